@@ -19,7 +19,7 @@ export async function authenticatePanel(ctx: AuthContext, authorization: string 
   // A string that claims to be one of our JWTs is checked as a JWT only: it is never tried as
   // another kind of credential.
   if (claimsToBeOurs(credential)) return authenticateSession(ctx, credential);
-  return { kind: 'pat', user: await authenticatePersonalToken(ctx, credential) };
+  return { kind: 'pat', ...(await authenticatePersonalToken(ctx, credential)) };
 }
 
 /**

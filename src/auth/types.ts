@@ -1,9 +1,12 @@
 import type { KeyOwner, PresentedKey, UserRecord } from '../store/ports/index.ts';
 
-/** The authenticated caller of a panel route. `origin` is set for HTTP requests. */
+/**
+ * The authenticated caller of a panel route. `origin` is set for HTTP requests. `tokenHash` is the
+ * digest of a personal access token.
+ */
 export type PanelPrincipal = { origin?: RequestOrigin } & (
   | { kind: 'session'; user: UserRecord; sid: string; sessionVersion: number }
-  | { kind: 'pat'; user: UserRecord }
+  | { kind: 'pat'; user: UserRecord; tokenHash: string }
 );
 
 /**

@@ -37,7 +37,8 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
     /** By the digest of the key that was presented, so that a replaced key ends its streams. */
     keys: new Map<string, Set<End>>(),
     sessions: new Map<string, Set<End>>(),
-    tokens: new Map<number, Set<End>>(),
+    /** By the digest too. */
+    tokens: new Map<string, Set<End>>(),
   };
   let looping = false;
 
@@ -58,7 +59,7 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
     const now = clock.unix();
     await endMissing(watched.keys, (hashes) => store.apiKeys.usable(hashes, now));
     await endMissing(watched.sessions, (sids) => store.sessions.usable(sids, now));
-    await endMissing(watched.tokens, (ids) => store.users.withAccessToken(ids));
+    await endMissing(watched.tokens, (hashes) => store.users.usableTokens(hashes));
   }
 
   async function endMissing<K>(entries: Map<K, Set<End>>, findUsable: (keys: K[]) => Promise<K[]>): Promise<void> {
@@ -84,7 +85,7 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
   function addPrincipal(principal: ApiPrincipal | PanelPrincipal, end: End): () => void {
     if (principal.kind === 'api_key') return add(watched.keys, principal.keyHash, end);
     if (principal.kind === 'session') return add(watched.sessions, principal.sid, end);
-    return add(watched.tokens, principal.user.id, end);
+    return add(watched.tokens, principal.tokenHash, end);
   }
 
   return {

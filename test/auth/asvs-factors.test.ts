@@ -320,7 +320,7 @@ for (const dialect of RULE_DATABASES) {
 
     test('ASVS 7.5.1: a personal access token cannot change them', async () => {
       const { user } = await createPerson(auth, store);
-      const pat: PanelPrincipal = { kind: 'pat', user };
+      const pat: PanelPrincipal = { kind: 'pat', user, tokenHash: '' };
       const proof = 'x';
       for (const attempt of [
         () => auth.passwords.change(pat, { currentPassword: PASSWORD, newPassword: NEW_PASSWORD, origin: ORIGIN }),

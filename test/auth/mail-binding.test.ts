@@ -178,7 +178,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     test('a personal access token binds and unbinds nothing', async () => {
-      const pat = { kind: 'pat', user } as const;
+      const pat = { kind: 'pat', user, tokenHash: '' } as const;
       const { email } = newPerson();
       await refusal(send(email, pat), 'auth.session_required');
       const proof = await prove();

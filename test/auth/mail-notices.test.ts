@@ -41,7 +41,7 @@ describe('mails to the owner of an account', () => {
     ({ store, stop } = await openTestStore('sqlite'));
     idp = await startIdentityProvider();
     wechat = startWeChatServer();
-    root = { kind: 'pat', user: await addUser(store, { role: 100 }) };
+    root = { kind: 'pat', user: await addUser(store, { role: 100 }), tokenHash: '' };
   });
   afterAll(async () => {
     await idp.stop();

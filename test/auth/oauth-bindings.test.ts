@@ -62,7 +62,7 @@ for (const dialect of RULE_DATABASES) {
         'auth.unauthorized',
       );
       const user = await addUser(store);
-      const principal = { kind: 'pat', user } as const;
+      const principal = { kind: 'pat', user, tokenHash: '' } as const;
       await refusal(
         auth.oauth.begin({ principal, provider: 'github', intent: 'bind', affCode: '' }),
         'auth.session_required',

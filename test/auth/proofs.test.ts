@@ -309,7 +309,7 @@ for (const dialect of RULE_DATABASES) {
       test('any proof sent with a personal access token', async () => {
         const { principal, app, user } = await addProtectedUser(auth, store, clock);
         const { proof_token } = await byCode(principal, { code: app.code() });
-        const pat: PanelPrincipal = { kind: 'pat', user };
+        const pat: PanelPrincipal = { kind: 'pat', user, tokenHash: '' };
         for (const proof of [proof_token, undefined, 'x']) {
           await refusal(auth.proofs.require(pat, proof, SCOPE), 'auth.session_required');
         }
@@ -317,7 +317,7 @@ for (const dialect of RULE_DATABASES) {
 
       test('a personal access token cannot get one; no code is checked', async () => {
         const { principal, user, backupCodes } = await addProtectedUser(auth, store, clock);
-        const pat: PanelPrincipal = { kind: 'pat', user };
+        const pat: PanelPrincipal = { kind: 'pat', user, tokenHash: '' };
         await refusal(byCode(pat, { code: backupCodes[0] ?? '' }), 'auth.session_required');
         await refusal(byCode(pat, { code: '000000' }), 'auth.session_required');
         expect((await store.twoFactor.byUser(user.id))?.failures).toBe(0);

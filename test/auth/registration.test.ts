@@ -265,7 +265,7 @@ for (const dialect of RULE_DATABASES) {
 
     test('concurrent requests for an affiliate code create one', async () => {
       const user = await addUser(store);
-      const principal = { kind: 'pat', user } as const;
+      const principal = { kind: 'pat', user, tokenHash: '' } as const;
       const codes = await Promise.all(Array.from({ length: 10 }, () => auth.registration.affiliateCode(principal)));
       expect(new Set(codes).size).toBe(1);
       expect(codes[0]).toMatch(/^[A-Za-z0-9]{8}$/);

@@ -585,7 +585,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('a personal access token cannot manage sessions', async () => {
-        const principal = { kind: 'pat', user } as const;
+        const principal = { kind: 'pat', user, tokenHash: '' } as const;
         await refusal(auth.sessions.list(principal), 'auth.session_required');
         await refusal(auth.sessions.revoke(principal, newUuid()), 'auth.session_required');
         await refusal(auth.sessions.revokeOthers(principal), 'auth.session_required');

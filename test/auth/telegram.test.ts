@@ -281,7 +281,7 @@ for (const dialect of RULE_DATABASES) {
 
       test('a personal access token cannot begin a binding', async () => {
         const { principal } = await enter();
-        const pat = { kind: 'pat', user: principal.user } as const;
+        const pat = { kind: 'pat', user: principal.user, tokenHash: '' } as const;
         await refusal(auth.telegram.binding.begin(pat), 'auth.session_required');
       });
 

@@ -47,7 +47,7 @@ for (const dialect of RULE_DATABASES) {
       const signedIn = await signIn(auth, user);
       return { user, signedIn, principal: await principalOf(auth, signedIn) };
     };
-    const pat = (principal: PanelPrincipal): PanelPrincipal => ({ kind: 'pat', user: principal.user });
+    const pat = (principal: PanelPrincipal): PanelPrincipal => ({ kind: 'pat', user: principal.user, tokenHash: '' });
     const finish = (flowToken: string, code: string, origin = ORIGIN) =>
       auth.twoFactor.finishLogin({ flowToken, code, origin });
 

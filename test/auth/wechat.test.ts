@@ -355,7 +355,7 @@ for (const dialect of RULE_DATABASES) {
         await refusal(bind(theirs, flow, code), 'auth.flow_invalid');
         await refusal(bind({ ...mine, sid: theirs.sid }, flow, code), 'auth.flow_invalid');
         await refusal(bind(mine, await beginLogin(), code), 'auth.flow_invalid');
-        await refusal(bind({ kind: 'pat', user: mine.user }, flow, code), 'auth.session_required');
+        await refusal(bind({ kind: 'pat', user: mine.user, tokenHash: '' }, flow, code), 'auth.session_required');
         expect(server.asked).toEqual([]);
         await bind(mine, flow, code);
         await refusal(bind(mine, flow, codeOf(newPerson())), 'auth.flow_invalid');

@@ -106,12 +106,15 @@ test('streams end with an error when their key, user or session has ended at ano
   const addKey = (fields: object = {}) =>
     admin.call<{ id: number; key: string }>('POST', '/api/token', { name: 'k', unlimited_quota: true, ...fields });
 
-  const keys = await Promise.all(Array.from({ length: 6 }, () => addKey()));
-  const [deleted, disabled, expiring, streaming, relaying, lasting] = keys.map(({ key }) => key) as string[];
+  const keys = await Promise.all(Array.from({ length: 7 }, () => addKey()));
+  const [deleted, disabled, expiring, streaming, relaying, lasting, replaced] = keys.map(({ key }) => key) as string[];
   const gone = await addUser('gone');
   const goneKey = await gone.user.createKey();
   const away = await addUser('away');
   const awayKey = await away.user.createKey();
+  const maker = await addUser('maker');
+  const makerKey = await maker.user.createKey();
+  const { token: personal } = await maker.user.call<{ token: string }>('POST', '/api/user/token');
 
   const streams = [
     await follow('of a deleted key', { key: String(deleted) }),
@@ -119,6 +122,8 @@ test('streams end with an error when their key, user or session has ended at ano
     await follow('of an expired key', { key: String(expiring) }),
     await follow('of a disabled user', { key: goneKey }),
     await follow('of a revoked session', { key: awayKey, token: away.user.token, prefix: '/api/task' }),
+    await follow('of a replaced key', { key: String(replaced) }),
+    await follow('of a replaced personal token', { key: makerKey, token: personal, prefix: '/api/task' }),
     await open('a response', {
       token: String(streaming),
       path: '/v1/responses',
@@ -146,6 +151,8 @@ test('streams end with an error when their key, user or session has ended at ano
     farAdmin.call('DELETE', `/api/user/${away.id}/sessions`),
     farAdmin.call('DELETE', `/api/token/${idOf(3)}`),
     farAdmin.call('DELETE', `/api/token/${idOf(4)}`),
+    farAdmin.call('POST', `/api/token/${idOf(6)}/rotate`, { keep_seconds: 0 }),
+    maker.user.call('POST', '/api/user/token'),
   ]);
   await Promise.all(
     streams.map(({ name, over, text }) =>

@@ -94,14 +94,17 @@ describeEachStore('users', (opened) => {
     expect(await store.users.moveAuthVersion(999_999, 1)).toBe(false);
   });
 
-  test('finds enabled users with a personal access token', async () => {
+  test('finds personal access tokens of enabled users', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];
     const off = await addUser(store, { status: 2 });
     for (const { id } of [owner, off]) {
       await store.users.setAccessToken(id, { hash: `hash-of-${id}`, prefix: 'tgp_', createdAt: 1 });
     }
-    expect(await store.users.withAccessToken([owner.id, other.id, off.id])).toEqual([owner.id]);
+    const hashes = [owner, other, off].map(({ id }) => `hash-of-${id}`);
+    expect(await store.users.usableTokens(hashes)).toEqual([`hash-of-${owner.id}`]);
+    await store.users.setAccessToken(owner.id, { hash: 'another', prefix: 'tgp_', createdAt: 2 });
+    expect(await store.users.usableTokens(hashes)).toEqual([]);
   });
 
   test('the version of artifact links rises with each revocation, also with concurrent ones', async () => {

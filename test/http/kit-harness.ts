@@ -59,7 +59,7 @@ const user = (id: number, role: 1 | 10 | 100): UserRecord => ({
 
 const PANEL: Record<string, PanelPrincipal> = {
   'Bearer user': { kind: 'session', user: user(1, 1), sid: 's1', sessionVersion: 1 },
-  'Bearer pat': { kind: 'pat', user: user(1, 1) },
+  'Bearer pat': { kind: 'pat', user: user(1, 1), tokenHash: '' },
   'Bearer admin': { kind: 'session', user: user(2, 10), sid: 's2', sessionVersion: 1 },
   'Bearer root': { kind: 'session', user: user(3, 100), sid: 's3', sessionVersion: 1 },
 };

@@ -253,7 +253,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'amend byIds countUnfinished expireAllLeases failureReasons feed hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions untilDue',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
-    'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete withAccessToken replaceHash',
+    'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete usableTokens replaceHash',
   webhooks: 'byEventId deleteOld depth expireLeases listOfTask redeliver releaseOwner settle untilDue',
 };
 

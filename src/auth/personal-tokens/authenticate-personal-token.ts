@@ -7,14 +7,18 @@ import { authErrors } from '../errors.ts';
 const MAX_LENGTH = 512;
 
 /**
- * The user of a personal access token. Tokens of an earlier format, which could be any text, work
- * too. The store is read every time, so that a replaced token is refused at once.
+ * The user of a personal access token, and its digest. Tokens of an earlier format, which could be
+ * any text, work too. The store is read every time, so that a replaced token is refused at once.
  *
  * @throws `auth.unauthorized` or `auth.user_disabled`.
  */
-export async function authenticatePersonalToken({ store }: AuthContext, token: string): Promise<UserRecord> {
-  const user = token.length <= MAX_LENGTH ? await store.users.byAccessToken(sha256Hex(token)) : undefined;
-  if (!user) throw authErrors.unauthorized();
+export async function authenticatePersonalToken(
+  { store }: AuthContext,
+  token: string,
+): Promise<{ user: UserRecord; tokenHash: string }> {
+  const tokenHash = token.length <= MAX_LENGTH ? sha256Hex(token) : undefined;
+  const user = tokenHash === undefined ? undefined : await store.users.byAccessToken(tokenHash);
+  if (tokenHash === undefined || !user) throw authErrors.unauthorized();
   if (user.status !== STATUS.enabled) throw authErrors.user_disabled();
-  return user;
+  return { user, tokenHash };
 }

@@ -96,8 +96,8 @@ export interface UserStore {
    */
   moveLinkVersion(id: number): Promise<boolean>;
   touchLogin(id: number, at: number): Promise<void>;
-  /** The subset of `ids` that is enabled and has a personal access token. */
-  withAccessToken(ids: readonly number[]): Promise<number[]>;
+  /** The subset of `hashes` that are personal access tokens of enabled users. */
+  usableTokens(hashes: readonly string[]): Promise<string[]>;
   /** The user of a personal access token, by the token's SHA-256 in hex. */
   byAccessToken(hash: string): Promise<UserRecord | undefined>;
   /**

@@ -184,14 +184,12 @@ export function createUserStore(context: Context): UserStore {
       await touchLogin().execute({ id, at: time });
     },
 
-    async withAccessToken(ids) {
+    async usableTokens(hashes) {
       const rows = await db
-        .select({ id: users.id })
+        .select({ hash: users.accessToken })
         .from(users)
-        .where(
-          and(inArray(users.id, [...ids]), eq(users.status, STATUS.enabled), isNotNull(users.accessToken), isPresent),
-        );
-      return rows.map(({ id }) => id);
+        .where(and(inArray(users.accessToken, [...hashes]), eq(users.status, STATUS.enabled), isPresent));
+      return rows.flatMap(({ hash }) => hash ?? []);
     },
 
     async byAccessToken(hash) {
