@@ -9,12 +9,13 @@ import { planOptions } from './plan-options.ts';
 import { planPrices } from './plan-prices.ts';
 import { planProviders } from './plan-providers.ts';
 import { planUsers } from './plan-users.ts';
-import { numberOf, readSource, type SourceReader, textOf } from './read-source.ts';
+import { faultOf, numberOf, readSource, type SourceReader, textOf } from './read-source.ts';
 import { createReporter, type ImportReport, silentReporter } from './report.ts';
 import { KEEPS_IDS, writeSettings, writeUsers } from './write-import.ts';
 
 /** A gateway beside it waits while they are written, so there are few. */
 const WRITTEN_AT_ONCE = 20;
+const UNIT = 'QuotaPerUnit';
 
 export type MoveInDeps = { store: Store; secretBox: SecretBox; clock: Clock };
 export type MoveInOptions = {
@@ -38,19 +39,19 @@ export async function moveIn(
   const source = await readSource(database);
   const identity = await identify(source);
   const { key: sourceKey } = identity;
-  const options = await readSourceOptions(source);
+  const { options, unreadable } = await readSourceOptions(source);
   const reporter = createReporter();
   const keepsIds = await findKeepsIds(store, sourceKey);
   const common = {
-    ...{ source, sourceKey, store, secretBox, report: reporter, options, keepsIds },
-    scale: QUOTA_PER_USD / readUnit(options),
+    ...{ source, sourceKey, store, secretBox, report: reporter, options, unreadable, keepsIds },
+    scale: QUOTA_PER_USD / readUnit(options, unreadable),
     hasRoot: (await store.users.countByRole(ROLE.root)) > 0,
     now: clock.unix(),
   };
   const providers = await planProviders(common);
   const context: PlanContext = { ...common, providers: providers.slugs };
   const channels = await planChannels(context);
-  const prices = await planPrices(context);
+  const prices = await planPrices(context, channels.models);
   const settings = await planOptions(context);
   let lastUserId = 0;
   for await (const page of planUsers(context)) {
@@ -60,7 +61,14 @@ export async function moveIn(
 
   if (!dryRun) {
     const deps = { store, clock, secretBox, sourceKey };
-    const planned = { providers: providers.planned, channels, prices, options: settings, keepsIds, lastUserId };
+    const planned = {
+      providers: providers.planned,
+      channels: channels.planned,
+      prices,
+      options: settings,
+      keepsIds,
+      lastUserId,
+    };
     await writeSettings(deps, planned);
     let written = 0;
     for await (const page of planUsers({ ...context, report: silentReporter })) {
@@ -89,17 +97,25 @@ async function identify(source: SourceReader): Promise<{ key: string; version: s
   };
 }
 
-async function readSourceOptions(source: SourceReader): Promise<Map<string, string>> {
-  const rows = await source.all('options');
-  return new Map(rows.map((row) => [textOf(row, 'key'), textOf(row, 'value')]));
+type SourceOptions = { options: Map<string, string>; unreadable: string[] };
+
+async function readSourceOptions(source: SourceReader): Promise<SourceOptions> {
+  const options = new Map<string, string>();
+  const unreadable: string[] = [];
+  for (const row of await source.all('options')) {
+    const key = textOf(row, 'key');
+    if (faultOf(row, ['key', 'value']) === undefined) options.set(key, textOf(row, 'value'));
+    else unreadable.push(key);
+  }
+  return { options, unreadable };
 }
 
-function readUnit(options: ReadonlyMap<string, string>): number {
-  const text = options.get('QuotaPerUnit');
+function readUnit(options: ReadonlyMap<string, string>, unreadable: readonly string[]): number {
+  const text = unreadable.includes(UNIT) ? '?' : options.get(UNIT);
   const unit = text === undefined || text.trim() === '' ? QUOTA_PER_USD : Number(text);
   if (Number.isFinite(unit) && unit >= 1 && unit <= 1e12) return unit;
   throw new CommandError(
-    `the option QuotaPerUnit of the source is no number that balances can be counted by: ${text?.slice(0, 40)}`,
+    `the option ${UNIT} of the source is no number that balances can be counted by: ${text?.slice(0, 40)}`,
   );
 }
 

@@ -7,67 +7,90 @@ import {
   checkNames,
   RELAY_TYPE,
 } from '../../channels/check-channel.ts';
-import { AppError, type JsonObject, parseJson } from '../../kernel/index.ts';
+import { AppError, hasHiddenCharacters, type JsonObject, parseJson } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { type EnabledStatus, type NewChannel, STATUS } from '../../store/ports/index.ts';
-import { CHANNEL_TYPES, type ChannelRule, GATEWAY_KEY_TYPES, UNKNOWN_TYPE } from './new-api-mapping.ts';
+import { foreignParts, isObjectOrNone } from './foreign-parts.ts';
+import { CHANNEL_TYPES, type ChannelRule, UNKNOWN_TYPE } from './new-api-mapping.ts';
 import { listOf, objectOf, type PlanContext } from './plan-context.ts';
 import { faultOf, numberOf, textOf } from './read-source.ts';
+import { gatewayKeys, splitKeys } from './vendor-keys.ts';
 
 /** One channel here for each of its keys. `sourceId`: `10`, or `10/2` for the second of several. */
 export type PlannedChannel = { sourceId: string; channel: NewChannel };
 
-const CUSTOM = 8;
+/** The plugin key of relayed models and their prices. */
+export const EVERYWHERE = '*';
+
 const VERTEX = 41;
+/** As `/api/channel` takes them. */
+const MAX_NAME = 64;
+const MAX_MODEL = 191;
+const MAX_GROUP = 64;
+const MAX_MAPPED = 1000;
+const MAX_RANK = 1_000_000;
+/** Of all channels: they are written in one transaction, for which a gateway beside it waits. */
+const MAX_CHANNELS = 5000;
 
-/** What a channel of new-api may say and a channel here cannot. */
-const FOREIGN: readonly (readonly [column: string, isSet: (text: string) => boolean, what: string])[] = [
-  ['param_override', isFilled, 'param_override'],
-  ['header_override', isFilled, 'header_override'],
-  ['status_code_mapping', isFilled, 'status_code_mapping'],
-  ['open_ai_organization', (text) => text.trim() !== '', 'an organization'],
-];
-/** Members of its settings that change what is sent, or which way. */
-const FOREIGN_SETTINGS = ['proxy', 'system_prompt', 'force_format', 'thinking_to_content', 'pass_through_body_enabled'];
-
-function isFilled(text: string): boolean {
-  const value = parseJson(text);
-  return text.trim() !== '' && !(typeof value === 'object' && value !== null && Object.keys(value).length === 0);
-}
-
-/** All channels: there are tens. */
-export async function planChannels(context: PlanContext): Promise<PlannedChannel[]> {
+/** All channels: there are tens. `models`: those of channels that are taken, now or earlier. */
+export async function planChannels(
+  context: PlanContext,
+): Promise<{ planned: PlannedChannel[]; models: ReadonlyMap<string, ReadonlySet<string>> }> {
   const rows = await context.source.all('channels');
   const present = await context.store.imports.targets(
     context.sourceKey,
     'channel',
     rows.map((row) => textOf(row, 'id')),
   );
-  return rows.flatMap((row) => {
-    if (!present.has(textOf(row, 'id'))) return planChannel(context, row);
-    context.report.skip('channel');
-    return [];
-  });
+  const planned: PlannedChannel[] = [];
+  const models = new Map<string, Set<string>>();
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const id = textOf(row, 'id');
+    const isPresent = present.has(id);
+    const isTwice = seen.has(id);
+    seen.add(id);
+    if (isPresent) context.report.skip('channel');
+    const own = isPresent ? [] : planChannel(context, row, { isTwice, room: MAX_CHANNELS - planned.length });
+    planned.push(...own);
+    const rule = ruleOfChannel(row);
+    if (rule === undefined || (own.length === 0 && !isPresent)) continue;
+    const plugin = 'plugin' in rule ? rule.plugin : EVERYWHERE;
+    for (const model of listOf(textOf(row, 'models'))) {
+      models.set(model, (models.get(model) ?? new Set()).add(plugin));
+    }
+  }
+  return { planned, models };
 }
 
 /** Where a channel of the source leads; `undefined` for one that stays there. */
-export const ruleOfChannel = (row: SourceRow): ChannelRule | undefined => {
+const ruleOfChannel = (row: SourceRow): ChannelRule | undefined => {
   const type = numberOf(row, 'type') ?? 0;
   return Object.hasOwn(CHANNEL_TYPES, type) ? CHANNEL_TYPES[type] : undefined;
 };
 
-function planChannel(context: PlanContext, row: SourceRow): PlannedChannel[] {
+function planChannel(
+  context: PlanContext,
+  row: SourceRow,
+  { isTwice, room }: { isTwice: boolean; room: number },
+): PlannedChannel[] {
   const id = textOf(row, 'id');
-  const name = textOf(row, 'name').trim().slice(0, 64) || `channel ${id}`;
+  const given = cut(textOf(row, 'name').trim(), MAX_NAME);
+  const isHidden = hasHiddenCharacters(given);
+  const name = given === '' || isHidden ? `channel ${id.slice(0, 20)}` : given;
   const remark = (effect: 'left' | 'changed' | 'note', code: string, message: string) => {
     context.report.remark({ kind: 'channel', id, name, effect, code, message });
   };
   const rule = ruleOfChannel(row);
-  const fault = faultOf(row, ['key', 'models', 'group', 'model_mapping', 'base_url']);
+  const fault = findFault(row, isTwice);
   const keys = fault === undefined ? splitKeys(row) : [];
   const refusal = fault ?? (rule === undefined ? `${UNKNOWN_TYPE} (${textOf(row, 'type')})` : undefined);
   if (refusal !== undefined || rule === undefined) {
     remark('left', fault === undefined ? 'unknown_type' : 'unreadable', refusal ?? UNKNOWN_TYPE);
+    return [];
+  }
+  if (keys.length > room) {
+    remark('left', 'too_many', `with its ${keys.length} keys there would be more than ${MAX_CHANNELS} channels`);
     return [];
   }
   if (keys.length === 0) {
@@ -84,6 +107,11 @@ function planChannel(context: PlanContext, row: SourceRow): PlannedChannel[] {
   }
   if (keys.length > 1)
     remark('changed', 'split', `its ${keys.length} keys became ${keys.length} channels, which share its weight`);
+  if (isHidden) remark('changed', 'renamed', 'its name has characters that are not shown');
+  const [priority, weight] = [numberOf(row, 'priority') ?? 0, Math.max(0, numberOf(row, 'weight') ?? 0)];
+  if (Math.abs(priority) > MAX_RANK || weight > MAX_RANK) {
+    remark('changed', 'rank', `its priority or weight is beyond ${MAX_RANK}, the most here`);
+  }
   try {
     const shared = sharedFields(context, row, rule);
     const isOn = numberOf(row, 'status') === STATUS.enabled && off.length === 0;
@@ -92,8 +120,8 @@ function planChannel(context: PlanContext, row: SourceRow): PlannedChannel[] {
       channel: {
         ...shared,
         ...keyFields(context, key),
-        name: checkName(keys.length === 1 ? name : `${name.slice(0, 56)} (${index + 1})`),
-        weight: Math.ceil(Math.max(0, numberOf(row, 'weight') ?? 0) / keys.length),
+        name: checkName(keys.length === 1 ? name : `${cut(name, 56)} (${index + 1})`),
+        weight: Math.ceil(Math.min(weight, MAX_RANK) / keys.length),
         status: (isOn && enabled ? STATUS.enabled : STATUS.disabled) as EnabledStatus,
       },
     }));
@@ -106,6 +134,28 @@ function planChannel(context: PlanContext, row: SourceRow): PlannedChannel[] {
     return [];
   }
 }
+
+/** Why it cannot be taken as it was written. */
+function findFault(row: SourceRow, isTwice: boolean): string | undefined {
+  if (numberOf(row, 'id') === undefined) return 'its id is no whole number';
+  if (isTwice) return 'another channel has its id';
+  const fault = faultOf(row, ['key', 'models', 'group', 'model_mapping', 'base_url', 'channel_info', 'other']);
+  if (fault !== undefined) return fault;
+  if (!isObjectOrNone(textOf(row, 'channel_info')))
+    return 'its channel_info cannot be read, which tells its keys apart';
+  const mapping = objectOf(textOf(row, 'model_mapping'));
+  const names = [...listOf(textOf(row, 'models')), ...Object.entries(mapping).flat()];
+  if (names.some((name) => typeof name === 'string' && name.length > MAX_MODEL)) {
+    return `the name of a model has more than ${MAX_MODEL} characters`;
+  }
+  if (Object.keys(mapping).length > MAX_MAPPED) return `its model_mapping has more than ${MAX_MAPPED} names`;
+  if (listOf(textOf(row, 'group')).some((name) => name.length > MAX_GROUP)) {
+    return `the name of a group has more than ${MAX_GROUP} characters`;
+  }
+  return undefined;
+}
+
+const cut = (text: string, longest: number): string => [...text].slice(0, longest).join('');
 
 function keyFields({ secretBox }: PlanContext, text: string) {
   const key = checkKey(text);
@@ -122,7 +172,7 @@ function sharedFields({ now }: PlanContext, row: SourceRow, rule: ChannelRule) {
     models: checkNames('models', listOf(textOf(row, 'models'))),
     groups: checkNames('groups', groups.length > 0 ? groups : ['default']),
     modelMapping: checkMapping(mappingOf(textOf(row, 'model_mapping'))),
-    priority: numberOf(row, 'priority') ?? 0,
+    priority: Math.max(-MAX_RANK, Math.min(numberOf(row, 'priority') ?? 0, MAX_RANK)),
     settings: settingsOf(row),
     createdAt: numberOf(row, 'created_time') || now,
     updatedAt: now,
@@ -137,37 +187,6 @@ function mappingOf(text: string): Record<string, string> {
   return value as Record<string, string>;
 }
 
-type VendorKey = { key: string; enabled: boolean };
-
-/** One key, or several where the channel says so: a JSON list, or one a line. */
-function splitKeys(row: SourceRow): VendorKey[] {
-  const text = textOf(row, 'key');
-  const info = objectOf(textOf(row, 'channel_info'));
-  if (info.is_multi_key !== true) return text.trim() === '' ? [] : [{ key: text, enabled: true }];
-  const list = text.trimStart().startsWith('[') ? parseJson(text) : undefined;
-  const keys = Array.isArray(list)
-    ? list.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
-    : text.split('\n');
-  const statuses = (info.multi_key_status_list ?? {}) as JsonObject;
-  return keys.flatMap((key, index) => {
-    if (key.trim() === '') return [];
-    const status = statuses[String(index)];
-    return [{ key, enabled: status === undefined || status === STATUS.enabled }];
-  });
-}
-
-function foreignParts(row: SourceRow): string[] {
-  const setting = objectOf(textOf(row, 'setting'));
-  return [
-    ...FOREIGN.flatMap(([column, isSet, what]) => (isSet(textOf(row, column)) ? [what] : [])),
-    // Its address names one endpoint, to which nothing is appended there.
-    ...(numberOf(row, 'type') === CUSTOM ? ['the address of a single endpoint'] : []),
-    ...FOREIGN_SETTINGS.filter(
-      (name) => setting[name] !== undefined && setting[name] !== '' && setting[name] !== false,
-    ),
-  ];
-}
-
 /** Vertex's region, for all models or by model, has the same form here. */
 function settingsOf(row: SourceRow): JsonObject {
   const region = textOf(row, 'other').trim();
@@ -175,8 +194,3 @@ function settingsOf(row: SourceRow): JsonObject {
   const byModel = objectOf(region);
   return { region: Object.keys(byModel).length > 0 ? byModel : region };
 }
-
-const gatewayKeys = (row: SourceRow, keys: readonly VendorKey[]): string[] =>
-  GATEWAY_KEY_TYPES.includes(numberOf(row, 'type') ?? 0) && keys.some(({ key }) => key.trim().startsWith('sk-'))
-    ? ['the key of another gateway, whose address it needs']
-    : [];

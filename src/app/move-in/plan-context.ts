@@ -14,6 +14,8 @@ export type PlanContext = {
   report: Reporter;
   /** The options of the source. */
   options: ReadonlyMap<string, string>;
+  /** Those of them whose value cannot be read. */
+  unreadable: readonly string[];
   /** Quota here for one unit of quota there. */
   scale: number;
   /** Whether users keep their ids. */
@@ -34,6 +36,10 @@ export function objectOf(text: string | undefined): JsonObject {
 
 /** Whole quota here: never more than there. */
 export const toQuota = (scale: number, quota: number): number => Math.floor(quota * scale);
+
+/** What was spent, for figures alone: at least 0, and no number that is not exact. */
+export const toUsed = (scale: number, quota: number | undefined): number =>
+  Math.min(toQuota(scale, Math.max(0, quota ?? 0)), Number.MAX_SAFE_INTEGER);
 
 /** The entries of a list that commas separate, without blanks around them, each once. */
 export const listOf = (text: string): string[] => [

@@ -2,7 +2,7 @@ import { trimTrailing } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { PlanContext } from './plan-context.ts';
-import { faultOf, flagOf, isDeleted, numberOf, textOf } from './read-source.ts';
+import { faultOf, flagOf, isDeleted, isFlag, numberOf, textOf } from './read-source.ts';
 import type { PlannedUser } from './types.ts';
 
 export type FactorRows = {
@@ -26,7 +26,10 @@ export async function readFactors(
   until: number,
 ): Promise<Omit<FactorRows, 'taken'>> {
   const present = (rows: SourceRow[]) => rows.filter((row) => !isDeleted(row));
-  const factors = present(await source.ofUsers('two_fas', after, until)).filter((row) => flagOf(row, 'is_enabled'));
+  const factors = present(await source.ofUsers('two_fas', after, until)).filter(
+    // One of which nobody can say that it is off is on.
+    (row) => flagOf(row, 'is_enabled') || !isFlag(row, 'is_enabled'),
+  );
   const codes = new Map<string, number>();
   for (const row of present(await source.ofUsers('two_fa_backup_codes', after, until))) {
     if (flagOf(row, 'is_used')) continue;

@@ -2,8 +2,8 @@ import { hasHiddenCharacters, sha256Hex } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { type ImportedKey, ROLE, type Role, STATUS } from '../../store/ports/index.ts';
 import { readRange } from '../config/config-kinds.ts';
-import { listOf, type PlanContext, toQuota } from './plan-context.ts';
-import { faultOf, flagOf, isDeleted, numberOf, textOf } from './read-source.ts';
+import { listOf, type PlanContext, toQuota, toUsed } from './plan-context.ts';
+import { faultOf, flagOf, isDeleted, isFlag, numberOf, textOf } from './read-source.ts';
 
 /** As they are stored there: without `sk-`, which people write before it. */
 const KEY = /^[A-Za-z0-9]{48}$/;
@@ -53,10 +53,12 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
   }
   if (owner.taken.has(hashOf(key))) return leave('key_taken', 'the same key exists here');
   const remaining = numberOf(token, 'remain_quota');
-  if (remaining === undefined) return leave('unreadable', 'its budget is no whole number');
+  if (remaining === undefined || !Number.isSafeInteger(toQuota(context.scale, remaining)))
+    return leave('unreadable', 'its budget is no whole number');
   owner.taken.add(hashOf(key));
 
   const disabled: string[] = [];
+  if (!isFlag(token, 'model_limits_enabled')) disabled.push('nobody can say whether its list of models counts');
   const models = flagOf(token, 'model_limits_enabled') ? listOf(textOf(token, 'model_limits')) : [];
   if (flagOf(token, 'model_limits_enabled') && models.length === 0) disabled.push('it allows no model');
   if (models.length > MAX_LIST) disabled.push(`it names more than ${MAX_LIST} models`);
@@ -82,7 +84,7 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
     status: isOn && disabled.length === 0 ? STATUS.enabled : STATUS.disabled,
     unlimitedQuota: unlimited,
     quota: toQuota(context.scale, remaining),
-    usedQuota: toQuota(context.scale, Math.max(0, numberOf(token, 'used_quota') ?? 0)),
+    usedQuota: toUsed(context.scale, numberOf(token, 'used_quota')),
     models: models.slice(0, MAX_LIST),
     allowIps: ranges.slice(0, MAX_LIST),
     expiresAt,
@@ -92,9 +94,12 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
   };
 }
 
-/** -1 is never there, 0 here. An expired key without a time has ended. */
+/**
+ * -1 is never there, 0 here. An expired key without a time has ended, and so has one whose time
+ * nobody can read: null and 0 are the past there.
+ */
 function planEnd(token: SourceRow, status: number | undefined): number {
-  const end = numberOf(token, 'expired_time') ?? -1;
+  const end = token.expired_time === undefined ? -1 : (numberOf(token, 'expired_time') ?? 0);
   if (status === THERE.expired) return end > 0 ? end : LONG_AGO;
   return end < 0 ? 0 : Math.max(end, LONG_AGO);
 }

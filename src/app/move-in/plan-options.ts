@@ -7,6 +7,14 @@ import { objectOf } from './plan-context.ts';
 
 export type PlannedOption = { key: OptionKey; value: string };
 
+/** What new accounts have to pass. */
+const GUARDS = [
+  'EmailVerificationEnabled',
+  'EmailDomainRestrictionEnabled',
+  'EmailAliasRestrictionEnabled',
+  'TurnstileCheckEnabled',
+] as const satisfies OptionKey[];
+
 /**
  * Options that mean the same here and are not set here. A feature whose needs are not met is left
  * off.
@@ -15,6 +23,7 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
   const { store, secretBox, options, report } = context;
   const leave = (key: string, code: string, message: string) =>
     report.remark({ kind: 'option', id: key, name: '', effect: 'left', code, message });
+  for (const name of context.unreadable) leave(name, 'unreadable', 'its value is huge or not valid UTF-8');
   const stored = await store.options.all();
   const present = new Map(stored.map(({ key, value }) => [key, value]));
   const planned: PlannedOption[] = [];
@@ -52,7 +61,7 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
     ],
     secretBox,
   );
-  const kept = planned.filter(({ key, value }) => {
+  const usable = planned.filter(({ key, value }) => {
     const feature = FEATURES.find((each) => each === key);
     if (feature === undefined || value !== 'true') return true;
     const missing = missingFor(feature, after);
@@ -60,6 +69,7 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
     leave(key, 'incomplete', `it needs ${missing.join(' and ')}, which are not set`);
     return false;
   });
+  const kept = keepClosed(usable, { context, present, leave });
   for (const [name, what] of [
     ['GroupGroupRatio', 'ratios by the group of the user and that of the key have no form here'],
     ['group_ratio_setting.group_special_usable_group', 'groups that only some groups may use have no form here'],
@@ -69,6 +79,35 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
   }
   report.take('option', kept.length);
   return kept;
+}
+
+type Gate = {
+  context: PlanContext;
+  present: ReadonlyMap<string, string>;
+  leave: (key: string, code: string, message: string) => void;
+};
+
+/** Nobody registers here without what they had to pass there. */
+function keepClosed(planned: readonly PlannedOption[], { context, present, leave }: Gate): PlannedOption[] {
+  const isOn = (key: OptionKey): boolean =>
+    (planned.find((option) => option.key === key)?.value ?? present.get(key) ?? ruleOf(key).default) === 'true';
+  const lost = GUARDS.filter(
+    (key) => (context.options.get(key) === 'true' || context.unreadable.includes(key)) && !isOn(key),
+  );
+  const lists =
+    context.options.get('EmailDomainRestrictionEnabled') === 'true' ? ['EmailDomainWhitelist' as const] : [];
+  const changed = lists.filter((key) => {
+    const wanted = context.options.get(key);
+    const holds = planned.find((option) => option.key === key)?.value ?? present.get(key) ?? ruleOf(key).default;
+    return context.unreadable.includes(key) || (wanted !== undefined && wanted !== holds);
+  });
+  const missing = [...lost, ...changed];
+  if (missing.length === 0) return [...planned];
+  return planned.filter(({ key, value }) => {
+    if (key !== 'RegisterEnabled' || value !== 'true') return true;
+    leave(key, 'unsafe', `${missing.join(' and ')} could not be taken: set it, then open the registration`);
+    return false;
+  });
 }
 
 /** Quota is counted in this gateway's unit; a removed slash is no other address. */

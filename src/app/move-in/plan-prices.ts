@@ -1,24 +1,25 @@
 import { parsePriceExpression } from '../../billing/price-expression.ts';
-import { RELAY_TYPE } from '../../channels/check-channel.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import type { PriceRecord } from '../../store/ports/index.ts';
 import { CALL_PRICES, decimal, fixedCompletionRatio, TOKEN_PRICES } from './new-api-mapping.ts';
-import { ruleOfChannel } from './plan-channels.ts';
-import { listOf, objectOf, type PlanContext } from './plan-context.ts';
-import { numberOf, textOf } from './read-source.ts';
+import { EVERYWHERE } from './plan-channels.ts';
+import { objectOf, type PlanContext } from './plan-context.ts';
 
-/** The plugin key of prices of relayed models. */
-const EVERYWHERE = '*';
+/** Between them twelve decimals say a number well enough. */
+const [LEAST, MOST] = [1e-9, 1e15];
 /** Ratios of what relayed answers do not report apart. */
 const UNREPORTED = ['CreateCacheRatio', 'ImageRatio', 'AudioRatio', 'AudioCompletionRatio'];
 
 type Tables = Readonly<Record<'calls' | 'tokens' | 'completion' | 'cache' | 'modes', JsonObject>>;
 
 /**
- * The prices of models that channels list. Where new-api's price has no exact form here it is named
- * in the report, never guessed.
+ * The prices of models that channels which are taken list, with the plugins that serve them. Where
+ * new-api's price has no exact form here it is named in the report, never guessed.
  */
-export async function planPrices(context: PlanContext): Promise<PriceRecord[]> {
+export async function planPrices(
+  context: PlanContext,
+  listed: ReadonlyMap<string, ReadonlySet<string>>,
+): Promise<PriceRecord[]> {
   const { options, report, store, now } = context;
   const tables: Tables = {
     calls: objectOf(options.get('ModelPrice')),
@@ -30,7 +31,6 @@ export async function planPrices(context: PlanContext): Promise<PriceRecord[]> {
   const leave = (model: string, code: string, message: string) =>
     report.remark({ kind: 'price', id: model, name: '', effect: 'left', code, message });
   const existing = new Map((await store.prices.all()).map((row) => [`${row.pluginKey}\n${row.model}`, row.expression]));
-  const listed = await modelsOfChannels(context);
 
   const prices: PriceRecord[] = [];
   for (const [model, plugins] of listed) {
@@ -54,18 +54,6 @@ export async function planPrices(context: PlanContext): Promise<PriceRecord[]> {
   return prices;
 }
 
-/** Each model with the plugins that serve it; relayed ones under `*`. */
-async function modelsOfChannels({ source }: PlanContext): Promise<Map<string, Set<string>>> {
-  const models = new Map<string, Set<string>>();
-  for (const row of await source.all('channels')) {
-    const rule = ruleOfChannel(row);
-    if (rule === undefined) continue;
-    const key = 'plugin' in rule && numberOf(row, 'type') !== RELAY_TYPE ? rule.plugin : EVERYWHERE;
-    for (const model of listOf(textOf(row, 'models'))) models.set(model, (models.get(model) ?? new Set()).add(key));
-  }
-  return models;
-}
-
 type Priced = { text: string } | { code: string; why: string };
 
 const unpriced: Priced = {
@@ -81,20 +69,20 @@ function priceOfPlugin(pluginKey: string, { model, tables }: { model: string; ta
     if (price === 0) return checked('0');
     return text === undefined
       ? inexact(`${decimal(price)} USD a call there, times factors that have no form here: write it by hand`)
-      : checked(text);
+      : checked(text, price);
   }
   const ratio = numberIn(tables.tokens, model);
   if (ratio === undefined) return unpriced;
   const text = TOKEN_PRICES[pluginKey]?.(ratio, model);
   return text === undefined
     ? inexact(`its ratio ${decimal(ratio)} counts tokens that this plugin does not, or by factors: write it by hand`)
-    : checked(text);
+    : checked(text, ratio);
 }
 
 function priceOfRelay(model: string, tables: Tables, options: ReadonlyMap<string, string>): Priced {
   if (tables.modes[model] === 'tiered_expr') return inexact('its price is an expression of new-api: write it by hand');
   const price = numberIn(tables.calls, model);
-  if (price !== undefined) return checked(decimal(price));
+  if (price !== undefined) return checked(decimal(price), price);
   const ratio = numberIn(tables.tokens, model);
   if (ratio === undefined) return unpriced;
   const other = UNREPORTED.find((name) => Object.hasOwn(objectOf(options.get(name)), model));
@@ -109,6 +97,7 @@ function priceOfRelay(model: string, tables: Tables, options: ReadonlyMap<string
   const fresh = `${decimal(input)} * max(0, u("input_tokens") - u("cached_tokens"))`;
   return checked(
     `(${fresh} + ${decimal(cached)} * u("cached_tokens") + ${decimal(input * completion)} * u("output_tokens")) / 1000000`,
+    ...[input, cached, input * completion],
   );
 }
 
@@ -117,7 +106,10 @@ function numberIn(table: JsonObject, model: string): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-function checked(text: string): Priced {
+function checked(text: string, ...numbers: readonly number[]): Priced {
+  if (numbers.some((number) => number !== 0 && (number < LEAST || number > MOST))) {
+    return inexact('its price is too small or too large for an expression: write it by hand');
+  }
   const parsed = parsePriceExpression(text);
   return parsed.ok ? { text } : inexact(parsed.error.text);
 }

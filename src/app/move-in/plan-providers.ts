@@ -1,5 +1,10 @@
 import { toRecord } from '../../auth/oauth/describe-provider.ts';
-import { DEFAULT_FIELDS, validateProvider, validateSlug } from '../../auth/oauth/validate-provider.ts';
+import {
+  DEFAULT_FIELDS,
+  MAX_CLIENT_SECRET,
+  validateProvider,
+  validateSlug,
+} from '../../auth/oauth/validate-provider.ts';
 import { AppError } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { AUTH_STYLE, type NewOAuthProvider, type OAuthAuthStyle } from '../../store/ports/index.ts';
@@ -8,7 +13,6 @@ import { faultOf, flagOf, numberOf, textOf } from './read-source.ts';
 
 export type PlannedProvider = { sourceId: string; provider: NewOAuthProvider };
 
-const MAX_SECRET = 512;
 const TEXTS = [
   ...([
     'name',
@@ -37,6 +41,7 @@ export async function planProviders(
   const existing = new Map((await store.providers.all()).map((provider) => [provider.id, provider.slug]));
   const planned: PlannedProvider[] = [];
   const slugs = new Map<string, string>();
+  const seen = new Set<string>();
   for (const row of rows) {
     const id = textOf(row, 'id');
     const target = present.get(id);
@@ -46,13 +51,27 @@ export async function planProviders(
       if (slug !== undefined) slugs.set(id, slug);
       continue;
     }
-    const leave = (code: string, message: string) =>
-      report.remark({ kind: 'provider', id, name: textOf(row, 'slug').slice(0, 64), effect: 'left', code, message });
+    const remark = (effect: 'left' | 'changed', code: string, message: string) =>
+      report.remark({ kind: 'provider', id, name: textOf(row, 'slug').slice(0, 64), effect, code, message });
+    const leave = (code: string, message: string) => remark('left', code, message);
+    const fault = faultOf(row, [...TEXTS, 'slug', 'client_secret']);
+    if (fault !== undefined || seen.has(id)) {
+      leave('unreadable', fault ?? 'another provider has its id');
+      continue;
+    }
+    seen.add(id);
     try {
       const provider = toProvider(context, row);
       if ([...existing.values()].includes(provider.slug)) {
         leave('slug_taken', 'a provider here has its slug');
         continue;
+      }
+      if (planned.some((earlier) => earlier.provider.slug === provider.slug)) {
+        leave('slug_taken', 'an earlier provider of the source has its slug');
+        continue;
+      }
+      if (textOf(row, 'client_secret').trim().length > MAX_CLIENT_SECRET) {
+        remark('changed', 'secret_left', `its secret has more than ${MAX_CLIENT_SECRET} characters: enter it again`);
       }
       planned.push({ sourceId: id, provider });
       slugs.set(id, provider.slug);
@@ -74,10 +93,11 @@ function toProvider({ secretBox, now }: Omit<PlanContext, 'providers'>, row: Sou
   const fields = validateProvider({
     ...DEFAULT_FIELDS,
     ...given,
-    enabled: flagOf(row, 'enabled') && faultOf(row, TEXTS) === undefined,
+    enabled: flagOf(row, 'enabled'),
     auth_style: (Object.values<number>(AUTH_STYLE).includes(style) ? style : AUTH_STYLE.auto) as OAuthAuthStyle,
   });
-  const secret = textOf(row, 'client_secret').trim().slice(0, MAX_SECRET);
+  const whole = textOf(row, 'client_secret').trim();
+  const secret = whole.length > MAX_CLIENT_SECRET ? '' : whole;
   return {
     slug: validateSlug(textOf(row, 'slug')),
     ...toRecord(fields),

@@ -5,7 +5,7 @@ import { hasHiddenCharacters } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { ROLE, type Role, STATUS } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
-import { objectOf, type PlanContext, toQuota } from './plan-context.ts';
+import { objectOf, type PlanContext, toQuota, toUsed } from './plan-context.ts';
 import { planFactors, readFactors } from './plan-factors.ts';
 import { identitiesOf, planIdentities, readBindings } from './plan-identities.ts';
 import { keyHashesOf, planKeys } from './plan-keys.ts';
@@ -25,7 +25,10 @@ const READ_AS_TEXT = ['username', 'password', 'email', 'group', 'aff_code'] as c
  */
 export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUser[]> {
   const { source } = context;
-  const seen: Seen = { names: new Set(), emails: new Set(), identities: new Set(), hasRoot: context.hasRoot };
+  const seen: Seen = {
+    ...{ names: new Set(), emails: new Set(), identities: new Set(), hasRoot: context.hasRoot },
+    ...{ users: 0, tokens: 0 },
+  };
   const limitedAdmins = await findLimitedAdmins(context);
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const rows = await source.page('users', after, USERS_AT_ONCE);
@@ -37,6 +40,7 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
     if (last === undefined) {
       const orphans = await source.ofUsers('tokens', after, Number.MAX_SAFE_INTEGER);
       for (const token of orphans) leaveKey(context, token, 'nobody owns it');
+      await findUnread(context, seen, orphans.length);
       return;
     }
     yield await planPage(context, { rows, after, until: last, seen, limitedAdmins });
@@ -44,8 +48,32 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
   }
 }
 
+/**
+ * Rows are found by a number: one without could not be. A user would be lost with their money.
+ *
+ * @throws `CommandError` for a user
+ */
+async function findUnread({ source, report }: PlanContext, seen: Seen, orphans: number): Promise<void> {
+  const users = ((await source.count('users')) ?? 0) - seen.users;
+  if (users > 0) {
+    throw new CommandError(`the table "users" of the source has ${users} rows whose id is no number`);
+  }
+  const tokens = ((await source.count('tokens')) ?? 0) - seen.tokens - orphans;
+  if (tokens <= 0) return;
+  const message = 'the number of its owner is none';
+  report.remark({ kind: 'api_key', id: `${tokens} rows`, name: '', effect: 'left', code: 'unreadable', message });
+}
+
 /** What earlier accounts of the source have: empty at the begin of each of the two readings. */
-type Seen = { names: Set<string>; emails: Set<string>; identities: Set<string>; hasRoot: boolean };
+type Seen = {
+  names: Set<string>;
+  emails: Set<string>;
+  identities: Set<string>;
+  hasRoot: boolean;
+  /** Rows that were read. */
+  users: number;
+  tokens: number;
+};
 type Page = { rows: SourceRow[]; after: number; until: number; seen: Seen; limitedAdmins: ReadonlySet<string> };
 
 async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]> {
@@ -54,6 +82,8 @@ async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]
   const ids = rows.map((row) => textOf(row, 'id'));
   const present = await store.imports.targets(sourceKey, 'user', ids);
   const tokens = await source.ofUsers('tokens', after, until);
+  seen.users += rows.length;
+  seen.tokens += tokens.length;
   const bindings = await readBindings(context, after, until);
   const factors = await readFactors(context, after, until);
   const named = rows.map((row) => ({ row, email: readMailAddress(textOf(row, 'email')) }));
@@ -70,6 +100,7 @@ async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]
   });
 
   const known = new Set(ids);
+  const twice = new Set(ids.filter((id, index) => ids.indexOf(id) !== index));
   for (const token of tokens) if (!known.has(textOf(token, 'user_id'))) leaveKey(context, token, 'nobody owns it');
 
   const planned: PlannedUser[] = [];
@@ -83,7 +114,10 @@ async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]
       if (email !== undefined) seen.emails.add(email);
       continue;
     }
-    const user = planUser(context, { row, email, seen, taken, limited: page.limitedAdmins.has(id) });
+    const user = planUser(context, {
+      ...{ row, email, seen, taken },
+      ...{ limited: page.limitedAdmins.has(id), isTwice: twice.has(id) },
+    });
     if (user === undefined) {
       for (const token of own) leaveKey(context, token, 'its owner is not taken');
       continue;
@@ -125,10 +159,15 @@ type Candidate = {
   seen: Seen;
   taken: Record<'usernames' | 'emails' | 'affCodes' | 'identities', Set<string>>;
   limited: boolean;
+  /** Another account of the source has its id. */
+  isTwice: boolean;
 };
 
 /** The account alone; `undefined` where it stays there. */
-function planUser(context: PlanContext, { row, email, seen, taken, limited }: Candidate): PlannedUser | undefined {
+function planUser(
+  context: PlanContext,
+  { row, email, seen, taken, limited, isTwice }: Candidate,
+): PlannedUser | undefined {
   const { report, now, scale, sourceKey } = context;
   const id = textOf(row, 'id');
   const given = textOf(row, 'username');
@@ -145,6 +184,7 @@ function planUser(context: PlanContext, { row, email, seen, taken, limited }: Ca
   if (fault !== undefined) return leave('unreadable', fault);
   const quota = numberOf(row, 'quota');
   const sourceId = numberOf(row, 'id');
+  if (isTwice) return leave('unreadable', 'another account has its id');
   if (sourceId === undefined || sourceId <= 0) return leave('unreadable', 'its id is no positive number');
   if (quota === undefined || !Number.isSafeInteger(toQuota(scale, quota))) {
     return leave('unreadable', 'its balance is no whole number');
@@ -199,7 +239,7 @@ function planUser(context: PlanContext, { row, email, seen, taken, limited }: Ca
       email: address.email ?? null,
       group: GROUP.test(group) ? group : 'default',
       quota: toQuota(scale, quota),
-      usedQuota: toQuota(scale, Math.max(0, numberOf(row, 'used_quota') ?? 0)),
+      usedQuota: toUsed(scale, numberOf(row, 'used_quota')),
       requestCount: Math.max(0, numberOf(row, 'request_count') ?? 0),
       language: languageOf(textOf(row, 'setting')),
       affCode: affCodeOf(row, taken.affCodes),
@@ -224,7 +264,10 @@ function chooseName({ given, id, seen, taken }: Names): string | undefined {
   return isFree(other) ? other : undefined;
 }
 
-function chooseEmail({ row, email, seen, taken }: Omit<Candidate, 'limited'>): { email?: string; why?: string } {
+function chooseEmail({ row, email, seen, taken }: Omit<Candidate, 'limited' | 'isTwice'>): {
+  email?: string;
+  why?: string;
+} {
   if (textOf(row, 'email').trim() === '') return {};
   if (email === undefined) return { why: 'it is none that mails can be sent to' };
   if (seen.emails.has(email) || taken.emails.has(email) || taken.identities.has(`email\n${email}`)) {

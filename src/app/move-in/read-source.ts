@@ -85,6 +85,9 @@ export function numberOf(row: SourceRow, column: string): number | undefined {
 /** SQLite and MySQL write 0 and 1, PostgreSQL false and true. */
 export const flagOf = (row: SourceRow, column: string): boolean => /^(?:1|t|true)$/i.test(row[column] ?? '');
 
+/** Whether it is one of the two, null and an absent one included. */
+export const isFlag = (row: SourceRow, column: string): boolean => /^(?:[01tf]|true|false)?$/i.test(row[column] ?? '');
+
 export const isDeleted = (row: SourceRow): boolean => (row.deleted_at ?? '') !== '';
 
 /** What keeps a row from being understood as it was written: a huge value, or broken UTF-8. */

@@ -1,4 +1,5 @@
 /** What an import took, found there already and left. */
+import { escapeHiddenCharacters } from '../../kernel/index.ts';
 
 export type ItemKind =
   | 'user'
@@ -83,11 +84,14 @@ const TITLES: Readonly<Record<ItemKind, string>> = {
 /** Remarks of one code that the text shows; the file has all. */
 const SHOWN = 5;
 
-/** The report as people read it. */
+/** Characters of a name that the text shows. */
+const MAX_LABEL = 80;
+
+/** The report as people read it. Names come from the source: none of them controls a terminal. */
 export function describeReport(report: ImportReport): string {
   const { source, taken, present, left, remarks } = report;
   const lines = [
-    `${source.kind} database of new-api${source.version === '' ? '' : ` (build ${source.version})`}`,
+    `${source.kind} database of new-api${source.version === '' ? '' : ` (build ${shown(source.version)})`}`,
     report.dry_run ? 'a dry run: nothing is written' : 'imported',
     '',
   ];
@@ -112,10 +116,16 @@ export function describeReport(report: ImportReport): string {
 
 function describeRemarks(remarks: readonly Remark[]): string[] {
   return [...Map.groupBy(remarks, ({ kind, code }) => `${kind} ${code}`).values()].flatMap((same) => {
-    const shown = same.slice(0, SHOWN).map(({ kind, id, name, message }) => {
-      const label = name === '' || name === id ? id : `${id} (${name})`;
-      return `  ${kind.replace('_', ' ')} ${label}: ${message}`;
+    const lines = same.slice(0, SHOWN).map(({ kind, id, name, message }) => {
+      const label = name === '' || name === id ? shown(id) : `${shown(id)} (${shown(name)})`;
+      return `  ${kind.replace('_', ' ')} ${label}: ${escapeHiddenCharacters(message)}`;
     });
-    return same.length > SHOWN ? [...shown, `  … and ${same.length - SHOWN} more of these`] : shown;
+    return same.length > SHOWN ? [...lines, `  … and ${same.length - SHOWN} more of these`] : lines;
   });
+}
+
+function shown(text: string): string {
+  const characters = [...text.slice(0, 2 * MAX_LABEL)];
+  const short = characters.slice(0, MAX_LABEL).join('');
+  return escapeHiddenCharacters(short.length < text.length ? `${short}…` : short);
 }
