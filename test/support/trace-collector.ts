@@ -1,6 +1,8 @@
 /** A collector of traces that reads OTLP in JSON, with nothing of the product's. */
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 
 type AnyValue = { stringValue?: string; intValue?: number | string; doubleValue?: number; boolValue?: boolean };
 type RawSpan = {
@@ -37,23 +39,26 @@ const readValue = ({ stringValue, intValue, doubleValue, boolValue }: AnyValue) 
 const readAttributes = (list: RawSpan['attributes'] = []) =>
   Object.fromEntries(list.map(({ key, value }) => [key, readValue(value)]));
 
-export async function startCollector(port = 0): Promise<TraceCollector> {
+/** `tls`: a certificate for localhost and its key, as PEM. */
+export async function startCollector(port = 0, tls?: { cert: string; key: string }): Promise<TraceCollector> {
   const spans: CollectedSpan[] = [];
   const requests: TraceCollector['requests'] = [];
   const resource: Record<string, unknown> = {};
   const accept = (response: ServerResponse) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end('{"partialSuccess":{}}');
   let how: (response: ServerResponse) => void = accept;
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const body = Buffer.concat(chunks).toString();
+      const sent = Buffer.concat(chunks);
+      const body = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(sent) : sent).toString();
       requests.push({ path: request.url ?? '', headers: request.headers, body });
       if (how === accept) read(JSON.parse(body));
       how(response);
     });
-  });
+  };
+  const server = tls ? createSecureServer(tls, listener) : createServer(listener);
 
   function read(sent: {
     resourceSpans: { resource: { attributes: RawSpan['attributes'] }; scopeSpans: { spans: RawSpan[] }[] }[];
@@ -68,7 +73,7 @@ export async function startCollector(port = 0): Promise<TraceCollector> {
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const bound = (server.address() as AddressInfo).port;
   return {
-    url: `http://127.0.0.1:${bound}`,
+    url: tls ? `https://localhost:${bound}` : `http://127.0.0.1:${bound}`,
     port: bound,
     spans,
     requests,

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { warnOfProtocol } from '../tracing/collector-settings.ts';
 import type { Config } from './config-variables.ts';
 
 /**
@@ -86,6 +87,8 @@ export function checkConfig(
   if (config.redisUrl !== '' && config.databaseUrl === '') {
     warnings.push('REDIS_URL is set with SQLite: a single node needs no shared cache');
   }
+
+  warnings.push(...warnOfProtocol(config));
 
   const retentionSeconds = config.sessionRevokedRetentionDays * 86_400;
   if (config.sessionIssuanceWindow <= retentionSeconds) return { config, faults, warnings };

@@ -46,7 +46,8 @@ export function readConfig(
       continue;
     }
     const fault = describeFault(variable, { name: override?.flag ?? variable.env, raw, hint: parsed.error });
-    if (variable.fallback) warnings.push(`${fault}; ${String(variable.default)} is used instead`);
+    if (variable.fallback)
+      warnings.push(`${fault}; ${variable.defaultText ?? String(variable.default)} is used instead`);
     else faults.push(fault);
   }
   if (!set.has(VARIABLES.dataDir.env)) values.dataDir = findDataDir({ environment });

@@ -1,5 +1,5 @@
 import { err, ok } from '../../kernel/index.ts';
-import { boolean, oneOf, text, type ValueKind } from './config-kinds.ts';
+import { boolean, integer, oneOf, pemFile, text, type ValueKind } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 
 export const SAMPLERS = [
@@ -13,7 +13,13 @@ export const SAMPLERS = [
 
 export type SamplerName = (typeof SAMPLERS)[number];
 
+const PROTOCOLS = ['http/json', 'http/protobuf', 'grpc'] as const;
+type Protocol = (typeof PROTOCOLS)[number];
+
 const MAX_PAIRS = 64;
+/** How long the collector may take for a batch, as OpenTelemetry has it. */
+const TIMEOUT_MS = 10_000;
+const MAX_TIMEOUT_MS = 600_000;
 
 /** `key=value,key=value` with percent-encoded values, as OpenTelemetry writes lists. */
 const pairs: ValueKind<Readonly<Record<string, string>>> = {
@@ -62,6 +68,12 @@ const collector: ValueKind<string> = {
   },
 };
 
+const protocol = oneOf(...PROTOCOLS);
+const compression = oneOf('none', 'gzip');
+
+/** For traces alone, and usually unset: then the variable of the same name without TRACES holds. */
+const ofTraces = <T>(kind: ValueKind<T>): ValueKind<T | undefined> => kind;
+
 const share: ValueKind<number> = {
   type: 'number',
   allowed: 'a number from 0 to 1',
@@ -88,6 +100,23 @@ export const TRACE_VARIABLES = {
     defaultText: 'unset',
     secret: true,
   }),
+  otlpProtocol: variable({
+    env: 'OTEL_EXPORTER_OTLP_PROTOCOL',
+    group: 'traces',
+    doc: 'Traces go out as http/json, which collectors take at the same port as http/protobuf. The other two are accepted with a warning.',
+    kind: protocol,
+    default: 'http/json' as Protocol,
+    fallback: true,
+  }),
+  otlpTracesProtocol: variable({
+    env: 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+    group: 'traces',
+    doc: 'The same, for traces alone.',
+    kind: ofTraces(protocol),
+    default: undefined,
+    defaultText: 'OTEL_EXPORTER_OTLP_PROTOCOL',
+    fallback: true,
+  }),
   otlpHeaders: variable({
     env: 'OTEL_EXPORTER_OTLP_HEADERS',
     group: 'traces',
@@ -96,6 +125,65 @@ export const TRACE_VARIABLES = {
     default: {},
     defaultText: 'none',
     secret: true,
+  }),
+  otlpTracesHeaders: variable({
+    env: 'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
+    group: 'traces',
+    doc: 'More of them, for traces alone; of two with one name this one is sent.',
+    kind: headerPairs,
+    default: {},
+    defaultText: 'none',
+    secret: true,
+  }),
+  otlpCertificate: variable({
+    env: 'OTEL_EXPORTER_OTLP_CERTIFICATE',
+    group: 'traces',
+    doc: "Authorities whose certificates the collector may have, instead of the system's.",
+    kind: pemFile,
+    default: '',
+    defaultText: 'public authorities',
+  }),
+  otlpTracesCertificate: variable({
+    env: 'OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE',
+    group: 'traces',
+    doc: 'The same, for traces alone.',
+    kind: ofTraces(pemFile),
+    default: undefined,
+    defaultText: 'OTEL_EXPORTER_OTLP_CERTIFICATE',
+  }),
+  otlpTimeoutMs: variable({
+    env: 'OTEL_EXPORTER_OTLP_TIMEOUT',
+    group: 'traces',
+    doc: 'Milliseconds that the collector may take for a batch.',
+    kind: integer(1, MAX_TIMEOUT_MS),
+    default: TIMEOUT_MS,
+    fallback: true,
+  }),
+  otlpTracesTimeoutMs: variable({
+    env: 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT',
+    group: 'traces',
+    doc: 'The same, for traces alone.',
+    kind: ofTraces(integer(1, MAX_TIMEOUT_MS)),
+    default: undefined,
+    defaultText: 'OTEL_EXPORTER_OTLP_TIMEOUT',
+    fallback: true,
+  }),
+  otlpCompression: variable({
+    env: 'OTEL_EXPORTER_OTLP_COMPRESSION',
+    group: 'traces',
+    doc: 'Whether batches are compressed.',
+    kind: compression,
+    default: 'none' as 'none' | 'gzip',
+    fallback: true,
+  }),
+  otlpTracesCompression: variable({
+    env: 'OTEL_EXPORTER_OTLP_TRACES_COMPRESSION',
+    group: 'traces',
+    doc: 'The same, for traces alone.',
+    kind: ofTraces(compression),
+    default: undefined,
+    defaultText: 'OTEL_EXPORTER_OTLP_COMPRESSION',
+    fallback: true,
   }),
   otelServiceName: variable({
     env: 'OTEL_SERVICE_NAME',
@@ -127,6 +215,14 @@ export const TRACE_VARIABLES = {
     doc: 'The share that traceidratio and parentbased_traceidratio record.',
     kind: share,
     default: 1,
+    fallback: true,
+  }),
+  otelTracesExporter: variable({
+    env: 'OTEL_TRACES_EXPORTER',
+    group: 'traces',
+    doc: 'none switches traces off, whatever else is set.',
+    kind: oneOf('otlp', 'none'),
+    default: 'otlp',
     fallback: true,
   }),
   otelDisabled: variable({

@@ -1,27 +1,21 @@
+import { readFileSync } from 'node:fs';
 import { Counter, type Registry } from 'prom-client';
-import { trimTrailing } from '../../kernel/index.ts';
 import { createUpstream } from '../../upstream/index.ts';
-import type { Config } from '../config/config-variables.ts';
+import { collectorSettings } from './collector-settings.ts';
 import type { SpanFate, Tracing, TracingDeps } from './types.ts';
-
-/** Where traces go; empty for nowhere. */
-export function collectorUrl({ otelDisabled, otlpEndpoint, otlpTracesEndpoint }: Config): string {
-  if (otelDisabled) return '';
-  if (otlpTracesEndpoint !== '' || otlpEndpoint === '') return otlpTracesEndpoint;
-  const url = new URL(otlpEndpoint);
-  url.pathname = `${trimTrailing(url.pathname, '/')}/v1/traces`;
-  return url.href;
-}
 
 /** Undefined, with nothing loaded, unless the operator has named a collector. */
 export async function openTracing(deps: TracingDeps): Promise<Tracing | undefined> {
-  const url = collectorUrl(deps.config);
-  if (url === '') return undefined;
+  const collector = collectorSettings(deps.config);
+  if (collector === undefined) return undefined;
   const { startTracing } = await import('./start-tracing.ts');
   const { clock, logger, registry } = deps;
   // The collector is the operator's own choice, so it may be on this machine.
-  const upstream = createUpstream({ allowPrivate: true, clock, logger });
-  return startTracing({ ...deps, url, upstream, count: countSpans(registry) });
+  const upstream = createUpstream({
+    ...{ allowPrivate: true, clock, logger },
+    ...(collector.certificate === '' ? {} : { trustedCertificates: [readFileSync(collector.certificate, 'utf8')] }),
+  });
+  return startTracing({ ...deps, collector, upstream, count: countSpans(registry) });
 }
 
 function countSpans(registry: Registry): (fate: SpanFate, spans: number) => void {

@@ -1,11 +1,12 @@
+import { promisify } from 'node:util';
+import { gzip as gzipInThread } from 'node:zlib';
 import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { Clock } from '../../kernel/index.ts';
 import { retryAfterMs } from '../../tasks/index.ts';
-import type { Upstream } from '../../upstream/index.ts';
+import type { Upstream, UpstreamBody } from '../../upstream/index.ts';
+import type { CollectorSettings } from './collector-settings.ts';
 
-/** How long the collector may take for a batch, as OpenTelemetry has it. */
-const TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 300_000;
 /** The statuses after which the protocol allows a batch to be sent again. */
@@ -21,22 +22,26 @@ export type SendResult =
 
 export type SendSpans = (spans: readonly ReadableSpan[], signal: AbortSignal) => Promise<SendResult>;
 
-type Collector = { url: string; headers: Readonly<Record<string, string>>; upstream: Upstream; clock: Clock };
+type Collector = Omit<CollectorSettings, 'certificate'> & { upstream: Upstream; clock: Clock };
 
 /** Sends batches as OTLP in JSON. Reasons hold neither the address nor what the collector wrote. */
-export function createSender({ url, headers, upstream, clock }: Collector): SendSpans {
+export function createSender({ url, headers, timeoutMs, gzip, upstream, clock }: Collector): SendSpans {
   return async (spans, signal) => {
-    const body = new TextDecoder().decode(JsonTraceSerializer.serializeRequest([...spans]));
+    const json = JsonTraceSerializer.serializeRequest([...spans]) ?? new Uint8Array();
     const sent = await upstream.request({
       url,
       method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: { kind: 'text', text: body },
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        ...(gzip ? { 'content-encoding': 'gzip' } : {}),
+      },
+      body: gzip ? bytesOf(await compress(json)) : { kind: 'text', text: new TextDecoder().decode(json) },
       privateHosts: [],
       maxRedirects: 0,
-      connectTimeoutMs: TIMEOUT_MS,
-      headersTimeoutMs: TIMEOUT_MS,
-      idleTimeoutMs: TIMEOUT_MS,
+      connectTimeoutMs: timeoutMs,
+      headersTimeoutMs: timeoutMs,
+      idleTimeoutMs: timeoutMs,
       maxResponseBytes: MAX_ANSWER_BYTES,
       signal,
     });
@@ -52,6 +57,21 @@ export function createSender({ url, headers, upstream, clock }: Collector): Send
     return later(reason, retryAfterMs(answered['retry-after']?.[0], clock.nowMs(), MAX_RETRY_AFTER_MS));
   };
 }
+
+/** In another thread. */
+const compress = promisify(gzipInThread);
+
+const bytesOf = (bytes: Uint8Array): UpstreamBody => ({
+  kind: 'pieces',
+  pieces: [
+    {
+      size: bytes.byteLength,
+      async *stream() {
+        yield bytes;
+      },
+    },
+  ],
+});
 
 const later = (reason: string, waitMs: number): SendResult => ({ kind: 'later', reason, waitMs });
 

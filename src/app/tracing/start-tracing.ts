@@ -15,9 +15,9 @@ const SERVICE = 'taskgate';
 const MAX_VALUE_CHARACTERS = 256;
 
 /** Begins to record and to send. This file and what it imports is loaded only then. */
-export const startTracing: StartTracing = ({ url, config, nodeId, upstream, count, clock, logger }) => {
+export const startTracing: StartTracing = ({ collector, config, nodeId, upstream, count, clock, logger }) => {
   const queue = createSpanQueue({
-    send: createSender({ url, headers: config.otlpHeaders, upstream, clock }),
+    send: createSender({ ...collector, upstream, clock }),
     count,
     clock,
     logger,
@@ -40,7 +40,7 @@ export const startTracing: StartTracing = ({ url, config, nodeId, upstream, coun
     spanProcessors: [queue.processor],
   });
   const recorder = createRecorder(provider.getTracer(SERVICE, VERSION));
-  logger.info({ host: new URL(url).host, sampler: config.otelSampler }, 'traces are exported');
+  logger.info({ host: new URL(collector.url).host, sampler: config.otelSampler }, 'traces are exported');
   return {
     requests: traceRequests(recorder),
     tasks: traceTasks(recorder),

@@ -5,6 +5,7 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import type { TaskMeter, TaskTracer } from '../../tasks/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { Config } from '../config/config-variables.ts';
+import type { CollectorSettings } from './collector-settings.ts';
 
 export type Tracing = {
   requests: RequestTracer;
@@ -27,7 +28,7 @@ export type SpanFate = 'exported' | 'dropped' | 'rejected';
 /** `upstream`: for requests to the collector. */
 export type StartTracing = (
   deps: Omit<TracingDeps, 'registry'> & {
-    url: string;
+    collector: CollectorSettings;
     upstream: Upstream;
     count: (fate: SpanFate, spans: number) => void;
   },

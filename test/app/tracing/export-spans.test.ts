@@ -143,7 +143,7 @@ describe('the sender', () => {
     return ended;
   };
   const send = (url = collector.url, signal = new AbortController().signal) =>
-    createSender({ url, headers: {}, upstream, clock: systemClock })(spans(), signal);
+    createSender({ url, headers: {}, timeoutMs: 10_000, gzip: false, upstream, clock: systemClock })(spans(), signal);
 
   beforeAll(async () => {
     collector = await startCollector();

@@ -1,7 +1,14 @@
 /** While no collector is named, nothing of OpenTelemetry is evaluated. */
 import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { Registry } from 'prom-client';
 import { readConfig } from '../../../src/app/config/config.ts';
-import { collectorUrl } from '../../../src/app/tracing/open-tracing.ts';
+import { collectorSettings, collectorUrl } from '../../../src/app/tracing/collector-settings.ts';
+import { openTracing } from '../../../src/app/tracing/open-tracing.ts';
+import { silentLogger, systemClock } from '../../../src/kernel/index.ts';
+import { makeCertificate } from '../../support/make-certificate.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { startCollector } from '../../support/trace-collector.ts';
 
 const COLLECTOR = 'http://127.0.0.1:4318';
 
@@ -15,6 +22,7 @@ test.each<[string, Record<string, string>]>([
   ['', {}],
   ['', { OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
   ['', { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_SDK_DISABLED: 'true' }],
+  ['', { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_TRACES_EXPORTER: 'none' }],
   [`${COLLECTOR}/v1/traces`, { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR }],
   [`${COLLECTOR}/otlp/v1/traces`, { OTEL_EXPORTER_OTLP_ENDPOINT: `${COLLECTOR}/otlp/` }],
   [
@@ -23,10 +31,94 @@ test.each<[string, Record<string, string>]>([
   ],
 ])('traces go to %p with %p', (url, environment) => expect(collectorUrl(config(environment))).toBe(url));
 
+test('what is said of traces alone outranks what is said of all signals', () => {
+  const all = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR,
+    OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=all,x-team=video',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '3000',
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+  };
+  expect(collectorSettings(config(all))).toEqual({
+    url: `${COLLECTOR}/v1/traces`,
+    headers: { Authorization: 'all', 'x-team': 'video' },
+    timeoutMs: 3000,
+    gzip: true,
+    certificate: '',
+  });
+  const own = {
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'authorization=own',
+    OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '4000',
+    OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'none',
+  };
+  expect(collectorSettings(config({ ...all, ...own }))).toMatchObject({
+    headers: { authorization: 'own', 'x-team': 'video' },
+    timeoutMs: 4000,
+    gzip: false,
+  });
+  expect(Object.keys(collectorSettings(config({ ...all, ...own }))?.headers ?? {})).not.toContain('Authorization');
+});
+
+test.each<[string, Record<string, string>]>([
+  ['', { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
+  [
+    'OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf: traces are sent as http/json instead',
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' },
+  ],
+  [
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc: traces are sent as http/json instead; name the collector's address for HTTP, usually with port 4318",
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' },
+  ],
+  [
+    'OTEL_EXPORTER_OTLP_PROTOCOL: read "thrift"; allowed: http/json, http/protobuf, grpc; http/json is used instead',
+    { OTEL_EXPORTER_OTLP_PROTOCOL: 'thrift' },
+  ],
+])('the start warns %p with %p', (warning, environment) => {
+  const warningsOf = (given: Record<string, string>) => {
+    const read = readConfig(given);
+    return read.ok ? read.warnings.filter((each) => each.includes('PROTOCOL')) : ['refused'];
+  };
+  const expected = warning === '' ? [] : [warning];
+  expect(warningsOf({ ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR })).toEqual(expected);
+  // Platforms set it for all programs, also for those that trace nothing.
+  if (!warning.includes('read')) expect(warningsOf(environment)).toEqual([]);
+});
+
+test('a collector with a certificate of its own authority gets compressed batches, and no other one does', async () => {
+  const folder = temporaryFolder();
+  const [own, other] = [makeCertificate(folder, 'own'), makeCertificate(folder, 'other')];
+  const pem = (path: string) => readFileSync(path, 'utf8');
+  const collector = await startCollector(0, { cert: pem(own.cert), key: pem(own.key) });
+  const send = async (certificate: string) => {
+    const registry = new Registry();
+    const tracing = await openTracing({
+      config: config({
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_EXPORTER_OTLP_CERTIFICATE: certificate,
+        OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+      }),
+      ...{ nodeId: 'n', registry, clock: systemClock, logger: silentLogger },
+    });
+    await tracing?.requests.run(new Request('http://gate/v1/models'), async () => new Response(''));
+    await tracing?.stop(500);
+    return registry.metrics();
+  };
+  try {
+    expect(await send(other.cert)).toContain('{result="dropped"} 1');
+    expect(collector.requests).toEqual([]);
+    expect(await send(own.cert)).toContain('{result="exported"} 1');
+    expect(collector.requests[0]?.headers['content-encoding']).toBe('gzip');
+    expect(collector.spans).toHaveLength(1);
+  } finally {
+    await collector.stop();
+  }
+});
+
 test.each<[string, string]>([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://me:my-password@127.0.0.1'],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://127.0.0.1:4317/my-password'],
   ['OTEL_EXPORTER_OTLP_HEADERS', 'my-password'],
+  ['OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'my-password'],
+  ['OTEL_EXPORTER_OTLP_CERTIFICATE', '/none/my-ca.pem'],
   ['OTEL_EXPORTER_OTLP_HEADERS', 'authorization=my-password%0d%0ax: y'],
   ['OTEL_RESOURCE_ATTRIBUTES', 'team=%zz'],
 ])('%s=%p stops the start without being shown', (name, value) => {
