@@ -1,6 +1,16 @@
 /** LOG_FILE: what stands in it after rotation, a signal, a full disk and a stop. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { openLogFile } from '../../src/app/logging/log-file.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -41,6 +51,28 @@ describe('the file', () => {
     for (let number = 1; number <= 3; number += 1) file.write(line(`line${number}`));
     expect(readdirSync(folder)).toEqual(['gate.log']);
     expect(read(path)).toBe('line3\n');
+  });
+
+  test('is renamed before the first line of another day, also of one that ended before this process began', () => {
+    const path = join(temporaryFolder(), 'gate.log');
+    const nightfall = new Date(2026, 2, 1, 23, 59, 59).getTime();
+    let nowMs = nightfall;
+    const open = () => openLogFile({ path, maxBytes: 1000, keep: 9, daily: { nowMs: () => nowMs } });
+    const file = open();
+    file.write(line('evening'));
+    // A line that was torn is not spread over two files.
+    file.write(Buffer.from('half '));
+    nowMs += 2000;
+    file.write(line('of it'));
+    file.write(line('morning'));
+    expect([read(path), read(`${path}.1`)]).toEqual(['morning\n', 'evening\nhalf of it\n']);
+    utimesSync(path, nowMs / 1000, nowMs / 1000);
+    open().write(line('noon'));
+    utimesSync(path, nowMs / 1000, nowMs / 1000);
+    nowMs += 86_400_000;
+    open().write(line('tomorrow'));
+    expect([read(path), read(`${path}.1`)]).toEqual(['tomorrow\n', 'morning\nnoon\n']);
+    expect(existsSync(`${path}.3`)).toBe(false);
   });
 
   test('goes on where an earlier process ended, within the same limit', () => {

@@ -9,6 +9,7 @@ import {
   AppError,
   type Clock,
   createSecretBox,
+  type Logger,
   newMessageId,
   newTaskId,
   newUuid,
@@ -22,7 +23,8 @@ import { type AllowedReceivers, createCallbackUrls } from '../../src/tasks/index
 import { createWebhookWorker, type WebhookWorker } from '../../src/tasks/webhooks/webhook-worker.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';
 import { createTestClock } from '../auth/test-clock.ts';
-import { addKey } from '../contract/each-store.ts';
+import { addKey, addRunningTask, newTask } from '../contract/each-store.ts';
+import { recordingLogger } from '../http/kit-harness.ts';
 import { addUser } from '../support/add-user.ts';
 import { freePort } from '../support/free-port.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -60,6 +62,7 @@ type Node = Awaited<ReturnType<typeof openNode>>;
 async function openNode(
   options: {
     clock?: Clock;
+    logger?: Logger;
     allowed?: AllowedReceivers;
     upstream?: Partial<UpstreamOptions>;
     hostConcurrency?: number;
@@ -85,7 +88,7 @@ async function openNode(
   const workers: WebhookWorker[] = [];
   const startWorker = (over: Store = store): WebhookWorker => {
     const worker = createWebhookWorker({
-      ...{ store: over, clock, upstream, logger: silentLogger, nodeId: newUuid() },
+      ...{ store: over, clock, upstream, logger: options.logger ?? silentLogger, nodeId: newUuid() },
       attachArtifacts: async () => ({}),
       webhooks: {
         ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
@@ -139,8 +142,9 @@ async function after(store: Store, taskId: string, attempts = 1): Promise<Seen> 
 
 describe('answers of a receiver', () => {
   let node: Node;
+  const { logger, lines } = recordingLogger();
   beforeEach(async () => {
-    node = await openNode();
+    node = await openNode({ logger });
     node.startWorker();
   });
 
@@ -167,6 +171,21 @@ describe('answers of a receiver', () => {
   test('410 ends the notice at once', async () => {
     const [seen] = await answered([{ status: 410 }]);
     expect(seen).toMatchObject({ status: 'failed', attempts: 1, deliveries: [{ httpStatus: 410 }] });
+  });
+
+  test('the line about a notice that is given up leads to the task and to the request that made it', async () => {
+    const { store, user } = node;
+    receiver.answer((_, response) => void response.writeHead(410).end());
+    const execution = { ...newTask().execution, requestId: 'request-of-the-task' };
+    // Written before the notice, by the same writer.
+    const taskId = await notify(node, undefined, (id) => {
+      void addRunningTask(store, { taskId: id, userId: user.id, execution });
+    });
+    const line = await until(() => lines.find(({ fields }) => (fields as { task_id?: string }).task_id === taskId));
+    expect(line).toMatchObject({
+      ...{ level: 'info', message: 'webhook notice failed; it is not retried' },
+      fields: { request_id: 'request-of-the-task', webhook_id: expect.stringMatching(/^msg_/) },
+    });
   });
 
   test('everything else is retried after 5 s, and no redirect is followed', async () => {

@@ -46,9 +46,9 @@ export async function runGateway(
   }
 }
 
-async function openFile({ logFile: path, logFileMb, logFileKeep: keep }: Config): Promise<LogFile> {
+async function openFile({ logFile: path, logFileMb, logFileKeep: keep, logFileDaily }: Config): Promise<LogFile> {
   const { openLogFile } = await import('../logging/log-file.ts');
-  return openLogFile({ path, maxBytes: logFileMb * MIB, keep });
+  return openLogFile({ path, maxBytes: logFileMb * MIB, keep, ...(logFileDaily ? { daily: systemClock } : {}) });
 }
 
 type Settings = ReturnType<typeof readSettings>;

@@ -122,6 +122,13 @@ export const GATEWAY_VARIABLES = {
     kind: integer(0, 1000),
     default: 5,
   }),
+  logFileDaily: variable({
+    env: 'LOG_FILE_DAILY',
+    group: 'server',
+    doc: 'LOG_FILE is also renamed before the first line of another day, in the time zone of the process.',
+    kind: boolean,
+    default: false,
+  }),
   debug: variable({
     env: 'DEBUG',
     group: 'server',

@@ -1,10 +1,13 @@
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { Clock } from '../../kernel/index.ts';
 
 const LINE_END = 10;
 const FOLDER_MODE = 0o700;
 /** A new file is its owner's alone: lines hold addresses and names of users. */
 const FILE_MODE = 0o600;
+
+const dayOf = (ms: number): string => new Date(ms).toDateString();
 
 export type LogFile = {
   /** Writes what fits and returns its bytes. @throws the platform's error */
@@ -21,18 +24,23 @@ type LogFileOptions = {
   maxBytes: number;
   /** Renamed files that are kept: `.1` is the newest. */
   keep: number;
+  /** Given: it is also renamed before the first line of another day in this process's time zone. */
+  daily?: Pick<Clock, 'nowMs'>;
 };
 
-type Open = { fd: number; ino: number; bytes: number };
+/** `day`: of its last line. */
+type Open = { fd: number; ino: number; bytes: number; day: string };
 
 /**
  * A file that whole lines are appended to. When others have renamed or deleted it, or its folder,
  * it is made anew.
  */
-export function openLogFile({ path, maxBytes, keep }: LogFileOptions): LogFile {
+export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): LogFile {
   let open: Open | undefined;
   let isTorn = false;
   let breaksLine = false;
+
+  const today = (): string => (daily ? dayOf(daily.nowMs()) : '');
 
   function close(): void {
     if (open) closeSync(open.fd);
@@ -44,8 +52,8 @@ export function openLogFile({ path, maxBytes, keep }: LogFileOptions): LogFile {
     if (open) return open;
     mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
     const fd = openSync(path, 'a', FILE_MODE);
-    const { ino, size } = fstatSync(fd);
-    open = { fd, ino, bytes: size };
+    const { ino, size, mtimeMs } = fstatSync(fd);
+    open = { fd, ino, bytes: size, day: daily && size > 0 ? dayOf(mtimeMs) : today() };
     return open;
   }
 
@@ -68,10 +76,13 @@ export function openLogFile({ path, maxBytes, keep }: LogFileOptions): LogFile {
       const last = current();
       if (breaksLine) last.bytes += writeSync(last.fd, '\n');
       breaksLine = false;
-      if (!isTorn && last.bytes > 0 && last.bytes + bytes.length > maxBytes) rotate();
+      const isOver = last.bytes + bytes.length > maxBytes || last.day !== today();
+      if (!isTorn && last.bytes > 0 && isOver) rotate();
       const file = current();
       const written = writeSync(file.fd, bytes);
       file.bytes += written;
+      // The rest of a torn line belongs to the day that it began on.
+      if (!isTorn) file.day = today();
       isTorn = written > 0 && bytes[written - 1] !== LINE_END;
       return written;
     },

@@ -119,7 +119,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       void attempt(next)
         .catch((error) =>
           logger.error(
-            { err: error, host },
+            { err: error, host, task_id: next.notice.taskId, webhook_id: next.notice.eventId },
             'webhook delivery could not be recorded; it is repeated when its lease expires',
           ),
         )
@@ -184,8 +184,16 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       reason: delivery.error,
       ms: delivery.durationMs,
     };
-    if (outcome.status === 'failed') logger.info(logFields, 'webhook notice failed; it is not retried');
-    else logger.debug(logFields, 'webhook notice not delivered; retrying later');
+    if (outcome.status === 'failed') {
+      const requestId = await requestIdOf(notice.taskId);
+      logger.info({ ...logFields, request_id: requestId }, 'webhook notice failed; it is not retried');
+    } else logger.debug(logFields, 'webhook notice not delivered; retrying later');
+  }
+
+  /** Of the request that made the task; `undefined` where nobody knows it any more. */
+  async function requestIdOf(taskId: string): Promise<string | undefined> {
+    const task = await store.tasks.byTaskId(taskId).catch(() => undefined);
+    return task?.execution.requestId || undefined;
   }
 
   return {
