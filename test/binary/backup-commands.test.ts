@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite';
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeBackupKey } from '../support/backup-key.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -13,16 +14,21 @@ const folder = temporaryFolder();
 const dataDir = join(folder, 'data');
 const place = join(folder, 'backups');
 const passphraseFile = join(folder, 'passphrase');
-const env = { BACKUP_PASSPHRASE_FILE: passphraseFile };
+const key = await makeBackupKey();
+const env = { BACKUP_RECIPIENTS: key.recipient };
+const opened = ['--identity', key.identityFile];
 let id = '';
 
 const run = (words: string, options: string[] = [], more: Record<string, string> = {}) =>
   runCommand(['backup', words, '--json', ...options], { env: { ...env, ...more } });
 const create = (options: string[] = []) => run('create', ['--to', place, '--data-dir', dataDir, ...options]);
-const restore = (from: string, into: string, options: string[] = []) =>
-  run('restore', ['--from', from, '--data-dir', into, ...options]);
+const restoreWith =
+  (means: readonly string[]) =>
+  (from: string, into: string, options: string[] = []) =>
+    run('restore', ['--from', from, '--data-dir', into, ...means, ...options]);
+const restore = restoreWith(opened);
 const verify = (from: string, options: string[] = []) =>
-  run('verify', ['--from', from, '--data-dir', join(folder, 'work'), ...options]);
+  run('verify', ['--from', from, '--data-dir', join(folder, 'work'), ...opened, ...options]);
 const databaseOf = (path: string) => new Database(join(path, 'taskgate.db'));
 /** A copy of the place, to be changed. */
 function copyPlace(): string {
@@ -144,15 +150,6 @@ describe('backup restore', () => {
     expect(readdirSync(into).sort()).toEqual(['mine.txt', 'taskgate.lock']);
   });
 
-  test('a wrong passphrase changes nothing', async () => {
-    const wrong = join(folder, 'wrong');
-    writeFileSync(wrong, 'another passphrase\n');
-    const into = join(folder, 'not-opened');
-    const { code, out } = await restore(place, into, ['--id', id, '--passphrase-file', wrong]);
-    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('does not open')]);
-    expect(existsSync(into)).toBe(false);
-  });
-
   test('former secrets that cannot be written down stop the restore: they would be lost', async () => {
     const env = { SESSION_SECRET_PREVIOUS: 'a former session secret of the tests 0123456789' };
     const other = JSON.parse((await run('create', ['--to', place, '--data-dir', dataDir], env)).out).id as string;
@@ -238,21 +235,23 @@ describe('backup restore', () => {
   });
 });
 
-test('with a public key only the holder of the secret key restores the secrets', async () => {
-  const { generateIdentity, identityToRecipient } = await import('age-encryption');
-  const identity = await generateIdentity();
-  const other = join(folder, 'sealed-for-a-key');
-  const made = await run('create', [
-    '--to',
-    other,
-    '--data-dir',
-    dataDir,
-    '--recipients',
-    await identityToRecipient(identity),
-  ]);
-  expect(made.code).toBe(0);
-  writeFileSync(join(folder, 'identity'), `# created by a test\n${identity}\n`);
-  const refused = await restore(other, join(folder, 'by-key'));
-  expect([refused.code, JSON.parse(refused.out).error]).toEqual([1, expect.stringContaining('does not open')]);
-  expect((await restore(other, join(folder, 'by-key'), ['--identity', join(folder, 'identity')])).code).toBe(0);
+test('only the holder of the secret key, or who knows the passphrase, restores the secrets', async () => {
+  const other = join(folder, 'with-a-passphrase');
+  const wrong = join(folder, 'wrong');
+  writeFileSync(wrong, 'another passphrase\n');
+  const made = ['backup', 'create', '--to', other, '--data-dir', dataDir];
+  expect((await runCommand(made, { env: { BACKUP_PASSPHRASE_FILE: passphraseFile } })).code).toBe(0);
+  const into = join(folder, 'opened');
+  const foreign = await makeBackupKey();
+  for (const [from, means] of [
+    [other, ['--passphrase-file', wrong]],
+    [other, opened],
+    [place, ['--passphrase-file', passphraseFile]],
+    [place, ['--identity', foreign.identityFile]],
+  ] as const) {
+    const { code, out } = await restoreWith(means)(from, into);
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('does not open')]);
+    expect(existsSync(into)).toBe(false);
+  }
+  expect((await restoreWith(['--passphrase-file', passphraseFile])(other, into)).code).toBe(0);
 });

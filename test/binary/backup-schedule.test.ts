@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeBackupKey } from '../support/backup-key.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -17,13 +18,11 @@ type Report = {
 
 const folder = temporaryFolder();
 const place = join(folder, 'backups');
-const passphraseFile = join(folder, 'passphrase');
-const env = { BACKUP_TO: place, BACKUP_PASSPHRASE_FILE: passphraseFile, LOG_LEVEL: 'info' };
+const env = { BACKUP_TO: place, BACKUP_RECIPIENTS: (await makeBackupKey()).recipient, LOG_LEVEL: 'info' };
 let gateway: Gateway;
 let admin: Administrator;
 
 beforeAll(async () => {
-  writeFileSync(passphraseFile, 'a passphrase of a test\n');
   gateway = await startGateway({ env });
   admin = await setUp(gateway);
 });
