@@ -9,6 +9,9 @@ import { tablesOf } from '../schema/index.ts';
 /** Says that a restore was begun in this database; its row names the back-up. */
 const MARKER = 'taskgate_restoring';
 
+/** How often it is looked, ten times a second, whether an earlier load has ended. */
+const LOOKS = 600;
+
 /**
  * Runs `work` over one consistent state of the database, which another connection can take over by
  * the name `snapshot`. `reading` sees that state.
@@ -34,14 +37,16 @@ export async function withPostgresSnapshot<T>(
 /**
  * Marks an empty database as one that `backup` is being restored into. `resumed`: an
  * earlier run was interrupted; `loaded`: after it had loaded the tables.
- * @throws `store.in_use` when the database has other tables, or those of another back-up
+ * @throws `store.in_use` when the database has other tables, or those of another back-up, or is
+ *   being loaded by another process
  */
 export function beginPostgresRestore(
   databaseUrl: string,
   backup: string,
 ): Promise<{ loaded: boolean; resumed: boolean }> {
-  return withConnection(databaseUrl, (sql) =>
-    sql.begin(async (tx) => {
+  return withConnection(databaseUrl, async (sql) => {
+    await waitForEarlierLoad(sql);
+    return sql.begin(async (tx) => {
       const [found] = (await tx.unsafe(`select to_regclass('${MARKER}') is not null`).values()) as unknown[][];
       const tables = (await tx
         .unsafe(
@@ -61,8 +66,28 @@ export function beginPostgresRestore(
       await tx.unsafe(`create table ${MARKER} (backup text not null)`);
       await tx.unsafe(`insert into ${MARKER} values ($1)`, [backup]);
       return { loaded: false, resumed: false };
-    }),
-  );
+    });
+  });
+}
+
+/**
+ * The program that loads the tables outlives a restore that is killed: it goes on with what it has
+ * read by then. Two loads at once would stop each other.
+ * @throws `store.in_use` when it has not ended after a minute
+ */
+async function waitForEarlierLoad(sql: SQL): Promise<void> {
+  for (let look = 0; look < LOOKS; look += 1) {
+    const loads = (await sql
+      .unsafe(
+        "select pid from pg_stat_activity where datname = current_database() and application_name = 'pg_restore' limit 1",
+      )
+      .values()) as unknown[][];
+    if (loads.length === 0) return;
+    await sql.unsafe('select pg_sleep(0.1)');
+  }
+  throw storeErrors.in_use({
+    message: 'Another process is loading a back-up into this database. Wait until it has ended, then try again.',
+  });
 }
 
 /** The restored database is ready for a gateway. */
