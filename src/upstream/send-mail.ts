@@ -58,7 +58,7 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
     if (!resolved.ok) {
       return fail({ step: 'resolve', permanent: resolved.error.permanent, reply: 0 }, resolved.error.message);
     }
-    done('resolve', `${server.host} is ${resolved.value.join(', ')}.`);
+    done('resolve', `${server.host} resolves to ${resolved.value.join(', ')}.`);
 
     const opened = await open(resolved.value, server.port, stepMs);
     if (!opened.ok) return fail({ step: 'connect', permanent: false, reply: 0 }, opened.error);

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
+import { findEnglish } from './find-english.ts';
 import { findAxeViolations, findOverflow, screens, usePanel } from './harness.ts';
 
 let vendor: VendorProcess;
@@ -64,22 +65,6 @@ const findCutTexts = (page: Page): Promise<string[]> =>
     }
     return cut;
   });
-
-const productNames = ['Google Veo on Vertex AI'];
-
-/** Runs of four words or more in Latin letters, outside of code, names and quotations. */
-const findEnglish = (page: Page): Promise<string[]> =>
-  page.evaluate((names) => {
-    const found: string[] = [];
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const parent = node.parentElement;
-      if (parent === null || parent.closest('script, noscript, style, pre, code, [lang="en"]')) continue;
-      const [sentence] = /[A-Za-z’']{2,}(?:[ ,]+[A-Za-z’']+){3,}/.exec(node.textContent ?? '') ?? [];
-      if (sentence !== undefined && !names.includes(sentence)) found.push(sentence);
-    }
-    return found;
-  }, productNames);
 
 const paths = () => [
   '/',

@@ -483,11 +483,16 @@ describe('errors keep their meaning', () => {
   const mayWork = 'It may still be processing the request; check there before you submit again.';
   const notices: readonly [number, string, string, string][] = [
     [504, 'VENDOR_TIMEOUT', 'No.', `The vendor did not respond in time. ${mayWork}`],
-    [502, 'PLUGIN_SUBMIT_RESPONSE_FAILED', 'No id.', `The vendor’s response could not be used. ${mayWork} No id.`],
-    [502, 'PLUGIN_SUBMIT_RESPONSE_INVALID', 'No text.', `The vendor’s response could not be used. ${mayWork} No text.`],
-    [502, 'VENDOR_FAILED', 'It answered 500.', 'The vendor rejected this. It answered 500.'],
-    [502, 'VENDOR_UNREACHABLE', 'No such name.', 'Could not connect to the vendor. No such name.'],
-    [429, 'VENDOR_BUSY', 'Slow down.', 'The vendor is busy. Try again in 7 seconds. Slow down.'],
+    [502, 'PLUGIN_SUBMIT_RESPONSE_FAILED', 'No id.', `The vendor’s response could not be used. ${mayWork} “No id.”`],
+    [
+      502,
+      'PLUGIN_SUBMIT_RESPONSE_INVALID',
+      'No text.',
+      `The vendor’s response could not be used. ${mayWork} “No text.”`,
+    ],
+    [502, 'VENDOR_FAILED', 'It answered 500.', 'The vendor rejected this. “It answered 500.”'],
+    [502, 'VENDOR_UNREACHABLE', 'No such name.', 'Could not connect to the vendor. “No such name.”'],
+    [429, 'VENDOR_BUSY', 'Slow down.', 'The vendor is busy. Try again in 7 seconds. “Slow down.”'],
     [503, 'PLUGIN_UNAVAILABLE', 'Stopped.', 'The plugin is temporarily unavailable. Try again in 7 seconds. Stopped.'],
     [503, 'SUBMISSION_INTERRUPTED', 'No.', 'The submission was interrupted.'],
     [503, 'SUBMISSION_UNRECORDED', 'No.', 'The vendor accepted this, but the gateway could not record it'],

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-import { createInstance } from 'i18next';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import { authSentences } from '../../src/auth/sentences.ts';
 import { billingSentences } from '../../src/billing/sentences.ts';
@@ -9,7 +8,9 @@ import { ApiError } from '../../src/panel/api/api-error.ts';
 import { codeTexts } from '../../src/panel/api/code-texts.ts';
 import { errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
 import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
+import sentences from '../../src/panel/api/server-sentences.json';
 import { settingSentences } from '../../src/settings/sentences.ts';
+import { speak } from './speak.ts';
 
 /** What no page of the panel asks for, and why. */
 const neverInPanel: Readonly<Record<string, readonly string[]>> = {
@@ -44,20 +45,6 @@ const keyOfCode = (code: string): string => codeTexts[code] ?? `refusal.${code}`
 const keyOfReason = (reason: string): string =>
   /^(auth|http)\./.test(reason) ? `error.${reason}` : `reason.${reason}`;
 
-async function speak(language: string) {
-  const instance = createInstance();
-  await instance.init({
-    lng: language,
-    fallbackLng: false,
-    defaultNS: 'panel',
-    keySeparator: false,
-    nsSeparator: false,
-    interpolation: { escapeValue: false },
-    resources: { [language]: { panel: readTexts(language) } },
-  });
-  return instance.t;
-}
-
 describe('the gateway’s messages', () => {
   const english = readTexts('en');
 
@@ -80,6 +67,7 @@ describe('the gateway’s messages', () => {
       ...[authSentences, billingSentences, channelSentences, settingSentences].flatMap((room) =>
         Object.values(room).map((say) => keyOfReason(say().reason)),
       ),
+      ...Object.keys(sentences).map((name) => `reason.${name}`),
       ...['http.characters', 'http.number', 'http.entries'].map(keyOfReason),
     ]);
     const texts = Object.keys(english).filter((key) => /^(refusal|reason)\.|^error\.(auth|http)\./.test(key));

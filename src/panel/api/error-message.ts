@@ -3,6 +3,7 @@ import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
 import { codeTexts, isQuoted } from './code-texts.ts';
 import type { FieldError } from './field-errors.ts';
+import { sayBeyondCode, sayOrQuote, sayServerText } from './say-server-text.ts';
 import { UserError } from './user-error.ts';
 
 /** Says what went wrong and what to do, in the user's language. */
@@ -33,9 +34,10 @@ type CodeMessageInput = {
 export function codeMessage({ error, t, language, overrides = {} }: CodeMessageInput): string | null {
   const override = overrides[error.code];
   if (override !== undefined) return t(override, messageValues(error, t, language));
-  const said = reasonText(error, t);
-  if (said !== null) return said;
   const known = codeTexts[error.code];
+  const said =
+    reasonText(error, t) ?? (known !== undefined && isQuoted(error.code) ? null : sayBeyondCode(error.message, t));
+  if (said !== null) return said;
   if (known !== undefined) return withoutEmptyEnd(t(known, messageValues(error, t, language)));
   const key = `refusal.${error.code}`;
   if (!hasText(key, t)) return null;
@@ -46,7 +48,7 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
 
 /** The text for what is wrong with one field. */
 export function fieldMessage({ message, reason, params, rule }: FieldError, t: TFunction, language: string): string {
-  const said = reasonText({ reason, params }, t);
+  const said = reasonText({ reason, params }, t) ?? sayServerText(message, t);
   if (said !== null) return said;
   // The API's own sentence is English, and more exact than the texts below.
   if (language === 'en') return message;
@@ -76,7 +78,8 @@ const messageValues = (error: ApiError, t: TFunction, language: string) => ({
  * is wrong with the first field.
  */
 function messageOf(error: ApiError, t: TFunction, language: string): string {
-  if (language === 'en' || isQuoted(error.code)) return error.message;
+  if (isQuoted(error.code)) return sayOrQuote(error.message, t);
+  if (language === 'en') return error.message;
   const [first] = error.fieldErrors;
   return first === undefined ? '' : `${first[0]}: ${fieldMessage(first[1], t, language)}`;
 }

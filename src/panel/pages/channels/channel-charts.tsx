@@ -8,6 +8,7 @@ import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { DayBars } from '../../ui/display/day-bars.tsx';
 import { Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { TimeLines } from '../../ui/display/time-lines.tsx';
 import { useChartTimes } from '../../ui/display/use-chart-times.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -173,7 +174,9 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
     {
       key: 'reason',
       heading: t('channels.reason'),
-      render: ({ reason }) => <span className={classes.reason}>{reason || t('channels.noReason')}</span>,
+      render: ({ reason }) => (
+        <span className={classes.reason}>{reason === '' ? t('channels.noReason') : <ServerText text={reason} />}</span>
+      ),
     },
     { key: 'tasks', heading: t('home.slowest.tasks'), numeric: true, render: ({ tasks }) => format.number(tasks) },
     {

@@ -2,7 +2,9 @@ import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { channelStatus } from '../../api/record-status.ts';
+import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { Channel } from '../../api/types.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { ChannelHealth } from './channel-health.tsx';
@@ -38,14 +40,14 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
       </dl>
       {health.test !== null && health.test.failed_step !== '' && (
         <Text size="sm">
-          {t('channels.testFailed', { ago: format.ago(health.test.at) })} <span lang="en">{health.test.message}</span>
+          {t('channels.testFailed', { ago: format.ago(health.test.at) })} <ServerText text={health.test.message} />
         </Text>
       )}
       {health.failed > 0 && (health.state === 'failing' || health.state === 'degraded') && (
         <Text size="sm">
           {t('channels.lastFailure', {
             ago: format.ago(health.last_failure_at),
-            reason: health.last_failure_reason || health.last_failure_code,
+            reason: sayOrQuote(health.last_failure_reason, t) || health.last_failure_code,
           })}{' '}
           {health.last_failed_task !== '' && (
             <Anchor component={Link} to={`/tasks/${encodeURIComponent(health.last_failed_task)}`} size="sm">

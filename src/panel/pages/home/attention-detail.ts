@@ -1,4 +1,5 @@
 import type { TFunction } from 'i18next';
+import { sayServerText } from '../../api/say-server-text.ts';
 import type { AttentionItem } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 
@@ -11,6 +12,8 @@ export function attentionDetail(
   t: TFunction,
   language: string,
 ): string | null {
+  const said = sayServerText(message, t);
+  if (said !== null) return said;
   if (language === 'en') return message;
   const key = `home.attention.detail.${code}`;
   const text = (t as (key: string, values: object) => string)(key satisfies string as TextKey, params ?? {});

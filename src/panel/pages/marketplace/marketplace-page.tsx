@@ -10,6 +10,7 @@ import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
@@ -115,8 +116,7 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
       {offer.error !== undefined && offer.trust?.state !== 'refused' && (
         // Nothing is lost while it is offline: plugins that were installed from it go on.
         <Text size="sm" c="dimmed">
-          {t('market.unreadable')}:{' '}
-          {i18n.language === 'en' ? offer.error : t('error.marketFailed', { message: '' }).trim()}
+          {t('market.unreadable')}: <ServerText text={offer.error} />
         </Text>
       )}
       {offer.error === undefined && found.length === 0 && (
@@ -135,7 +135,7 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
           <ul>
             {offer.revoked.map(({ key, version, reason }) => (
               <li key={`${key} ${version}`}>
-                {key} {version}: {reason}
+                {key} {version}: <q>{reason}</q>
               </li>
             ))}
           </ul>
@@ -148,7 +148,11 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
             {offer.skipped.map(({ index, key, version, reason, needs }) => (
               <li key={`${index} ${key} ${version} ${reason}`}>
                 {[key, version].filter((part) => part !== undefined).join(' ')}{' '}
-                {needs === undefined ? reason : t('market.newerContract', { needs: describeNeeds(needs, t) })}
+                {needs === undefined ? (
+                  <span lang="en">{reason}</span>
+                ) : (
+                  t('market.newerContract', { needs: describeNeeds(needs, t) })
+                )}
               </li>
             ))}
           </ul>

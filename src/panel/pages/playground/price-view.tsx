@@ -1,7 +1,9 @@
 import { Skeleton, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { errorMessage } from '../../api/error-message.ts';
+import { sayServerText } from '../../api/say-server-text.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -16,6 +18,9 @@ const incompleteCodes = new Set([
   'MODEL_REQUIRED',
 ]);
 
+const incompleteMessage = (error: ApiError, t: TFunction, language: string): string =>
+  sayServerText(error.message, t) ?? (language === 'en' ? error.message : errorMessage(error, t, language));
+
 /** The price of the request, or what is missing to calculate it. */
 export function PriceView({ quote, isCurrent }: QuoteState) {
   const { t, i18n } = useTranslation();
@@ -25,7 +30,7 @@ export function PriceView({ quote, isCurrent }: QuoteState) {
   if (error !== null) {
     const text =
       error instanceof ApiError && incompleteCodes.has(error.code)
-        ? t('play.price.incomplete', { message: error.message })
+        ? t('play.price.incomplete', { message: incompleteMessage(error, t, i18n.language) })
         : errorMessage(error, t, i18n.language);
     return (
       <Text size="sm" c="dimmed" aria-live="polite">

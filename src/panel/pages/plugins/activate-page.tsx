@@ -10,6 +10,7 @@ import { useApiMutation, withQuery } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -88,7 +89,9 @@ export function ActivatePage() {
                 icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
                 title={t('plugins.preview.conflict', { key: data.conflict.with })}
               >
-                <Text size="sm">{data.conflict.message}</Text>
+                <Text size="sm">
+                  <ServerText text={data.conflict.message} />
+                </Text>
               </Alert>
             )}
             <PermissionSection changes={data.permissions} isNew={data.from === null} />

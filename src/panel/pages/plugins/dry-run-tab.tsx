@@ -6,6 +6,7 @@ import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { sampleArguments } from './hook-samples.ts';
@@ -123,7 +124,9 @@ function RunFailure({ error }: { error: Error }) {
   return (
     <Stack gap="sm">
       <Alert color="red" variant="light" role="alert" title={t('plugins.dryrun.failed')}>
-        <Text size="sm">{error.message}</Text>
+        <Text size="sm">
+          <ServerText text={error.message} />
+        </Text>
         {line !== undefined && (
           <Text size="xs" c="dimmed" mt={4}>
             {t('plugins.faultPlace', { line, column: column ?? 1 })}

@@ -26,6 +26,7 @@ export function PluginErrors({ error }: { error: Error }) {
       icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
       title={t('plugins.faults', { count: errors.length })}
     >
+      <Text size="sm">{t('plugins.faults.author')}</Text>
       <PluginErrorList errors={errors} />
     </Alert>
   );
@@ -47,15 +48,16 @@ export function NewerContract({ needs }: { needs: readonly ContractNeed[] }) {
   );
 }
 
+/** Rules of the contract, for the plugin's author: in English, as the documentation says them. */
 export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) {
   const { t } = useTranslation();
   return (
     <ul className={classes.faults}>
       {errors.map(({ path, rule, message, hint, line, column }) => (
         <li key={`${path} ${rule} ${line} ${column} ${message}`}>
-          {message}
+          <span lang="en">{message}</span>
           {hint !== undefined && (
-            <Text size="sm" c="dimmed">
+            <Text size="sm" c="dimmed" lang="en">
               {hint}
             </Text>
           )}

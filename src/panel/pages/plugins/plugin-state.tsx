@@ -2,6 +2,7 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 
 const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Tone }> = {
@@ -21,7 +22,7 @@ export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_s
       <StatusLabel tone={tone}>{t(text)}</StatusLabel>
       {plugin.runtime_error !== undefined && (
         <Text size="xs" c="dimmed" mt={2} maw={280}>
-          {plugin.runtime_error}
+          <ServerText text={plugin.runtime_error} />
         </Text>
       )}
     </>

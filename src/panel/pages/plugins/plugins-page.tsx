@@ -9,6 +9,7 @@ import { localise } from '../../i18n/localise.ts';
 import { type Column, PlainTable, TableSkeleton } from '../../ui/display/data-table.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
@@ -68,7 +69,9 @@ function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
       icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
       title={t('plugins.rebuildFailed')}
     >
-      <Text size="sm">{problem}</Text>
+      <Text size="sm">
+        <ServerText text={problem} />
+      </Text>
     </Alert>
   );
 }

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
 import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
@@ -65,7 +66,7 @@ function ReplayResult({ result }: { result: Replayed['before'] }) {
   if ('error' in result) {
     return (
       <Text size="sm" c="var(--mantine-color-error)">
-        {result.error}
+        <ServerText text={result.error} />
       </Text>
     );
   }
@@ -74,7 +75,7 @@ function ReplayResult({ result }: { result: Replayed['before'] }) {
       <TaskStatus status={result.status} />
       {result.reason !== '' && (
         <Text size="xs" c="dimmed">
-          {result.reason}
+          <ServerText text={result.reason} />
         </Text>
       )}
     </>

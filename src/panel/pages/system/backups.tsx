@@ -7,6 +7,7 @@ import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
@@ -82,8 +83,8 @@ function RunTable({ runs }: { runs: readonly Run[] }) {
       render: ({ status, message, backup }) => (
         <div>
           <StatusLabel tone={tones[status]}>{t(`system.backupState.${status}`)}</StatusLabel>
-          <Text size="xs" c="dimmed" lang="en">
-            {message || backup}
+          <Text size="xs" c="dimmed">
+            {message === '' ? backup : <ServerText text={message} />}
           </Text>
         </div>
       ),

@@ -1,5 +1,6 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { AttentionItem, NodeReport } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
@@ -132,7 +133,7 @@ function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
           ...errors.map(([key, error]) => ({
             label: t('system.pluginErrors'),
             value: key,
-            note: error,
+            note: sayOrQuote(error, t),
             isProblem: true,
           })),
         ]}

@@ -2,6 +2,7 @@ import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { IconDownload, IconLink } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { copyText } from '../../ui/display/copy-text.ts';
@@ -128,7 +129,7 @@ function KeptState({ artifact: { kept, kept_until, kept_reason } }: { artifact: 
   const texts = {
     wanted: t('task.keptWanted'),
     kept: kept_until === undefined ? t('task.keptForever') : t('task.keptUntil', { time: format.time(kept_until) }),
-    lost: t('task.keptLost', { reason: kept_reason ?? '' }),
+    lost: t('task.keptLost', { reason: sayOrQuote(kept_reason ?? '', t) }),
   };
   return (
     <Text size="sm" c="dimmed">

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { FailureReason } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './failure-reasons.module.css';
 import type { TaskQuery } from './use-task-query.ts';
@@ -34,7 +35,9 @@ export function FailureReasons({ tasks: { query, filters } }: { tasks: TaskQuery
               disabled={reason === ''}
               onClick={() => filters.set('reason', chosen === reason ? '' : reason)}
             >
-              <span className={classes.text}>{reason || t('task.fail.noReason')}</span>
+              <span className={classes.text}>
+                {reason === '' ? t('task.fail.noReason') : <ServerText text={reason} />}
+              </span>
               <span className={classes.count}>{format.number(count)}</span>
             </UnstyledButton>
           </li>

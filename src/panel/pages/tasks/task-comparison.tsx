@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
@@ -76,7 +77,11 @@ function Outcome({ task }: { task: TaskDetail }) {
     <div className={classes.outcome}>
       {picture !== undefined && <img src={artifactPath(picture)} alt="" loading="lazy" />}
       <TaskStatus status={task.status} />
-      {task.fail_reason !== '' && <Text size="sm">{task.fail_reason}</Text>}
+      {task.fail_reason !== '' && (
+        <Text size="sm">
+          <ServerText text={task.fail_reason} />
+        </Text>
+      )}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-timeline.module.css';
@@ -99,9 +100,26 @@ function TimelineLine({
             )}
           </span>
         )}
-        {!isMoney && entry.detail !== '' && <span className={classes.detail}>{entry.detail}</span>}
+        {!isMoney && entry.detail !== '' && <EntryDetail detail={entry.detail} />}
       </div>
     </li>
+  );
+}
+
+/** Of a failed poll: which it is in a row, of how many that end the task. */
+const countedFailure = /^(\d+) of (\d+|any number): /;
+
+function EntryDetail({ detail }: { detail: string }) {
+  const { t } = useTranslation();
+  const [start = '', failures, most] = countedFailure.exec(detail) ?? [];
+  return (
+    <span className={classes.detail}>
+      {failures !== undefined &&
+        (most === 'any number'
+          ? t('task.timeline.failureInRow', { failures })
+          : t('task.timeline.failureOf', { failures, most }))}{' '}
+      <ServerText text={detail.slice(start.length)} />
+    </span>
   );
 }
 

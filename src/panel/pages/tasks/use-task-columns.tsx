@@ -1,7 +1,9 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
+import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { TaskSummary } from '../../api/types.ts';
 import { type Column, RowLink } from '../../ui/display/data-table.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { isFinished } from './is-finished.ts';
@@ -46,8 +48,8 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
                 {titleOf(task)}
               </RowLink>
               {task.status === 'FAILURE' && task.fail_reason !== '' ? (
-                <span className={classes.reason} title={task.fail_reason}>
-                  {task.fail_reason}
+                <span className={classes.reason} title={sayOrQuote(task.fail_reason, t)}>
+                  <ServerText text={task.fail_reason} />
                 </span>
               ) : (
                 <span className={classes.model}>
@@ -127,7 +129,9 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
         </RowLink>
         <span className={classes.briefFacts}>
           {failed ? (
-            <span className={classes.briefReason}>{task.fail_reason}</span>
+            <span className={classes.briefReason}>
+              <ServerText text={task.fail_reason} />
+            </span>
           ) : (
             <TaskStatus status={task.status} />
           )}

@@ -2,6 +2,7 @@ import { Anchor, Drawer, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageRow } from '../../api/types.ts';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { TaskBill } from '../tasks/task-bill.tsx';
 import classes from './bill-list.module.css';
@@ -41,7 +42,7 @@ function BillDetails({ row, keyName }: { row: UsageRow; keyName: string | null }
         </Anchor>
         {row.bill.reason !== undefined && (
           <Text size="sm" mt={4}>
-            {row.bill.reason}
+            <ServerText text={row.bill.reason} />
           </Text>
         )}
       </Stack>

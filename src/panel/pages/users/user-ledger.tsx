@@ -5,6 +5,7 @@ import type { LedgerEntry, LedgerPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 
@@ -25,7 +26,7 @@ export function UserLedger({ userId }: { userId: number }) {
           {t(`users.ledger.kind.${kind}`)}
           {note !== '' && (
             <Text size="xs" c="dimmed">
-              {note}
+              <ServerText text={note} />
             </Text>
           )}
         </div>

@@ -1,6 +1,7 @@
 import { Text } from '@mantine/core';
 import { IconCircleCheck, IconCircleDashed, IconCircleX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
+import { ServerText } from './server-text.tsx';
 import classes from './trial-steps.module.css';
 
 /** `ok` is null if the step could not be checked. */
@@ -15,8 +16,7 @@ type TrialStepsProps = {
 
 /** The steps of a test and their outcomes, announced to screen readers. */
 export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
-  const { t, i18n } = useTranslation();
-  const isEnglish = i18n.language === 'en';
+  const { t } = useTranslation();
   const nameOf = (name: string): string => {
     const key = `trial.step.${name}`;
     const text = (t as (key: string) => string)(key);
@@ -33,8 +33,11 @@ export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
             <Outcome passed={passed} />
             <div>
               <span className={classes.name}>{nameOf(name)}</span>
-              {/* What another server answered helps the administrator; a mark says that a step passed. */}
-              {message !== '' && (isEnglish || passed === false) && <p lang="en">{message}</p>}
+              {message !== '' && (
+                <p>
+                  <ServerText text={message} />
+                </p>
+              )}
             </div>
           </li>
         ))}

@@ -1,0 +1,17 @@
+import { createInstance } from 'i18next';
+import { readTexts } from '../../scripts/check-texts.ts';
+
+/** The panel's texts in a language. */
+export async function speak(language: string) {
+  const instance = createInstance();
+  await instance.init({
+    lng: language,
+    fallbackLng: false,
+    defaultNS: 'panel',
+    keySeparator: false,
+    nsSeparator: false,
+    interpolation: { escapeValue: false },
+    resources: { [language]: { panel: readTexts(language) } },
+  });
+  return instance.t;
+}
