@@ -295,7 +295,7 @@ describe('testing settings', () => {
     await page.getByRole('button', { name: 'Run test' }).click();
     await confirmWithPassword(page);
     await waitForText(page, 'Test failed');
-    await waitForText(page, /Set SMTPServer and SMTPFrom first/);
+    await waitForText(page, /Set SMTPServer, SMTPFrom first/);
     expect(await findPageIssues(page)).toEqual([]);
   });
 });

@@ -233,8 +233,8 @@ describe('a task', () => {
     const code = await page.evaluate(() => String((globalThis as { copied?: unknown }).copied));
     expect(code).toMatch(/^curl '.*\/v1\/tasks\/demo'[\s\S]*Bearer YOUR_API_KEY[\s\S]*a lighthouse/);
 
-    await page.getByRole('button', { name: 'Show vendor’s answer' }).click();
-    await waitForText(page, 'The vendor’s last answer; keys are redacted.');
+    await page.getByRole('button', { name: 'Show vendor’s response' }).click();
+    await waitForText(page, 'The vendor’s last response; keys are redacted.');
     for (const path of ['/users/1', '/channels/1', '/plugins/demo'])
       await page.locator(`dd a[href="${path}"]`).waitFor();
   });
@@ -333,8 +333,8 @@ describe('a task', () => {
       return route.continue();
     });
     await dialog.getByRole('button', { name: 'Cancel task' }).click();
-    await waitForNotice(page, 'Task cancelled.');
-    await waitForText(page, 'It was cancelled before it reached the vendor.');
+    await waitForNotice(page, 'Task canceled.');
+    await waitForText(page, 'It was canceled before it reached the vendor.');
     await waitForText(page, /Failed tasks are free/);
     // The dialog has such a button too, while it closes.
     await waitForCount(page.getByRole('button', { name: 'Cancel task' }), 0);

@@ -1,6 +1,7 @@
 import { Code, Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
+import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
@@ -28,7 +29,7 @@ export function TaskBill({ task }: { task: BilledTask }) {
         </Text>
         {bill.kept_reservation !== undefined && (
           <Text size="sm" c="dimmed" mt={6}>
-            {t('task.bill.keptWhy', { reason: bill.kept_reservation })}
+            {t('task.bill.keptWhy', { reason: sayOrQuote(bill.kept_reservation, t) })}
           </Text>
         )}
       </div>

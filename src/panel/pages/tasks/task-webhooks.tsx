@@ -1,4 +1,5 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { TaskWebhook } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
@@ -89,7 +90,11 @@ function WebhookItem({ webhook, path }: { webhook: TaskWebhook; path: string }) 
             {webhook.deliveries.map(({ at, http_status, duration_ms, error }) => (
               <li key={`${at} ${duration_ms} ${http_status}`}>
                 {error
-                  ? t('task.webhooks.attemptFailed', { time: format.time(at), error, ms: duration_ms })
+                  ? t('task.webhooks.attemptFailed', {
+                      time: format.time(at),
+                      error: attemptError(error, t),
+                      ms: duration_ms,
+                    })
                   : t('task.webhooks.attempt', { time: format.time(at), status: http_status ?? 0, ms: duration_ms })}
               </li>
             ))}
@@ -101,4 +106,11 @@ function WebhookItem({ webhook, path }: { webhook: TaskWebhook; path: string }) 
       </Collapsible>
     </li>
   );
+}
+
+/** What went wrong with an attempt, by its code; a code that is not known is shown. */
+function attemptError(code: string, t: TFunction): string {
+  const key = `task.webhooks.error.${code}`;
+  const text = (t as (key: string) => string)(key);
+  return text === key ? code : text;
 }
