@@ -320,7 +320,7 @@ describe('a task', () => {
     await dialog.getByRole('button', { name: 'Cancel task' }).click();
     await page
       .getByRole('alert')
-      .getByText(/being handed to the vendor or already there/)
+      .getByText(/being sent to the vendor or is already there/)
       .waitFor();
 
     // Every few seconds the gateway looks for submissions whose process has died: right after such

@@ -9,7 +9,7 @@ const DEFAULTS = 'reason.errors.';
 
 let recognize: ReturnType<typeof createRecognizer> = () => null;
 
-/** Makes the gateway's sentences known; they are loaded with the texts of the pages after sign-in. */
+/** Makes the gateway's sentences known: they come with the texts of the pages after sign-in. */
 export function learnSentences(sentences: Readonly<Record<string, string>>): void {
   recognize = createRecognizer(sentences);
 }
