@@ -734,10 +734,25 @@ export interface VendorInfo {
    * the page `url` as it was on `asOf` (YYYY-MM-DD). Nothing is charged by them.
    */
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
-  /** What a form accepts for number facts, by their names in `usageSchema`. */
-  ranges?: Record<string, { minimum: number; maximum: number }>;
+  /**
+   * What requests may say, by the names of facts in `usageSchema`. `null`: nothing, the fact comes
+   * from elsewhere, so forms leave it out. `models` is what differs for models, by their names in
+   * `meta.models`.
+   */
+  ranges?: Record<string, (FactRange & { models?: Record<string, FactRange | null> }) | null>;
   /** Requests to begin with in the playground, of all models or of `models`. At most 16. */
   examples?: { label: LocalizedText; models?: string[]; request: JsonObject }[];
+}
+
+/**
+ * Numbers from `minimum` to `maximum`, whole ones alone if `whole` says so; or `values`, numbers or
+ * those of the fact's `enum`, at most 50. Without either, whatever the fact allows.
+ */
+export interface FactRange {
+  minimum?: number;
+  maximum?: number;
+  whole?: boolean;
+  values?: (number | string)[];
 }
 
 /** Data that a plugin module may export besides `meta`. */

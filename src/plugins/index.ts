@@ -97,6 +97,7 @@ export type { FailingVersion, PluginOutcome } from './service/watch-outcomes.ts'
 export { type CompiledPlugin as FactoryPlugin, createCompiler } from './source/compile-plugin.ts';
 export type {
   CallOptions,
+  FactRange,
   Generation,
   HookCall,
   HookFailure,

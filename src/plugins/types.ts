@@ -70,10 +70,18 @@ export type VendorInfo = {
   keyFormat?: string;
   keyHelp?: LocalizedText;
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
-  /** Of number facts, by their name. */
-  ranges?: Record<string, { minimum: number; maximum: number }>;
+  /** By the names of facts. */
+  ranges?: Record<string, FactRanges>;
   examples: { label: LocalizedText; models?: string[]; request: JsonObject }[];
 };
+
+/** What a request may say of a fact: numbers, or one of `values`. `any`: what its type allows. */
+export type FactRange =
+  | { kind: 'numbers'; minimum: number; maximum: number; whole: boolean }
+  | { kind: 'values'; values: (number | string)[] }
+  | { kind: 'any' };
+/** `null`: requests do not say it. `models` outranks `all`. */
+export type FactRanges = { all: FactRange | null; models: Record<string, FactRange | null> };
 
 /** What a plugin needs of a contract that this gateway does not know. */
 export type ContractNeed = { code: 'api'; version: number } | { code: 'fields' | 'protocols' | 'hooks' };

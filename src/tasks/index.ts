@@ -33,8 +33,9 @@ export type { ResultSettings } from './results/types.ts';
 export { eraseUsersStep as createUserErasure } from './retention/erase-users.ts';
 export type { RetentionSettings, RetentionStep } from './retention/types.ts';
 export { submittedObject, taskObject, videoObject } from './state/describe-task.ts';
+export type { RequestSchema } from './submission/describe-request.ts';
 export type { RequestOptions } from './submission/json-request.ts';
-export type { CallableModel, RequestSchema } from './submission/list-models.ts';
+export type { CallableModel } from './submission/list-models.ts';
 export { requestedModel } from './submission/read-model.ts';
 export { createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {

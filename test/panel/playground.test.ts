@@ -264,12 +264,21 @@ describe('a request', () => {
     expect(await run(page).isDisabled()).toBe(false);
   });
 
-  test('that is rejected shows why and keeps the input', async () => {
-    const { page } = await open();
+  test('that would be refused says so at its field, cannot run, and leaves the console empty', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    const printed: string[] = [];
+    page.on('console', (message) => printed.push(message.text()));
+    await waitForText(page, 'Enter a prompt to run it.');
+    expect(await run(page).isDisabled()).toBe(true);
     await prompt(page).fill('   ');
-    await run(page).click();
-    await alert(page).waitFor();
-    expect(await alert(page).textContent()).toContain('Please give a prompt.');
+    await until(
+      'the fault is beside its field',
+      async () => (await prompt(page).getAttribute('aria-invalid')) === 'true',
+    );
+    await waitForText(page, 'Please give a prompt.');
+    expect(await run(page).isDisabled()).toBe(true);
+    await prompt(page).fill('a kite');
+    await page.getByRole('button', { name: /^Run for/, disabled: false }).waitFor();
     await prompt(page).fill('too long');
     await page.getByLabel('Seconds').fill('300');
     await waitForText(page, '1 to 60.');
@@ -279,6 +288,7 @@ describe('a request', () => {
     expect(await prompt(page).inputValue()).toBe('too long');
     await page.getByRole('textbox', { name: 'Size' }).fill('large');
     await waitForText(page, 'Use the format 1280x720.');
+    expect(printed).toEqual([]);
   });
 
   test('carries a file', async () => {

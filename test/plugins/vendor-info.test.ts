@@ -1,4 +1,6 @@
 import { expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
+import type { Json } from '../../src/kernel/index.ts';
 import { readVendorInfo } from '../../src/plugins/manifest/read-vendor-info.ts';
 
 test('what a plugin tells of its vendor is read, texts as maps', () => {
@@ -10,7 +12,27 @@ test('what a plugin tells of its vendor is read, texts as maps', () => {
     ranges: { seconds: { minimum: 1, maximum: 60 } },
     examples: [{ label: { en: 'Boat', zh: '船' }, models: ['a'], request: { prompt: 'a boat', seconds: 4 } }],
   };
-  expect(readVendorInfo(info)).toEqual({ ...info, keyHelp: { en: 'One a project.' } });
+  const numbers = { kind: 'numbers', minimum: 1, maximum: 60, whole: false };
+  expect(readVendorInfo(info) as unknown).toEqual({
+    ...info,
+    keyHelp: { en: 'One a project.' },
+    ranges: { seconds: { all: numbers, models: {} } },
+  });
+});
+
+test('a range is read for all models and for some, and what is none is left out', () => {
+  const seconds = { minimum: 3, maximum: 15, whole: true, models: { old: { values: [5, 10] }, still: null, bad: 5 } };
+  const size = { models: { small: { values: ['720p'] }, odd: { values: [{}] }, empty: { values: [] } } };
+  const turned = { minimum: 9, maximum: 1 };
+  const info = readVendorInfo({ ranges: { seconds, size, kind: null, turned, half: { minimum: 1 } } });
+  expect(info?.ranges).toEqual({
+    seconds: {
+      all: { kind: 'numbers', minimum: 3, maximum: 15, whole: true },
+      models: { old: { kind: 'values', values: [5, 10] }, still: null },
+    },
+    size: { all: { kind: 'any' }, models: { small: { kind: 'values', values: ['720p'] } } },
+    kind: { all: null, models: {} },
+  });
 });
 
 test.each([
@@ -25,4 +47,42 @@ test.each([
   ['a huge example', { examples: [{ label: 'a', request: { prompt: 'x'.repeat(9000) } }] }],
 ])('%s is left out, and is no fault', (_what, value) => {
   expect(readVendorInfo(value as never)).toBeUndefined();
+});
+
+const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
+/** Whose pages give out keys. */
+const OWNERS: Record<string, string> = {
+  ali: 'alibabacloud.com',
+  doubao: 'volcengine.com',
+  elevenlabs: 'elevenlabs.io',
+  flux: 'bfl.ai',
+  gemini: 'google.com',
+  hailuo: 'minimax.io',
+  jimeng: 'volcengine.com',
+  kling: 'klingai.com',
+  luma: 'lumalabs.ai',
+  'minimax-music': 'minimax.io',
+  pixverse: 'pixverse.ai',
+  runway: 'runwayml.com',
+  sora: 'openai.com',
+  sunoapi: 'sunoapi.org',
+  vertex: 'google.com',
+  vidu: 'vidu.com',
+};
+
+test('links of the factory plugins are of the vendor’s own domain, and all that they tell is read', async () => {
+  const keys = readdirSync(FACTORY)
+    .filter((name) => name.endsWith('.js') && name !== 'demo.js')
+    .map((name) => name.slice(0, -'.js'.length));
+  expect(keys.toSorted()).toEqual(Object.keys(OWNERS));
+  for (const key of keys) {
+    const { vendorInfo } = (await import(`${FACTORY.href}${key}.js`)) as { vendorInfo: Record<string, Json> };
+    const read = readVendorInfo(vendorInfo as never);
+    expect(Object.keys(read ?? {})).toEqual(expect.arrayContaining(Object.keys(vendorInfo)));
+    expect(Object.keys(read?.ranges ?? {})).toEqual(Object.keys(vendorInfo.ranges as object));
+    for (const link of [read?.keyUrl, read?.listPrices?.url ?? read?.keyUrl]) {
+      const { protocol, hostname } = new URL(link ?? '');
+      expect([protocol, hostname.endsWith(`.${OWNERS[key]}`) || hostname === OWNERS[key]]).toEqual(['https:', true]);
+    }
+  }
 });

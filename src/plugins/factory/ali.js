@@ -79,6 +79,10 @@ export const meta = {
   ],
 };
 
+const byModel = (rangeOf) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+});
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://modelstudio.console.alibabacloud.com/?tab=model#/api-key',
@@ -86,6 +90,11 @@ export const vendorInfo = {
   keyHelp: {
     en: 'The key belongs to one region: the address of the channel must be of the same.',
     zh: '密钥只属于一个地域，渠道地址须为同一地域。',
+  },
+  ranges: {
+    seconds: byModel(({ seconds }) => ({ values: seconds })),
+    resolution: byModel(({ tiers }) => ({ values: tiers })),
+    audio: byModel(({ audio }) => (audio === 'choice' ? {} : null)),
   },
 };
 
@@ -124,13 +133,8 @@ const MOST_PIXELS = { '480P': 600_000, '720P': 1_400_000 };
 
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 
-const STATUSES = {
-  PENDING: 'QUEUED',
-  RUNNING: 'IN_PROGRESS',
-  SUCCEEDED: 'SUCCESS',
-  FAILED: 'FAILURE',
-  CANCELED: 'FAILURE',
-};
+const ENDED = { SUCCEEDED: 'SUCCESS', FAILED: 'FAILURE', CANCELED: 'FAILURE' };
+const STATUSES = { PENDING: 'QUEUED', RUNNING: 'IN_PROGRESS', ...ENDED };
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isGiven = (value) => value !== undefined && value !== null && value !== '';

@@ -42,6 +42,9 @@ export const meta = {
   ],
 };
 
+const MIN_SECONDS = 1;
+const MAX_SECONDS = 60;
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyHelp: { en: 'The demo vendor takes any key.', zh: '演示厂商接受任意密钥。' },
@@ -52,7 +55,7 @@ export const vendorInfo = {
       'demo-video-pro': '(u("resolution") == "480p" ? 0.02 : u("resolution") == "720p" ? 0.04 : 0.08) * u("seconds")',
     },
   },
-  ranges: { seconds: { minimum: 1, maximum: 60 } },
+  ranges: { seconds: { minimum: MIN_SECONDS, maximum: MAX_SECONDS } },
   examples: [
     {
       label: { en: 'Paper boat', zh: '纸船' },
@@ -67,7 +70,6 @@ export const vendorInfo = {
 
 const RESOLUTIONS = ['480p', '720p', '1080p'];
 const DEFAULT_SECONDS = 4;
-const MAX_SECONDS = 60;
 // An image in this field is streamed as a multipart part; one in any other field goes inside the
 // JSON body.
 const STREAMED_FIELD = 'input_reference';
@@ -94,8 +96,8 @@ function resolutionOfSize(size) {
 function normalize(fields) {
   if (typeof fields.prompt !== 'string' || fields.prompt.trim() === '') throw new Error('Please give a prompt.');
   const seconds = Number(fields.seconds === undefined || fields.seconds === '' ? DEFAULT_SECONDS : fields.seconds);
-  if (!(seconds >= 1 && seconds <= MAX_SECONDS)) {
-    throw new Error(`The length of a video is from 1 to ${MAX_SECONDS} seconds.`);
+  if (!(seconds >= MIN_SECONDS && seconds <= MAX_SECONDS)) {
+    throw new Error(`The length of a video is from ${MIN_SECONDS} to ${MAX_SECONDS} seconds.`);
   }
   const resolution = fields.resolution || (fields.size ? resolutionOfSize(String(fields.size)) : '720p');
   if (!RESOLUTIONS.includes(resolution)) throw new Error(`The resolution is one of ${RESOLUTIONS.join(', ')}.`);

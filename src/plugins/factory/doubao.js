@@ -71,15 +71,11 @@ export const meta = {
     },
   ],
 };
-export const vendorInfo = { keyUrl: 'https://console.volcengine.com/ark/region:ark+cn-beijing/apiKey' };
-
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'];
 const DEFAULT_SECONDS = 5;
 
-/**
- * By the beginning of a model's name. `auto`: -1 lets the model choose the length. The last one is
- * for what is newer, or an endpoint's id.
- */
+// By the beginning of a model's name. `auto`: -1 lets the model choose the length. The last one is
+// for what is newer, or an endpoint's id.
 const MODELS = [
   { name: 'doubao-seedance-1-0-lite', least: 2, most: 12, resolution: '720p', audio: false, auto: false },
   { name: 'doubao-seedance-1-0', least: 2, most: 12, resolution: '1080p', audio: false, auto: false },
@@ -88,20 +84,29 @@ const MODELS = [
   { name: 'doubao-seedance-2-5', least: 4, most: 30, resolution: '720p', audio: true, auto: true },
   { name: '', least: 2, most: 30, resolution: '720p', audio: true, auto: true },
 ];
+const specOf = (model) => MODELS.find(({ name }) => model.startsWith(name));
+const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((name) => [name, rangeOf(specOf(name))])) });
+
+export const vendorInfo = {
+  keyUrl: 'https://console.volcengine.com/ark/region:ark+cn-beijing/apiKey',
+  keyFormat: 'ark-…',
+  ranges: {
+    seconds: byModel(({ least, most }) => ({ minimum: least, maximum: most, whole: true })),
+    audio: byModel(({ audio }) => (audio ? {} : null)),
+    video_input: null,
+    offline: null,
+  },
+};
 
 /** Pixels of the largest frame of a resolution; ratios differ a little. */
 const PIXELS = { '480p': 992 * 432, '720p': 1504 * 640, '1080p': 1920 * 1088, '4k': 3840 * 2176 };
 const FRAMES_PER_SECOND = 24;
-/**
- * Tokens are pixels × frames / 1024, one frame more than the seconds have. Reference videos count
- * too: REFERENCE_SECONDS at most.
- */
+// Tokens are pixels × frames / 1024, one frame more than the seconds have. Reference videos count
+// too: REFERENCE_SECONDS at most.
 const tokensOf = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (FRAMES_PER_SECOND * seconds + 1)) / 1024);
 const REFERENCE_SECONDS = 15;
-/**
- * Without it an offline task may end after two days; the gateway gives a task up after one, and
- * what then ends is billed to nobody.
- */
+// Without it an offline task may end after two days; the gateway gives a task up after one, and
+// what then ends is billed to nobody.
 const OFFLINE_SECONDS = 23 * 3600;
 
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */
@@ -116,14 +121,8 @@ const CLOSED =
 
 const MAX_IMAGE_BYTES = 30 * 1024 * 1024;
 
-const STATUSES = {
-  queued: 'QUEUED',
-  running: 'IN_PROGRESS',
-  succeeded: 'SUCCESS',
-  failed: 'FAILURE',
-  cancelled: 'FAILURE',
-  expired: 'FAILURE',
-};
+const ENDED = { succeeded: 'SUCCESS', failed: 'FAILURE', cancelled: 'FAILURE', expired: 'FAILURE' };
+const STATUSES = { queued: 'QUEUED', running: 'IN_PROGRESS', ...ENDED };
 const ENDINGS = {
   failed: 'The video could not be generated.',
   cancelled: 'The task was cancelled.',
@@ -331,7 +330,7 @@ function lengthOf({ frames, duration }, origin) {
 function plan(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
-  const spec = MODELS.find(({ name }) => model.startsWith(name));
+  const spec = specOf(model);
   const duration = lengthOf(request, ctx.originTasks?.[0]);
   const chosen = duration === -1 && spec.auto;
   const least = request.frames === undefined ? spec.least : 1;

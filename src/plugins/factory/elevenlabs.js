@@ -68,26 +68,38 @@ export const meta = {
   ],
 };
 
-/** Shown to people who set it up; other hosts ignore this export. */
-export const vendorInfo = {
-  keyUrl: 'https://elevenlabs.io/app/settings/api-keys',
-  keyFormat: 'sk_…',
-};
-
 /**
  * What the gateway hands over is at most 765 KiB; a file may be a little longer than its length
  * says.
  */
 const HELD_BYTES = 700_000;
-/** The longest answer that the gateway reads, and characters a second. */
-const ANSWER_BYTES = 16 * 1024 * 1024;
-const SLOW_SPEECH = 10;
 const SOUND_SECONDS = [0.5, 30];
 const MUSIC_SECONDS = [3, 600];
-const DEFAULT_MUSIC_SECONDS = 30;
 /** Tried in this order for music. */
 const MUSIC_FORMATS = words('mp3_44100_128 mp3_44100_96 mp3_44100_64 mp3_44100_32');
 const FORMAT = /^(mp3|opus|pcm|wav|ulaw|alaw)_(\d{4,5})(?:_(\d{2,3}))?$/;
+const MOST_MUSIC = Math.floor(HELD_BYTES / bytesASecond(MUSIC_FORMATS.at(-1)));
+
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://elevenlabs.io/app/settings/api-keys',
+  keyFormat: 'sk_…',
+  ranges: {
+    kind: null,
+    seconds: {
+      models: {
+        ...Object.fromEntries(SPEECH.map((model) => [model, null])),
+        [SOUND]: { minimum: SOUND_SECONDS[0], maximum: SOUND_SECONDS[1] },
+        ...Object.fromEntries(MUSIC.map((model) => [model, { minimum: MUSIC_SECONDS[0], maximum: MOST_MUSIC }])),
+      },
+    },
+  },
+};
+
+/** The longest answer that the gateway reads, and characters a second. */
+const ANSWER_BYTES = 16 * 1024 * 1024;
+const SLOW_SPEECH = 10;
+const DEFAULT_MUSIC_SECONDS = 30;
 const TYPES = {
   mp3: 'audio/mpeg',
   opus: 'audio/ogg',

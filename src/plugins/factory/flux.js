@@ -82,7 +82,9 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
-  keyUrl: 'https://dashboard.bfl.ai/keys',
+  keyUrl: 'https://dashboard.bfl.ai/get-started',
+  keyFormat: 'bfl_…',
+  ranges: { images: null, megapixels: null, input_images: null },
 };
 
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;

@@ -43,13 +43,23 @@ export const meta = {
   ],
 };
 
+const RESOLUTIONS = ['720p', '1080p', '4k'];
+const isVeo2 = (model) => model.startsWith('veo-2');
+const makes4k = (model) => /^veo-3\.1-(fast-)?generate/.test(model);
+const lengthsOf = (model) => (isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8]);
+const resolutionsOf = (model) => RESOLUTIONS.slice(0, isVeo2(model) ? 1 : makes4k(model) ? 3 : 2);
+const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((model) => [model, rangeOf(model)])) });
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://aistudio.google.com/apikey',
   keyFormat: 'AIza…',
+  ranges: {
+    seconds: byModel((model) => ({ values: lengthsOf(model) })),
+    resolution: byModel((model) => ({ values: resolutionsOf(model) })),
+  },
 };
 
-const RESOLUTIONS = ['720p', '1080p', '4k'];
 const RATIOS = ['16:9', '9:16'];
 const DEFAULT_SECONDS = 8;
 const MAX_REFERENCES = 3;
@@ -79,7 +89,6 @@ const firstGiven = (...values) => values.find(given);
 const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1beta$/, '');
 const keyHeader = (ctx) => ({ 'x-goog-api-key': ctx.apiKey });
 const modelOf = (ctx) => ctx.upstreamModel || ctx.model;
-const isVeo2 = (model) => model.startsWith('veo-2');
 
 // ------------------------------------------------------------------------------------------------------------- the request
 
@@ -174,13 +183,12 @@ function normalize(request) {
 function orderOf(ctx) {
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const model = modelOf(ctx);
-  const lengths = isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8];
+  const lengths = lengthsOf(model);
   if (!lengths.includes(order.seconds)) throw new Error(`${model} makes videos of ${lengths.join(', ')} seconds.`);
   if (isVeo2(model) && order.resolution !== '720p') throw new Error(`${model} makes 720p only.`);
   if (order.resolution !== '720p' && order.seconds !== 8)
     throw new Error(`${order.resolution} videos are 8 seconds long.`);
-  if (order.resolution === '4k' && !/^veo-3\.1-(fast-)?generate/.test(model))
-    throw new Error(`${model} makes no 4k videos.`);
+  if (!resolutionsOf(model).includes(order.resolution)) throw new Error(`${model} makes no 4k videos.`);
   return order;
 }
 

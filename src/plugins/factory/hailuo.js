@@ -84,10 +84,18 @@ export const meta = {
   ],
 };
 
+const byModel = (rangeOf) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+});
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: 'sk-api-…',
+  ranges: {
+    seconds: byModel(({ lengths }) => ({ values: [...new Set(Object.values(lengths).flat())] })),
+    resolution: byModel(({ lengths }) => ({ values: Object.keys(lengths) })),
+  },
 };
 
 /** A model that a channel maps to and that is newer than this table: the vendor judges the rest. */

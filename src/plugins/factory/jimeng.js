@@ -53,11 +53,16 @@ export const meta = {
   ],
 };
 
+/** The vendor counts frames: 24 a second, and one more. */
+const FRAMES = { 5: 121, 10: 241 };
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://console.volcengine.com/iam/keymanage',
   keyFormat: 'ACCESS_KEY|SECRET_KEY',
   keyHelp: { en: 'Join the access key and the secret key with a bar.', zh: '用竖线连接 Access Key 与 Secret Key。' },
+  // The model decides the resolution.
+  ranges: { seconds: { values: Object.keys(FRAMES).map(Number) }, resolution: null },
 };
 
 /**
@@ -88,8 +93,6 @@ const REQ_KEYS = {
   jimeng_vgfm_t2v_l20: { images: [0], resolution: '720P' },
 };
 
-/** The vendor counts frames: 24 a second, and one more. */
-const FRAMES = { 5: 121, 10: 241 };
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
 const MAX_PROMPT = 800;
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */

@@ -79,11 +79,24 @@ export const meta = {
   ],
 };
 
+const ANY_LENGTH = { minimum: 3, maximum: 15, whole: true };
+const TWO_LENGTHS = [5, 10];
+const hasTwoLengths = (model) => /^kling-v[12]\b/.test(model);
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://app.klingai.com/global/dev/api-key',
   keyFormat: 'ACCESS_KEY|SECRET_KEY',
-  keyHelp: { en: 'Join the access key and the secret key with a bar.', zh: '用竖线连接 Access Key 与 Secret Key。' },
+  keyHelp: {
+    en: 'A newer API key is one text: paste it. Of a pair, join the access key and the secret key with a bar.',
+    zh: '新版 API Key 为一整段文本，直接粘贴；旧版请用竖线连接 Access Key 与 Secret Key。',
+  },
+  ranges: {
+    seconds: {
+      ...ANY_LENGTH,
+      models: Object.fromEntries(meta.models.filter(hasTwoLengths).map((model) => [model, { values: TWO_LENGTHS }])),
+    },
+  },
 };
 
 const RATIOS = ['16:9', '9:16', '1:1'];
@@ -201,8 +214,8 @@ function normalize(request) {
   if (!isText(fields.prompt) && !given(image) && !given(tail)) throw new Error('Please give a prompt.');
   const shape = given(fields.size) ? shapeOf(String(fields.size)) : { ratio: '16:9', mode: 'std' };
   const seconds = Number(firstGiven(fields.duration, fields.seconds, DEFAULT_SECONDS));
-  if (!(Number.isInteger(seconds) && seconds >= 3 && seconds <= 15)) {
-    throw new Error('The length of a video is from 3 to 15 whole seconds.');
+  if (!(Number.isInteger(seconds) && seconds >= ANY_LENGTH.minimum && seconds <= ANY_LENGTH.maximum)) {
+    throw new Error(`The length of a video is from ${ANY_LENGTH.minimum} to ${ANY_LENGTH.maximum} whole seconds.`);
   }
   const order = {
     mode: oneOf(firstGiven(fields.mode, shape.mode), MODES, 'mode'),
@@ -241,8 +254,8 @@ function fieldsOf(body) {
 export function buildSubmitRequest(ctx) {
   const model = ctx.upstreamModel || ctx.model;
   const { aspect_ratio: ratio, sound, extra, ...order } = orderOf(ctx);
-  if (/^kling-v[12]\b/.test(model) && order.duration !== '5' && order.duration !== '10') {
-    throw new Error(`${model} makes videos of 5 or 10 seconds.`);
+  if (hasTwoLengths(model) && !TWO_LENGTHS.includes(Number(order.duration))) {
+    throw new Error(`${model} makes videos of ${TWO_LENGTHS.join(' or ')} seconds.`);
   }
   const fromImage = given(order.image) || given(order.image_tail);
   // Frames decide the ratio of a video that is made from them.

@@ -68,10 +68,20 @@ export const meta = {
   ],
 };
 
+const byModel = (rangeOf) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+});
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://lumalabs.ai/api/keys',
   keyFormat: 'luma-…',
+  ranges: {
+    seconds: byModel(({ lengths, image }) => (image ? null : { values: lengths })),
+    resolution: byModel(({ image }) => (image ? null : {})),
+    images: null,
+    modify: null,
+  },
 };
 
 const RATIOS = words('1:1 16:9 9:16 4:3 3:4 21:9 9:21');

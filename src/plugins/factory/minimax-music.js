@@ -58,6 +58,13 @@ export const meta = {
 export const vendorInfo = {
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: 'sk-api-…',
+  ranges: {
+    songs: null,
+    seconds: null,
+    instrumental: {
+      models: Object.fromEntries(Object.entries(MODELS).map(([model, { plain }]) => [model, plain ? {} : null])),
+    },
+  },
 };
 
 /** Reserved until the length is known. */

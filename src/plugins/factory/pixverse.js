@@ -71,10 +71,27 @@ export const meta = {
   ],
 };
 
+/** An upload states none of them. */
+const byModel = (rangeOf) => ({
+  models: Object.fromEntries([
+    ...Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)]),
+    [UPLOAD, null],
+  ]),
+});
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://platform.pixverse.ai/api-key',
   keyFormat: 'sk-…',
+  ranges: {
+    seconds: byModel(({ lengths, only }) =>
+      only ? { values: only } : { minimum: lengths[0], maximum: lengths[1], whole: true },
+    ),
+    resolution: byModel(() => ({})),
+    audio: byModel(({ sound }) => (sound ? {} : null)),
+    // `motion_mode` says it.
+    fast: null,
+  },
 };
 
 const QUALITIES = ['360p', '540p', '720p', '1080p'];
@@ -91,7 +108,17 @@ const PASSED = [
   'motion_mode',
 ].concat(['generate_multi_clip_switch', 'thinking_type', 'sound_effect_switch', 'sound_effect_content']);
 const FRAMES = ['img_id', 'first_frame_img', 'last_frame_img'];
-const READ = ['prompt', 'duration', 'seconds', 'quality', 'size', 'aspect_ratio', 'generate_audio_switch', 'audio'];
+const READ = [
+  'prompt',
+  'duration',
+  'seconds',
+  'quality',
+  'resolution',
+  'size',
+  'aspect_ratio',
+  'generate_audio_switch',
+  'audio',
+];
 const ALIASES = ['upload', 'image', 'input_reference', 'first_frame', 'last_frame', 'last_image', 'image_url'];
 /** What the gateway decides. */
 const KEPT = ['model', 'metadata', 'webhook_id', 'callback_url', 'webhook_url'];
@@ -191,7 +218,7 @@ function normalize(sent) {
   const intent = {
     prompt,
     duration,
-    quality: choose('quality', firstGiven(fields.quality, shape.quality), QUALITIES),
+    quality: choose('quality', firstGiven(fields.quality, fields.resolution, shape.quality), QUALITIES),
     aspect_ratio: choose('aspect_ratio', firstGiven(fields.aspect_ratio, shape.aspect_ratio), RATIOS),
     generate_audio_switch: audio,
     ...frames,

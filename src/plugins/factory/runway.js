@@ -85,18 +85,35 @@ export const meta = {
   ],
 };
 
+const byModel = (rangeOf) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+});
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
-  keyUrl: 'https://dev.runwayml.com',
+  keyUrl: 'https://dev.runwayml.com/settings/api-keys',
   keyFormat: 'key_…',
+  // Credits by Runway's own https://github.com/runwayml/skills (rw-api-reference) at $0.01 each, by
+  // rw-check-org-details there and https://www.toolcolumn.com/learn/runway-web-credits-vs-api-pricing.
   listPrices: {
     url: 'https://docs.dev.runwayml.com/guides/pricing/',
     asOf: '2026-05-26',
     models: {
+      'gen4.5': '0.12 * u("seconds")',
       gen4_turbo: '0.05 * u("seconds")',
       gen4_aleph: '0.15 * u("seconds")',
       act_two: '0.05 * u("seconds")',
+      gen4_image: '(u("resolution") == "1080p" ? 0.08 : 0.05) * u("images")',
+      gen4_image_turbo: '0.02 * u("images")',
     },
+  },
+  ranges: {
+    seconds: byModel(({ lengths, only }) =>
+      only ? { values: only } : lengths ? { minimum: lengths[0], maximum: lengths[1], whole: true } : null,
+    ),
+    images: null,
+    kind: null,
+    resolution: null,
   },
 };
 

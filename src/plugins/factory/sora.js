@@ -45,22 +45,7 @@ export const meta = {
   ],
 };
 
-/** Shown to people who set it up; other hosts ignore this export. */
-export const vendorInfo = {
-  keyUrl: 'https://platform.openai.com/api-keys',
-  keyFormat: 'sk-…',
-  listPrices: {
-    url: 'https://openai.com/api/pricing/',
-    asOf: '2025-12-01',
-    models: {
-      'sora-2': '0.1 * u("seconds")',
-      'sora-2-pro': '(u("resolution") == "720p" ? 0.3 : u("resolution") == "1024p" ? 0.5 : 0.7) * u("seconds")',
-    },
-  },
-};
-
 const SECONDS = ['4', '8', '12', '16', '20'];
-const DEFAULT_SECONDS = '4';
 const RESOLUTIONS = {
   '720x1280': '720p',
   '1280x720': '720p',
@@ -69,6 +54,20 @@ const RESOLUTIONS = {
   '1080x1920': '1080p',
   '1920x1080': '1080p',
 };
+
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://platform.openai.com/api-keys',
+  keyFormat: 'sk-…',
+  ranges: {
+    seconds: { values: SECONDS.map(Number) },
+    // The size says it.
+    resolution: null,
+    size: { models: { 'sora-2': { values: Object.keys(RESOLUTIONS).filter((size) => RESOLUTIONS[size] === '720p') } } },
+  },
+};
+
+const DEFAULT_SECONDS = '4';
 const DEFAULT_SIZE = '720x1280';
 const IMAGE_FIELD = 'input_reference';
 /** What this plugin reads. The vendor gets any other member of `metadata` as it is. */

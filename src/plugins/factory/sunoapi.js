@@ -56,6 +56,7 @@ export const meta = {
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://sunoapi.org/api-key',
+  ranges: { clips: null, seconds: null, kind: null },
 };
 
 const KINDS = { suno_music: 'music', suno_lyrics: 'lyrics' };

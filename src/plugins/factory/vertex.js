@@ -71,13 +71,25 @@ export const meta = {
   ],
 };
 
+const RESOLUTIONS = ['720p', '1080p', '4k'];
+const bare = (model) => model.replace(/^vertex\//, '');
+const isVeo2 = (model) => bare(model).startsWith('veo-2');
+const makes4k = (model) => bare(model).startsWith('veo-3.1-');
+const lengthsOf = (model) => (isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8]);
+const resolutionsOf = (model) => RESOLUTIONS.slice(0, isVeo2(model) ? 1 : makes4k(model) ? 3 : 2);
+const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((model) => [model, rangeOf(model)])) });
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://console.cloud.google.com/iam-admin/serviceaccounts',
   keyFormat: '{"type": "service_account", …}',
+  ranges: {
+    seconds: byModel((model) => ({ values: lengthsOf(model) })),
+    resolution: byModel((model) => ({ values: resolutionsOf(model) })),
+    audio: byModel((model) => (isVeo2(model) ? null : {})),
+  },
 };
 
-const RESOLUTIONS = ['720p', '1080p', '4k'];
 const RATIOS = ['16:9', '9:16'];
 const DEFAULT_SECONDS = 8;
 const DEFAULT_REGION = 'us-central1';
@@ -107,8 +119,7 @@ const isObject = (value) => typeof value === 'object' && value !== null && !Arra
 const isText = (value) => typeof value === 'string' && value.trim() !== '';
 const given = (value) => value !== undefined && value !== null && value !== '';
 const firstGiven = (...values) => values.find(given);
-const modelOf = (ctx) => (ctx.upstreamModel || ctx.model).replace(/^vertex\//, '');
-const isVeo2 = (model) => model.startsWith('veo-2');
+const modelOf = (ctx) => bare(ctx.upstreamModel || ctx.model);
 
 // ------------------------------------------------------------------------------------------------------- where the model is
 
@@ -248,11 +259,11 @@ function normalize(request) {
 function orderOf(ctx) {
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const model = modelOf(ctx);
-  const lengths = isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8];
+  const lengths = lengthsOf(model);
   if (!lengths.includes(order.seconds)) throw new Error(`${model} makes videos of ${lengths.join(', ')} seconds.`);
   if (isVeo2(model) && order.resolution !== '720p') throw new Error(`${model} makes 720p only.`);
   if (isVeo2(model) && order.audio) throw new Error(`${model} makes no sound; leave audio out.`);
-  if (order.resolution === '4k' && !model.startsWith('veo-3.1-')) throw new Error(`${model} makes no 4k videos.`);
+  if (!resolutionsOf(model).includes(order.resolution)) throw new Error(`${model} makes no 4k videos.`);
   // Inline, a larger video is more than the gateway takes of one answer, and would be paid for and
   // lost.
   if (order.resolution !== '720p' && storageOf(ctx) === undefined) {

@@ -86,10 +86,13 @@ export const meta = {
   ],
 };
 
+const MAX_SECONDS = 16;
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://platform.vidu.com/api-keys',
   keyFormat: 'vda_…',
+  ranges: { seconds: { minimum: 1, maximum: MAX_SECONDS, whole: true } },
 };
 
 /** Endpoints by action, with how many images each takes. */
@@ -101,7 +104,6 @@ const ENDPOINTS = {
 };
 const RESOLUTIONS = ['360p', '540p', '720p', '1080p'];
 const RATIOS = ['16:9', '9:16', '4:3', '3:4', '1:1'];
-const MAX_SECONDS = 16;
 /** The other models make five seconds where nothing is said. */
 const FOUR_SECONDS = ['vidu2.0', 'vidu1.5'];
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { LocalizedText as WrittenText } from '../../../contracts/v1.d.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import type { VendorInfo } from '../types.ts';
+import type { FactRange, VendorInfo } from '../types.ts';
 import { isHttpUrl } from './addresses.ts';
 import { toTextMap } from './localized-text.ts';
 
@@ -11,6 +11,8 @@ const MAX_LOCALES = 16;
 const MAX_MODELS = 500;
 const MAX_EXPRESSION = 4096;
 const MAX_RANGES = 100;
+const MAX_VALUES = 50;
+const MAX_CHOICE = 100;
 const MAX_EXAMPLES = 16;
 /** An example is shown and edited in a form. */
 const MAX_REQUEST = 8192;
@@ -70,13 +72,34 @@ function rangesOf(value: unknown): VendorInfo['ranges'] {
   const ranges = Object.entries(value)
     .slice(0, MAX_RANGES)
     .flatMap(([name, range]) => {
-      if (!isObject(range)) return [];
-      const { minimum, maximum } = range;
-      const isFit = typeof minimum === 'number' && typeof maximum === 'number' && 0 <= minimum && minimum <= maximum;
-      return isFit ? [[name, { minimum, maximum }] as const] : [];
+      const all = rangeOf(range);
+      if (all === undefined) return [];
+      const byModel = isObject(range) && isObject(range.models) ? Object.entries(range.models) : [];
+      const models = byModel.slice(0, MAX_MODELS).flatMap(([model, of]) => {
+        const own = rangeOf(of);
+        return own === undefined ? [] : [[model, own] as const];
+      });
+      return [[name, { all, models: Object.fromEntries(models) }] as const];
     });
   return ranges.length === 0 ? undefined : Object.fromEntries(ranges);
 }
+
+/** Undefined for what is no range. */
+function rangeOf(value: unknown): FactRange | null | undefined {
+  if (value === null) return null;
+  if (!isObject(value)) return undefined;
+  const { minimum, maximum, values, whole } = value;
+  if (values !== undefined) {
+    const isFit = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES && values.every(isChoice);
+    return isFit ? { kind: 'values', values: values as (number | string)[] } : undefined;
+  }
+  if (minimum === undefined && maximum === undefined) return { kind: 'any' };
+  const isFit = typeof minimum === 'number' && typeof maximum === 'number' && 0 <= minimum && minimum <= maximum;
+  return isFit ? { kind: 'numbers', minimum, maximum, whole: whole === true } : undefined;
+}
+
+const isChoice = (value: unknown): boolean =>
+  typeof value === 'number' ? value >= 0 : textUpTo(MAX_CHOICE, value) !== undefined;
 
 function exampleOf(value: unknown): VendorInfo['examples'] {
   if (!isObject(value) || !isObject(value.request)) return [];

@@ -1,33 +1,11 @@
 import { mapModel, RELAY_TYPE, serves } from '../../channels/index.ts';
-import {
-  type Generation,
-  type LoadedPlugin,
-  type LocalizedText,
-  type Manifest,
-  NUMBER_LIMITS,
-  type UsageField,
-} from '../../plugins/index.ts';
+import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
 import { RELAY_PLUGIN_KEY } from '../relay/relay-billing.ts';
 import type { Caller, TaskDeps } from '../types.ts';
+import { describeRequest, type RequestSchema } from './describe-request.ts';
 import { findProtocolOwner } from './find-protocol-owner.ts';
 import { findServedModel } from './find-served-model.ts';
-
-/** One field of a request in JSON Schema; members that begin with `x-` are our extensions. */
-export type SchemaField = {
-  type: 'string' | 'number' | 'boolean';
-  const?: string;
-  enum?: string[];
-  pattern?: string;
-  minimum?: number;
-  maximum?: number;
-  /** `plugin`: minimum and maximum are the plugin's own, not those of every plugin. */
-  'x-range'?: 'plugin';
-  'x-unit'?: 'second' | 'count';
-  'x-description'?: LocalizedText;
-  'x-enum-labels'?: Record<string, LocalizedText>;
-};
-export type RequestSchema = { type: 'object'; required: string[]; properties: Record<string, SchemaField> };
 
 /** A model that a user may request, with everything that a form for it needs. */
 export type CallableModel = {
@@ -150,45 +128,11 @@ function describeModel(
     protoVideo,
     responseModes: claim('proto_responses')?.supports,
     native: routes.map(({ method, path }) => ({ method, path })),
-    schema: schemaOf(model, manifest, protoVideo),
+    schema: describeRequest(manifest, { model, upstreamModel, protoVideo }),
     price,
     groupRatio: deps.billing.groupRatio(caller.group),
     blocked: plugin.suspended() ? 'plugin_suspended' : mayUse ? undefined : 'no_price',
     channels: channels.length,
     since: Math.min(...channels.map(({ createdAt }) => createdAt)),
   };
-}
-
-/**
- * The fields that a form can offer. A manifest describes billed facts, not requests. So the schema
- * has the prompt, the facts that plugins read from request fields of the same name, and the size
- * for video protocols. Plugins take more fields, and report what is missing or wrong.
- */
-function schemaOf(
-  model: string,
-  { usageSchema, vendor }: Pick<Manifest, 'usageSchema' | 'vendor'>,
-  protoVideo: boolean,
-): RequestSchema {
-  const properties: RequestSchema['properties'] = {
-    model: { type: 'string', const: model },
-    prompt: { type: 'string' },
-    ...(protoVideo ? { size: { type: 'string', pattern: '^[0-9]+x[0-9]+$' } } : {}),
-  };
-  for (const [name, field] of Object.entries(usageSchema)) {
-    const schema = fieldOf(field);
-    if (!schema || Object.hasOwn(properties, name)) continue;
-    const range = schema.type === 'number' ? vendor?.ranges?.[name] : undefined;
-    properties[name] = range === undefined ? schema : { ...schema, ...range, 'x-range': 'plugin' };
-  }
-  return { type: 'object', required: ['model'], properties };
-}
-
-/** The field's schema; undefined for quantities that only a vendor can count. */
-function fieldOf(field: UsageField): SchemaField | undefined {
-  const text = field.description ? { 'x-description': field.description } : {};
-  if (field.kind === 'boolean') return { type: 'boolean', ...text };
-  if (field.kind === 'enum') return { type: 'string', enum: field.values, 'x-enum-labels': field.enumLabels, ...text };
-  const { unit } = field;
-  if (unit !== 'second' && unit !== 'count') return undefined;
-  return { type: 'number', minimum: 0, maximum: NUMBER_LIMITS[unit], 'x-unit': unit, ...text };
 }

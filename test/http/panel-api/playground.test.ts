@@ -123,7 +123,7 @@ describe('a submission without an API key', () => {
   test('is quoted, billed to the user and finished, with an audit row', async () => {
     const body = { plugin_key: 'demo', body: order };
     const quote = await must('/api/task/quote', { token: tokens.user, body });
-    expect(quote).toMatchObject({ usd: 0.1, quota: 50_000, group_ratio: 1, facts: { seconds: 5 } });
+    expect(quote).toMatchObject({ refused: null, usd: 0.1, quota: 50_000, group_ratio: 1, facts: { seconds: 5 } });
     expect(quote.steps.length).toBeGreaterThan(0);
     const { balance } = quote;
 
@@ -140,6 +140,15 @@ describe('a submission without an API key', () => {
     expect((await must('/api/user/self', { token: tokens.user })).quota).toBe(balance - 50_000);
     const [row] = await panel.audit('task.submit');
     expect(row).toMatchObject({ username: 'user', target: `task:${task.id}`, detail: { plugin_key: 'demo' } });
+  });
+
+  test.each([
+    ['a plugin’s own rule', { ...order, seconds: 61 }, 'PLUGIN_REQUEST_INVALID', null],
+    ['a model that nobody serves', { ...order, model: 'none' }, 'MODEL_NOT_FOUND', 'model'],
+  ])('that %s refuses has no price but its reason, and is no failed request', async (_what, body, code, field) => {
+    const quote = await must('/api/task/quote', { token: tokens.user, body: { plugin_key: 'demo', body } });
+    expect(quote).toEqual({ refused: { code, message: expect.any(String), reason: null, params: null, field } });
+    expect((await submit(body)).status).not.toBe(200);
   });
 
   test('with an Idempotency-Key a repeat buys nothing', async () => {

@@ -1,9 +1,10 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
-import type { JsonObject } from '../../../kernel/index.ts';
+import { AppError, type JsonObject } from '../../../kernel/index.ts';
 import type { CallableModel, RequestOptions, Tasks } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
+import { panelCode } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { REPLAYED } from '../../pipeline/response-headers.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -97,15 +98,13 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         const { model } = request;
         if (typeof model !== 'string' || model.trim() === '')
           throw fieldError('body.model', 'required', '"body" must contain "model" as a text.');
-        const { usd, quota, steps, snapshot } = await tasks.quote(callerOf(panel), requestId, {
-          pluginKey,
-          model,
-          action: '',
-          request: request as JsonObject,
-          files,
-        });
+        const asked = { pluginKey, model, action: '', request: request as JsonObject, files };
+        const answer = await tasks.quote(callerOf(panel), requestId, asked).catch(readRefusal);
+        if ('refused' in answer) return ok(answer);
+        const { usd, quota, steps, snapshot } = answer;
         const { expression, groupRatio, facts } = snapshot;
-        return ok({ usd, quota, group_ratio: groupRatio, expression, facts, steps, balance: panel.user.quota });
+        const { quota: balance } = panel.user;
+        return ok({ refused: null, usd, quota, group_ratio: groupRatio, expression, facts, steps, balance });
       },
       {
         user: true,
@@ -115,7 +114,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         detail: {
           summary: 'What this submission would cost',
           description:
-            'Like POST /api/price/quote with request: the hooks of the plugin run and refuse what they would refuse in a submission; nothing is sent, stored or charged. balance is your quota.',
+            'Like POST /api/price/quote with request: the hooks of the plugin run; nothing is sent, stored or charged. balance is your quota. refused is not null where the submission would be refused, and says why: a request that somebody is still typing is no failed request.',
         },
       },
     )
@@ -167,6 +166,15 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         },
       },
     );
+}
+
+/** Faults of the request itself, which its form shows beside the field. */
+const REFUSALS: ReadonlySet<string> = new Set(['invalid', 'not_found', 'forbidden', 'unprocessable', 'unavailable']);
+
+function readRefusal(thrown: unknown) {
+  if (!(thrown instanceof AppError) || !REFUSALS.has(thrown.kind)) throw thrown;
+  const { code, message, reason = null, params = null, param = null } = thrown;
+  return { refused: { code: panelCode(code), message, reason, params, field: param } };
 }
 
 function describeModel({ plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel) {

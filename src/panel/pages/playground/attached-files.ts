@@ -20,6 +20,10 @@ export const withFiles = (body: RequestBody, files: AttachedFiles): RequestBody 
 export const withFileHints = (body: RequestBody, files: AttachedFiles): RequestBody =>
   replacePlaceholders(body, files, ({ type }) => `data:${type};base64,…`);
 
+/** For a quote: replaces each placeholder with the shortest data URL that a plugin takes. */
+export const withFileStandIns = (body: RequestBody, files: AttachedFiles): RequestBody =>
+  replacePlaceholders(body, files, ({ type }) => `data:${type};base64,AAAA`);
+
 function replacePlaceholders(
   body: RequestBody,
   files: AttachedFiles,

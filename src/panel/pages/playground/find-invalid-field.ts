@@ -10,11 +10,30 @@ export function findInvalidField({ schema }: CallableModel, body: RequestBody): 
   return null;
 }
 
-function isFit(field: CallableModel['schema']['properties'][string], value: unknown): boolean {
-  if (field.type === 'number') {
-    const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-    if (typeof number !== 'number' || !Number.isFinite(number)) return false;
-    return number >= (field.minimum ?? number) && number <= (field.maximum ?? number);
-  }
+type Field = CallableModel['schema']['properties'][string];
+
+function isFit(field: Field, value: unknown): boolean {
+  if (field.type === 'number') return isFitNumber(field, value);
   return field.pattern === undefined || (typeof value === 'string' && new RegExp(field.pattern).test(value));
+}
+
+export function isFitNumber({ minimum, maximum, multipleOf, enum: choices }: Field, value: unknown): boolean {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (typeof number !== 'number' || !Number.isFinite(number)) return false;
+  if (choices !== undefined) return (choices as readonly unknown[]).includes(number);
+  if (multipleOf !== undefined && !Number.isInteger(number / multipleOf)) return false;
+  return number >= (minimum ?? number) && number <= (maximum ?? number);
+}
+
+/** The form's field that a refusal is about; null: it names none. */
+export function findRefusedField(
+  { schema }: CallableModel,
+  { field, message }: { field: string | null; message: string },
+): string | null {
+  const names = Object.keys(schema.properties).filter((name) => name !== 'model');
+  const named = field?.replace(/^body\./, '');
+  if (named !== undefined && names.includes(named)) return named;
+  // Plugins refuse in words; a field that they name stands there as clients write it.
+  const words = message.split(/[^A-Za-z0-9_]+/);
+  return words.find((word) => names.includes(word)) ?? null;
 }

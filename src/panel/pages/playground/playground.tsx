@@ -10,8 +10,10 @@ import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
 import { CodeSamples } from './code-samples.tsx';
 import { keepDraft, readDraft } from './drafts.ts';
+import { findRefusedField } from './find-invalid-field.ts';
 import { ModelSelect } from './model-select.tsx';
 import classes from './playground.module.css';
+import { refusalText } from './refusal-text.ts';
 import { RequestForm } from './request-form.tsx';
 import { RequestJson } from './request-json.tsx';
 import { RunPanel } from './run-panel.tsx';
@@ -26,13 +28,14 @@ import {
 } from './select-offer.ts';
 import { TaskHistory } from './task-history.tsx';
 import { useDroppedFiles } from './use-dropped-files.ts';
+import { type QuoteState, useQuote } from './use-quote.ts';
 import { useRequestDraft } from './use-request-draft.ts';
 
 type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | undefined };
 
 /** A model, a request, its price and its run. The selection is part of the URL. */
 export function Playground({ offers, source }: PlaygroundProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [params] = useSearchParams();
   const navigateHere = useScopedNavigate();
   const [view, setView] = useState('form');
@@ -49,6 +52,8 @@ export function Playground({ offers, source }: PlaygroundProps) {
   // The current version of the selected offer. Changes of the list do not change the selection.
   const offer = offers.find((offer) => offerKey(offer) === offerKey(selection.offer)) ?? selection.offer;
   const rival = offers.find((each) => offerKey(each) === rivalKey && each !== offer) ?? null;
+  const own = useQuote({ offer, body: draft.body, files: draft.files });
+  const refused = readRefusal(offer, own);
   const taskIds = (params.get('task') ?? '').split(',').filter((id) => id !== '');
   useEffect(() => {
     const timer = setTimeout(() => keepDraft(userId, offerKey(offer), draft.body), keepAfterMs);
@@ -126,7 +131,15 @@ export function Playground({ offers, source }: PlaygroundProps) {
             />
           }
         >
-          {view === 'form' ? <RequestForm offer={offer} draft={draft} /> : <RequestJson draft={draft} />}
+          {view === 'form' ? (
+            <RequestForm
+              offer={offer}
+              draft={draft}
+              refused={refused && { field: refused.field, text: refusalText(refused.refusal, t, i18n.language) ?? '' }}
+            />
+          ) : (
+            <RequestJson draft={draft} />
+          )}
         </Section>
       </div>
       <div className={classes.side}>
@@ -134,6 +147,7 @@ export function Playground({ offers, source }: PlaygroundProps) {
           offer={offer}
           rival={rival}
           draft={draft}
+          own={own}
           repeats={source?.id}
           onRun={(ids) => updateQuery({ task: ids.join(',') })}
         />
@@ -166,6 +180,12 @@ const keepAfterMs = 400;
 const maxResults = 8;
 
 const nameOf = ({ model, plugin_name: plugin }: CallableModel): string => `${model} (${plugin})`;
+
+/** What the plugin refuses of the current request; a missing prompt is no fault yet. */
+function readRefusal(offer: CallableModel, { quote, isCurrent }: QuoteState) {
+  const refusal = isCurrent && quote.data?.lacksPrompt === false ? quote.data.refusal : null;
+  return refusal && { refusal, field: findRefusedField(offer, refusal) };
+}
 
 const modelOfTask = (source: TaskDetail | undefined): RequestedModel | null =>
   source === undefined ? null : { model: source.model, plugin: source.platform };

@@ -5,6 +5,7 @@ import { localise } from '../../i18n/localise.ts';
 import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { NumberField } from '../../ui/form/number-field.tsx';
+import { isFitNumber } from './find-invalid-field.ts';
 
 export type FieldSchema = CallableModel['schema']['properties'][string];
 
@@ -12,29 +13,36 @@ type RequestFieldProps = {
   name: string;
   schema: FieldSchema;
   value: unknown;
+  /** Why the plugin refuses the value; null: it does not. */
+  refusal: string | null;
   /** undefined omits the field. */
   onChange(value: unknown): void;
 };
 
-const isOutside = ({ minimum, maximum }: FieldSchema, value: unknown): boolean =>
-  typeof value === 'number' && (value < (minimum ?? value) || value > (maximum ?? value));
+/** More choices than these are typed, where they are all whole numbers of a range. */
+const maxListed = 6;
+
+const isListed = ({ enum: choices = [], minimum = 0, maximum = 0 }: FieldSchema): boolean =>
+  choices.length > 0 && (choices.length <= maxListed || choices.length !== maximum - minimum + 1);
 
 /**
  * The input for a field's schema. Empty fields are omitted, so that the plugin's default applies.
  */
-export function RequestField({ name, schema, value, onChange }: RequestFieldProps) {
+export function RequestField({ name, schema, value, refusal, onChange }: RequestFieldProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const help = localise(schema['x-description'], i18n.language);
   const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
   const asText = (next: string): void => onChange(next === '' ? undefined : next);
 
-  if (schema.enum !== undefined) {
+  const unit = schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : '';
+  if (schema.enum !== undefined && (schema.type !== 'number' || isListed(schema))) {
     const options = schema.enum.map((choice) => {
       const label = localise(schema['x-enum-labels']?.[choice], i18n.language);
-      return { value: choice, label: label === '' || label === choice ? choice : `${choice} – ${label}` };
+      const said = typeof choice === 'number' ? `${format.number(choice)}${unit}` : choice;
+      return { value: String(choice), label: label === '' || label === choice ? said : `${choice} – ${label}` };
     });
-    const isOther = text !== '' && !schema.enum.includes(text);
+    const isOther = text !== '' && !options.some((option) => option.value === text);
     return (
       <Select
         label={humanizeFieldName(name)}
@@ -43,7 +51,10 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         clearable
         data={isOther ? [...options, { value: text, label: text }] : options}
         value={text === '' ? null : text}
-        onChange={(choice) => onChange(choice ?? undefined)}
+        error={isOther && schema.type === 'number' ? t('play.field.outside') : refusal}
+        onChange={(choice) =>
+          onChange(choice === null ? undefined : schema.type === 'number' ? Number(choice) : choice)
+        }
       />
     );
   }
@@ -59,6 +70,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
           { value: 'false', label: t('app.no') },
         ]}
         value={typeof value === 'boolean' ? String(value) : null}
+        error={refusal}
         onChange={(choice) => onChange(choice === null ? undefined : choice === 'true')}
       />
     );
@@ -78,8 +90,9 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         {...(minimum === undefined ? {} : { min: minimum })}
         {...(maximum === undefined ? {} : { max: maximum })}
         clampBehavior="none"
-        error={isOutside(schema, value) ? t('play.field.outside') : null}
-        suffix={schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : ''}
+        allowDecimal={schema.multipleOf === undefined && schema.enum === undefined}
+        error={value === undefined || isFitNumber(schema, value) ? refusal : t('play.field.outside')}
+        suffix={unit}
         value={typeof value === 'number' ? value : text}
         onChange={onChange}
       />
@@ -94,6 +107,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         minRows={3}
         maxRows={12}
         data-autofocus
+        error={refusal}
         value={text}
         onChange={({ currentTarget }) => asText(currentTarget.value)}
       />
@@ -106,7 +120,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
       label={isSize ? t('play.field.size') : humanizeFieldName(name)}
       description={help || (isSize ? t('play.field.sizeHint') : null)}
       placeholder={t('play.field.unset')}
-      error={isWrong ? t('play.field.sizeWrong') : null}
+      error={isWrong ? t('play.field.sizeWrong') : refusal}
       spellCheck={false}
       value={text}
       onChange={({ currentTarget }) => asText(currentTarget.value)}

@@ -9,11 +9,18 @@ import classes from './request-form.module.css';
 import { SampleRequests } from './sample-requests.tsx';
 import type { RequestDraft } from './use-request-draft.ts';
 
+type RequestFormProps = {
+  offer: CallableModel;
+  draft: RequestDraft;
+  /** What the plugin refuses, said beside its field; null: nothing. */
+  refused: { field: string | null; text: string } | null;
+};
+
 /**
  * Inputs for the fields that the plugin declares. Other fields of the request are listed and can be
  * removed.
  */
-export function RequestForm({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
+export function RequestForm({ offer, draft, refused }: RequestFormProps) {
   const { t } = useTranslation();
   const { body, setField } = draft;
   const fields = Object.entries(offer.schema.properties).filter(([, schema]) => schema.const === undefined);
@@ -25,7 +32,13 @@ export function RequestForm({ offer, draft }: { offer: CallableModel; draft: Req
       <div className={classes.fields}>
         {fields.map(([name, schema]) => (
           <div key={name} data-wide={name === 'prompt' || undefined}>
-            <RequestField name={name} schema={schema} value={body[name]} onChange={(value) => setField(name, value)} />
+            <RequestField
+              name={name}
+              schema={schema}
+              value={body[name]}
+              refusal={refused?.field === name ? refused.text : null}
+              onChange={(value) => setField(name, value)}
+            />
           </div>
         ))}
       </div>

@@ -17,7 +17,7 @@ import { type RequestBody, withFiles } from './attached-files.ts';
 import { findInvalidField } from './find-invalid-field.ts';
 import { jsonErrorMessage } from './json-error-message.ts';
 import { PriceView } from './price-view.tsx';
-import { useQuote } from './use-quote.ts';
+import { type QuoteState, useQuote } from './use-quote.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 const blockedTexts: Readonly<Record<NonNullable<CallableModel['blocked']>, TextKey>> = {
@@ -38,19 +38,20 @@ type RunPanelProps = {
   /** A second model that gets the same request; null: none. */
   rival: CallableModel | null;
   draft: RequestDraft;
+  /** The price of the request with `offer`. */
+  own: QuoteState;
   /** The task whose request was edited. */
   repeats: string | undefined;
   onRun(taskIds: readonly string[]): void;
 };
 
 /** The price, and the button that submits the request, once or several times. */
-export function RunPanel({ offer, rival, draft, repeats, onRun }: RunPanelProps) {
+export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const [count, setCount] = useState(1);
-  const own = useQuote(offer, draft.body);
   const rivalBody = { ...draft.body, model: rival?.model };
-  const other = useQuote(rival, rivalBody);
+  const other = useQuote({ offer: rival, body: rivalBody, files: draft.files });
   // Attempts with an unknown outcome, by content. A repeated request is sent unchanged with the
   // same idempotency key, so it is charged once.
   const unsettled = useRef(new Map<string, Attempt>());
@@ -77,7 +78,11 @@ export function RunPanel({ offer, rival, draft, repeats, onRun }: RunPanelProps)
   const invalidField = [offer, rival].flatMap((each) => (each && findInvalidField(each, draft.body)) || [])[0];
   const [fileBeingRead] = Object.values(draft.reading);
   const isBlocked = offer.blocked !== null || (rival !== null && rival.blocked !== null);
-  const isOff = isBlocked || draft.error !== null || fileBeingRead !== undefined || invalidField !== undefined;
+  const quotes = rival === null ? [own] : [own, other];
+  const isRefused = quotes.some(({ quote, isCurrent }) => isCurrent && (quote.data?.refusal ?? null) !== null);
+  const lacksPrompt = quotes.some(({ quote, isCurrent }) => isCurrent && quote.data?.lacksPrompt === true);
+  const isInvalid = draft.error !== null || invalidField !== undefined || isRefused;
+  const isOff = isBlocked || isInvalid || fileBeingRead !== undefined;
 
   const run = (): void => {
     if (isOff || submit.isPending) return;
@@ -107,12 +112,11 @@ export function RunPanel({ offer, rival, draft, repeats, onRun }: RunPanelProps)
   }, []);
 
   const isUnanswered = submit.error instanceof ApiError && submit.error.status === 0;
-  const quotes = rival === null ? [own] : [own, other];
   // A price of the previous request does not apply.
   const isPriced = quotes.every(
-    ({ quote, isCurrent }) => isCurrent && quote.data !== undefined && quote.data.expression !== null && !quote.isError,
+    ({ quote, isCurrent }) => isCurrent && (quote.data?.price?.expression ?? null) !== null && !quote.isError,
   );
-  const total = quotes.reduce((sum, { quote }) => sum + (quote.data?.quota ?? 0), 0) * count;
+  const total = quotes.reduce((sum, { quote }) => sum + (quote.data?.price?.quota ?? 0), 0) * count;
   const tasks = count * quotes.length;
 
   return (
@@ -165,6 +169,11 @@ export function RunPanel({ offer, rival, draft, repeats, onRun }: RunPanelProps)
       {draft.error === null && invalidField !== undefined && (
         <Text size="sm" c="var(--mantine-color-error)">
           {t('play.fieldFirst', { field: humanizeFieldName(invalidField) })}
+        </Text>
+      )}
+      {draft.error === null && invalidField === undefined && lacksPrompt && (
+        <Text size="sm" c="dimmed">
+          {t('play.promptFirst')}
         </Text>
       )}
       {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}

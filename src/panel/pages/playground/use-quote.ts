@@ -3,37 +3,51 @@ import { useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import type { CallableModel, TaskQuote } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import type { RequestBody } from './attached-files.ts';
+import { type AttachedFiles, type RequestBody, withFileStandIns } from './attached-files.ts';
 import { findInvalidField } from './find-invalid-field.ts';
 
 /** Delay after the last change before the price is requested: a quote runs the plugin. */
 const debounceMs = 450;
 
+export type Refusal = NonNullable<TaskQuote['refused']>;
+
+export type Estimate = {
+  price: Exclude<TaskQuote, { refused: Refusal }> | null;
+  /** Why the request as it stands would be refused. */
+  refusal: Refusal | null;
+  /** The request lacks nothing but a prompt; it has a price all the same. */
+  lacksPrompt: boolean;
+};
+
 export type QuoteState = {
-  quote: UseQueryResult<TaskQuote>;
+  quote: UseQueryResult<Estimate>;
   /** The quote belongs to the current request, not to a previous one. */
   isCurrent: boolean;
 };
 
+type QuoteInput = { offer: CallableModel | null; body: RequestBody; files: AttachedFiles };
+
 /**
- * The price of the request, debounced. Files stay placeholders here: they do not change the price.
+ * The price of the request, debounced. Files are short here: their content does not change the
+ * price.
  */
-export function useQuote(offer: CallableModel | null, body: RequestBody): QuoteState {
+export function useQuote({ offer, body, files }: QuoteInput): QuoteState {
   const session = useSession();
   // What is asked is what would be refused for certain only where the schema says so.
   const isAskable = offer !== null && offer.blocked === null && findInvalidField(offer, body) === null;
-  const text = JSON.stringify({ plugin_key: offer?.plugin_key, body: withAnyPrompt(body) });
+  const text = JSON.stringify({ plugin_key: offer?.plugin_key, body: withFileStandIns(body, files) });
   const [debounced, setDebounced] = useState(text);
   useEffect(() => {
     const timer = setTimeout(() => setDebounced(text), debounceMs);
     return () => clearTimeout(timer);
   }, [text]);
+  const ask = (request: QuoteRequest): Promise<TaskQuote> =>
+    session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: request });
   const quote = useQuery({
     queryKey: ['quote', debounced],
     // Prices and balance may have changed.
     staleTime: 0,
-    queryFn: () =>
-      session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: JSON.parse(debounced) as unknown }),
+    queryFn: () => estimate(ask, JSON.parse(debounced) as QuoteRequest),
     enabled: isAskable,
     retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
     placeholderData: keepPreviousData,
@@ -41,6 +55,17 @@ export function useQuote(offer: CallableModel | null, body: RequestBody): QuoteS
   return { quote, isCurrent: debounced === text && !quote.isPlaceholderData };
 }
 
+type QuoteRequest = { plugin_key: string; body: RequestBody };
+
 /** No price depends on the words of a prompt, so there is one before a prompt is typed. */
-const withAnyPrompt = (body: RequestBody): RequestBody =>
-  body.prompt === undefined || body.prompt === '' ? { ...body, prompt: '-' } : body;
+async function estimate(ask: (request: QuoteRequest) => Promise<TaskQuote>, request: QuoteRequest): Promise<Estimate> {
+  const { body } = request;
+  const answer = await ask(request);
+  if (answer.refused === null) return { price: answer, refusal: null, lacksPrompt: false };
+  if (body.prompt !== undefined && body.prompt !== '')
+    return { price: null, refusal: answer.refused, lacksPrompt: false };
+  const prompted = await ask({ ...request, body: { ...body, prompt: '-' } });
+  return prompted.refused === null
+    ? { price: prompted, refusal: answer.refused, lacksPrompt: true }
+    : { price: null, refusal: prompted.refused, lacksPrompt: false };
+}

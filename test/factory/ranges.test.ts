@@ -1,0 +1,133 @@
+/**
+ * What the playground's form offers for each model of a factory plugin is what the plugin takes:
+ * all that a range allows is accepted and billed as it was said, and what it forbids is refused.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
+import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { accountKey } from '../support/service-account-cloud.ts';
+
+setDefaultTimeout(120_000);
+
+const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
+  .filter((name) => name.endsWith('.js'))
+  .map((name) => name.slice(0, -'.js'.length));
+
+type Field = { type: string; enum?: (string | number)[]; minimum?: number; maximum?: number; multipleOf?: number };
+type Model = {
+  plugin_key: string;
+  model: string;
+  schema: { properties: Record<string, Field & Record<string, unknown>> };
+};
+type Quote = { refused: { message: string } | null; facts: Record<string, unknown> };
+
+let gateway: Gateway;
+let admin: Administrator;
+let models: Model[];
+beforeAll(async () => {
+  gateway = await startGateway({ env: { CRITICAL_RATE_LIMIT: '100000', GLOBAL_API_RATE_LIMIT: '100000' } });
+  admin = await setUp(gateway);
+  const plugins = await admin.call<{ meta: { key: string; models: string[] } }[]>('GET', '/api/plugin/task');
+  for (const { meta } of plugins) {
+    // Of the form that all of them read.
+    const key = meta.key === 'vertex' ? accountKey('http://127.0.0.1:9') : 'access|secret';
+    // Without a bucket Vertex makes small videos only, whatever the model.
+    const settings = meta.key === 'vertex' ? { settings: { storage_uri: 'gs://results/videos' } } : {};
+    await admin.createChannel('http://127.0.0.1:9', {
+      task_plugin_key: meta.key,
+      key,
+      models: meta.models,
+      ...settings,
+    });
+  }
+  models = await admin.call<Model[]>('GET', '/api/model');
+  for (const { plugin_key, model, schema } of models) {
+    await admin.call('PUT', '/api/price', { plugin_key, model, expression: priceOf(schema.properties) });
+  }
+});
+afterAll(() => gateway?.stop());
+
+/** A price that uses every fact of the form: a quote answers with those. */
+const priceOf = (fields: Model['schema']['properties']): string =>
+  Object.entries(fields)
+    .filter(([name, { pattern }]) => name !== 'model' && name !== 'prompt' && pattern === undefined)
+    .map(([name, { type }]) =>
+      type === 'string'
+        ? `(u("${name}") == "" ? 0 : 0.01)`
+        : type === 'number'
+          ? `u("${name}")`
+          : `(u("${name}") ? 1 : 0)`,
+    )
+    .concat('0.01')
+    .join(' + ');
+
+const IMAGE = 'https://example.com/frame.png';
+const VIDEO = 'https://example.com/clip.mp4';
+/** What the models need besides a prompt. */
+function requestOf({ plugin_key: plugin, model }: Model): Record<string, unknown> {
+  const request = { model, prompt: 'a kite' };
+  if (plugin === 'elevenlabs') return { ...request, voice_id: 'voice' };
+  if (plugin === 'minimax-music') return { ...request, lyrics: 'la la' };
+  if (model === 'pixverse-upload') return { ...request, image: IMAGE };
+  if (plugin === 'hailuo' && model.startsWith('S2V')) return { ...request, subject: IMAGE };
+  if (plugin === 'runway' && model === 'act_two') {
+    return { ...request, character: { type: 'image', uri: IMAGE }, reference: { type: 'video', uri: VIDEO } };
+  }
+  if (plugin === 'runway' && /aleph|upscale/.test(model)) return { ...request, video: VIDEO };
+  if (plugin === 'runway' && model === 'gen4_image_turbo') return { ...request, images: [IMAGE] };
+  if (plugin === 'runway' && /gen3|gen4_turbo/.test(model)) return { ...request, image: IMAGE };
+  if (plugin === 'jimeng' && model.includes('tail')) return { ...request, image: IMAGE, last_image: IMAGE };
+  if (/kf2v/.test(model)) return { ...request, image: IMAGE, last_image: IMAGE };
+  return /i2v/i.test(model) || model.endsWith('2.3-Fast') ? { ...request, image: IMAGE } : request;
+}
+
+const quote = (model: Model, more: Record<string, unknown>) =>
+  admin.call<Quote>('POST', '/api/task/quote', {
+    plugin_key: model.plugin_key,
+    body: { ...requestOf(model), ...more },
+  });
+
+/** Values of the field, taken and refused. */
+function valuesOf({ type, enum: values, minimum, maximum, multipleOf, ...field }: Field & Record<string, unknown>) {
+  if (type === 'boolean') return { taken: [true, false], refused: [] };
+  if (values !== undefined)
+    return { taken: values, refused: type === 'number' ? betweenOf(values as number[]) : ['8'] };
+  if (type !== 'number' || field['x-range'] !== 'plugin') return { taken: [], refused: [] };
+  const [least, most] = [minimum ?? 0, maximum ?? 0];
+  return {
+    taken: [least, most, ...(multipleOf === undefined ? [(least + most) / 2 + 0.25] : [])],
+    refused: [least / 2, most + 1, ...(multipleOf === undefined ? [] : [least + 0.5])],
+  };
+}
+const betweenOf = (values: number[]) =>
+  [Math.min(...values) - 1, Math.max(...values) + 1, ...values.map((value) => value + 1)].filter(
+    (value) => !values.includes(value),
+  );
+
+describe.each(keys)('%s', (key) => {
+  test('takes what its form offers, bills what was said, and refuses the rest', async () => {
+    const served = models.filter(({ plugin_key }) => plugin_key === key);
+    expect(served.length).toBeGreaterThan(0);
+    const faults: string[] = [];
+    for (const model of served) {
+      for (const [name, field] of Object.entries(model.schema.properties)) {
+        if (name === 'model' || name === 'prompt' || field.pattern !== undefined) continue;
+        const isStated = field.type !== 'number' || field['x-range'] === 'plugin';
+        if (!isStated) faults.push(`${model.model}: no range of ${name}`);
+        const { taken, refused } = valuesOf(field);
+        for (const value of taken) {
+          // 512P is made of a first frame alone.
+          const frame = value === '512P' ? { image: IMAGE } : {};
+          const answer = await quote(model, { [name]: value, ...frame });
+          if (answer.refused !== null) faults.push(`${model.model}: ${name} ${value}: ${answer.refused.message}`);
+          else if (answer.facts[name] !== value) faults.push(`${model.model}: ${name} ${value}: ${answer.facts[name]}`);
+        }
+        for (const value of refused) {
+          const answer = await quote(model, { [name]: value });
+          if (answer.refused === null) faults.push(`${model.model}: ${name} ${value} is taken`);
+        }
+      }
+    }
+    expect(faults).toEqual([]);
+  });
+});
