@@ -31,6 +31,7 @@ import postgres26 from './postgres/0026_key_rotation.sql' with { type: 'text' };
 import postgres27 from './postgres/0027_usage_figures.sql' with { type: 'text' };
 import postgres28 from './postgres/0028_task_list.sql' with { type: 'text' };
 import postgres29 from './postgres/0029_bills_by_model.sql' with { type: 'text' };
+import postgres30 from './postgres/0030_task_views.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -60,6 +61,7 @@ import sqlite26 from './sqlite/0026_key_rotation.sql' with { type: 'text' };
 import sqlite27 from './sqlite/0027_usage_figures.sql' with { type: 'text' };
 import sqlite28 from './sqlite/0028_task_list.sql' with { type: 'text' };
 import sqlite29 from './sqlite/0029_bills_by_model.sql' with { type: 'text' };
+import sqlite30 from './sqlite/0030_task_views.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -236,4 +238,5 @@ export const migrations: readonly Migration[] = [
     checks: [],
     back: ALWAYS,
   },
+  { number: 30, name: '0030_task_views', sql: { sqlite: sqlite30, postgres: postgres30 }, checks: [], back: ALWAYS },
 ];

@@ -642,6 +642,14 @@ CREATE TRIGGER task_list_delete after delete on tasks begin
   delete from task_list where id = old.id;
 end;
 CREATE INDEX usage_logs_model on usage_logs (model, created_at);
+CREATE TABLE task_views (
+  id integer primary key autoincrement,
+  user_id integer not null references users (id),
+  name text not null,
+  query text not null,
+  created_at integer not null
+);
+CREATE UNIQUE INDEX task_views_name on task_views (user_id, name);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -2,7 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON as CreationOptions,
   PublicKeyCredentialRequestOptionsJSON as RequestOptions,
 } from '@simplewebauthn/server';
-import type { Page, Paged, UserFilter } from '../store/ports/index.ts';
+import type { ApiKeyName, ApiKeySearch, Page, Paged, UserFilter } from '../store/ports/index.ts';
 import type { MailStep } from '../upstream/index.ts';
 import type { QuotaChange, QuotaChanged } from './administration/change-quota.ts';
 import type { StatusOrRoleAction, StatusOrRoleChanged } from './administration/change-status-or-role.ts';
@@ -59,6 +59,7 @@ import type { TwoFactorSetup } from './two-factor/set-up-two-factor.ts';
 import type { PanelPrincipal, RequestOrigin } from './types.ts';
 import type { PanelUser } from './users/describe-user.ts';
 import type { ProfileEdit, ProfileEdited } from './users/edit-own-account.ts';
+import type { TaskView } from './users/task-views.ts';
 import type { AccessWatcher } from './watch-access.ts';
 import type { ReadQrCode } from './wechat/qr-code-cache.ts';
 import type { WeChatAnswer } from './wechat/sign-in-with-wechat.ts';
@@ -113,10 +114,18 @@ export interface GuardedAuth {
     confirmExport(principal: PanelPrincipal, proof: string | undefined): Promise<void>;
     /** Invalidates every artifact link of the account. */
     revokeLinks(principal: PanelPrincipal): Promise<void>;
+    /** Filters of the list of tasks, which follow the account to every browser. */
+    readonly taskViews: {
+      list(principal: PanelPrincipal): Promise<TaskView[]>;
+      save(principal: PanelPrincipal, view: { name: string; query: string }): Promise<TaskView>;
+      delete(principal: PanelPrincipal, id: number): Promise<TaskView>;
+    };
   };
   /** What administrators do with other accounts. `requireRank` decides who may do what to whom. */
   readonly administration: {
     list(filter: UserFilter, page: Page): Promise<Paged<AccountView>>;
+    /** Id and name of one account, or of those that a keyword finds. */
+    names(find: { id?: number; keyword?: string }): Promise<{ id: number; name: string }[]>;
     find(principal: PanelPrincipal, userId: number): Promise<AccountDetail>;
     create(principal: PanelPrincipal, fields: NewUserFields): Promise<AccountView>;
     edit(principal: PanelPrincipal, userId: number, edit: AccountEdit): Promise<AccountEdited>;
@@ -282,6 +291,8 @@ export interface GuardedAuth {
   readonly apiKeys: {
     create(principal: PanelPrincipal, fields: Omit<ApiKeyFields, 'status'>): Promise<CreatedApiKey>;
     list(principal: PanelPrincipal, page: Page): Promise<Paged<ApiKeyView>>;
+    /** Names of keys: the caller's own, unless it says whose or everybody's. */
+    names(principal: PanelPrincipal, find: Omit<ApiKeySearch, 'firstOf'> & { all?: boolean }): Promise<ApiKeyName[]>;
     /** Another user's keys, for an operator who may see the account. */
     listOf(principal: PanelPrincipal, of: { userId: number; page: Page }): Promise<Paged<ApiKeyView>>;
     read(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;

@@ -4,6 +4,7 @@ import { createUser } from './administration/create-user.ts';
 import { deleteByOperator } from './administration/delete-by-operator.ts';
 import { deleteUser } from './administration/delete-user.ts';
 import { editUser } from './administration/edit-user.ts';
+import { findKeyNames, findUserNames } from './administration/find-names.ts';
 import { findAccount, listAccounts } from './administration/list-accounts.ts';
 import { resetBinding, resetPasskeys, resetPersonalToken, resetTwoFactor } from './administration/reset-factors.ts';
 import { createApiKeyAuthenticator } from './api-keys/authenticate-api-key.ts';
@@ -70,6 +71,7 @@ import { setUpTwoFactor } from './two-factor/set-up-two-factor.ts';
 import { confirmExport, deleteOwnAccount, editOwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
 import { revokeLinks, revokeOwnLinks } from './users/revoke-links.ts';
+import { deleteTaskView, listTaskViews, saveTaskView } from './users/task-views.ts';
 import { createAccessWatcher } from './watch-access.ts';
 import { createQrCodeCache } from './wechat/qr-code-cache.ts';
 import { beginWeChatBinding, beginWeChatLogin, bindWeChat, logInWithWeChat } from './wechat/sign-in-with-wechat.ts';
@@ -112,9 +114,15 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
       delete: (principal, proof) => deleteOwnAccount(ctx, principal, proof),
       confirmExport: (principal, proof) => confirmExport(ctx, principal, proof),
       revokeLinks: (principal) => revokeOwnLinks(ctx, principal),
+      taskViews: {
+        list: (principal) => listTaskViews(ctx, principal),
+        save: (principal, view) => saveTaskView(ctx, principal, view),
+        delete: (principal, id) => deleteTaskView(ctx, principal, id),
+      },
     },
     administration: {
       list: (filter, page) => listAccounts(ctx, filter, page),
+      names: (find) => findUserNames(ctx, find),
       find: (principal, userId) => findAccount(ctx, principal, userId),
       create: (principal, fields) => createUser(ctx, principal, fields),
       edit: (principal, userId, edit) => editUser(ctx, principal, { userId, edit }),
@@ -236,6 +244,7 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
     apiKeys: {
       create: (principal, fields) => createApiKey(ctx, principal, fields),
       list: (principal, page) => listApiKeys(ctx, principal.user.id, page),
+      names: (principal, find) => findKeyNames(ctx, principal, find),
       async listOf(principal, { userId, page }) {
         await findAccount(ctx, principal, userId);
         return listApiKeys(ctx, userId, page);

@@ -63,6 +63,9 @@ export const authErrors = defineErrors('auth', {
   binding_not_found: ['not_found', 'The account has no such binding.'],
   quota_key_reused: ['conflict', 'This idempotency key belongs to another change of quota. Nothing was changed.'],
 
+  task_view_limit: ['conflict', 'The account keeps as many views as it may. Delete one first.'],
+  task_view_not_found: ['not_found', 'There is no such view.'],
+
   setup_done: ['conflict', 'The set-up is complete: a root account exists.'],
   setup_token_invalid: [
     'forbidden',

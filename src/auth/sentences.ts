@@ -39,6 +39,7 @@ export const authSentences = defineSentences('auth', {
   characters_to: '1 to {{max}} characters are required.',
   passkey_refused: 'The passkey was not accepted.',
   passkeys_max: 'An account holds at most {{max}} passkeys. Delete one first.',
+  task_views_max: 'An account keeps at most {{max}} views. Delete one first.',
   no_usable_passkey: 'You have no passkey that can be used here.',
   mail_address: 'a mail address such as you@example.org is required.',
   mail_domain: 'addresses of this domain are not taken here.',

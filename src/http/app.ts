@@ -18,6 +18,7 @@ import { apiKeyRoutes } from './panel-api/accounts/api-keys.ts';
 import { keyUsageRoutes } from './panel-api/accounts/key-usage.ts';
 import { accountRoutes } from './panel-api/accounts/own-account.ts';
 import { personalTokenRoutes } from './panel-api/accounts/personal-token.ts';
+import { taskViewRoutes } from './panel-api/accounts/task-views.ts';
 import { type LedgerSource, userRecordRoutes } from './panel-api/accounts/user-records.ts';
 import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
@@ -32,6 +33,7 @@ import { priceQuoteRoutes } from './panel-api/gateway/price-quotes.ts';
 import { priceRoutes } from './panel-api/gateway/prices.ts';
 import { type AttentionItem, attentionRoutes } from './panel-api/operation/attention.ts';
 import { type BackupRouteDeps, backupRoutes } from './panel-api/operation/backups.ts';
+import { nameSearchRoutes } from './panel-api/operation/name-search.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
 import { type DemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
@@ -242,6 +244,7 @@ const accountGroup = (kit: Kit, deps: RouteDeps) => {
     telegramRoutes(kit, { ...deps, cookies }),
     wechatRoutes(kit, { ...deps, cookies }),
     apiKeyRoutes(kit, deps),
+    taskViewRoutes(kit, deps),
   ] as const;
 };
 
@@ -285,6 +288,7 @@ const firstGroup = (kit: Kit, deps: HttpDeps) =>
 const operationGroup = (kit: Kit, deps: RouteDeps) =>
   [
     attentionRoutes(kit, deps),
+    nameSearchRoutes(kit, deps),
     systemRoutes(kit, deps),
     backupRoutes(kit, deps),
     createMetricsRoute({ kit, metrics: deps.metrics }),

@@ -106,6 +106,28 @@ describeEachStore('API keys', (opened) => {
     expect(page).toEqual({ total: 2, items: mine.reverse() });
   });
 
+  test('names are found by a part of them or of the owner’s, whose keys one may ask for, one’s own first', async () => {
+    const { store } = opened();
+    const owner = await addUser(store, { username: `mira-${randomAlnum(8)}` });
+    const other = await addUser(store, { username: `li-${randomAlnum(8)}` });
+    const mark = randomAlnum(8);
+    const first = await addKey(store, owner.id, { name: `Render ${mark} 100%` });
+    const second = await addKey(store, other.id, { name: `render ${mark} 1000` });
+    const third = await addKey(store, owner.id, { name: 'Editing' });
+    const find = async (search: Omit<Parameters<typeof store.apiKeys.names>[0], 'firstOf'>, limit = 10) =>
+      (await store.apiKeys.names({ firstOf: owner.id, ...search }, limit)).map(({ id }) => id);
+    expect(await find({ keyword: `RENDER ${mark}` })).toEqual([first.id, second.id]);
+    expect(await find({ keyword: `${mark} 100%` })).toEqual([first.id]);
+    expect(await find({ keyword: mark, userId: other.id })).toEqual([second.id]);
+    expect(await find({ keyword: owner.username })).toEqual([third.id, first.id]);
+    expect(await find({ keyword: owner.username, userId: owner.id })).toEqual([]);
+    expect(await find({ keyword: owner.username }, 1)).toEqual([third.id]);
+    expect(await store.apiKeys.names({ id: second.id, firstOf: owner.id }, 10)).toEqual([
+      { id: second.id, name: second.name, userId: other.id, username: other.username },
+    ]);
+    expect(await find({ id: second.id, userId: owner.id })).toEqual([]);
+  });
+
   test('a key without a user, or a second one with the same hash, breaks an invariant', async () => {
     const { store } = opened();
     const key = await addKey(store, (await addUser(store)).id);

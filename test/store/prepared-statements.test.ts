@@ -222,7 +222,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   imports:
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
   apiKeys:
-    'delete deleteAll endFormer forgetFormers insert list rotate rotateWebhookSecret update usable withWebhookSecret',
+    'delete deleteAll endFormer forgetFormers insert list names rotate rotateWebhookSecret update usable withWebhookSecret',
   channels: 'addUsedQuota all delete insert list update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
   usage: 'addUp byDimension byTime channelFailures channelHours deleteOld names quartersFrom recordTest',
@@ -251,6 +251,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
     'amend byIds countUnfinished expireAllLeases failureReasons feed hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions untilDue',
+  taskViews: 'delete deleteAll list save',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
     'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete usableTokens replaceHash',

@@ -7,7 +7,10 @@ const PAGE = 100;
 const AUDIT_SLICE = 2000;
 
 type Deps = {
-  store: Pick<Store, 'users' | 'apiKeys' | 'sessions' | 'identities' | 'passkeys' | 'results' | 'personalData'>;
+  store: Pick<
+    Store,
+    'users' | 'apiKeys' | 'sessions' | 'identities' | 'passkeys' | 'taskViews' | 'results' | 'personalData'
+  >;
 };
 
 /**
@@ -47,6 +50,13 @@ export async function* exportUser({ store }: Deps, userId: number, now: number):
     const { items } = await list(userId, { page: page + 1, pageSize: PAGE });
     return { next: items.length < PAGE ? undefined : page + 1, items: items.map(describeKey) };
   });
+  yield* section('task_views', async () => ({
+    items: (await store.taskViews.list(userId)).map(({ name, query, createdAt }) => ({
+      name,
+      query,
+      created_at: createdAt,
+    })),
+  }));
   yield* section('tasks', (after) => taskPage(store, userId, after));
   yield* section('webhook_notices', async (after) => {
     const rows = await personalData.exportNotices(userId, after, PAGE);

@@ -18,5 +18,6 @@ export async function eraseAccount(
   await tx.passkeys.deleteAll(id);
   await tx.twoFactor.delete(id);
   await tx.flows.deleteOfUser(id);
+  await tx.taskViews.deleteAll(id);
   return true;
 }

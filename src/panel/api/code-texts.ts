@@ -15,6 +15,7 @@ export const codeTexts: Readonly<Record<string, TextKey>> = {
   AUTH_PASSKEY_INVALID: 'error.passkey',
   AUTH_PASSKEY_TAKEN: 'passkey.known',
   AUTH_PASSKEY_LIMIT: 'error.passkeyLimit',
+  AUTH_TASK_VIEW_LIMIT: 'error.taskViewLimit',
   AUTH_CHANGED_MEANWHILE: 'error.changedMeanwhile',
   AUTH_FLOW_INVALID: 'error.flow',
   AUTH_SESSION_LIMIT: 'error.sessionLimit',

@@ -10,11 +10,13 @@ export type ApiRequest = {
   as?: 'blob';
   /** Timeout in ms; 20 s by default. */
   timeoutMs?: number;
+  /** Breaks the request off; it then rejects with the signal's reason. */
+  signal?: AbortSignal;
 };
 
 /**
  * Sends one request and returns the `data` of the answer, or its bytes as a `Blob`.
- * @throws ApiError for every failure.
+ * @throws ApiError for every failure but `signal`.
  */
 export type SendRequest = <T>(request: ApiRequest) => Promise<T>;
 
@@ -22,14 +24,22 @@ const defaultTimeoutMs = 20_000;
 
 /** Sends to the origin that served the panel. */
 export function createSendRequest(): SendRequest {
-  return async <T>({ method, path, body, headers, as, timeoutMs = defaultTimeoutMs }: ApiRequest): Promise<T> => {
+  return async <T>({
+    method,
+    path,
+    body,
+    headers,
+    as,
+    timeoutMs = defaultTimeoutMs,
+    signal,
+  }: ApiRequest): Promise<T> => {
     const response = await fetchOrThrow(path, {
       method,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       credentials: 'same-origin',
       cache: 'no-store',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: signal ? AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) : AbortSignal.timeout(timeoutMs),
     });
     if (as === 'blob' && response.ok) return (await response.blob()) as T;
     const answer = await readObject(response);
@@ -53,6 +63,7 @@ async function fetchOrThrow(path: string, init: RequestInit): Promise<Response> 
   try {
     return await fetch(path, init);
   } catch (cause) {
+    if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
     throw new ApiError({
       status: 0,
       code: 'UNREACHABLE',

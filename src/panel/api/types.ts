@@ -40,6 +40,9 @@ export type PasskeyRequest = DataOf<Api['user']['passkey']['verify']['begin']['p
 
 export type ApiKeyPage = DataOf<Api['token']['get']>;
 export type ApiKey = DataOf<Api['token'][':id']['get']>;
+/** Id and name of a key, and whose it is. */
+export type KeyName = DataOf<Api['token']['names']['get']>[number];
+export type ChannelName = DataOf<Api['channel']['names']['get']>[number];
 export type ApiKeyFields = Api['token'][':id']['put']['body'];
 /** The only answer that contains the key itself. */
 export type NewApiKey = DataOf<Api['token']['post']>;
@@ -53,6 +56,8 @@ export type PasskeyCreation = DataOf<Api['user']['passkey']['register']['begin']
 export type PersonalToken = NonNullable<DataOf<Api['user']['token']['get']>>;
 export type NewPersonalToken = DataOf<Api['user']['token']['post']>;
 export type Binding = DataOf<Api['user']['oauth']['bindings']['get']>[number];
+/** A filter of the task list under a name. */
+export type TaskView = DataOf<Api['user']['self']['views']['get']>[number];
 export type UsageStats = DataOf<Api['stats']['get']>;
 export type UsageReport = DataOf<Api['usage']['get']>;
 export type UsagePage = DataOf<Api['log']['get']>;

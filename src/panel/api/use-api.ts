@@ -16,6 +16,8 @@ type UseApiQueryOptions<T> = {
   refreshMs?: number | false | ((data: T | undefined) => number | false);
   /** Set false for a single resource: data of the previous path would be shown as this one's. */
   keepPrevious?: boolean;
+  /** Set true for a search: the request is broken off when another one has taken its place. */
+  cancelled?: boolean;
 };
 
 /**
@@ -24,12 +26,13 @@ type UseApiQueryOptions<T> = {
  */
 export function useApiQuery<T>(
   path: string,
-  { enabled = true, refreshMs = false, keepPrevious = true }: UseApiQueryOptions<T> = {},
+  { enabled = true, refreshMs = false, keepPrevious = true, cancelled = false }: UseApiQueryOptions<T> = {},
 ): UseQueryResult<T> {
   const session = useSession();
   return useQuery({
     queryKey: ['api', path],
-    queryFn: () => session.send<T>({ method: 'GET', path }),
+    // Only a signal that is read breaks the request off.
+    queryFn: (query) => session.send<T>({ method: 'GET', path, ...(cancelled ? { signal: query.signal } : {}) }),
     enabled,
     refetchInterval: typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data) : refreshMs,
     ...(keepPrevious ? { placeholderData: keepPreviousData } : {}),

@@ -94,6 +94,12 @@ type DefaultedFields =
   | 'keepResults';
 export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | DefaultedFields> &
   Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults'>>;
+
+/** What a key is called, and whose it is. */
+export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId'> & { username: string };
+/** `keyword`: a part of the key's name or of its owner's, or an id. */
+export type ApiKeySearch = { userId?: number; id?: number; keyword?: string; firstOf: number };
+
 export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKeyRecord>;
   /** By the digest of the current key, or of the replaced one before its end. */
@@ -105,6 +111,8 @@ export interface ApiKeyStore {
    */
   usable(keyHashes: readonly string[], now: number): Promise<string[]>;
   list(userId: number, page: Page): Promise<Paged<ApiKeyRecord>>;
+  /** Names of keys, those of `firstOf` first, then the newest. */
+  names(find: ApiKeySearch, limit: number): Promise<ApiKeyName[]>;
   update(
     id: number,
     userId: number,

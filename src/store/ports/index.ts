@@ -20,6 +20,7 @@ export * from './store.ts';
 export * from './success-lists.ts';
 export * from './task-list.ts';
 export * from './task-store.ts';
+export * from './task-view-store.ts';
 export * from './usage-store.ts';
 export * from './user-store.ts';
 export * from './webhook-store.ts';

@@ -36,6 +36,7 @@ import type { PersonalDataStore, RetentionStore } from './retention-store.ts';
 import type { SampleStore } from './sample-store.ts';
 import type { SealedStore } from './sealed-store.ts';
 import type { IdempotencyStore, TaskStore } from './task-store.ts';
+import type { TaskViewStore } from './task-view-store.ts';
 import type { UsageStore } from './usage-store.ts';
 import type { UserStore } from './user-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
@@ -194,11 +195,14 @@ export type UsageFilter = {
   until?: number;
 };
 
+/** With the names of those who still exist. */
+export type NamedUsage = UsageLogRecord & { username: string | null; apiKeyName: string | null };
+
 export interface LogStore {
   addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;
-  listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageLogRecord>>;
+  listUsage(filter: UsageFilter, page: Page): Promise<Paged<NamedUsage>>;
   /** The latest rows before the row `before`, uncounted. */
-  readUsage(filter: UsageFilter, part: { before?: number; limit: number }): Promise<UsageLogRecord[]>;
+  readUsage(filter: UsageFilter, part: { before?: number; limit: number }): Promise<NamedUsage[]>;
   /**
    * Appends a row to the chain of its action (`auth.…` to that of sign-ins). It locks the chain
    * until its transaction ends, so call it in a transaction of its own.
@@ -274,6 +278,7 @@ export interface Repositories {
   readonly personalData: PersonalDataStore;
   readonly backups: BackupStore;
   readonly imports: ImportStore;
+  readonly taskViews: TaskViewStore;
   readonly sealed: SealedStore;
 }
 

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { type ApiKeyStore, STATUS } from '../ports/index.ts';
-import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
+import { type Context, containsText, countAll, isEmpty, lazy, paged } from './context.ts';
 
 const noFormer = { formerHash: '', formerPrefix: '', formerUntil: 0 };
 
@@ -103,6 +103,29 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       return paged(page, db.select({ total: countAll() }).from(keys).where(own), (limit, offset) =>
         db.select(columns).from(keys).where(own).orderBy(desc(keys.id)).limit(limit).offset(offset),
       );
+    },
+
+    names({ userId, id, keyword, firstOf }, limit) {
+      const ofKeyword = keyword
+        ? or(
+            containsText(keys.name, keyword),
+            userId === undefined ? containsText(users.username, keyword) : undefined,
+            /^\d{1,15}$/.test(keyword) ? eq(keys.id, Number(keyword)) : undefined,
+          )
+        : undefined;
+      return db
+        .select({ id: keys.id, name: keys.name, userId: keys.userId, username: users.username })
+        .from(keys)
+        .innerJoin(users, eq(users.id, keys.userId))
+        .where(
+          and(
+            userId === undefined ? undefined : eq(keys.userId, userId),
+            id === undefined ? undefined : eq(keys.id, id),
+            ofKeyword,
+          ),
+        )
+        .orderBy(sql`case when ${keys.userId} = ${firstOf} then 0 else 1 end`, desc(keys.id))
+        .limit(limit);
     },
 
     async update(id, userId, change) {

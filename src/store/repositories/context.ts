@@ -173,6 +173,12 @@ export const isEmpty = (change: object): boolean => Object.values(change).every(
 /** Escapes `text` for a `like … escape '!'` pattern that matches it literally. */
 export const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&');
 
+/** A condition: `column` contains `text`, in whatever case. */
+export const containsText = (column: SQLWrapper, text: string): SQL =>
+  // The database folds the case of both sides in its own way, so that a stored text always matches
+  // itself.
+  sql`lower(${column}) like lower(${`%${escapeLike(text)}%`}) escape '!'`;
+
 export const countAll = () => sql<number>`count(*)`.mapWith(Number);
 
 /** One page of `items` and the total count; `page.page` counts from 1. */

@@ -25,6 +25,7 @@ import { createSampleStore } from './samples.ts';
 import { createSealedStore } from './sealed.ts';
 import { createSessionStore } from './sessions.ts';
 import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
+import { createTaskViewStore } from './task-views.ts';
 import { createTaskStore } from './tasks.ts';
 import { createTwoFactorStore } from './two-factor.ts';
 import { createUsageStore } from './usage.ts';
@@ -67,6 +68,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     personalData: withStoreErrors(createPersonalDataStore(context)),
     backups: withStoreErrors(createBackupStore(context)),
     imports: withStoreErrors(createImportStore(context)),
+    taskViews: withStoreErrors(createTaskViewStore(context)),
     sealed: withStoreErrors(createSealedStore(context)),
   };
 }

@@ -1,11 +1,11 @@
 import { and, desc, eq, getTableColumns, gte, lt, lte, sql } from 'drizzle-orm';
 import type { AuditFilter, LogStore, UsageFilter } from '../ports/index.ts';
 import { createAuditChains } from './audit-chains.ts';
-import { type Context, columnPlaceholders, countAll, escapeLike, lazy, paged } from './context.ts';
+import { type Context, columnPlaceholders, containsText, countAll, escapeLike, lazy, paged } from './context.ts';
 
 export function createLogStore(context: Context): LogStore {
   const { db, tables } = context;
-  const { usageLogs, auditLogs } = tables;
+  const { usageLogs, auditLogs, users, apiKeys } = tables;
   const matches = ({ userId, apiKeyId, channelId, pluginKey, model, since, until }: UsageFilter) =>
     and(
       userId === undefined ? undefined : eq(usageLogs.userId, userId),
@@ -18,15 +18,19 @@ export function createLogStore(context: Context): LogStore {
     );
   const matchesAudit = ({ user, action, target, since, until }: AuditFilter) =>
     and(
-      user === undefined
-        ? undefined
-        : sql`lower(${auditLogs.username}) like lower(${`%${escapeLike(user)}%`}) escape '!'`,
+      user === undefined ? undefined : containsText(auditLogs.username, user),
       action === undefined ? undefined : sql`${auditLogs.action} like ${`${escapeLike(action)}%`} escape '!'`,
       target === undefined ? undefined : eq(auditLogs.target, target),
       since === undefined ? undefined : gte(auditLogs.createdAt, since),
       until === undefined ? undefined : lte(auditLogs.createdAt, until),
     );
   const { id: _, ...usageColumns } = getTableColumns(usageLogs);
+  const selectUsage = () =>
+    db
+      .select({ ...getTableColumns(usageLogs), username: users.username, apiKeyName: apiKeys.name })
+      .from(usageLogs)
+      .leftJoin(users, eq(users.id, usageLogs.userId))
+      .leftJoin(apiKeys, eq(apiKeys.id, usageLogs.apiKeyId));
   const addUsage = lazy(() => db.insert(usageLogs).values(columnPlaceholders(usageColumns)).prepare());
 
   return {
@@ -37,14 +41,12 @@ export function createLogStore(context: Context): LogStore {
     listUsage(wanted, page) {
       const filter = matches(wanted);
       return paged(page, db.select({ total: countAll() }).from(usageLogs).where(filter), (limit, offset) =>
-        db.select().from(usageLogs).where(filter).orderBy(desc(usageLogs.id)).limit(limit).offset(offset),
+        selectUsage().where(filter).orderBy(desc(usageLogs.id)).limit(limit).offset(offset),
       );
     },
 
     readUsage: async (wanted, { before, limit }) =>
-      db
-        .select()
-        .from(usageLogs)
+      selectUsage()
         .where(and(matches(wanted), before === undefined ? undefined : lt(usageLogs.id, before)))
         .orderBy(desc(usageLogs.id))
         .limit(limit),

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm';
 import { DELETED, ROLE, STATUS, type UserFilter, type UserStore } from '../ports/index.ts';
-import { type Context, countAll, escapeLike, paged } from './context.ts';
+import { type Context, containsText, countAll, paged } from './context.ts';
 import { adminColumns, userColumns } from './user-columns.ts';
 
 type Administration = Pick<UserStore, 'lock' | 'administer' | 'softDelete' | 'adminById' | 'search'>;
@@ -96,14 +96,9 @@ export function createUserAdministration({ db, tables, statement, lockRows }: Co
   }
 
   function containsKeyword(keyword: string): SQL | undefined {
-    // The database folds the case of both sides in its own way, so that a stored text always
-    // matches itself.
-    const pattern = sql`lower(${`%${escapeLike(keyword)}%`})`;
     return or(
       /^\d{1,15}$/.test(keyword) ? eq(users.id, Number(keyword)) : undefined,
-      ...[users.username, users.displayName, users.email].map(
-        (column) => sql`lower(${column}) like ${pattern} escape '!'`,
-      ),
+      ...[users.username, users.displayName, users.email].map((column) => containsText(column, keyword)),
     );
   }
 }

@@ -167,4 +167,12 @@ export const defineAccounts = (kit: Kit) => ({
     createdAt: kit.big('created_at').notNull(),
     lastUsedAt: kit.big('last_used_at').notNull().default(0),
   }),
+
+  taskViews: kit.table('task_views', {
+    id: kit.id(),
+    userId: kit.big('user_id').notNull(),
+    name: kit.text('name').notNull(),
+    query: kit.text('query').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+  }),
 });

@@ -63,3 +63,69 @@ test('the audit log is filtered by actor, action, target and time', async () => 
   const wrong = await panel.send('/api/audit?since=yesterday', { token: root });
   expect([wrong.status, wrong.json.details.errors[0].field]).toEqual([400, 'since']);
 });
+
+test('names are found for filters, those of others by administrators only, and never with a key', async () => {
+  const { json: self } = await panel.send('/api/user/self', { token: root });
+  const ada = (await panel.logIn('ada')).token;
+  const ulf = (await panel.logIn('ulf')).token;
+  const make = async (token: string, name: string): Promise<{ id: number; key: string }> =>
+    (await panel.send('/api/token', { token, body: { name, unlimited_quota: true } })).json.data;
+  const farm = await make(ulf, 'Render farm');
+  const own = await make(ada, 'Render desk');
+  const names = async (path: string, token = ada): Promise<unknown> => {
+    const { status, json } = await panel.send(path, { token });
+    return status === 200 ? json.data.map(({ name }: { name: string }) => name) : [status, json.code];
+  };
+  expect(await names('/api/token/names?keyword=render')).toEqual(['Render desk']);
+  expect(await names('/api/token/names?scope=all&keyword=RENDER&user_id=')).toEqual(['Render desk', 'Render farm']);
+  expect(await names('/api/token/names?scope=all&keyword=ulf')).toEqual(['Render farm']);
+  const { json: users } = await panel.send('/api/user/names?keyword=ulf', { token: ada });
+  expect(await names(`/api/token/names?user_id=${users.data[0].id}`)).toEqual(['Render farm']);
+  expect(await names(`/api/token/names?id=${farm.id}`)).toEqual([]);
+  const { text } = await panel.send(`/api/token/names?scope=all&id=${farm.id}`, { token: ada });
+  expect(JSON.parse(text).data).toEqual([
+    { id: farm.id, name: 'Render farm', user_id: users.data[0].id, username: 'ulf' },
+  ]);
+  expect(text).not.toContain(farm.key.slice(0, 8));
+  expect(await names(`/api/user/names?id=${self.data.id}`)).toEqual(['root']);
+  for (const path of [
+    '/api/token/names?scope=all',
+    '/api/token/names?user_id=1',
+    '/api/user/names',
+    '/api/channel/names',
+  ])
+    expect(await names(path, ulf)).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+  expect(await names(`/api/token/names?id=${own.id}`, ulf)).toEqual([]);
+
+  const channel = { name: 'Kling agency', type: 61, key: 'k', models: ['demo-video'], task_plugin_key: 'demo' };
+  const { id } = (await panel.send('/api/channel', { token: root, body: channel })).json.data;
+  expect(await names('/api/channel/names?keyword=AGENCY')).toEqual(['Kling agency']);
+  expect(await names(`/api/channel/names?id=${id}`)).toEqual(['Kling agency']);
+  expect(await names('/api/channel/names?keyword=nothing')).toEqual([]);
+  await panel.send(`/api/channel/${id}`, { method: 'DELETE', token: root });
+});
+
+test('views of the task list belong to an account, up to a limit', async () => {
+  const [ada, ulf] = [(await panel.logIn('ada')).token, (await panel.logIn('ulf')).token];
+  const save = async (token: string, body: object) => {
+    const { status, json } = await panel.send('/api/user/self/views', { method: 'PUT', token, body });
+    return status === 200 ? json.data : [status, json.code];
+  };
+  const list = async (token: string) => (await panel.send('/api/user/self/views', { token })).json.data;
+  const view = await save(ulf, { name: ' Failed ', query: 'status=FAILURE' });
+  expect(view).toEqual({ id: expect.any(Number), name: 'Failed', query: 'status=FAILURE' });
+  expect(await save(ulf, { name: 'Failed', query: 'q=1' })).toEqual({ ...view, query: 'q=1' });
+  expect([await list(ulf), await list(ada)]).toEqual([[{ ...view, query: 'q=1' }], []]);
+  const remove = async (token: string) =>
+    (await panel.send(`/api/user/self/views/${view.id}`, { method: 'DELETE', token })).status;
+  expect([await remove(ada), await remove(ulf), await remove(ulf)]).toEqual([404, 200, 404]);
+  for (const name of ['', ' ', 'x'.repeat(61), 'a\nb', 'a\u202eb'])
+    expect((await save(ulf, { name, query: '' }))[0]).toBe(400);
+  expect((await save(ulf, { name: 'long', query: 'x'.repeat(2001) }))[0]).toBe(400);
+  for (let made = 0; made < 50; made += 1) await save(ulf, { name: `view ${made}`, query: '' });
+  expect(await save(ulf, { name: 'one more', query: '' })).toEqual([409, 'AUTH_TASK_VIEW_LIMIT']);
+  expect(await save(ulf, { name: 'view 7', query: 'q=2' })).toMatchObject({ query: 'q=2' });
+  expect(await panel.audit('user.view.delete')).toMatchObject([
+    { username: 'ulf', detail: { before: { name: 'Failed' } } },
+  ]);
+});

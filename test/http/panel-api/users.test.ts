@@ -419,6 +419,8 @@ describe('the own account', () => {
 
   test('is exported with a proof of that scope, and without what belongs to others', async () => {
     const mine = await make({ email: 'export@example.org' });
+    const view = { name: 'Failed', query: 'status=FAILURE' };
+    await send('PUT', '/api/user/self/views', { token: mine.token, body: view });
     const ask = (token: string, proof?: string): Promise<Answer> =>
       panel.send('/api/user/self/export', {
         method: 'POST',
@@ -432,6 +434,7 @@ describe('the own account', () => {
     expect(done.json).toMatchObject({
       format: 'taskgate.user-export',
       account: { id: mine.id, username: mine.username, email: 'export@example.org' },
+      task_views: [view],
       tasks: [],
     });
     const text = JSON.stringify(done.json);

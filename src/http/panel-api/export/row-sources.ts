@@ -73,15 +73,20 @@ const usageColumns: readonly ExportColumn<UsageLine>[] = [
   { name: 'plugin', value: ({ plugin_key }) => plugin_key },
   { name: 'usd', value: ({ quota }) => usd(quota) },
   { name: 'api_key_id', value: ({ api_key_id }) => api_key_id },
+  { name: 'api_key', value: ({ api_key_name }) => api_key_name },
   { name: 'user_id', value: ({ user_id }) => user_id },
+];
+const usageColumnsForAdmins: readonly ExportColumn<UsageLine>[] = [
+  ...usageColumns,
+  { name: 'user', value: ({ username }) => username },
+  { name: 'channel_id', value: ({ channel_id }) => channel_id },
 ];
 
 export function usageRows(records: RecordsSource, panel: PanelPrincipal, filter: UsageFilter): RowSource<UsageLine> {
   const forAdmin = isAdmin(panel);
-  const channel = { name: 'channel_id', value: ({ channel_id }: UsageLine) => channel_id };
   return {
     name: 'usage',
-    columns: forAdmin ? [...usageColumns, channel] : usageColumns,
+    columns: forAdmin ? usageColumnsForAdmins : usageColumns,
     batches: readBatches<UsageLine, number>(async (before) => {
       const found = await records.readUsage(filter, { limit: BATCH, ...(before === undefined ? {} : { before }) });
       return { rows: found.map((row) => describeUsage(row, forAdmin)), next: nextOf(found) };

@@ -23,6 +23,9 @@ type UsageRow = {
   quota: number;
   detail: JsonObject;
   createdAt: number;
+  /** Null where it was deleted. */
+  username: string | null;
+  apiKeyName: string | null;
 };
 
 export type UsageFilter = {
@@ -154,6 +157,8 @@ export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: Usa
   id: row.id,
   user_id: row.userId,
   api_key_id: row.apiKeyId,
+  /** Null without a key, and where it was deleted. */
+  api_key_name: row.apiKeyName,
   task_id: row.taskId,
   plugin_key: row.pluginKey,
   model: row.model,
@@ -161,7 +166,7 @@ export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: Usa
   quota: row.quota,
   bill: bill as UsageBill,
   created_at: row.createdAt,
-  ...(forAdmin ? { channel_id: row.channelId, price } : {}),
+  ...(forAdmin ? { channel_id: row.channelId, username: row.username, price } : {}),
 });
 
 export const describeAudit = (row: AuditRow & { id: number }) => ({

@@ -69,6 +69,8 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'user.sessions.revoke': 'audit.action.user.sessions.revoke',
   'user.token.create': 'audit.action.user.token.create',
   'user.token.delete': 'audit.action.user.token.delete',
+  'user.view.save': 'audit.action.user.view.save',
+  'user.view.delete': 'audit.action.user.view.delete',
 };
 
 /**

@@ -3,50 +3,32 @@ import { IconBookmark, IconX } from '@tabler/icons-react';
 import { type FormEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
-import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { readStored, writeStored } from './list-preferences.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { QueryResult } from '../../ui/display/query-result.tsx';
 import classes from './saved-views.module.css';
+import { useSavedViews } from './use-saved-views.ts';
 
-export type SavedView = { name: string; query: string };
+const maxName = 60;
 
-const maxViews = 30;
-
-/** What was stored, without what is no view. */
-export function readViews(text: string | null): SavedView[] {
-  try {
-    const stored = JSON.parse(text ?? '[]') as unknown;
-    if (!Array.isArray(stored)) return [];
-    return stored
-      .filter((view): view is SavedView => typeof view?.name === 'string' && typeof view?.query === 'string')
-      .slice(0, maxViews);
-  } catch {
-    return [];
-  }
-}
-
-/** The filter in the address under a name, kept in this browser for this user. */
+/** The filter in the address under a name, kept with the account. */
 export function SavedViews() {
   const { t } = useTranslation();
-  const { bundle } = useSessionSnapshot();
   const [params, setParams] = useSearchParams();
-  const storageKey = `taskgate.task-views.${bundle?.user.id ?? 0}`;
-  const [views, setViews] = useState(() => readViews(readStored(storageKey)));
   const [isOpen, setOpen] = useState(false);
   const [name, setName] = useState('');
-  const keep = (next: SavedView[]): void => {
-    setViews(next);
-    writeStored(storageKey, JSON.stringify(next));
-  };
-  const save = (event: FormEvent): void => {
+  const { views, save, remove } = useSavedViews(isOpen);
+  const shown = new URLSearchParams(params);
+  shown.delete('page');
+  const query = shown.toString();
+  const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
-    const query = new URLSearchParams(params);
-    query.delete('page');
-    const view = { name: name.trim(), query: query.toString() };
-    if (view.name === '') return;
-    keep([view, ...views.filter((each) => each.name !== view.name)].slice(0, maxViews));
-    setName('');
-    setOpen(false);
+    const onSuccess = (): void => {
+      setName('');
+      setOpen(false);
+    };
+    if (name.trim() !== '') save.mutate({ name: name.trim(), query }, { onSuccess });
   };
+  const failed = save.error ?? remove.error;
   return (
     <Popover position="bottom-end" width={300} trapFocus opened={isOpen} onChange={setOpen}>
       <Popover.Target>
@@ -60,45 +42,52 @@ export function SavedViews() {
       </Popover.Target>
       <Popover.Dropdown aria-label={t('tasks.views')}>
         <Stack gap="sm">
-          {views.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              {t('tasks.views.none')}
-            </Text>
-          ) : (
-            <ul className={classes.views}>
-              {views.map((view) => (
-                <li key={view.name}>
-                  <UnstyledButton
-                    className={classes.view}
-                    onClick={() => {
-                      setParams(new URLSearchParams(view.query));
-                      setOpen(false);
-                    }}
-                  >
-                    {view.name}
-                  </UnstyledButton>
-                  <ActionIcon
-                    variant="subtle"
-                    color="gray"
-                    aria-label={t('tasks.views.remove', { name: view.name })}
-                    onClick={() => keep(views.filter((each) => each !== view))}
-                  >
-                    <IconX size={16} stroke={1.6} aria-hidden="true" />
-                  </ActionIcon>
-                </li>
-              ))}
-            </ul>
-          )}
-          <form onSubmit={save}>
+          <QueryResult query={views}>
+            {(found) =>
+              found.length === 0 ? (
+                <Text size="sm" c="dimmed">
+                  {t('tasks.views.none')}
+                </Text>
+              ) : (
+                <ul className={classes.views}>
+                  {found.map((view) => (
+                    <li key={view.id}>
+                      <UnstyledButton
+                        className={classes.view}
+                        aria-current={view.query === query ? 'true' : undefined}
+                        onClick={() => {
+                          setParams(new URLSearchParams(view.query));
+                          setOpen(false);
+                        }}
+                      >
+                        {view.name}
+                      </UnstyledButton>
+                      <ActionIcon
+                        variant="subtle"
+                        color="gray"
+                        aria-label={t('tasks.views.remove', { name: view.name })}
+                        loading={remove.isPending && remove.variables.id === view.id}
+                        onClick={() => remove.mutate(view)}
+                      >
+                        <IconX size={16} stroke={1.6} aria-hidden="true" />
+                      </ActionIcon>
+                    </li>
+                  ))}
+                </ul>
+              )
+            }
+          </QueryResult>
+          {failed !== null && <ErrorNotice error={failed} />}
+          <form onSubmit={onSubmit}>
             <Group gap="xs" align="end" wrap="nowrap">
               <TextInput
                 label={t('tasks.views.name')}
                 value={name}
-                maxLength={60}
+                maxLength={maxName}
                 onChange={({ currentTarget }) => setName(currentTarget.value)}
                 data-autofocus
               />
-              <Button type="submit" disabled={name.trim() === ''}>
+              <Button type="submit" disabled={name.trim() === ''} loading={save.isPending}>
                 {t('app.save')}
               </Button>
             </Group>

@@ -31,7 +31,7 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
         <SegmentedControl
           aria-label={t('tasks.scope')}
           value={values.scope === 'all' ? 'all' : 'own'}
-          onChange={(scope) => filters.setAll({ scope: scope === 'all' ? 'all' : '', user: '' })}
+          onChange={(scope) => filters.setAll({ scope: scope === 'all' ? 'all' : '', user: '', key: '' })}
           data={[
             { value: 'own', label: t('tasks.scope.own') },
             { value: 'all', label: t('tasks.scope.all') },

@@ -2,14 +2,13 @@ import { Anchor, Group, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { ApiKeyPage, UsagePage, UsageReport, UsageRow } from '../../api/types.ts';
+import type { UsagePage, UsageReport, UsageRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useUserNames } from '../tasks/use-display-names.ts';
 import { BillDrawer } from './bill-drawer.tsx';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
@@ -20,7 +19,6 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState<UsageRow | null>(null);
   const { values, scope, userId } = filters;
-  const keys = useKeyNames(scope === 'own');
   const wanted = {
     scope: scope === 'own' ? 'own' : null,
     user: userId,
@@ -44,41 +42,32 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
       <DataTable
         label={t('usage.bills')}
         query={query}
-        columns={useColumns({ keys, scope, rows: query.data?.items ?? [], open: setOpened })}
+        columns={useColumns({ scope, rows: query.data?.items ?? [], open: setOpened })}
         rowKey={({ id }) => id}
         onPage={filters.setPage}
         empty={<EmptyState heading={t('usage.bills.empty')} text={t('usage.bills.emptyText')} />}
       />
-      <BillDrawer row={opened} keyName={keyNameOf(keys, opened)} onClose={() => setOpened(null)} />
+      <BillDrawer row={opened} keyName={opened === null ? null : keyNameOf(opened)} onClose={() => setOpened(null)} />
     </section>
   );
 }
 
-type KeyNames = ReadonlyMap<number, string>;
+const keyNameOf = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
+  id === null ? null : (name ?? `#${id}`);
 
-/** Names of the reader's first hundred keys. */
-function useKeyNames(isOwn: boolean): KeyNames {
-  const { data } = useApiQuery<ApiKeyPage>('/api/token?page_size=100', { enabled: isOwn });
-  return new Map(isOwn ? data?.items.map(({ id, name }) => [id, name]) : []);
-}
+type ColumnsOf = { scope: Scope; rows: readonly UsageRow[]; open(row: UsageRow): void };
 
-const keyNameOf = (keys: KeyNames, row: UsageRow | null): string | null =>
-  row?.api_key_id == null ? null : (keys.get(row.api_key_id) ?? `#${row.api_key_id}`);
-
-type ColumnsOf = { keys: KeyNames; scope: Scope; rows: readonly UsageRow[]; open(row: UsageRow): void };
-
-function useColumns({ keys, scope, rows, open }: ColumnsOf): readonly Column<UsageRow>[] {
+function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>[] {
   const { t } = useTranslation();
   const format = useFormat();
-  const users = useUserNames(scope === 'all');
   const costOf = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
   const money = format.moneyLike(rows.map(costOf));
   const userColumn: Column<UsageRow> = {
     key: 'user',
     heading: t('usage.user'),
-    render: ({ user_id: id }) => (
+    render: ({ user_id: id, username }) => (
       <Anchor component={Link} to={`/users/${id}`} inherit>
-        {users.get(String(id)) ?? `#${id}`}
+        {username ?? `#${id}`}
       </Anchor>
     ),
   };
@@ -86,7 +75,7 @@ function useColumns({ keys, scope, rows, open }: ColumnsOf): readonly Column<Usa
     { key: 'at', heading: t('usage.at'), render: ({ created_at }) => format.time(created_at) },
     { key: 'model', heading: t('usage.model'), render: ({ model }) => model },
     ...(scope === 'all' ? [userColumn] : []),
-    { key: 'key', heading: t('usage.key'), minor: true, render: (row) => keyNameOf(keys, row) ?? t('usage.noKey') },
+    { key: 'key', heading: t('usage.key'), minor: true, render: (row) => keyNameOf(row) ?? t('usage.noKey') },
     {
       key: 'result',
       heading: t('usage.result'),

@@ -1,14 +1,14 @@
 import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import type { ApiKey, Channel } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import type { Channel, KeyName } from '../../api/types.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { NameSelect } from '../../ui/form/name-select.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import classes from './usage.module.css';
 import { periodNames } from './usage-period.ts';
 import type { UsageFilters } from './use-usage-filters.ts';
-import { UserSelect } from './user-select.tsx';
 
 /** Without it, browsers accept years with six digits. */
 const lastDay = '9999-12-31';
@@ -44,7 +44,14 @@ function ScopeChoice({ filters: { scope, values, setAll } }: { filters: UsageFil
           { value: 'all', label: t('usage.whose.all') },
         ]}
       />
-      <UserSelect value={values.user} onChange={(user) => setAll({ user, by: '', key: '' })} />
+      <NameSelect
+        path="/api/user/names"
+        aria-label={t('usage.user')}
+        placeholder={t('usage.oneUser')}
+        w={190}
+        value={values.user}
+        onChange={(user) => setAll({ user, by: '', key: '' })}
+      />
     </>
   );
 }
@@ -78,13 +85,13 @@ function PeriodChoice({ filters: { period, values, dates, set, setAll } }: { fil
 /** What a row of the breakdown narrowed the figures to; a click widens them again. */
 function Narrowed({ filters: { values, scope, setAll } }: { filters: UsageFilters }) {
   const { t } = useTranslation();
-  const isOwnKey = scope === 'own' && /^[1-9]\d*$/.test(values.key);
-  const key = useApiQuery<ApiKey>(`/api/token/${values.key}`, { enabled: isOwnKey, keepPrevious: false });
+  const keys = withQuery('/api/token/names', { id: values.key, scope: scope === 'own' ? null : 'all' });
+  const key = useApiQuery<KeyName[]>(keys, { enabled: /^[1-9]\d*$/.test(values.key), keepPrevious: false });
   const channel = useApiQuery<Channel>(`/api/channel/${values.channel}`, {
     enabled: /^[1-9]\d*$/.test(values.channel),
     keepPrevious: false,
   });
-  const keyName = values.key === '0' ? t('usage.noKey') : (key.data?.name ?? `#${values.key}`);
+  const keyName = values.key === '0' ? t('usage.noKey') : (key.data?.[0]?.name ?? `#${values.key}`);
   const chips = [
     { on: values.model, text: values.model, widen: { model: '', plugin: '' } },
     { on: values.key, text: t('usage.onlyKey', { name: keyName }), widen: { key: '' } },

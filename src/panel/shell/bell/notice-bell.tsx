@@ -21,6 +21,7 @@ export function NoticeBell() {
     [t],
   );
   const notices = useNotices(show);
+  const unread = notices.unread > 9 ? '9+' : String(notices.unread);
   const change = (opened: boolean): void => {
     setOpen(opened);
     if (!opened) notices.markSeen();
@@ -33,13 +34,13 @@ export function NoticeBell() {
           variant="subtle"
           color="gray"
           size={40}
-          aria-label={notices.unread === 0 ? t('bell.label') : t('bell.labelNew', { number: notices.unread })}
+          aria-label={notices.unread === 0 ? t('bell.label') : t('bell.labelNew', { number: unread })}
           onClick={() => change(!isOpen)}
         >
           <IconBell />
           {notices.unread > 0 && (
             <span className={classes.count} aria-hidden="true">
-              {notices.unread > 9 ? '9+' : notices.unread}
+              {unread}
             </span>
           )}
         </ActionIcon>

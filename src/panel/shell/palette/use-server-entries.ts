@@ -1,20 +1,18 @@
 import { useDebouncedValue } from '@mantine/hooks';
-import type { AccountPage, ApiKeyPage, ChannelPage, TaskSummary } from '../../api/types.ts';
+import type { AccountPage, ChannelName, KeyName, TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { filterEntries, MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
-
-type Named = { id: number; name: string };
+import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
 
 /** Shorter queries find too much, and cost a search for every letter. */
 const MIN_LENGTH = 2;
 const DEBOUNCE_MS = 150;
-/** Channels and keys are few: one page of the list is filtered here. */
-const LISTED = 100;
 
 /** What the gateway knows: the user's tasks and keys; for administrators also the rest. */
 export function useServerEntries(query: string): { entries: PaletteEntry[]; isSearching: boolean } {
   const role = useRole();
+  const ownId = useSessionSnapshot().bundle?.user.id;
   const [settled] = useDebouncedValue(query.trim(), DEBOUNCE_MS);
   const isAdmin = role >= roles.admin;
   const enabled = settled.length >= MIN_LENGTH;
@@ -22,21 +20,20 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
   const scope = isAdmin ? '&scope=all' : '';
   const tasks = useApiQuery<{ items: readonly TaskSummary[] }>(
     `/api/task?page=1&page_size=${MAX_ENTRIES}&q=${q}${scope}`,
-    { enabled },
+    { enabled, cancelled: true },
   );
-  const users = useApiQuery<AccountPage>(`/api/user?page=1&page_size=${MAX_ENTRIES}&keyword=${q}`, {
-    enabled: enabled && isAdmin,
-  });
-  const keys = useApiQuery<ApiKeyPage>(`/api/token?page=1&page_size=${LISTED}`, { enabled });
-  const channels = useApiQuery<ChannelPage>(`/api/channel?page=1&page_size=${LISTED}`, { enabled: enabled && isAdmin });
+  const forAdmins = { enabled: enabled && isAdmin, cancelled: true };
+  const users = useApiQuery<AccountPage>(`/api/user?page=1&page_size=${MAX_ENTRIES}&keyword=${q}`, forAdmins);
+  const keys = useApiQuery<KeyName[]>(`/api/token/names?keyword=${q}${scope}`, { enabled, cancelled: true });
+  const channels = useApiQuery<ChannelName[]>(`/api/channel/names?keyword=${q}`, forAdmins);
   if (!enabled) return { entries: [], isSearching: false };
   const isSearching = settled !== query.trim() || [tasks, users, keys, channels].some(({ isFetching }) => isFetching);
   return {
     isSearching,
     entries: [
       ...(tasks.isPlaceholderData ? [] : (tasks.data?.items ?? [])).map(toTask),
-      ...filterEntries((keys.data?.items ?? []).map(toNamed('keys', '/keys')), settled),
-      ...filterEntries((channels.data?.items ?? []).map(toNamed('channels', '/channels')), settled),
+      ...first((keys.isPlaceholderData ? [] : (keys.data ?? [])).map(toKey(ownId))),
+      ...first((channels.isPlaceholderData ? [] : (channels.data ?? [])).map(toChannel)),
       ...(users.isPlaceholderData ? [] : (users.data?.items ?? [])).map(toUser),
     ],
   };
@@ -58,6 +55,21 @@ const toUser = ({ id, username, display_name }: AccountPage['items'][number]): P
   to: `/users/${id}`,
 });
 
-const toNamed =
-  (group: 'keys' | 'channels', path: string) =>
-  ({ id, name }: Named): PaletteEntry => ({ id: `${group}:${id}`, group, label: name, to: `${path}/${id}` });
+/** Another person's key has no page of its own here. */
+const toKey =
+  (ownId: number | undefined) =>
+  ({ id, name, user_id, username }: KeyName): PaletteEntry => ({
+    id: `keys:${id}`,
+    group: 'keys',
+    label: name,
+    ...(user_id === ownId ? { to: `/keys/${id}` } : { to: `/users/${user_id}?tab=keys`, note: username }),
+  });
+
+const toChannel = ({ id, name }: ChannelName): PaletteEntry => ({
+  id: `channels:${id}`,
+  group: 'channels',
+  label: name,
+  to: `/channels/${id}`,
+});
+
+const first = (entries: PaletteEntry[]): PaletteEntry[] => entries.slice(0, MAX_ENTRIES);

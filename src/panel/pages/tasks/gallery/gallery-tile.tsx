@@ -1,47 +1,40 @@
 import { IconPhoto } from '@tabler/icons-react';
-import { useEffect, useState } from 'react';
+import { memo, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { artifactPath } from '../artifact-path.ts';
 import { useMissingPreview } from '../previews/use-missing-preview.ts';
-import { useTaskTitle } from '../use-task-columns.tsx';
 import classes from './gallery.module.css';
 import type { Tile } from './use-task-feed.ts';
 import { firstVideo, useTaskFiles } from './use-task-files.ts';
 
-/** Where a pointer can hover, and motion is not unwelcome. */
-const mayPlay = (): boolean =>
-  window.matchMedia('(hover: hover) and (pointer: fine)').matches &&
-  !window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+const canHover = (): boolean => window.matchMedia('(hover: hover) and (pointer: fine)').matches;
+const isMotionWelcome = (): boolean => !window.matchMedia('(prefers-reduced-motion: reduce)').matches;
 
-/** A pointer that only passes loads nothing. */
-const hoverDelayMs = 180;
+/** A pointer, or a focus, that only passes loads nothing. */
+const playDelayMs = 180;
 
 type GalleryTileProps = {
   tile: Tile;
+  title: string;
+  /** The reader's own, whose preview this browser may draw. */
+  isOwn: boolean;
   index: number;
   isFocusable: boolean;
   onOpen(index: number): void;
   onFocus(index: number): void;
 };
 
-/** A picture of a task. Its video plays without sound while the pointer is over it. */
-export function GalleryTile({ tile, index, isFocusable, onOpen, onFocus }: GalleryTileProps) {
-  const { t } = useTranslation();
-  const titleOf = useTaskTitle();
-  const { bundle } = useSessionSnapshot();
+/**
+ * A picture of a task. Its video plays without sound while the pointer is over it, and while it has
+ * the focus of the keyboard. Tiles come and go while one scrolls, so each does little: it reads
+ * nothing before it plays, and is kept as it is while others come into view.
+ */
+export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
+  const { tile, title, isOwn, index, isFocusable, onOpen, onFocus } = props;
   const [isHovered, setHovered] = useState(false);
-  const [isPlaying, setPlaying] = useState(false);
-  const isOwn = tile.user_id === undefined || tile.user_id === bundle?.user.id;
+  const [isFocused, setFocused] = useState(false);
   useMissingPreview(tile.id, isOwn && tile.status === 'SUCCESS' && tile.poster === undefined);
-  useEffect(() => {
-    if (!isHovered) return setPlaying(false);
-    const timer = setTimeout(() => setPlaying(mayPlay()), hoverDelayMs);
-    return () => clearTimeout(timer);
-  }, [isHovered]);
-  const files = useTaskFiles(tile.id, isPlaying && tile.status === 'SUCCESS');
-  const video = isPlaying ? firstVideo(files.data) : undefined;
   return (
     <button
       type="button"
@@ -49,8 +42,12 @@ export function GalleryTile({ tile, index, isFocusable, onOpen, onFocus }: Galle
       data-index={index}
       tabIndex={isFocusable ? 0 : -1}
       onClick={() => onOpen(index)}
-      onFocus={() => onFocus(index)}
-      onPointerEnter={() => setHovered(true)}
+      onFocus={({ currentTarget }) => {
+        onFocus(index);
+        setFocused(currentTarget.matches(':focus-visible'));
+      }}
+      onBlur={() => setFocused(false)}
+      onPointerEnter={() => setHovered(canHover())}
       onPointerLeave={() => setHovered(false)}
     >
       <span className={classes.picture}>
@@ -65,12 +62,27 @@ export function GalleryTile({ tile, index, isFocusable, onOpen, onFocus }: Galle
         ) : (
           <img src={artifactPath(tile.poster.url)} loading="lazy" decoding="async" alt="" />
         )}
-        {video !== undefined && <video src={artifactPath(video)} muted autoPlay loop playsInline />}
+        {(isHovered || isFocused) && tile.status === 'SUCCESS' && <TileVideo taskId={tile.id} />}
       </span>
-      <span className={classes.title}>{titleOf(tile)}</span>
-      {tile.status === 'FAILURE' && tile.poster !== undefined && (
-        <span className={classes.unseen}>{t('task.status.FAILURE')}</span>
-      )}
+      <span className={classes.title}>{title}</span>
+      {tile.status === 'FAILURE' && tile.poster !== undefined && <FailedNote />}
     </button>
   );
+});
+
+/** Reads where the video is, and plays it, a moment after it is wanted. */
+function TileVideo({ taskId }: { taskId: string }) {
+  const [isPlaying, setPlaying] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setPlaying(isMotionWelcome()), playDelayMs);
+    return () => clearTimeout(timer);
+  }, []);
+  const files = useTaskFiles(taskId, isPlaying);
+  const video = firstVideo(files.data);
+  return isPlaying && video !== undefined && <video src={artifactPath(video)} muted autoPlay loop playsInline />;
+}
+
+function FailedNote() {
+  const { t } = useTranslation();
+  return <span className={classes.unseen}>{t('task.status.FAILURE')}</span>;
 }

@@ -1,13 +1,16 @@
-import { Button, Group, Loader } from '@mantine/core';
+import { Button, Group, Loader, Text } from '@mantine/core';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
+import { useFormat } from '../../../ui/display/use-format.ts';
+import { useTaskTitle } from '../use-task-columns.tsx';
 import type { TaskQuery } from '../use-task-query.ts';
 import { gap, moveFocus } from './arrange-tiles.ts';
 import classes from './gallery.module.css';
 import { GalleryTile } from './gallery-tile.tsx';
 import { GalleryViewer } from './gallery-viewer.tsx';
-import { useTaskFeed } from './use-task-feed.ts';
+import { maxTiles, useTaskFeed } from './use-task-feed.ts';
 import { useVisibleRows } from './use-visible-rows.ts';
 
 type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
@@ -18,7 +21,10 @@ type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
  */
 export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const { t } = useTranslation();
-  const { feed, tiles } = useTaskFeed(tasks);
+  const format = useFormat();
+  const titleOf = useTaskTitle();
+  const ownId = useSessionSnapshot().bundle?.user.id;
+  const { feed, tiles, isCut } = useTaskFeed(tasks);
   const box = useRef<HTMLUListElement>(null);
   const [opened, setOpened] = useState<number | null>(null);
   const [focused, setFocused] = useState(0);
@@ -73,6 +79,8 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
               >
                 <GalleryTile
                   tile={tile}
+                  title={titleOf(tile)}
+                  isOwn={tile.user_id === undefined || tile.user_id === ownId}
                   index={index}
                   isFocusable={
                     index === focused || (offset === 0 && (focused < start || focused >= range.end * columns))
@@ -89,6 +97,11 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
         <Group justify="center" p="md">
           <Loader size="sm" aria-label={t('app.loading')} />
         </Group>
+      )}
+      {isCut && (
+        <Text size="sm" c="dimmed" ta="center" p="md" role="status">
+          {t('tasks.gallery.limit', { tasks: format.number(maxTiles) })}
+        </Text>
       )}
       {isError && (
         <Button variant="default" onClick={() => void fetchNextPage()}>

@@ -5,10 +5,12 @@ import { withQuery } from '../../../api/use-api.ts';
 import { useSession } from '../../../session/session-context.tsx';
 import type { TaskQuery } from '../use-task-query.ts';
 
-/** What a tile shows of a task: a hundred thousand of them must fit into memory. */
+/** What a tile shows of a task: thousands of them are in memory. */
 export type Tile = Pick<TaskSummary, 'id' | 'status' | 'model' | 'input' | 'poster' | 'user_id' | 'progress'>;
 
 const partSize = 100;
+/** Tiles in memory. Who looks for older tasks narrows the period. */
+export const maxTiles = 10_000;
 /** Characters of a prompt that a tile can show. */
 const maxTitle = 160;
 
@@ -31,11 +33,12 @@ export function useTaskFeed({ query, sort }: TaskQuery) {
       const { items, next } = await session.send<TaskFeed>({ method: 'GET', path: part });
       return { tiles: items.map(toTile), next };
     },
-    getNextPageParam: ({ next }) => next,
+    getNextPageParam: ({ next }, parts) => (parts.length * partSize < maxTiles ? next : undefined),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     refetchOnWindowFocus: false,
   });
   const tiles = useMemo(() => feed.data?.pages.flatMap((part) => part.tiles) ?? [], [feed.data]);
-  return { feed, tiles };
+  const isCut = tiles.length >= maxTiles && (feed.data?.pages.at(-1)?.next ?? null) !== null;
+  return { feed, tiles, isCut };
 }

@@ -1,0 +1,86 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import type { Channels } from '../../../channels/index.ts';
+import { httpErrors } from '../../errors.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { readWhole } from '../paging.ts';
+
+/** Names that one search returns. */
+const MAX_NAMES = 20;
+
+const id = (description: string) => t.Optional(wholeText({ minimum: 1, description }));
+const search = {
+  keyword: t.Optional(t.String({ maxLength: 200, description: 'A part of the name, or an id.' })),
+  id: id('Only this one.'),
+};
+
+/** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
+function readSearch(query: { keyword?: string; id?: string }): { keyword?: string; id?: number } {
+  const keyword = query.keyword?.trim() ?? '';
+  return { ...(keyword === '' ? {} : { keyword }), ...(query.id ? { id: readId('id', query.id) } : {}) };
+}
+
+const readId = (field: string, text: string): number =>
+  readWhole(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
+
+/** Ids and names for filters and the search, and nothing else of what bears them. */
+export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; channels: Pick<Channels, 'known'> }) {
+  return new Elysia({ normalize: false })
+    .use(kit)
+    .get('/api/user/names', async ({ query }) => ok(await auth.administration.names(readSearch(query))), {
+      admin: true,
+      query: strictObject(search),
+      detail: {
+        tags: ['Users'],
+        summary: 'Ids and names of accounts',
+        description: `At most ${MAX_NAMES}. keyword is also looked for in display names and mail addresses.`,
+      },
+    })
+    .get(
+      '/api/token/names',
+      async ({ panel, query }) => {
+        const { scope, user_id: userId } = query;
+        if ((scope === 'all' || userId) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+        const found = await auth.apiKeys.names(panel, {
+          ...readSearch(query),
+          all: scope === 'all',
+          ...(userId ? { userId: readId('user_id', userId) } : {}),
+        });
+        return ok(found.map((key) => ({ id: key.id, name: key.name, user_id: key.userId, username: key.username })));
+      },
+      {
+        user: true,
+        query: strictObject({
+          ...search,
+          scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
+          user_id: id('Administrators: only the keys of this account.'),
+        }),
+        detail: {
+          tags: ['API keys'],
+          summary: 'Ids and names of API keys, never the keys',
+          description: `At most ${MAX_NAMES}: your own first, then the newest. Among the keys of all, keyword is also looked for in the names of their owners.`,
+        },
+      },
+    )
+    .get('/api/channel/names', ({ query }) => ok(findChannels(channels.known(), readSearch(query))), {
+      admin: true,
+      query: strictObject(search),
+      detail: { tags: ['Channels'], summary: 'Ids and names of channels', description: `At most ${MAX_NAMES}.` },
+    });
+}
+
+/** Channels are in memory, so nothing is read. */
+function findChannels(
+  known: readonly { id: number; name: string }[],
+  { keyword, id: only }: { keyword?: string; id?: number },
+): { id: number; name: string }[] {
+  const text = keyword?.toLowerCase() ?? '';
+  return known
+    .filter(
+      ({ id: each, name }) =>
+        (only === undefined || each === only) && (name.toLowerCase().includes(text) || String(each) === text),
+    )
+    .slice(0, MAX_NAMES)
+    .map(({ id: each, name }) => ({ id: each, name }));
+}

@@ -1,0 +1,67 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
+import type { TaskView } from '../../api/types.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import type { Session } from '../../session/session.ts';
+import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
+import { readStored, writeStored } from './list-preferences.ts';
+
+const path = '/api/user/self/views';
+
+export type ViewFields = Pick<TaskView, 'name' | 'query'>;
+
+/** What an older panel stored in the browser, without what is no view. */
+export function readLocalViews(text: string | null): ViewFields[] {
+  try {
+    const stored = JSON.parse(text ?? '[]') as unknown;
+    if (!Array.isArray(stored)) return [];
+    return stored.filter(
+      (view): view is ViewFields => typeof view?.name === 'string' && typeof view?.query === 'string',
+    );
+  } catch {
+    return [];
+  }
+}
+
+/** The views of the account. They are read once they are `wanted`. */
+export function useSavedViews(wanted: boolean) {
+  const { bundle } = useSessionSnapshot();
+  const storageKey = `taskgate.task-views.${bundle?.user.id ?? 0}`;
+  const hasLocal = readStored(storageKey) !== null;
+  const views = useApiQuery<TaskView[]>(path, { enabled: wanted || hasLocal });
+  const save = useApiMutation<ViewFields, TaskView>({
+    request: (view) => ({ method: 'PUT', path, body: { name: view.name, query: view.query } }),
+    invalidates: [path],
+  });
+  const remove = useApiMutation<TaskView>({
+    request: ({ id }) => ({ method: 'DELETE', path: `${path}/${id}` }),
+    invalidates: [path],
+  });
+  useMoveToAccount(storageKey, hasLocal ? views.data : undefined);
+  return { views, save, remove };
+}
+
+/** Views used to be kept in the browser: those are moved to the account at the first visit. */
+function useMoveToAccount(storageKey: string, known: readonly TaskView[] | undefined): void {
+  const session = useSession();
+  const queries = useQueryClient();
+  const hasBegun = useRef(false);
+  useEffect(() => {
+    if (known === undefined || hasBegun.current) return;
+    hasBegun.current = true;
+    const names = new Set(known.map(({ name }) => name));
+    const missing = readLocalViews(readStored(storageKey)).filter(({ name }) => !names.has(name));
+    // What fails stays in the browser and is tried again at the next visit.
+    void moveViews(session, missing)
+      .then(() => writeStored(storageKey, null))
+      .catch(() => undefined)
+      .then(() => queries.invalidateQueries({ queryKey: ['api', path] }));
+  }, [known, storageKey, session, queries]);
+}
+
+/** The newest is stored first in the browser and last in the account. */
+async function moveViews(session: Session, views: readonly ViewFields[]): Promise<void> {
+  for (const { name, query } of [...views].reverse()) {
+    await session.send({ method: 'PUT', path, body: { name, query } });
+  }
+}
