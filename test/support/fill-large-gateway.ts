@@ -101,7 +101,7 @@ export async function fillLargeGateway(
   return { key };
 }
 
-/** `count` copies of each row that `which` finds, with some columns written anew; `i` counts them. */
+/** `count` copies of each row of `which`, with some columns written anew; `i` counts them. */
 function copy(
   file: Database,
   { table, count, which = 'true' }: { table: string; count: number; which?: string },

@@ -73,6 +73,7 @@ function FrameWithPreload() {
       void signedInPages().catch(() => {});
       void figurePages().catch(() => {});
       if (role >= roles.admin) void adminPages().catch(() => {});
+      if (role >= roles.root) void marketplacePages().catch(() => {});
     };
     const timer = setTimeout(preload, preloadDelayMs);
     return () => clearTimeout(timer);

@@ -71,13 +71,13 @@ test('names are found for filters, those of others by administrators only, and n
   const make = async (token: string, name: string): Promise<{ id: number; key: string }> =>
     (await panel.send('/api/token', { token, body: { name, unlimited_quota: true } })).json.data;
   const farm = await make(ulf, 'Render farm');
-  const own = await make(ada, 'Render desk');
+  const own = await make(ada, 'Render room');
   const names = async (path: string, token = ada): Promise<unknown> => {
     const { status, json } = await panel.send(path, { token });
     return status === 200 ? json.data.map(({ name }: { name: string }) => name) : [status, json.code];
   };
-  expect(await names('/api/token/names?keyword=render')).toEqual(['Render desk']);
-  expect(await names('/api/token/names?scope=all&keyword=RENDER&user_id=')).toEqual(['Render desk', 'Render farm']);
+  expect(await names('/api/token/names?keyword=render')).toEqual(['Render room']);
+  expect(await names('/api/token/names?scope=all&keyword=RENDER&user_id=')).toEqual(['Render room', 'Render farm']);
   expect(await names('/api/token/names?scope=all&keyword=ulf')).toEqual(['Render farm']);
   const { json: users } = await panel.send('/api/user/names?keyword=ulf', { token: ada });
   expect(await names(`/api/token/names?user_id=${users.data[0].id}`)).toEqual(['Render farm']);
