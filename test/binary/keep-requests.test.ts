@@ -17,7 +17,7 @@ let vendor: { url: string; stop(): Promise<void> };
 const keys = { plain: '', keeping: '' };
 
 beforeAll(async () => {
-  world = await startArtifactGateway({ RESULTS_MIN_FREE_MB: '0' });
+  world = await startArtifactGateway({ RESULTS_MIN_FREE_MB: '0', TASK_POLL_INTERVAL_SECONDS: '1' });
   vendor = await createDemoVendor({ clock: systemClock, key: VENDOR_KEY, durationMs: 100 }).start(0);
   await world.admin.createChannel(vendor.url, { key: VENDOR_KEY });
   await world.addPlugin('pixel', { protocols: [] }, (source) =>
@@ -70,10 +70,13 @@ async function send({ path, body, multipart }: Call, { key = keys.plain, header,
   };
 }
 
-/** The state of the newest task's first artifact: `kept`, or undefined where nobody keeps it. */
-async function fateOfNewest(key: string): Promise<string | undefined> {
+async function newestOf(key: string): Promise<string> {
   const { body } = await ask(`${world.url}/v1/tasks?limit=1`, { token: key });
-  const { id } = (body.data as { id: string }[])[0] ?? expect.unreachable();
+  return (body.data as { id: string }[])[0]?.id ?? expect.unreachable();
+}
+
+/** The state of a task's first artifact: `kept`, or undefined where nobody keeps it. */
+async function fateOf(id: string, key: string): Promise<string | undefined> {
   expect((await waitForEnd(world.url, key, id)).status).toBe('SUCCESS');
   return until('its results are kept, or not wanted', async () => {
     const { body: listed } = await ask(`${world.url}/v1/tasks/${id}/artifacts`, { token: key });
@@ -83,21 +86,24 @@ async function fateOfNewest(key: string): Promise<string | undefined> {
 }
 
 describe('a wish to keep a result', () => {
-  const wishes: [string, Asked, string | undefined][] = [
+  const wishes = (): [string, Asked, string | undefined][] => [
     ['by header', { header: 'true' }, 'kept'],
     ['by metadata', { metadata: { keep_result: 'true' } }, 'kept'],
     ['by nobody', {}, undefined],
+    ['by the key', { key: keys.keeping }, 'kept'],
+    ['by the key, not by the header', { key: keys.keeping, header: 'false' }, undefined],
   ];
   for (const [name, call] of Object.entries(calls)) {
     test(`is heard on ${name}`, async () => {
-      for (const [who, asked, fate] of wishes) {
-        const answer = await send(call, asked);
-        expect([who, answer.status, await fateOfNewest(keys.plain)]).toEqual([who, 200, fate]);
+      // The tasks run side by side.
+      const fates: Promise<[string, string | undefined]>[] = [];
+      for (const [who, asked] of wishes()) {
+        expect([who, (await send(call, asked)).status]).toEqual([who, 200]);
+        const key = asked.key ?? keys.plain;
+        const id = await newestOf(key);
+        fates.push(fateOf(id, key).then((fate) => [who, fate]));
       }
-      await send(call, { key: keys.keeping });
-      expect(await fateOfNewest(keys.keeping)).toBe('kept');
-      await send(call, { key: keys.keeping, header: 'false' });
-      expect(await fateOfNewest(keys.keeping)).toBeUndefined();
+      expect(await Promise.all(fates)).toEqual(wishes().map(([who, , fate]) => [who, fate]));
     });
 
     test(`that is neither true nor false is refused on ${name}, before anything is bought`, async () => {
@@ -139,7 +145,7 @@ describe('deleting a video', () => {
     await world.admin.call('PUT', '/api/option', { key: 'results.keep_inputs', value: 'true' });
     const answer = await send(calls['a form to /v1/videos'] as Call, { header: 'true' });
     const id = String(answer.body.id);
-    expect(await fateOfNewest(keys.plain)).toBe('kept');
+    expect(await fateOf(id, keys.plain)).toBe('kept');
     const storage = () => world.admin.call<{ files: number; is_offered: boolean }>('GET', '/api/user/self/storage');
     const before = await storage();
     const task = await world.admin.call<{ retryable: boolean; retry_block: null }>('GET', `/api/task/${id}`);
