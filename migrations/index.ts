@@ -83,7 +83,7 @@ export type Migration = {
  * Whether `taskgate upgrade --back` crosses a migration. It removes nothing: the program of before
  * runs beside the tables and columns that it does not know, and the next upgrade finds them as they
  * were left. `unless`: what must not be found for that, since the program of before would break it,
- * lose it or take a promise back. `never`: why only a back-up leads back.
+ * lose it or take a promise back. `never`: why only a backup leads back.
  */
 export type WayBack = { unless: MigrationCheck[] } | { never: string };
 

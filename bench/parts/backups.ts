@@ -8,7 +8,7 @@ import type { Run } from '../part.ts';
 import { startBuild } from '../stage.ts';
 
 /**
- * A back-up of many tasks beside a gateway that takes submissions, and its restore. The p99 of
+ * A backup of many tasks beside a gateway that takes submissions, and its restore. The p99 of
  * submissions may double meanwhile.
  */
 export async function benchBackups({ build, seconds, tasks }: Run): Promise<Figure[]> {
@@ -23,7 +23,7 @@ export async function benchBackups({ build, seconds, tasks }: Run): Promise<Figu
     const gateway = await startBuild(build, { dataDir });
     try {
       const command = backup('create', '--to', place, '--data-dir', dataDir);
-      const made = await measureBeside({ what: `back-up of ${what}`, gateway, key, seconds, command, env });
+      const made = await measureBeside({ what: `backup of ${what}`, gateway, key, seconds, command, env });
       const into = join(temporaryFolder(), 'restored');
       const restored = await runMeasured(backup('restore', '--from', place, '--data-dir', into), env);
       return [

@@ -79,7 +79,7 @@ export async function startGateway(deps: {
     recordTiming('store_ms');
 
     const secrets = loadSecrets(config, dataDir);
-    if (secrets.created) created.push(`secrets in ${dataDir}/${SECRETS_FILE}: keep a copy with your back-ups`);
+    if (secrets.created) created.push(`secrets in ${dataDir}/${SECRETS_FILE}: keep a copy with your backups`);
     for (const warning of secrets.warnings) logger.warn({}, warning);
 
     const nodeId = newUuid();

@@ -74,7 +74,7 @@ export interface Auth extends GuardedAuth {
   readonly mail: GuardedAuth['mail'] & {
     /** Sends a test mail under the present settings and reports every step. */
     test(to: string, language: string): Promise<MailStep[] | undefined>;
-    /** Mails every administrator who has an address that a back-up failed, and why. */
+    /** Mails every administrator who has an address that a backup failed, and why. */
     tellOfFailedBackup(reason: string): Promise<void>;
     /** Mails them that none was made for so many hours. */
     tellOfOverdueBackup(hours: number): Promise<void>;

@@ -31,15 +31,15 @@ export const authErrors = defineErrors('auth', {
     'conflict',
     'The server cannot read what it keeps of your authenticator app: its secret was changed. Use a passkey, or ask the administrator.',
   ],
-  passkey_invalid: ['invalid', 'The passkey was not accepted. Begin again.'],
+  passkey_invalid: ['invalid', 'The passkey was not accepted. Start again.'],
   passkey_taken: ['conflict', 'This passkey is registered already.'],
   passkey_limit: ['conflict', 'The account holds as many passkeys as it may. Delete one first.'],
   passkey_not_found: ['not_found', 'There is no such passkey.'],
   method_disabled: ['forbidden', 'This way to sign in is not enabled.'],
   user_disabled: ['unauthenticated', 'This account is disabled.'],
 
-  flow_invalid: ['invalid', 'This step has expired or was used already. Begin again.'],
-  assertion_replayed: ['forbidden', 'This signed login was used before. Begin again.'],
+  flow_invalid: ['invalid', 'This step has expired or was used already. Start again.'],
+  assertion_replayed: ['forbidden', 'This signed login was used before. Start again.'],
 
   identity_unbound: ['forbidden', 'No account here is bound to this identity. Sign in another way and bind it first.'],
   identity_taken: ['conflict', 'This identity is bound to another account.'],

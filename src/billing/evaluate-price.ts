@@ -159,7 +159,7 @@ function join(operator: string, left: Term, right: Term): { text: string; preced
 function fact(key: string, facts: JsonObject): Value {
   const value = Object.hasOwn(facts, key) ? facts[key] : undefined;
   if (value === undefined || value === null || isObject(value) || Array.isArray(value)) {
-    throw new Fault(`The price needs the usage fact "${key}", which the request does not give.`, key);
+    throw new Fault(`The price needs the usage fact "${key}", which the request does not provide.`, key);
   }
   return value as Value;
 }

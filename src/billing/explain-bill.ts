@@ -87,10 +87,10 @@ function summarize({ billing, status }: BilledTask, reserved: number): string {
   if (expression === null) return 'The model has no price: the task costs nothing.';
   const estimate = `Reserved ${reserved} for ${writeNumber(billing.usd)} USD at group ratio ${writeNumber(billing.groupRatio)}`;
   if (!outcome) return `${estimate}; settled when the task has ended.`;
-  if (status === 'FAILURE') return `${estimate}; the task failed and all of it was given back.`;
-  if (outcome.usd === null) return `${estimate}; that stands, since the final price could not be worked out.`;
+  if (status === 'FAILURE') return `${estimate}; the task failed and all of it was refunded.`;
+  if (outcome.usd === null) return `${estimate}; that stands, since the final price could not be computed.`;
   const difference = outcome.settled - reserved;
   const final = `${estimate}; the result is worth ${writeNumber(outcome.usd)} USD`;
   if (difference === 0) return `${final}, exactly that was charged.`;
-  return difference < 0 ? `${final}, ${-difference} was given back.` : `${final}, ${difference} more was charged.`;
+  return difference < 0 ? `${final}, ${-difference} was refunded.` : `${final}, ${difference} more was charged.`;
 }

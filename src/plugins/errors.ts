@@ -11,7 +11,10 @@ export const pluginErrors = defineErrors('plugins', {
   conflict: ['conflict', 'The plugin is in conflict with another plugin.'],
   version_exists: ['conflict', 'This version of the plugin already exists with a different source.'],
   in_use: ['conflict', 'The plugin is still in use.'],
-  preview_outdated: ['conflict', 'The activation would change something else than you have seen. Review it again.'],
+  preview_outdated: [
+    'conflict',
+    'The activation would change something other than what you reviewed. Review it again.',
+  ],
   not_found: ['not_found', 'There is no such plugin or version.'],
   hook_failed: ['unprocessable', 'The hook failed.'],
   icon_invalid: ['unprocessable', 'The icon is not valid.'],

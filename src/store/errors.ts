@@ -11,7 +11,7 @@ export const storeErrors = defineErrors('store', {
   broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
   misused: ['internal', 'The store was used in a way that its contract forbids.'],
   results_unavailable: ['unavailable', 'The place of kept results does not answer. Try again later.'],
-  backups_unavailable: ['unavailable', 'The place of back-ups does not answer. Try again later.'],
+  backups_unavailable: ['unavailable', 'The place of backups does not answer. Try again later.'],
   irreversible: ['conflict', 'A migration of the database cannot be taken back.'],
   in_use: ['conflict', 'Another process is using the data directory.'],
   schema_newer: ['internal', 'The database is newer than this program.'],

@@ -1,4 +1,4 @@
-/** The entrance to what only back-ups of PostgreSQL need; loaded only for them. */
+/** The entrance to what only backups of PostgreSQL need; loaded only for them. */
 export {
   beginPostgresRestore,
   endPostgresRestore,

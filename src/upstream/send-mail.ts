@@ -131,17 +131,17 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
     done(
       'tls',
       connection.secure
-        ? `The connection is encrypted${server.skipVerify ? '; the certificate was not checked, as set' : ''}.`
-        : 'The server offers no TLS: the mail goes over this connection in clear.',
+        ? `The connection is encrypted${server.skipVerify ? '; the certificate was not checked, as configured' : ''}.`
+        : 'The server offers no TLS: the mail is sent unencrypted.',
     );
     if (server.account !== '') {
       if (!connection.secure && !isPrivate) {
         throw new Refusal(
-          'The password was not sent: without TLS it would cross a public network in clear. Use a port with TLS, or switch SMTPStartTLSEnabled on.',
+          'The password was not sent: without TLS it would cross a public network unencrypted. Use a port with TLS, or turn on SMTPStartTLSEnabled.',
         );
       }
       if (!connection.allowsAuth && !server.forceAuthLogin) {
-        throw new Refusal('The server offers no login here. Leave SMTPAccount empty, or use the port for submission.');
+        throw new Refusal('The server offers no login here. Leave SMTPAccount empty, or use the submission port.');
       }
       await step((settle) =>
         connection.login(
@@ -153,10 +153,10 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
           settle,
         ),
       );
-      done('login', 'The server took account and password.');
+      done('login', 'The server accepted the account and password.');
     }
     await step((settle) => connection.send({ from: written.from, to: [written.to] }, written.message, settle));
-    done('send', 'The server took the mail.');
+    done('send', 'The server accepted the mail.');
   } finally {
     clearTimeout(timer);
   }
@@ -190,10 +190,10 @@ function explain(error: unknown, steps: readonly MailStep[], server: MailServer)
 }
 
 const MEANING = {
-  greeting: 'The server does not speak SMTP in this mode on this port, or ended the conversation.',
-  tls: 'No TLS connection came about.',
-  login: 'The server did not take account and password.',
-  send: 'The server did not take the mail.',
+  greeting: 'The server does not speak SMTP in this mode on this port, or closed the connection.',
+  tls: 'The TLS connection failed.',
+  login: 'The server rejected the account or password.',
+  send: 'The server rejected the mail.',
 } as const;
 
 /** The TLS library's message names the certificate's fault and no secret. */

@@ -17,8 +17,8 @@ const CONTROL = /[\p{Cc}\u2028\u2029]/u;
  */
 export async function writeMail({ from, to, subject, text, html }: Mail): Promise<Result<WrittenMail, string>> {
   const [, name = '', address = from] = NAMED.exec(from) ?? [];
-  if (CONTROL.test(from) || !ADDRESS.test(address)) return err('The sender (SMTPFrom) is no mail address.');
-  if (CONTROL.test(to) || !ADDRESS.test(to)) return err('The recipient is no mail address.');
+  if (CONTROL.test(from) || !ADDRESS.test(address)) return err('The sender (SMTPFrom) is not a mail address.');
+  if (CONTROL.test(to) || !ADDRESS.test(to)) return err('The recipient is not a mail address.');
   if (CONTROL.test(subject)) return err('The subject has a line break or another control character.');
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composed = new MailComposer({

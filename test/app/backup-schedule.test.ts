@@ -13,7 +13,7 @@ const backup = (day: number, trigger: BackupTrigger = 'schedule') =>
 const kept = (backups: Manifest[], keep: Parameters<typeof chooseKept>[1]) =>
   backups.filter(({ id }) => chooseKept(backups, keep).has(id)).map(({ id }) => Number(id.slice(4)));
 
-describe('which back-ups stay', () => {
+describe('which backups stay', () => {
   const all = Array.from({ length: 100 }, (_, day) => backup(day));
 
   test('the newest of days, weeks and months', () => {
@@ -23,7 +23,7 @@ describe('which back-ups stay', () => {
     expect(kept(all, { daily: 1, weekly: 0, monthly: 3 })).toEqual([60, 91, 99]);
   });
 
-  test('days without a back-up do not count', () => {
+  test('days without a backup do not count', () => {
     expect(kept([backup(0), backup(50), backup(99)], { daily: 2, weekly: 0, monthly: 0 })).toEqual([50, 99]);
   });
 
@@ -35,7 +35,7 @@ describe('which back-ups stay', () => {
   });
 });
 
-test('a back-up is due from its hour on, until the next day at that hour', () => {
+test('a backup is due from its hour on, until the next day at that hour', () => {
   const at = (hour: number, minute: number) => Math.floor(new Date(2026, 4, 10, hour, minute).getTime() / 1000);
   expect(lastDue(at(3, 0), 3)).toEqual({ id: 'daily 2026-05-10', at: at(3, 0) });
   expect(lastDue(at(23, 59), 3).id).toBe('daily 2026-05-10');

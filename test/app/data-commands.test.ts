@@ -194,13 +194,13 @@ describe('doctor', () => {
   test('tampering: exits 1 and names a changed row of the audit log', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
-    expect((await doctor(dataDir)).out).toContain('the audit log is as it was written (1 rows in its chains)');
+    expect((await doctor(dataDir)).out).toContain('the audit log is unaltered (1 rows in its chains)');
     const database = new Database(databaseOf(dataDir));
     database.run(`update audit_logs set username = 'somebody else'`);
     database.close();
     const { code, out } = await doctor(dataDir);
     expect(code).toBe(1);
-    expect(out).toContain('the audit log is not as it was written: row 1 was changed');
+    expect(out).toContain('the audit log was altered: row 1 was changed');
   });
 
   test('warnings alone exit 0', async () => {

@@ -242,7 +242,7 @@ describe('a kept certificate', () => {
     await kept.first();
     kept.start();
     await until('it was tried', () => wakes.length === 1);
-    expect(kept.fault()).toContain('is served but could not be stored (ENOSPC)');
+    expect(kept.fault()).toContain('is in use but could not be stored (ENOSPC)');
     isFull = false;
     wakes[0]?.();
     await until('it was tried again', () => wakes.length === 2);

@@ -1,4 +1,4 @@
-/** What the daily back-up removes from its place, and what it leaves there. */
+/** What the daily backup removes from its place, and what it leaves there. */
 import { expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,12 +62,12 @@ function openFolder() {
   };
 }
 
-test('back-ups that need not stay go, with the results that only they list', async () => {
+test('backups that need not stay go, with the results that only they list', async () => {
   const place = openFolder();
   const [shared, old, fresh] = [
     await place.keep('shared', 30),
     await place.keep('old', 30),
-    // That of a back-up in the making, which has no list yet.
+    // That of a backup in the making, which has no list yet.
     await place.keep('fresh', 1),
   ];
   place.backUp(1, ['shared', 'old'], { trigger: 'schedule' });
@@ -79,7 +79,7 @@ test('back-ups that need not stay go, with the results that only they list', asy
   expect(await place.prune()).toBe(0);
 });
 
-test('what an interrupted back-up left goes after two days', async () => {
+test('what an interrupted backup left goes after two days', async () => {
   const place = openFolder();
   place.backUp(7, [], { manifest: false });
   place.backUp(9, []);
@@ -100,7 +100,7 @@ test('while a manifest cannot be read, no result goes: it may be listed there', 
   expect(existsSync(old)).toBe(true);
 });
 
-test('back-ups of another installation in the same place stay, with their results', async () => {
+test('backups of another installation in the same place stay, with their results', async () => {
   const place = openFolder();
   const theirs = await place.keep('theirs', 30);
   place.backUp(1, ['theirs'], { installation: 'b' });
@@ -112,7 +112,7 @@ test('back-ups of another installation in the same place stay, with their result
   expect(existsSync(theirs)).toBe(true);
 });
 
-test('while a back-up may be in the making, no result goes: it counts on what it found', async () => {
+test('while a backup may be in the making, no result goes: it counts on what it found', async () => {
   const place = openFolder();
   const counted = await place.keep('counted', 30);
   place.backUp(1, ['counted']);

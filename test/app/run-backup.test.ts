@@ -1,4 +1,4 @@
-/** What a back-up may not do to others, and what it may not say. */
+/** What a backup may not do to others, and what it may not say. */
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(60_000);
 
-test('a second process finds that a back-up is under way, and leaves its files alone', async () => {
+test('a second process finds that a backup is under way, and leaves its files alone', async () => {
   const databaseUrl = await migratedDatabaseUrl();
   const dataDir = temporaryFolder();
   const upload = join(dataDir, 'taskgate.backup', 'upload');

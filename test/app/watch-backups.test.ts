@@ -1,4 +1,4 @@
-/** What the home page says about back-ups, and whom a failed one reaches. */
+/** What the home page says about backups, and whom a failed one reaches. */
 import { expect, test } from 'bun:test';
 import { createBackups } from '../../src/app/backup/backup-schedule.ts';
 import type { Config } from '../../src/app/config/config-variables.ts';
@@ -115,10 +115,10 @@ test.each<[string, Case, string[]]>([
 test('an overdue one is named with its age', async () => {
   const now = at(10, 10);
   const [item] = await openBackups({ now, runs: [done(now - 31 * HOUR)] }).attention();
-  expect(item?.message).toBe('The latest back-up is 31 hours old.');
+  expect(item?.message).toBe('The latest backup is 31 hours old.');
 });
 
-test('a daily back-up that fails is sent to administrators, with its reason', async () => {
+test('a daily backup that fails is sent to administrators, with its reason', async () => {
   const reasons: string[] = [];
   const program = ['sh', '-c', 'echo \'{"error":"the disk is full"}\'; exit 1', 'sh'];
   const backups = openBackups({ now: at(10, 4), program, reasons });
@@ -128,7 +128,7 @@ test('a daily back-up that fails is sent to administrators, with its reason', as
   expect(reasons).toEqual(['the disk is full']);
   // Even where it failed before it could record a run.
   expect(await backups.attention()).toEqual([
-    { code: 'backup_failed', message: 'The latest back-up failed: the disk is full.' },
+    { code: 'backup_failed', message: 'The latest backup failed: the disk is full.' },
   ]);
 });
 
@@ -148,7 +148,7 @@ test('it is sent once for each day, however often it fails', async () => {
 test('an overdue one is sent once for each day, by one of two nodes', async () => {
   const overdue: number[] = [];
   const notes = new Map([[SINCE, String(at(1, 3))]]);
-  // By the rows, the back-up of the day is done, and its process has told no failure.
+  // By the rows, the backup of the day is done, and its process has told no failure.
   const runs = [{ ...done(at(8, 3)), id: 'daily 2026-05-10' }];
   const nodes = [1, 2].map(() => openBackups({ now: at(10, 10), runs, overdue, notes }));
   for (const node of nodes) node.start();
@@ -157,7 +157,7 @@ test('an overdue one is sent once for each day, by one of two nodes', async () =
   expect(overdue).toEqual([55]);
 });
 
-test('the time since when back-ups are daily is noted while they are, and forgotten when they are not', async () => {
+test('the time since when backups are daily is noted while they are, and forgotten when they are not', async () => {
   const notes = new Map<string, string>();
   const runs = [{ ...done(at(10, 3)), id: 'daily 2026-05-10' }];
   const pass = async (given: Partial<Case>) => {

@@ -4,7 +4,7 @@ import { addUser } from '../support/add-user.ts';
 import { openTestStore } from './harness.ts';
 import { mailSettings, openMailAuth } from './mail-harness.ts';
 
-test('a failed back-up is mailed to administrators with an address, in their language, and to nobody else', async () => {
+test('a failed backup is mailed to administrators with an address, in their language, and to nobody else', async () => {
   const { store, stop } = await openTestStore('sqlite');
   try {
     await addUser(store, { role: ROLE.root, email: 'root@example.org' });

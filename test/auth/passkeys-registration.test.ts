@@ -266,7 +266,7 @@ for (const dialect of RULE_DATABASES) {
             proof: undefined,
           });
         const error = await refusal(finish(deviation), 'auth.passkey_invalid');
-        expect([error.kind, error.message]).toEqual(['invalid', 'The passkey was not accepted. Begin again.']);
+        expect([error.kind, error.message]).toEqual(['invalid', 'The passkey was not accepted. Start again.']);
         expect(String(error.cause)).toMatch(reason);
         expect(await count(person)).toBe(0);
         await finish({});

@@ -1,4 +1,4 @@
-/** A back-up into a bucket whose server dies in the middle of an upload. */
+/** A backup into a bucket whose server dies in the middle of an upload. */
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('says so, leaves no back-up, and the next one is whole', async () => {
+test('says so, leaves no backup, and the next one is whole', async () => {
   const dataDir = join(temporaryFolder(), 'data');
   const passphrase = join(temporaryFolder(), 'passphrase');
   writeFileSync(passphrase, 'a passphrase of a test\n');

@@ -1,4 +1,4 @@
-/** The commands for back-ups: what they refuse, and what interruptions leave behind. */
+/** The commands for backups: what they refuse, and what interruptions leave behind. */
 import { Database } from 'bun:sqlite';
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -66,8 +66,8 @@ describe('backup create', () => {
   });
 
   test.each([
-    [['--to', place], {}, 'nothing says how the secrets are sealed'],
-    [[], { BACKUP_PASSPHRASE_FILE: passphraseFile }, 'no place for back-ups'],
+    [['--to', place], {}, 'no way to encrypt the secrets is set'],
+    [[], { BACKUP_PASSPHRASE_FILE: passphraseFile }, 'no backup location'],
     [['--to', place, '--recipients', 'age1nobody'], {}, 'is no public key of age'],
     [['--to', place], { BACKUP_PASSPHRASE_FILE: '/nowhere' }, '/nowhere cannot be read'],
     [['--to', 's3://bucket'], { BACKUP_PASSPHRASE_FILE: passphraseFile }, 'BACKUP_S3_ACCESS_KEY_ID'],
@@ -79,7 +79,7 @@ describe('backup create', () => {
     expect(JSON.parse(out).error).toContain(part);
   });
 
-  test('killed meanwhile, it leaves no back-up, and the next one begins at once', async () => {
+  test('killed meanwhile, it leaves no backup, and the next one begins at once', async () => {
     const other = join(folder, 'killed');
     const child = spawnCommand(['backup', 'create', '--to', other, '--data-dir', dataDir], { env });
     await until(
@@ -162,17 +162,17 @@ describe('backup restore', () => {
     expect(existsSync(join(into, 'taskgate.db'))).toBe(false);
   });
 
-  test('secrets of another back-up are refused', async () => {
+  test('secrets of another backup are refused', async () => {
     const other = JSON.parse((await create()).out).id as string;
     const copy = copyPlace();
     cpSync(join(copy, other, 'secrets.age'), join(copy, id, 'secrets.age'));
     const { secrets } = JSON.parse(readFileSync(join(copy, other, 'manifest.json'), 'utf8'));
     changeManifest(copy, (manifest) => Object.assign(manifest, { secrets }));
     const { code, out } = await restore(copy, join(folder, 'mixed'), ['--id', id]);
-    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('belong to another back-up')]);
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('belong to another backup')]);
   });
 
-  test('a back-up of a newer version is refused', async () => {
+  test('a backup of a newer version is refused', async () => {
     const copy = copyPlace();
     changeManifest(copy, ({ database = {} }) => Object.assign(database, { migration: 9999 }));
     for (const { code, out } of [
@@ -186,7 +186,7 @@ describe('backup restore', () => {
     expect(existsSync(join(folder, 'newer'))).toBe(false);
   });
 
-  test('a back-up of an older version is migrated', async () => {
+  test('a backup of an older version is migrated', async () => {
     const copy = copyPlace();
     const packed = join(copy, id, 'database.sqlite.zst');
     const older = temporaryFolder();
@@ -215,7 +215,7 @@ describe('backup restore', () => {
     expect(readdirSync(into).filter((name) => name.includes('before'))).toEqual([]);
   });
 
-  test('a part outside of its back-up is not read', async () => {
+  test('a part outside of its backup is not read', async () => {
     const copy = copyPlace();
     changeManifest(copy, ({ database = {} }) => Object.assign(database, { file: '../../passphrase' }));
     const { code, out } = await restore(copy, join(folder, 'outside'), ['--id', id]);

@@ -1,5 +1,5 @@
 /**
- * The whole drill: load, a back-up under load, SIGKILL, everything wiped, a restore into an empty
+ * The whole drill: load, a backup under load, SIGKILL, everything wiped, a restore into an empty
  * place. The vendor's own count and the ledger decide.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -108,7 +108,7 @@ export function describeBackupDrill(
       (await admin.call<{ files: number }>('GET', '/api/user/self/storage')).files;
     const promptOf = (n: number): string => `order ${n} [duration=${n % 3 === 0 ? 20 : 0.3}]`;
 
-    test('nothing of before the back-up is lost, and nothing is ordered twice', async () => {
+    test('nothing of before the backup is lost, and nothing is ordered twice', async () => {
       const before: Order[] = [];
       for (let n = 0; n < orders; n += 1) before.push(await order(n, promptOf(n)));
       const finished = before.filter((_, n) => n % 3 !== 0);
@@ -121,7 +121,7 @@ export function describeBackupDrill(
       const files = await filesOf();
       await waitForEnd(gateway.url, key, withFile);
       await until('its result is kept beside its file', async () => (await filesOf()) > files);
-      // A receiver that fails: its webhook is undelivered at the back-up.
+      // A receiver that fails: its webhook is undelivered at the backup.
       receiver.answer((_, response) => void response.writeHead(500).end());
       const hookedKey = await admin.createKey({ webhook_url: receiver.url });
       const hooked = await submit(gateway.url, hookedKey, { prompt: 'hooked [duration=0.3]' });
@@ -130,7 +130,7 @@ export function describeBackupDrill(
         receiver.received.some(({ payload }) => payload.type === 'task.finished'),
       );
 
-      // Load goes on while the back-up is made.
+      // Load goes on while the backup is made.
       let stopped = false;
       const later: Order[] = [];
       const loading = (async () => {
@@ -203,7 +203,7 @@ export function describeBackupDrill(
       expect((await waitForEnd(gateway.url, key, retried.id)).status).toBe('SUCCESS');
     });
 
-    test('a second back-up holds each kept result once, and has the id of another installation', async () => {
+    test('a second backup holds each kept result once, and has the id of another installation', async () => {
       const list = async () =>
         JSON.parse((await backup('list', ['--from', place])).out).backups as {
           installation: string;

@@ -1,4 +1,4 @@
-/** What administrators are mailed about daily back-ups, by a real mail server. */
+/** What administrators are mailed about daily backups, by a real mail server. */
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const unixNow = () => Math.floor(Date.now() / 1000);
 
-/** A gateway that makes daily back-ups in `place`, and whose root has an address. */
+/** A gateway that makes daily backups in `place`, and whose root has an address. */
 async function startScheduled(place: string, statements: readonly string[] = []) {
   const mail = await startMailServer();
   const passphrase = join(temporaryFolder(), 'passphrase');

@@ -1,4 +1,4 @@
-/** Back-ups that the gateway makes by itself, and those that the owner asks for in the panel. */
+/** Backups that the gateway makes by itself, and those that the owner asks for in the panel. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const passSecond = async (): Promise<void> => {
 const report = () => admin.call<Report>('GET', '/api/backup');
 const schedule = () => runCommand(['backup', 'create', '--schedule', '--json', '--data-dir', gateway.dataDir], { env });
 
-test('a back-up in the panel needs a proof, runs beside the gateway and is shown', async () => {
+test('a backup in the panel needs a proof, runs beside the gateway and is shown', async () => {
   const unproven = await ask(`${gateway.url}/api/backup`, { method: 'POST', token: admin.token });
   expect([unproven.status, unproven.body.code]).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
   expect(await admin.call('POST', '/api/backup')).toEqual({ started: true });
@@ -46,7 +46,7 @@ test('a back-up in the panel needs a proof, runs beside the gateway and is shown
   expect(metrics).toMatch(/taskgate_backup_last_success_timestamp_seconds [1-9]/);
 });
 
-test('the back-up of a day is made once', async () => {
+test('the backup of a day is made once', async () => {
   await passSecond();
   expect(JSON.parse((await schedule()).out)).toMatchObject({ ok: true, created: true });
   expect(JSON.parse((await schedule()).out)).toMatchObject({ ok: true, created: false });
@@ -54,12 +54,12 @@ test('the back-up of a day is made once', async () => {
   expect(readdirSync(place).filter((name) => name.startsWith('2'))).toHaveLength(2);
 });
 
-test('a failed back-up is shown, and named on the home page with its reason', async () => {
+test('a failed backup is shown, and named on the home page with its reason', async () => {
   rmSync(place, { recursive: true });
   writeFileSync(place, 'a file where the folder was');
   await passSecond();
   await admin.call('POST', '/api/backup');
-  await gateway.logged('a back-up failed');
+  await gateway.logged('a backup failed');
   expect((await report()).runs[0]).toMatchObject({ status: 'failed', message: expect.stringContaining(place) });
   const attention = await admin.call<{ code: string; message: string }[]>('GET', '/api/attention');
   expect(attention.find(({ code }) => code === 'backup_failed')?.message).toContain(place);

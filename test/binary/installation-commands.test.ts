@@ -28,7 +28,7 @@ const IN_A_WRONG_FOLDER: Record<
   'backup list': { words: ['--from', '/nowhere'], says: /there is no folder \/nowhere/ },
   'backup verify': { words: ['--from', '/nowhere'], says: /there is no folder \/nowhere/ },
   'backup restore': { words: ['--from', '/nowhere'], says: /there is no folder \/nowhere/ },
-  upgrade: { words: ['--back'], says: /no former executable|only the compiled|belongs to a package/ },
+  upgrade: { words: ['--back'], says: /no previous executable|only the compiled|belongs to a package/ },
   serve: 'makes one',
   start: 'makes one',
   migrate: 'makes one',
@@ -75,7 +75,7 @@ test('commands say that DATABASE_URL leads to an empty database, and create noth
 test('a service cannot be of the user and of the system', async () => {
   for (const command of ['install', 'uninstall', 'status']) {
     const { code, err } = await runCommand(['service', command, '--user', '--system']);
-    expect([code, err]).toEqual([2, expect.stringContaining('--system and --user exclude each other')]);
+    expect([code, err]).toEqual([2, expect.stringContaining('--system and --user cannot be used together')]);
   }
 });
 

@@ -100,12 +100,12 @@ async function runScript(lines: readonly string[], more: Record<string, string> 
   return out;
 }
 
-test('backup-and-upgrade.md: a back-up, and a restore from it', async () => {
+test('backup-and-upgrade.md: a backup, and a restore from it', async () => {
   const [backUp, restore] = [blockOf('backup-and-upgrade.md', 0), blockOf('backup-and-upgrade.md', 1)];
   const [first = '', ...rest] = backUp.split('\n');
   const write = `echo 'a passphrase of a test' > ${join(folder, 'etc/backup-passphrase')}`;
   const said = await runScript([first, write, ...rest, restore]);
-  expect(said).toContain('made and verified the back-up');
+  expect(said).toContain('made and verified the backup');
   expect(said).toContain('every balance is the sum of its ledger lines');
 });
 

@@ -41,7 +41,7 @@ describe('SIGHUP', () => {
       expect(await servedName(gateway.port)).toBe('first');
       const root = await setUp({ ...gateway, url });
       const risks = async () => JSON.stringify(await root.call('GET', '/api/attention'));
-      expect(await risks()).toContain('The former certificate is served until they are mended.');
+      expect(await risks()).toContain('The previous certificate is used until they are fixed.');
 
       writeFileSync(key, 'no key');
       gateway.signal('SIGHUP');
@@ -50,7 +50,7 @@ describe('SIGHUP', () => {
       gateway.signal('SIGHUP');
       await gateway.logged('serving the new TLS certificate');
       expect(await servedName(gateway.port)).toBe('second');
-      expect(await risks()).not.toContain('The former certificate');
+      expect(await risks()).not.toContain('The previous certificate');
       expect((await fetch(`${url}/livez`)).status).toBe(200);
     } finally {
       delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;

@@ -58,7 +58,7 @@ async function expectUntouched(path: string): Promise<void> {
   expect(statSync(path).size).toBe(statSync(BINARY).size);
 }
 
-test('a newer release is found, takes the place of the executable after a back-up, and keeps the former one', async () => {
+test('a newer release is found, takes the place of the executable after a backup, and keeps the former one', async () => {
   const path = install();
   const former = await versionOf(path);
   const check = await upgrade({ path }, '--check');
@@ -74,7 +74,7 @@ test('a newer release is found, takes the place of the executable after a back-u
   expect(await versionOf(previous)).toBe(former);
 });
 
-test('where BACKUP_TO is set, it makes a back-up there as `backup create` does', async () => {
+test('where BACKUP_TO is set, it makes a backup there as `backup create` does', async () => {
   const path = install();
   const place = temporaryFolder();
   const { code, out, err } = await runCommand(['upgrade', '--json', '--data-dir', dataDir], {
@@ -82,7 +82,7 @@ test('where BACKUP_TO is set, it makes a back-up there as `backup create` does',
     env: { UPGRADE_URL: release.folder, UPGRADE_PUBLIC_KEY: release.key.publicKey.text, BACKUP_TO: place },
   });
   expect([code, err]).toEqual([0, '']);
-  const [, id = ''] = /^back-up (\S+)$/.exec((JSON.parse(out) as { backup: string }).backup) ?? [];
+  const [, id = ''] = /^backup (\S+)$/.exec((JSON.parse(out) as { backup: string }).backup) ?? [];
   expect(existsSync(join(place, id, 'manifest.json'))).toBe(true);
 });
 
@@ -212,7 +212,7 @@ describe('back', () => {
 
   test('is refused without a former executable, or with one that does not say which database it knows', async () => {
     const path = install();
-    expect(JSON.parse((await back(path)).out).error).toContain('no former executable');
+    expect(JSON.parse((await back(path)).out).error).toContain('no previous executable');
     previousOf(path, '#!/bin/sh\necho \'{"name":"taskgate","version":"0.0.9"}\'\n');
     expect(JSON.parse((await back(path)).out).error).toContain('does not say which database');
     expect(statSync(path).size).toBe(statSync(BINARY).size);

@@ -14,7 +14,7 @@ const done = { status: 'done', backup: 'a', bytes: 5, message: '' } as const;
 const failed = { status: 'failed', backup: '', bytes: 0, message: 'the disk is full' } as const;
 
 describeEachStore(
-  'runs of back-ups',
+  'runs of backups',
   (opened) => {
     test('of several nodes one begins the run of a day', async () => {
       const { store, openAnother } = opened();

@@ -90,8 +90,8 @@ test.skipIf(program === null)(
         const found = await query(expr.replaceAll('$instance', '.*').replaceAll('$__rate_interval', '1m'));
         if (found.length === 0) empty.push(title);
       }
-    // Nothing was billed, and no back-up was made.
-    expect(empty).toEqual(['Spend a minute, in quota', 'Time since the latest back-up']);
+    // Nothing was billed, and no backup was made.
+    expect(empty).toEqual(['Spend a minute, in quota', 'Time since the latest backup']);
   },
 );
 

@@ -12,7 +12,7 @@ import { findEnglish } from './find-english.ts';
 import { usePanel } from './harness.ts';
 
 const folder = temporaryFolder();
-/** A file where the folder of back-ups should be: each back-up fails. */
+/** A file where the folder of backups should be: each backup fails. */
 const notFolder = join(folder, 'backups');
 writeFileSync(notFolder, '');
 
@@ -42,7 +42,7 @@ const panel = usePanel(
     const closed = await root.createChannel('http://127.0.0.1:9', { name: '关闭' });
     await ask(`${gateway.url}/api/channel/${closed}/test`, { method: 'POST', token: root.token });
     await root.call('POST', '/api/backup');
-    await until('the back-up has failed', async () => {
+    await until('the backup has failed', async () => {
       const { runs } = await root.call<{ runs: { status: string }[] }>('GET', '/api/backup');
       return runs.some(({ status }) => status === 'failed');
     });
@@ -99,7 +99,7 @@ test('the test of a channel, and its last one', async () => {
   expect(await findEnglish(page)).toEqual([]);
 });
 
-test('a back-up', async () => {
+test('a backup', async () => {
   const page = await openInChinese('/system');
   await page.getByRole('cell', { name: /备份失败（|无法将备份写入/ }).waitFor();
   expect(await findEnglish(page)).toEqual([]);

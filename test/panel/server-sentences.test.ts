@@ -37,10 +37,10 @@ const PARTS = new Set([
   'Asked about an unknown job, the vendor * (HTTP status *).',
   'The connection is encrypted*.',
   'The server said: *',
-  '; the certificate was not checked, as set',
+  '; the certificate was not checked, as configured',
   'The * of "*" in "*"',
   'The plugin declares: *.',
-  'The webhook secret of this API key cannot be read any more. *',
+  'The webhook secret of this API key can no longer be read. *',
   'This API key has no webhook secret, so its receiver could not verify notices. *',
   'Make one in the panel or with POST /api/token/*/webhook-secret and give it to the receiver.',
   'There is no *.',
@@ -52,7 +52,7 @@ const PARTS = new Set([
   'the bucket is not available',
   'of the plugin "*"',
   'version * of plugin *',
-  'The plugin had to be stopped too often while it worked on requests of yours, and takes none of them for',
+  'The plugin was stopped too often while it worked on your requests, and accepts none of them for',
   '* s. Change what you send, or tell the operator of this gateway.',
   'of your account',
   'on this gateway',
@@ -65,7 +65,7 @@ const PARTS = new Set([
   'more than * levels',
   '(no CRYPTO_SECRET decrypts the stored *: enter it again)',
   'The value of * must be *.',
-  // Notes of a back-up that is made by a command.
+  // Notes of a backup that is made by a command.
   'the secrets are not in it: without them stored credentials cannot be read',
   '* files of kept results were not there',
   // For the author of a plugin, beside its faults or in quotation marks.

@@ -40,7 +40,7 @@ async function attempt(what: keyof OptionTrials, values: Record<string, string>,
     tryOidc: (settings) => tryOidc(upstream, settings, 'https://gate.example/oauth/oidc'),
     tryMail: async (address) => [
       { step: 'connect', ok: true, message: `Connected for ${address}.` },
-      { step: 'login', ok: false, message: 'The server did not take account and password.' },
+      { step: 'login', ok: false, message: 'The server rejected the account or password.' },
     ],
   });
   const result = await tests[what]({ to, language: 'en' });

@@ -4,7 +4,7 @@ import { generateIdentity, identityToRecipient } from 'age-encryption';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /**
- * A key of age that seals the secrets in back-ups, for tests that are not about passphrases: each
+ * A key of age that seals the secrets in backups, for tests that are not about passphrases: each
  * use of a passphrase takes seconds of computing.
  */
 export async function makeBackupKey(): Promise<{ recipient: string; identityFile: string }> {

@@ -197,7 +197,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         'a failure costs nothing, whatever the vendor counted',
         { polls: [{ status: 'FAILURE', usage: { seconds: 5 } }] },
         0,
-        { usd: null, settled: 0, difference: -50_000, summary: expect.stringContaining('all of it was given back') },
+        { usd: null, settled: 0, difference: -50_000, summary: expect.stringContaining('all of it was refunded') },
       ],
       [
         'a job done at once is billed by its answer',

@@ -213,7 +213,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
       await refusedAs(receiver.url, 'tasks.webhook_secret_required', route);
       const foreign = createSecretBox(['another-crypto-secret']).seal(newSecret());
       caller = { ...caller, key: { ...fresh.key, webhookSecretSealed: foreign } };
-      await refusedAs(receiver.url, 'tasks.webhook_secret_required', /cannot be read any more/);
+      await refusedAs(receiver.url, 'tasks.webhook_secret_required', /can no longer be read/);
     });
   });
 

@@ -49,7 +49,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
       if (stopping.signal.aborted) return;
       failures += 1;
       const reason = error instanceof Error ? error.message : 'unknown reason';
-      fault = `The TLS certificate for ${names.join(', ')} could not be renewed (${reason}). The former one is served, or one that browsers refuse if there was none. It is tried again within six hours.`;
+      fault = `The TLS certificate for ${names.join(', ')} could not be renewed (${reason}). The previous one is used, or one that browsers refuse if there was none. The gateway tries again within six hours.`;
       logger.error({ names, failures, err: error }, 'the TLS certificate could not be renewed');
     }
   }
@@ -64,7 +64,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
     } catch (error) {
       failures += 1;
       const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-      fault = `The new TLS certificate for ${names.join(', ')} is served but could not be stored (${reason}). It is tried again within six hours.`;
+      fault = `The new TLS certificate for ${names.join(', ')} is in use but could not be stored (${reason}). The gateway tries again within six hours.`;
       logger.error({ names, failures, err: error }, 'the new TLS certificate could not be stored');
     }
   }

@@ -6,14 +6,14 @@ const TOLD = { failed: 'backup.told_failed', overdue: 'backup.told_overdue' };
 
 type Options = Pick<Store['options'], 'get' | 'put' | 'putIfAbsent' | 'replace'>;
 
-/** Notes when back-ups by schedule began, and forgets it once they are off. */
+/** Notes when backups by schedule began, and forgets it once they are off. */
 export async function noteSchedule(options: Options, isOn: boolean, now: number): Promise<void> {
   const noted = await options.get(SINCE);
   if (isOn) await write(options, SINCE, noted === '' || noted === undefined ? String(now) : noted);
   else if (noted) await options.put(SINCE, '');
 }
 
-/** Since when back-ups are daily, in Unix seconds; 0: they are not, or nobody knows yet. */
+/** Since when backups are daily, in Unix seconds; 0: they are not, or nobody knows yet. */
 export const scheduledSince = async (options: Pick<Options, 'get'>): Promise<number> =>
   Number((await options.get(SINCE)) ?? '');
 

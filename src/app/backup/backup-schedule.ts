@@ -10,7 +10,7 @@ import { lastDue, RETRY_SECONDS } from './last-due.ts';
 const FIRST_LOOK_MS = 30_000;
 const LOOK_MS = 60_000;
 const DAY_SECONDS = 86_400;
-/** So long after its hour a back-up that is not there is overdue: it may take a while. */
+/** So long after its hour a backup that is not there is overdue: it may take a while. */
 const OVERDUE_SECONDS = 6 * 3600;
 const SHOWN_RUNS = 10;
 const ANSWER_BYTES = 64 * 1024;
@@ -20,7 +20,7 @@ export type BackupReport = {
   place: string | null;
   daily: boolean;
   hour: number;
-  /** Whether the secrets are in the back-ups of the schedule and of the panel. */
+  /** Whether the secrets are in the backups of the schedule and of the panel. */
   sealed: boolean;
   runs: BackupRun[];
 };
@@ -32,9 +32,9 @@ export type Backups = {
   attention(): Promise<
     { code: 'backup_failed' | 'backup_overdue' | 'backup_unsealed'; message: string; params?: SentenceParams }[]
   >;
-  /** Begins a back-up at once, in a process of its own. False: no place is set. */
+  /** Begins a backup at once, in a process of its own. False: no place is set. */
   begin(): boolean;
-  /** Makes a back-up each day from now on, on one of several nodes. */
+  /** Makes a backup each day from now on, on one of several nodes. */
   start(): void;
   stop(): Promise<void>;
 };
@@ -53,7 +53,7 @@ type Deps = {
 };
 
 /**
- * Back-ups of a serving gateway. Each is made by a process of its own, `taskgate backup create`, of
+ * Backups of a serving gateway. Each is made by a process of its own, `taskgate backup create`, of
  * low priority: copying SQLite blocks a process, and memory goes with it.
  */
 export function createBackups(deps: Deps): Backups {
@@ -77,12 +77,12 @@ export function createBackups(deps: Deps): Backups {
       const answer = readAnswer(text);
       if (code === 0) {
         failure = undefined;
-        if (answer.created) logger.info({ backup: answer.id, bytes: answer.bytes }, 'a back-up was made and verified');
+        if (answer.created) logger.info({ backup: answer.id, bytes: answer.bytes }, 'a backup was made and verified');
         return;
       }
       const reason = String(answer.error ?? `its process ended with ${code}`).slice(0, 500);
       failure = reason;
-      logger.error({ reason }, 'a back-up failed');
+      logger.error({ reason }, 'a backup failed');
       if (!words.includes('--schedule')) return;
       // It is tried again each hour, or each minute where it failed before it began.
       const { id } = lastDue(clock.unix(), options.number('backup.hour'));
@@ -101,7 +101,7 @@ export function createBackups(deps: Deps): Backups {
     await make(['--schedule']);
   }
 
-  /** The hours since the latest back-up where one is overdue, or since they are made each day. */
+  /** The hours since the latest backup where one is overdue, or since they are made each day. */
   async function overdueHours(latest: BackupRun | undefined): Promise<{ hours: number; isFirst: boolean } | undefined> {
     const done = await store.backups.latestDone();
     const from = Math.max(done?.startedAt ?? 0, await scheduledSince(store.options));
@@ -130,9 +130,9 @@ export function createBackups(deps: Deps): Backups {
     await clock.sleep(FIRST_LOOK_MS, stopping.signal);
     while (!stopping.signal.aborted) {
       await makeIfDue().catch((error) =>
-        logger.warn({ err: error }, 'the daily back-up could not be begun; it is tried again in a minute'),
+        logger.warn({ err: error }, 'the daily backup could not be begun; it is tried again in a minute'),
       );
-      await tellIfOverdue().catch((error) => logger.warn({ err: error }, 'nobody could be told of a missing back-up'));
+      await tellIfOverdue().catch((error) => logger.warn({ err: error }, 'nobody could be told of a missing backup'));
       await sleepInStep(clock, LOOK_MS, stopping.signal);
     }
   }
@@ -150,23 +150,23 @@ export function createBackups(deps: Deps): Backups {
       const [latest] = await store.backups.latest(1);
       const reason = latest?.status === 'failed' ? latest.message : failure;
       if (reason !== undefined) {
-        items.push({ code: 'backup_failed', message: `The latest back-up failed: ${reason}.` });
+        items.push({ code: 'backup_failed', message: `The latest backup failed: ${reason}.` });
       }
       const isDaily = options.flag('backup.daily');
       if (isDaily && place === null) {
-        items.push({ code: 'backup_overdue', message: 'No back-up is made: BACKUP_TO is not set.' });
+        items.push({ code: 'backup_overdue', message: 'No backup is made: BACKUP_TO is not set.' });
       } else if (isDaily && reason === undefined) {
         const overdue = await overdueHours(latest);
         if (overdue) {
           const { hours, isFirst } = overdue;
           const message = isFirst
-            ? `No back-up was made yet, ${hours} hours after daily ones were switched on.`
-            : `The latest back-up is ${hours} hours old.`;
+            ? `No backup was made yet, ${hours} hours after daily ones were switched on.`
+            : `The latest backup is ${hours} hours old.`;
           items.push({ code: 'backup_overdue', message, params: { hours } });
         }
       }
       if (isDaily && place !== null && !sealed) {
-        const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: back-ups lack the secrets.';
+        const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: backups lack the secrets.';
         items.push({ code: 'backup_unsealed', message });
       }
       return items;
@@ -174,7 +174,7 @@ export function createBackups(deps: Deps): Backups {
 
     begin() {
       if (place === null) return false;
-      make(sealed ? [] : ['--without-secrets']).catch((error) => logger.error({ err: error }, 'a back-up failed'));
+      make(sealed ? [] : ['--without-secrets']).catch((error) => logger.error({ err: error }, 'a backup failed'));
       return true;
     },
 

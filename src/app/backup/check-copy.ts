@@ -16,7 +16,7 @@ export async function withCheckedCopy<T>(
   work: (store: Store, counts: DatabaseCounts) => Promise<T>,
 ): Promise<T> {
   const faults = checkSqliteDatabase(folder);
-  if (faults.length > 0) throw new CommandError(`the database in the back-up is damaged: ${faults.join('; ')}`);
+  if (faults.length > 0) throw new CommandError(`the database in the backup is damaged: ${faults.join('; ')}`);
   const store = await openStore({
     databaseUrl: '',
     dataDir: folder,
@@ -41,11 +41,11 @@ export async function requireConsistent(store: Pick<Store, 'ledger' | 'logs'>): 
   const { users, tasks } = await store.ledger.imbalances(LISTED);
   if (users.length + tasks.length > 0) {
     throw new CommandError(
-      `${users.length + tasks.length} or more balances do not agree with the ledger: run taskgate doctor`,
+      `${users.length + tasks.length} or more balances do not match the ledger: run taskgate doctor`,
     );
   }
   const { faults } = await store.logs.verifyAudit();
-  if (faults.length > 0) throw new CommandError('the audit log is not as it was written: run taskgate doctor');
+  if (faults.length > 0) throw new CommandError('the audit log was altered: run taskgate doctor');
 }
 
 export const sameCounts = (

@@ -13,10 +13,10 @@ import { writeSecrets } from './seal-secrets.ts';
 import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } from './types.ts';
 
 /**
- * Makes one back-up beside a running gateway: database, secrets, kept results, and last the
- * manifest. Whatever ends it earlier leaves files without a manifest, which are no back-up; a later
+ * Makes one backup beside a running gateway: database, secrets, kept results, and last the
+ * manifest. Whatever ends it earlier leaves files without a manifest, which are no backup; a later
  * clean-up removes them.
- * @throws `CommandError`, or an error of the store, that says why there is no back-up
+ * @throws `CommandError`, or an error of the store, that says why there is no backup
  */
 export async function createBackup(
   deps: BackupDeps & { store: Store },
@@ -70,7 +70,7 @@ async function sealSecrets(
   return { file: SECRETS_PART, ...part, sealed_with: seal.with };
 }
 
-/** What is missing in a back-up, in words. */
+/** What is missing in a backup, in words. */
 export function warningsOf({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): string[] {
   return [
     ...(secrets ? [] : ['the secrets are not in it: without them stored credentials cannot be read']),

@@ -30,7 +30,7 @@ export async function dumpPostgres(deps: BackupDeps, id: string): Promise<Dumped
     for await (const file of neededFiles(reading.results)) results.push(file);
     const stored = await place.objects.open(`${id}/${PART}`);
     if (!stored || (await digestOf(stored)).sha256 !== part.sha256) {
-      throw new CommandError('the place of back-ups gives back other bytes than it was given');
+      throw new CommandError('the backup location returns different bytes than were written');
     }
     return {
       database: { kind: 'postgres', migration: LATEST_MIGRATION, file: PART, ...part, unpacked: null },
@@ -61,7 +61,7 @@ export async function verifyPostgres(deps: BackupDeps, manifest: Manifest): Prom
     found.tasks === counts.tasks &&
     found.ledger_entries === counts.ledger_entries &&
     String(found.ledgerSum) === counts.ledger_sum;
-  if (!same) throw new CommandError(`the back-up ${id} does not hold what its manifest says`);
+  if (!same) throw new CommandError(`the backup ${id} does not hold what its manifest says`);
 }
 
 const COPY = /^COPY (?:"?[\w$]+"?\.)?"?(users|tasks|ledger_entries)"? \((.*)\) FROM stdin;$/;

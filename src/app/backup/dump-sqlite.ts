@@ -36,7 +36,7 @@ export async function dumpSqlite(deps: BackupDeps, id: string): Promise<DumpedDa
     const stored = await deps.place.objects.open(`${id}/${PART}`);
     const read = stored && (await decompress(stored, unpacked.bytes, async () => {}));
     if (read?.packed.sha256 !== part.sha256 || read.plain.sha256 !== unpacked.sha256) {
-      throw new CommandError('the place of back-ups gives back other bytes than it was given');
+      throw new CommandError('the backup location returns different bytes than were written');
     }
     const database = { kind: 'sqlite' as const, migration: LATEST_MIGRATION, file: PART, ...part, unpacked };
     return { database, counts, results: resultsOf(deps, folder), close };

@@ -4,11 +4,11 @@ import type { Store } from '../../store/ports/index.ts';
 /** Among the options, and none of the catalogue. A restored database gets a new one. */
 const KEY = 'installation.id';
 
-/** The id of this installation, which the first back-up gives it. */
+/** The id of this installation, which the first backup gives it. */
 export async function findInstallation({ options }: Pick<Store, 'options'>): Promise<string> {
   await options.putIfAbsent(KEY, newUuid());
   return (await options.get(KEY)) ?? '';
 }
 
-/** A restored database is another installation than the one that the back-up was made of. */
+/** A restored database is another installation than the one that the backup was made of. */
 export const renewInstallation = ({ options }: Pick<Store, 'options'>): Promise<void> => options.put(KEY, newUuid());

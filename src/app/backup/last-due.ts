@@ -1,7 +1,7 @@
 /** A failed run of the schedule is tried again after this. */
 export const RETRY_SECONDS = 3600;
 
-/** The latest moment at which a daily back-up was due, in the time zone of this process. */
+/** The latest moment at which a daily backup was due, in the time zone of this process. */
 export function lastDue(now: number, hour: number): { id: string; at: number } {
   const day = new Date(now * 1000);
   if (day.getHours() < hour) day.setDate(day.getDate() - 1);

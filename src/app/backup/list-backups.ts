@@ -2,7 +2,7 @@ import { CommandError } from '../cli/command.ts';
 import { isBackupId, readManifest } from './manifest.ts';
 import type { BackupPlace, Manifest } from './types.ts';
 
-/** The back-ups of a place, the newest first. `unfinished`: ids without a manifest. */
+/** The backups of a place, the newest first. `unfinished`: ids without a manifest. */
 export async function listBackups(place: BackupPlace): Promise<{
   backups: Manifest[];
   unfinished: string[];
@@ -27,16 +27,16 @@ export async function listBackups(place: BackupPlace): Promise<{
 }
 
 /**
- * The back-up with this id, or the newest one.
+ * The backup with this id, or the newest one.
  * @throws `CommandError` when there is none
  */
 export async function findBackup(place: BackupPlace, id: string | undefined): Promise<Manifest> {
   if (id === undefined) {
     const [newest] = (await listBackups(place)).backups;
     if (newest) return newest;
-    throw new CommandError(`there is no back-up in ${place.name}`);
+    throw new CommandError(`there is no backup in ${place.name}`);
   }
   const manifest = await readManifest(place, id);
   if (manifest) return manifest;
-  throw new CommandError(`there is no back-up ${id.slice(0, 40)} in ${place.name}, or it was not finished`);
+  throw new CommandError(`there is no backup ${id.slice(0, 40)} in ${place.name}, or it was not finished`);
 }

@@ -21,7 +21,7 @@ export const newBackupId = (nowMs: number): string => `${isoTime(nowMs).replace(
 export const isBackupId = (text: string): boolean => ID.test(text);
 
 /**
- * The manifest of a back-up; undefined: it does not exist, or its making did not end.
+ * The manifest of a backup; undefined: it does not exist, or its making did not end.
  * @throws `CommandError` when it cannot be understood
  */
 export async function readManifest({ objects }: BackupPlace, id: string): Promise<Manifest | undefined> {
@@ -30,18 +30,18 @@ export async function readManifest({ objects }: BackupPlace, id: string): Promis
   const bytes = await readBytes(stream, MAX_BYTES);
   const value = bytes && parseJson(Buffer.from(bytes).toString('utf8'));
   if (isObject(value) && typeof value.format === 'number' && value.format > 1) throw newer(id, String(value.version));
-  if (!isManifest(value) || value.id !== id) throw new CommandError(`the manifest of the back-up ${id} is damaged`);
+  if (!isManifest(value) || value.id !== id) throw new CommandError(`the manifest of the backup ${id} is damaged`);
   return value;
 }
 
-/** @throws `CommandError` when a newer version has made the back-up */
+/** @throws `CommandError` when a newer version has made the backup */
 export function requireKnownLayout({ id, version, database }: Manifest): void {
   if (database.migration > LATEST_MIGRATION) throw newer(id, version);
 }
 
 const newer = (id: string, version: string) =>
   new CommandError(
-    `the back-up ${id} was made by the newer version ${version.slice(0, 40)}: use that version of taskgate, or a later one`,
+    `the backup ${id} was made by the newer version ${version.slice(0, 40)}: use that version of taskgate, or a later one`,
   );
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

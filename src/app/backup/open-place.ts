@@ -8,7 +8,7 @@ import { backupPlace, type ResultsPlace } from '../config/results-place.ts';
 import { RESULTS_FOLDER } from './manifest.ts';
 import type { BackupDeps, BackupPlace } from './types.ts';
 
-/** In the data directory: copies and uploads of a back-up in the making. */
+/** In the data directory: copies and uploads of a backup in the making. */
 export const WORK_FOLDER = 'taskgate.backup';
 
 /** Of a verification, beside the others: a killed one leaves a whole database there. */
@@ -38,7 +38,7 @@ export function openBackupPlace(
 ): BackupPlace {
   const place = given === undefined ? config.backupTo : readPlace(given);
   if (place === undefined || (place.kind === 'folder' && place.path === '')) {
-    throw new UsageError('no place for back-ups: give one, a folder or s3://…, or set BACKUP_TO');
+    throw new UsageError('no backup location: give a folder or s3://…, or set BACKUP_TO');
   }
   if (place.kind === 'folder') {
     const folder = resolve(place.path);

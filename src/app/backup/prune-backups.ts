@@ -7,7 +7,7 @@ import type { BackupPlace, Manifest } from './types.ts';
 export type Keep = { daily: number; weekly: number; monthly: number };
 type Pruning = {
   keep: Keep;
-  /** Only back-ups of this one go: others may use the same place. */
+  /** Only backups of this one go: others may use the same place. */
   installation: string;
   /** Unix seconds. */
   now: number;
@@ -17,11 +17,11 @@ const DAY_SECONDS = 86_400;
 /** 1970-01-05 was a Monday. */
 const FIRST_MONDAY = 4;
 const PAGE = 1000;
-/** What a back-up in the making may have stored stays at least as long. */
+/** What a backup in the making may have stored stays at least as long. */
 const UNFINISHED_SECONDS = 2 * DAY_SECONDS;
 
 /**
- * Which back-ups stay: of those by schedule the newest of each of the last days, weeks and months
+ * Which backups stay: of those by schedule the newest of each of the last days, weeks and months
  * that have one, and all others.
  */
 export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep): Set<string> {
@@ -49,10 +49,10 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
 }
 
 /**
- * Removes the back-ups that need not stay, what interrupted ones left, and the files of kept
- * results that no back-up lists any more. Of a back-up the manifest goes first: then it no longer
+ * Removes the backups that need not stay, what interrupted ones left, and the files of kept
+ * results that no backup lists any more. Of a backup the manifest goes first: then it no longer
  * exists.
- * Returns how many back-ups went.
+ * Returns how many backups went.
  */
 export async function pruneBackups(place: BackupPlace, { keep, installation, now }: Pruning): Promise<number> {
   const { backups, unfinished, unreadable } = await listBackups(place);
@@ -92,7 +92,7 @@ async function removeUnlisted(place: BackupPlace, staying: readonly Manifest[], 
   }
 }
 
-/** When a back-up with this id was begun, in Unix seconds. */
+/** When a backup with this id was begun, in Unix seconds. */
 function secondsOf(id: string): number {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(id) ?? [];
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) / 1000;

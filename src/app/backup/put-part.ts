@@ -2,7 +2,7 @@ import type { StoredFile } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
 import type { BackupDeps } from './types.ts';
 
-/** Stores a file of a back-up. @throws `CommandError` when the place does not take it */
+/** Stores a file of a backup. @throws `CommandError` when the place does not take it */
 export async function putPart(
   { place, signal }: Pick<BackupDeps, 'place' | 'signal'>,
   key: string,
@@ -10,7 +10,7 @@ export async function putPart(
 ): Promise<StoredFile> {
   const put = await place.objects.put(key, source, { signal });
   if (put.ok) return put.value;
-  throw new CommandError(`the back-up could not be written to ${place.name}: ${put.error.message}`);
+  throw new CommandError(`the backup could not be written to ${place.name}: ${put.error.message}`);
 }
 
 /** A text as a source of bytes. */

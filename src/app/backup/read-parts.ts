@@ -16,19 +16,19 @@ export async function openPart(
 ): Promise<ReadableStream<Uint8Array>> {
   const stream = await objects.open(`${id}/${file}`);
   if (stream) return stream;
-  throw new CommandError(`the back-up ${id} lacks its file ${file}`);
+  throw new CommandError(`the backup ${id} lacks its file ${file}`);
 }
 
 const damaged = (id: string, file: string) =>
-  new CommandError(`the back-up ${id} is damaged: ${file} is not what its manifest says`);
+  new CommandError(`the backup ${id} is damaged: ${file} is not what its manifest says`);
 
 /**
- * Writes the SQLite database of a back-up to a new file.
+ * Writes the SQLite database of a backup to a new file.
  * @throws `CommandError` when it is damaged
  */
 export async function unpackDatabase(place: BackupPlace, { id, database }: Manifest, path: string): Promise<void> {
   const { unpacked } = database;
-  if (!unpacked) throw new CommandError(`the back-up ${id} has no SQLite database`);
+  if (!unpacked) throw new CommandError(`the backup ${id} has no SQLite database`);
   const stream = await openPart(place, id, database);
   const read = await writeNewFile(path, (write) => decompress(stream, unpacked.bytes, write)).catch((error) => {
     if (error instanceof Error && 'code' in error && /^E(NOSPC|DQUOT)/.test(String(error.code))) {
@@ -46,26 +46,26 @@ export async function requirePart(place: BackupPlace, id: string, part: StoredPa
 }
 
 /**
- * @throws `CommandError` when they are not in the back-up, are damaged, or `unseal` does not open
+ * @throws `CommandError` when they are not in the backup, are damaged, or `unseal` does not open
  * them
  */
 export async function openSecrets(place: BackupPlace, { id, secrets, database }: Manifest, unseal: Unseal) {
-  if (!secrets) throw new CommandError(`the back-up ${id} was made without secrets`);
+  if (!secrets) throw new CommandError(`the backup ${id} was made without secrets`);
   await requirePart(place, id, secrets);
   const sealed = await readBytes(await openPart(place, id, secrets), MAX_SECRETS_BYTES);
   if (!sealed) throw damaged(id, secrets.file);
   const text = await unseal(sealed);
   if (text === undefined) {
     const what = secrets.sealed_with === 'passphrase' ? 'passphrase' : 'key';
-    throw new CommandError(`the ${what} does not open the secrets of the back-up ${id}`);
+    throw new CommandError(`the ${what} does not open the secrets of the backup ${id}`);
   }
   const opened = readSecretsOf(text, { backup: id, database_sha256: database.sha256 });
-  if (!opened) throw new CommandError(`the secrets in the back-up ${id} belong to another back-up or database`);
+  if (!opened) throw new CommandError(`the secrets in the backup ${id} belong to another backup or database`);
   return opened;
 }
 
 /**
- * The kept results of a back-up, in order of their digests.
+ * The kept results of a backup, in order of their digests.
  * @throws `CommandError` when the list is damaged
  */
 export async function* resultsOf(

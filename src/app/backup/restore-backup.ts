@@ -25,7 +25,7 @@ export type RestoredBackup = EndedPast & {
 type Opened = { session: string[]; crypto: string[] };
 
 /**
- * Restores a back-up into an empty place, so that a gateway can start on it. Interrupted, it has
+ * Restores a backup into an empty place, so that a gateway can start on it. Interrupted, it has
  * restored nothing; the next call begins again.
  * `unseal` undefined: without the secrets.
  * @throws `CommandError`, or an error of the store, with the reason
@@ -41,8 +41,8 @@ export async function restoreBackup(
   if (manifest.database.kind !== wanted) {
     throw new CommandError(
       wanted === 'sqlite'
-        ? 'the back-up is of PostgreSQL: set DATABASE_URL to an empty database'
-        : 'the back-up is of SQLite: restore it without DATABASE_URL',
+        ? 'the backup is of PostgreSQL: set DATABASE_URL to an empty database'
+        : 'the backup is of SQLite: restore it without DATABASE_URL',
     );
   }
   // First, so that a wrong passphrase changes nothing.
@@ -71,7 +71,7 @@ async function restoreSqlite(
     await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
     const past = await withCheckedCopy(deps, folder, async (store, counts) => {
       if (!sameCounts(counts, manifest.counts)) {
-        throw new CommandError(`the back-up ${manifest.id} does not hold what its manifest says`);
+        throw new CommandError(`the backup ${manifest.id} does not hold what its manifest says`);
       }
       return endPast(deps, store, manifest);
     });
@@ -124,7 +124,7 @@ async function restoreResults(
       if (await restoreOne(deps, files, sha256)) results += 1;
       else missing += 1;
     }
-    const notes = missing === 0 ? [] : [`${missing} files of kept results are missing or damaged in the back-up`];
+    const notes = missing === 0 ? [] : [`${missing} files of kept results are missing or damaged in the backup`];
     return { results, notes };
   } finally {
     await close();

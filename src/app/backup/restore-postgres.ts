@@ -52,7 +52,7 @@ export async function restorePostgres(
   try {
     const counts = await store.backups.measure();
     if (!sameCounts(counts, manifest.counts)) {
-      throw new CommandError(`the back-up ${id} does not hold what its manifest says`);
+      throw new CommandError(`the backup ${id} does not hold what its manifest says`);
     }
     await requireConsistent(store);
     const ended = await endPast(store);

@@ -29,12 +29,12 @@ export type BackupRequest = {
   signal: AbortSignal;
   clock?: Clock;
   logger?: Logger;
-  /** Runs after the back-up, before its run ends. */
+  /** Runs after the backup, before its run ends. */
   afterwards?: (at: { place: BackupPlace; store: Store }) => Promise<void>;
 };
 
 /**
- * Makes a back-up of the configured gateway and records the run in its database; the gateway may be
+ * Makes a backup of the configured gateway and records the run in its database; the gateway may be
  * running. Undefined: another one is under way, or the run of that day is done or has just failed.
  * @throws `CommandError` or `AppError` with the reason; the run is recorded as failed
  */
@@ -113,7 +113,7 @@ async function renewUntilEnd(deps: {
   for (;;) {
     await clock.sleep(RENEW_MS, ended);
     if (ended.aborted) return;
-    // A database that is away for a moment ends no back-up; a lost lease does.
+    // A database that is away for a moment ends no backup; a lost lease does.
     const held = await store.backups.renew(lease, leaseForMs).catch(() => true);
     if (!held) lost.abort();
   }
@@ -124,6 +124,6 @@ function describeFailure(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return 'it was stopped';
   if (error instanceof CommandError || error instanceof AppError) return error.message;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (/^[A-Z_0-9]{2,40}$/.test(code)) return `the back-up failed (${code})`;
-  return `the back-up failed (${error instanceof Error ? error.name : 'unknown reason'})`;
+  if (/^[A-Z_0-9]{2,40}$/.test(code)) return `the backup failed (${code})`;
+  return `the backup failed (${error instanceof Error ? error.name : 'unknown reason'})`;
 }

@@ -13,7 +13,7 @@ const RUN_SECONDS = 366 * 86_400;
 const BATCH = 500;
 
 /**
- * Makes the back-up of the day, unless it was made, and removes those that need not stay.
+ * Makes the backup of the day, unless it was made, and removes those that need not stay.
  * Undefined: none is due, or one is under way.
  */
 export function runScheduledBackup(

@@ -8,7 +8,7 @@ import type { Seal, Unseal } from './types.ts';
 const MIN_PASSPHRASE = 12;
 const MAX_FILE_BYTES = 64 * 1024;
 
-/** The plain text of `secrets.age`. It names its back-up, so that it cannot stand in another. */
+/** The plain text of `secrets.age`. It names its backup, so that it cannot stand in another. */
 type SealedSecrets = { backup: string; database_sha256: string; session: string[]; crypto: string[] };
 
 /** What the configuration says about sealing; undefined: nothing. Files are read at each use. */
@@ -109,7 +109,7 @@ export const writeSecrets = (
   of: { backup: string; database_sha256: string },
 ): string => JSON.stringify({ ...of, session: [...session], crypto: [...crypto] } satisfies SealedSecrets);
 
-/** The secrets in an opened `secrets.age`; undefined: they are not those of this back-up. */
+/** The secrets in an opened `secrets.age`; undefined: they are not those of this backup. */
 export function readSecretsOf(
   text: string,
   of: { backup: string; database_sha256: string },

@@ -3,10 +3,10 @@ import type { BackupTrigger, DatabaseCounts, FileStore, ObjectStore } from '../.
 import type { Config } from '../config/config-variables.ts';
 import type { Secrets } from '../config/load-secrets.ts';
 
-/** A file of a back-up as it is stored. */
+/** A file of a backup as it is stored. */
 export type StoredPart = { file: string; bytes: number; sha256: string };
 
-/** `manifest.json` of a back-up, written last: without it the back-up does not exist. */
+/** `manifest.json` of a backup, written last: without it the backup does not exist. */
 export type Manifest = {
   format: 1;
   id: string;
@@ -25,13 +25,13 @@ export type Manifest = {
     unpacked: { bytes: number; sha256: string } | null;
   };
   counts: { users: number; tasks: number; ledger_entries: number; ledger_sum: string };
-  /** Null: they are not in the back-up. */
+  /** Null: they are not in the backup. */
   secrets: (StoredPart & { sealed_with: 'passphrase' | 'recipients' }) | null;
-  /** The list of kept results; their files are shared by all back-ups of the place. */
+  /** The list of kept results; their files are shared by all backups of the place. */
   results: StoredPart & { count: number; total_bytes: number; missing: number };
 };
 
-/** Where back-ups are: `ID/…` and, shared by all, `results/…`. */
+/** Where backups are: `ID/…` and, shared by all, `results/…`. */
 export type BackupPlace = {
   /** Safe to show. */
   name: string;
@@ -67,7 +67,7 @@ export type NewBackup = {
 
 export type CreatedBackup = { manifest: Manifest; bytes: number; warnings: string[] };
 
-/** The database of a back-up as it was stored, and what it holds. */
+/** The database of a backup as it was stored, and what it holds. */
 export type DumpedDatabase = {
   database: Manifest['database'];
   counts: DatabaseCounts;

@@ -15,7 +15,7 @@ export type VerifiedBackup = {
 };
 
 /**
- * Reads a whole back-up: every digest, the database as a database, with its ledger and counts.
+ * Reads a whole backup: every digest, the database as a database, with its ledger and counts.
  * `readResults`: the bytes of kept results too, not only their sizes.
  * @throws `CommandError` with the first fault
  */
@@ -41,7 +41,7 @@ export async function verifyBackup(
     await requireResult(deps, { sha256, bytes, readResults });
     results += 1;
   }
-  if (results !== manifest.results.count) throw new CommandError(`the back-up ${manifest.id} lists other results`);
+  if (results !== manifest.results.count) throw new CommandError(`the backup ${manifest.id} lists other results`);
   return { secrets: manifest.secrets ? (unseal ? 'opened' : 'compared') : 'absent', results };
 }
 
@@ -55,7 +55,7 @@ async function verifySqlite(deps: BackupDeps, manifest: Manifest): Promise<void>
     await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
     await withCheckedCopy(deps, folder, async (_store, counts) => {
       if (!sameCounts(counts, manifest.counts)) {
-        throw new CommandError(`the back-up ${manifest.id} does not hold what its manifest says`);
+        throw new CommandError(`the backup ${manifest.id} does not hold what its manifest says`);
       }
     });
   } finally {

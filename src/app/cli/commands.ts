@@ -40,9 +40,9 @@ const keyStdin = {
 const backupFrom = {
   type: 'string',
   value: 'PLACE',
-  doc: 'folder or s3://… with the back-ups (default: BACKUP_TO)',
+  doc: 'folder or s3://… with the backups (default: BACKUP_TO)',
 } as const;
-const backupId = { type: 'string', value: 'ID', doc: 'which back-up (default: the newest)' } as const;
+const backupId = { type: 'string', value: 'ID', doc: 'which backup (default: the newest)' } as const;
 const passphraseFile = { type: 'string', value: 'FILE', doc: 'file whose first line is the passphrase' } as const;
 const identity = { type: 'string', value: 'FILE', doc: 'file with the secret key of age' } as const;
 
@@ -266,7 +266,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'backup create',
-    summary: 'make and verify a back-up; a gateway may be running',
+    summary: 'make and verify a backup; a gateway may be running',
     positionals: [],
     options: {
       to: { type: 'string', value: 'PLACE', doc: 'folder or s3://… (default: BACKUP_TO)' },
@@ -279,7 +279,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'without-secrets': { type: 'boolean', doc: 'leave the secrets out' },
       schedule: {
         type: 'boolean',
-        doc: "make the day's back-up unless it was made, and remove old ones, as the gateway does",
+        doc: "make the day's backup unless it was made, and remove old ones, as the gateway does",
       },
       'data-dir': dataDir,
     },
@@ -291,14 +291,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'backup list',
-    summary: 'list the back-ups of a place',
+    summary: 'list the backups of a place',
     positionals: [],
     options: { from: backupFrom, 'data-dir': dataDir },
     load: () => import('./commands/list-backups.ts'),
   },
   {
     name: 'backup verify',
-    summary: 'read a whole back-up: digests, database, ledger',
+    summary: 'read a whole backup: digests, database, ledger',
     positionals: [],
     options: {
       from: backupFrom,
@@ -312,7 +312,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'backup restore',
-    summary: 'restore a back-up into an empty data directory or database',
+    summary: 'restore a backup into an empty data directory or database',
     positionals: [],
     options: {
       from: backupFrom,

@@ -21,7 +21,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Takes users with passwords, balances, API keys, identities and second factors, channels, prices and options; names what it cannot take, and why.\n' +
       'Nothing is written before the whole source has been read. A second run changes nothing, and goes on where an earlier one was ended.\n' +
-      'Stop new-api first: what happens there afterwards is not taken.',
+      'Stop new-api first: what happens there afterwards is not imported.',
     load: () => import('./commands/import-new-api.ts'),
   },
   {

@@ -4,7 +4,7 @@ import { COMMANDS, type CommandSpec } from './commands.ts';
 export function describeCommands(): string {
   const width = Math.max(...COMMANDS.map((command) => command.name.length));
   return [
-    'taskgate - your own authenticated, billed, OpenAI-compatible front of asynchronous task APIs',
+    'taskgate - an authenticated, billed, OpenAI-compatible gateway for asynchronous task APIs',
     '',
     'Usage: taskgate COMMAND [options]',
     '',

@@ -80,7 +80,7 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
     options: {
       check: { type: 'boolean', doc: 'only say whether there is one' },
       back: { type: 'boolean', doc: 'put the former executable back' },
-      'no-backup': { type: 'boolean', doc: 'make no back-up first' },
+      'no-backup': { type: 'boolean', doc: 'make no backup first' },
       'data-dir': dataDir,
     },
     more: async () =>

@@ -11,7 +11,7 @@ import { stopSignals } from './stop-signals.ts';
  * Runs `work` with the place of `--from` or BACKUP_TO; a signal to stop aborts `signal`.
  *
  * @throws `CommandError` where the place is a folder that is not there: a wrong name is not a place
- * without back-ups
+ * without backups
  */
 export async function withBackupPlace<T>(input: CommandInput, work: (deps: BackupDeps) => Promise<T>): Promise<T> {
   const { config } = readSettings(input);
@@ -19,7 +19,7 @@ export async function withBackupPlace<T>(input: CommandInput, work: (deps: Backu
   const place = openBackupPlace(base, option(input, 'from'));
   try {
     if (place.folder !== undefined && !existsSync(place.folder)) {
-      throw new CommandError(`there is no folder ${place.folder}: --from and BACKUP_TO say where back-ups are`);
+      throw new CommandError(`there is no folder ${place.folder}: --from and BACKUP_TO say where backups are`);
     }
     return await work({ ...base, place, signal: stopSignals() });
   } finally {
@@ -27,6 +27,6 @@ export async function withBackupPlace<T>(input: CommandInput, work: (deps: Backu
   }
 }
 
-/** The back-up that `--id` names, or the newest. */
+/** The backup that `--id` names, or the newest. */
 export const chosenBackup = (input: CommandInput, { place }: BackupDeps): Promise<Manifest> =>
   findBackup(place, option(input, 'id'));

@@ -36,7 +36,7 @@ export async function openSigningKeys(input: CommandInput, files: readonly strin
 export async function askNewPassword(input: CommandInput, what: string): Promise<string> {
   const first = await askSecret(`New password of ${what}: `);
   if (first !== undefined && first !== '') {
-    if ((await askSecret('Again: ')) !== first) throw new CommandError('the passwords are not the same');
+    if ((await askSecret('Again: ')) !== first) throw new CommandError('the passwords do not match');
     return first;
   }
   const [line = ''] = first === undefined ? (await input.io.readStdin()).split(/\r?\n/) : [];

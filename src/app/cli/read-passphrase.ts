@@ -12,7 +12,7 @@ import { CommandError, type CommandInput, option, UsageError } from './command.t
 
 /** Asks at the terminal; undefined without one. */
 export async function askPassphrase({ twice }: { twice: boolean }): Promise<string | undefined> {
-  const first = await askSecret('Passphrase of the back-up: ');
+  const first = await askSecret('Passphrase of the backup: ');
   if (first === undefined) return undefined;
   requirePassphrase(first);
   if (twice && (await askSecret('Once more: ')) !== first) throw new CommandError('the two passphrases differ');
@@ -20,14 +20,14 @@ export async function askPassphrase({ twice }: { twice: boolean }): Promise<stri
 }
 
 /**
- * What opens the secrets of a back-up, by the options or the configuration; undefined: nothing is
+ * What opens the secrets of a backup, by the options or the configuration; undefined: nothing is
  * named.
  */
 export function configuredUnseal(input: CommandInput, config: Config): Unseal | undefined {
   const file = option(input, 'passphrase-file');
   const identity = option(input, 'identity');
   if (file !== undefined && identity !== undefined) {
-    throw new UsageError('--passphrase-file and --identity exclude each other');
+    throw new UsageError('--passphrase-file and --identity cannot be used together');
   }
   if (identity !== undefined) return unsealWithIdentities(identity);
   const passphrase = file === undefined ? configuredPassphrase(config) : readPassphraseFile(file);

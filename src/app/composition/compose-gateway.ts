@@ -94,7 +94,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
         services.channelWatch.start();
       }
       shutdown.add('watch of channels', () => services.channelWatch.stop());
-      shutdown.add('back-ups', () => services.backups.stop());
+      shutdown.add('backups', () => services.backups.stop());
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => services.lag.takeMaxMs() });
       shutdown.add('samples', () => sampling.stop());
       const { quietForMs } = services.lag;

@@ -5,15 +5,15 @@ import { backupPlace, type ResultsPlace } from './results-place.ts';
 const bucketKey = { ...text(), type: 'secret' };
 const NOWHERE: ResultsPlace = { kind: 'folder', path: '' };
 
-/** Where back-ups go, and who can open the secrets in them. */
+/** Where backups go, and who can open the secrets in them. */
 export const BACKUP_VARIABLES = {
   backupTo: variable({
     env: 'BACKUP_TO',
     group: 'backup',
-    doc: 'Where back-ups go: the absolute path of a folder, or a bucket of a server that speaks S3. One place belongs to one gateway. See operating/backup-and-upgrade.md.',
+    doc: 'Where backups go: the absolute path of a folder, or a bucket of a server that speaks S3. One place belongs to one gateway. See operating/backup-and-upgrade.md.',
     kind: backupPlace,
     default: NOWHERE,
-    defaultText: 'unset: no back-ups by schedule',
+    defaultText: 'unset: no backups by schedule',
     secret: true,
   }),
   backupS3KeyId: variable({
@@ -37,7 +37,7 @@ export const BACKUP_VARIABLES = {
   backupPassphrase: variable({
     env: 'BACKUP_PASSPHRASE',
     group: 'backup',
-    doc: 'Seals the secrets in back-ups. Keep it apart from the back-ups: with both, anybody can read the keys of your vendors.',
+    doc: 'Seals the secrets in backups. Keep it apart from the backups: with both, anybody can read the keys of your vendors.',
     kind: passphrase,
     default: '',
     defaultText: 'unset',
@@ -54,7 +54,7 @@ export const BACKUP_VARIABLES = {
   backupRecipients: variable({
     env: 'BACKUP_RECIPIENTS',
     group: 'backup',
-    doc: 'Public keys of age, comma-separated, instead of a passphrase: only the holders of their secret keys can open the secrets in back-ups.',
+    doc: 'Public keys of age, comma-separated, instead of a passphrase: only the holders of their secret keys can open the secrets in backups.',
     kind: text('age1…, comma-separated'),
     default: '',
     defaultText: 'unset',

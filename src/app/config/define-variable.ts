@@ -9,7 +9,7 @@ export const CONFIG_GROUPS = {
   tasks: 'Tasks and polling',
   webhooks: 'Webhooks',
   artifacts: 'Files and artifacts',
-  backup: 'Back-ups',
+  backup: 'Backups',
   traces: 'Traces',
   marketplace: 'Plugin marketplace',
   sandbox: 'Plugin sandbox',

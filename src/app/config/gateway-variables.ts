@@ -171,7 +171,7 @@ export const GATEWAY_VARIABLES = {
   databasePoolUrl: variable({
     env: 'DATABASE_POOL_URL',
     group: 'storage',
-    doc: "The same database through a pooler of transactions (PgBouncer), for the gateway's queries. Notifications, locks, migrations and back-ups need a session and go to DATABASE_URL.",
+    doc: "The same database through a pooler of transactions (PgBouncer), for the gateway's queries. Notifications, locks, migrations and backups need a session and go to DATABASE_URL.",
     kind: urlOf(['postgres:', 'postgresql:'], 'postgres://user:password@host:6432/database'),
     default: '',
     defaultText: 'unset: DATABASE_URL',

@@ -98,7 +98,7 @@ function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
   const isWhole = typeof session === 'string' && typeof crypto === 'string' && session !== '' && crypto !== '';
   if (!isWhole || sessionPrevious === undefined || cryptoPrevious === undefined) {
     throw new CommandError(
-      `${path} is damaged: restore it from a back-up. Without it the next start creates new secrets: everybody must sign in again and stored credentials must be entered again`,
+      `${path} is damaged: restore it from a backup. Without it the next start creates new secrets: everybody must sign in again and stored credentials must be entered again`,
     );
   }
   // Permission bits have no meaning on Windows.

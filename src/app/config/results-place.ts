@@ -27,7 +27,7 @@ export const resultsPlace: ValueKind<ResultsPlace> = {
   },
 };
 
-/** The same for back-ups. A folder may be absent: a disk that is not there must stop no start. */
+/** The same for backups. A folder may be absent: a disk that is not there must stop no start. */
 export const backupPlace: ValueKind<ResultsPlace> = {
   ...resultsPlace,
   parse(value) {

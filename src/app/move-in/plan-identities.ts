@@ -21,7 +21,7 @@ export async function readBindings(
     const provider = providers.get(textOf(row, 'provider_id'));
     const subject = textOf(row, 'provider_user_id');
     if (provider === undefined) {
-      const message = 'the sign-in provider that it belongs to is not taken';
+      const message = 'the sign-in provider that it belongs to is not imported';
       const id = `binding ${textOf(row, 'id')}`;
       report.remark({ kind: 'identity', id, name: '', effect: 'left', code: 'provider_left', message });
       continue;

@@ -48,7 +48,7 @@ export async function planPrices(
     }
   }
   for (const model of new Set([...Object.keys(tables.calls), ...Object.keys(tables.tokens)])) {
-    if (!listed.has(model)) leave(model, 'not_listed', 'no channel that is taken lists it');
+    if (!listed.has(model)) leave(model, 'not_listed', 'no imported channel lists it');
   }
   report.take('price', prices.length);
   return prices;

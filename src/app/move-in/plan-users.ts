@@ -119,7 +119,7 @@ async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]
       ...{ limited: page.limitedAdmins.has(id), isTwice: twice.has(id) },
     });
     if (user === undefined) {
-      for (const token of own) leaveKey(context, token, 'its owner is not taken');
+      for (const token of own) leaveKey(context, token, 'its owner is not imported');
       continue;
     }
     const group = user.record.group;
@@ -203,7 +203,7 @@ function planUser(
   }
   seen.names.add(username.toLowerCase());
   const address = chooseEmail({ row, email, seen, taken });
-  if (address.why !== undefined) remark('changed', 'email_left', `its mail address is not taken: ${address.why}`);
+  if (address.why !== undefined) remark('changed', 'email_left', `its mail address is not imported: ${address.why}`);
 
   const role = planRole(numberOf(row, 'role') ?? 0, { hasRoot: seen.hasRoot, limited, remark });
   if (role === ROLE.root) seen.hasRoot = true;
@@ -222,7 +222,7 @@ function planUser(
       `it has ${unmoved} of invitation quota that it never moved to its balance: credit it by hand`,
     );
   if (textOf(row, 'access_token') !== '') {
-    remark('note', 'access_token_left', 'its management token is not taken: the interface for programs is another one');
+    remark('note', 'access_token_left', 'its management token is not imported: the API here is a different one');
   }
 
   return {
@@ -269,7 +269,7 @@ function chooseEmail({ row, email, seen, taken }: Omit<Candidate, 'limited' | 'i
   why?: string;
 } {
   if (textOf(row, 'email').trim() === '') return {};
-  if (email === undefined) return { why: 'it is none that mails can be sent to' };
+  if (email === undefined) return { why: 'no mail can be sent to it' };
   if (seen.emails.has(email) || taken.emails.has(email) || taken.identities.has(`email\n${email}`)) {
     return { why: 'another account has it' };
   }

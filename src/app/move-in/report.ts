@@ -105,7 +105,7 @@ export function describeReport(report: ImportReport): string {
   }
   for (const [effect, title] of [
     ['left', 'Left out'],
-    ['changed', 'Taken otherwise than they were'],
+    ['changed', 'Imported with changes'],
     ['note', 'To know'],
   ] as const) {
     const own = remarks.filter((remark) => remark.effect === effect);

@@ -33,7 +33,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
       latest = { checkedAt: clock.unix(), ...found };
       notBefore = latest.checkedAt + CHECK_EVERY_SECONDS;
       if (found.users.length + found.tasks.length > 0)
-        logger.error({ ...found }, 'balances do not agree with the ledger: run taskgate doctor');
+        logger.error({ ...found }, 'balances do not match the ledger: run taskgate doctor');
     } catch (error) {
       logger.warn({ err: error }, 'the ledger could not be checked; it is tried again in 5 minutes');
     } finally {

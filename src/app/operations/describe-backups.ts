@@ -1,7 +1,7 @@
 import type { BackupsView } from '../../http/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 
-/** What the system page shows of back-ups. */
+/** What the system page shows of backups. */
 export async function describeBackups(backups: Pick<Backups, 'report'>): Promise<BackupsView> {
   const { runs, ...report } = await backups.report();
   return {

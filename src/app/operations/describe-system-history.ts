@@ -4,7 +4,7 @@ import { SAMPLE_SECONDS, type Store } from '../../store/ports/index.ts';
 
 /** What a point of so many hours stands for: at most 200 points, all of whole samples. */
 const STEP_SECONDS = { 24: 2 * SAMPLE_SECONDS, 168: 3600, 336: 7200 } as const;
-/** Runs of back-ups that are looked at. */
+/** Runs of backups that are looked at. */
 const MAX_RUNS = 200;
 
 /** The gateway's state over the last hours, in at most 200 points. */

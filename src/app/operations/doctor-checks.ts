@@ -69,7 +69,7 @@ async function checkLedger(store: Store): Promise<Finding> {
   return {
     check: 'ledger',
     level: 'error',
-    message: `${more ? 'at least ' : ''}${named.length} balances do not agree with the ledger: ${named.join('; ')}`,
+    message: `${more ? 'at least ' : ''}${named.length} balances do not match the ledger: ${named.join('; ')}`,
     details: { users, tasks },
   };
 }
@@ -83,7 +83,7 @@ async function checkAudit(store: Store): Promise<Finding> {
     return {
       check: 'audit',
       level: 'error',
-      message: `the audit log is not as it was written: ${named.join('; ')}`,
+      message: `the audit log was altered: ${named.join('; ')}`,
       details: { faults },
     };
   }
@@ -91,11 +91,11 @@ async function checkAudit(store: Store): Promise<Finding> {
     return {
       check: 'audit',
       level: 'warning',
-      message: `${unchained} rows of the audit log are in no chain: a node of an older version wrote them, or another program did`,
+      message: `${unchained} rows of the audit log are outside its chain: a node of an older version or another program wrote them`,
       details: { unchained },
     };
   }
-  return { check: 'audit', level: 'ok', message: `the audit log is as it was written (${chained} rows in its chains)` };
+  return { check: 'audit', level: 'ok', message: `the audit log is unaltered (${chained} rows in its chains)` };
 }
 
 async function checkSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {

@@ -67,10 +67,8 @@ function unusable(folder: string, error: unknown): CommandError {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  EACCES:
-    'no permission to write there. Give the folder to the user that runs taskgate, or choose another with --data-dir',
-  EPERM:
-    'no permission to write there. Give the folder to the user that runs taskgate, or choose another with --data-dir',
+  EACCES: 'no permission to write there. Make the user that runs taskgate its owner, or choose another with --data-dir',
+  EPERM: 'no permission to write there. Make the user that runs taskgate its owner, or choose another with --data-dir',
   EROFS: 'its file system is read-only. Choose another folder with --data-dir',
   ENOSPC: 'the disk is full. Free some space and start again; nothing was changed',
   EDQUOT: 'the disk quota is used up. Free some space and start again; nothing was changed',

@@ -229,14 +229,14 @@ function registerTotals(registry: Registry, tasks: Pick<Tasks, 'stats' | 'webhoo
   });
 }
 
-/** Both are 0 before the first back-up. */
+/** Both are 0 before the first backup. */
 function registerBackups(
   registry: Registry,
   lastDone: () => Promise<{ startedAt: number; bytes: number } | undefined>,
 ): void {
   new Gauge({
     name: 'taskgate_backup_last_success_timestamp_seconds',
-    help: 'When the latest back-up that was made and verified was begun, on all nodes, in Unix seconds.',
+    help: 'When the latest backup that was made and verified was begun, on all nodes, in Unix seconds.',
     registers: [registry],
     async collect() {
       this.set((await lastDone())?.startedAt ?? Number.NaN);
@@ -244,7 +244,7 @@ function registerBackups(
   });
   new Gauge({
     name: 'taskgate_backup_last_size_bytes',
-    help: 'Bytes of the latest back-up: database and kept results.',
+    help: 'Bytes of the latest backup: database and kept results.',
     registers: [registry],
     async collect() {
       this.set((await lastDone())?.bytes ?? Number.NaN);

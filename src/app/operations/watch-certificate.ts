@@ -60,7 +60,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
       if (isNew && !isAsked) return;
       if (!isNew && !isAsked && fault !== undefined) return;
       const reason = error instanceof Error ? error.message : 'unknown reason';
-      fault = `The files of the TLS certificate have changed and cannot be used (${reason}). The former certificate is served until they are mended.`;
+      fault = `The files of the TLS certificate have changed and cannot be used (${reason}). The previous certificate is used until they are fixed.`;
       logger.error({ file: certFile, err: error }, 'the new TLS certificate cannot be used; the former one is served');
     }
   }

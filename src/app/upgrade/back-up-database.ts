@@ -9,7 +9,7 @@ import type { Config } from '../config/config-variables.ts';
  * database beside itself. A gateway may be running. Says what was made, in words; `undefined` where
  * there is no database yet.
  *
- * @throws `CommandError` or `AppError` when there is no back-up
+ * @throws `CommandError` or `AppError` when there is no backup
  */
 export async function backUpDatabase(config: Config, version: string): Promise<string | undefined> {
   if ((await databaseVersion(config)) === 0) return undefined;
@@ -21,8 +21,8 @@ export async function backUpDatabase(config: Config, version: string): Promise<s
     ]);
     const seal = await configuredSeal(config);
     const made = await runBackup({ config, to: undefined, trigger: 'manual', seal, signal: stopSignals() });
-    if (!made) throw new CommandError('another back-up is under way: try again when it is done');
-    return `back-up ${made.manifest.id}`;
+    if (!made) throw new CommandError('another backup is running: try again when it is done');
+    return `backup ${made.manifest.id}`;
   }
   if (config.databaseUrl !== '') {
     throw new CommandError('BACKUP_TO is not set: set it, or back PostgreSQL up and upgrade with --no-backup');

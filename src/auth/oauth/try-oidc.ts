@@ -77,7 +77,7 @@ async function tryClient(
   }
   if (code !== 'invalid_grant') {
     const reported = /^[a-z_]{1,40}$/.test(code) ? `, ${code}` : '';
-    return fail(`The token endpoint answered in an unexpected way (${status}${reported}).`);
+    return fail(`The token endpoint answered unexpectedly (${status}${reported}).`);
   }
   return { name: 'client', ok: true, message: 'The provider accepts oidc.client_id and oidc.client_secret.' };
 }

@@ -39,7 +39,7 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
       );
     }
     throw httpErrors.host_forbidden({
-      message: `This panel is not known by the name "${name}". If the name is yours, set TRUSTED_HOSTS=${name} and start the gateway again, or set the option ServerAddress to the address under which people reach the panel.`,
+      message: `This panel does not answer to the name "${name}". If it is yours, set TRUSTED_HOSTS=${name} and start the gateway again, or set the option ServerAddress to the address under which people reach the panel.`,
     });
   };
 

@@ -55,7 +55,7 @@ export function createListingCache(deps: Deps): Listings {
   }
 
   async function fetchListing(source: MarketSource): Promise<Listing> {
-    const failed = () => ({ index: err('What is known of the source could not be read or stored.') });
+    const failed = () => ({ index: err('The stored state of the source could not be read or saved.') });
     const listing: Listing = { ...(await fetchIndex(source).catch(failed)), fetchedAt: clock.unix() };
     const key = listing.trust?.state === 'signed' ? listing.trust.key.text : source.publicKey;
     const until = clock.monotonicMs() + (listing.index.ok ? FRESH_MS : FAILED_MS);

@@ -57,7 +57,7 @@ export function scheduleCheckpoints(
         if (closed) return;
         const { copied, left } = countPages();
         if (left <= REST_PAGES) break;
-        // Somebody reads an old state, such as a back-up: no commit need wait, it would be in vain.
+        // Somebody reads an old state, such as a backup: no commit need wait, it would be in vain.
         if (copied <= before) return endSequence();
       }
       state = 'rest';

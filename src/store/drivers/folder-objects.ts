@@ -33,7 +33,7 @@ export function createFolderObjects(folder: string): ObjectStore {
     async delete(key) {
       const path = join(folder, key);
       await rm(path, { force: true });
-      // An empty folder would look like an unfinished back-up.
+      // An empty folder would look like an unfinished backup.
       await rmdir(dirname(path)).catch(() => undefined);
     },
   };

@@ -21,7 +21,7 @@ export function lockDataDir(dataDir: string): () => void {
 }
 
 /**
- * Locks the making of back-ups of a data directory in the same way. Undefined when another process
+ * Locks the making of backups of a data directory in the same way. Undefined when another process
  * has it.
  */
 export const lockBackups = (dataDir: string): (() => void) | undefined => tryLock(join(dataDir, BACKUP_LOCK_FILE));

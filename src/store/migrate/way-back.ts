@@ -3,7 +3,7 @@ import { storeErrors } from '../errors.ts';
 
 const closed = (name: string, why: string) =>
   storeErrors.irreversible({
-    message: `The database cannot go back beyond ${name}: restore the back-up from before. ${why}`,
+    message: `The database cannot go back beyond ${name}: restore the backup from before. ${why}`,
   });
 
 /** @throws `store.irreversible` when one of the migrations can never be taken back */

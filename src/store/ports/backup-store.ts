@@ -1,4 +1,4 @@
-/** Runs of back-ups, and what a restored database must forget. */
+/** Runs of backups, and what a restored database must forget. */
 
 /** What started a run: the schedule, or a person. */
 export type BackupTrigger = 'schedule' | 'manual';
@@ -10,7 +10,7 @@ export type BackupRun = {
   id: string;
   trigger: BackupTrigger;
   status: BackupStatus;
-  /** The id of the back-up; empty until it exists. */
+  /** The id of the backup; empty until it exists. */
   backup: string;
   /** Where it goes, safe to show. */
   place: string;
@@ -40,7 +40,7 @@ export interface BackupStore {
   /**
    * Begins a run under a lease. False while another run is under way, when this one is done, or
    * when it failed less than `retrySeconds` ago. `alone`: the caller knows that no other process
-   * makes a back-up, so that other runs have died. Call it in a transaction.
+   * makes a backup, so that other runs have died. Call it in a transaction.
    */
   begin(
     run: Pick<BackupRun, 'id' | 'trigger' | 'place'> & {
@@ -72,7 +72,7 @@ export interface BackupStore {
    * Makes a restored database safe to start on. Ends the leases of submissions, so that a start
    * ends and refunds these, and of polls, so that running tasks are polled at once. Gives up
    * undelivered webhooks. Revokes every session and ends every sign-in flow. Forgets nodes and runs
-   * of back-ups. Call it in a transaction; a second call changes nothing more.
+   * of backups. Call it in a transaction; a second call changes nothing more.
    */
   endPast(at: number): Promise<EndedPast>;
 }

@@ -1,4 +1,4 @@
-/** Named files of back-ups, in a folder or a bucket. A file appears whole or not at all. */
+/** Named files of backups, in a folder or a bucket. A file appears whole or not at all. */
 
 import type { Result } from '../../kernel/index.ts';
 import type { FileFault, StoredFile } from './file-store.ts';

@@ -5,7 +5,7 @@ import { RUNNING } from './claim-tasks.ts';
 import type { Context } from './context.ts';
 
 /** Why a webhook of the past was given up, in its list of attempts. */
-const NOT_SENT = 'not sent: the database was restored from a back-up';
+const NOT_SENT = 'not sent: the database was restored from a backup';
 
 /**
  * What a restored database must forget. Each statement is conditional, so that a second run, after
@@ -26,7 +26,7 @@ export function createPastEnding({ statement }: Context): Pick<BackupStore, 'end
         select id, ${at}, ${NOT_SENT} from webhook_outbox where status = 'pending'`);
       const webhooks = await statement(sql`update webhook_outbox set status = 'failed', lease_owner = null,
         lease_until = 0, lease_seq = lease_seq + 1 where status = 'pending' returning id`);
-      // Sessions and flows that ended after the back-up must not come back.
+      // Sessions and flows that ended after the backup must not come back.
       const sessions = await statement(sql`update user_sessions set status = 'revoked', revoked_at = ${at},
         revoked_reason = 'restored' where status = 'active' returning sid`);
       await statement(sql`delete from auth_flows`);

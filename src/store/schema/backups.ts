@@ -1,7 +1,7 @@
 import type { BackupStatus, BackupTrigger } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
-/** Runs of back-ups. Times are Unix seconds where the property's name does not end in `Ms`. */
+/** Runs of backups. Times are Unix seconds where the property's name does not end in `Ms`. */
 export const defineBackups = (kit: Kit) => ({
   backupRuns: kit.table('backup_runs', {
     id: kit.text('id').primaryKey(),

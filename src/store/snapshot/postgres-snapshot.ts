@@ -6,7 +6,7 @@ import type { Repositories } from '../ports/index.ts';
 import { createRepositories } from '../repositories/index.ts';
 import { tablesOf } from '../schema/index.ts';
 
-/** Says that a restore was begun in this database; its row names the back-up. */
+/** Says that a restore was begun in this database; its row names the backup. */
 const MARKER = 'taskgate_restoring';
 
 /** How often it is looked, ten times a second, whether an earlier load has ended. */
@@ -37,7 +37,7 @@ export async function withPostgresSnapshot<T>(
 /**
  * Marks an empty database as one that `backup` is being restored into. `resumed`: an
  * earlier run was interrupted; `loaded`: after it had loaded the tables.
- * @throws `store.in_use` when the database has other tables, or those of another back-up, or is
+ * @throws `store.in_use` when the database has other tables, or those of another backup, or is
  *   being loaded by another process
  */
 export function beginPostgresRestore(
@@ -60,7 +60,7 @@ export function beginPostgresRestore(
           await tx.unsafe(`update ${MARKER} set backup = $1`, [backup]);
           return { loaded, resumed: true };
         }
-        throw notEmpty(`holds the unfinished restore of the back-up ${String(row?.[0])}`);
+        throw notEmpty(`holds the unfinished restore of the backup ${String(row?.[0])}`);
       }
       if (loaded) throw notEmpty('is not empty');
       await tx.unsafe(`create table ${MARKER} (backup text not null)`);
@@ -86,7 +86,7 @@ async function waitForEarlierLoad(sql: SQL): Promise<void> {
     await sql.unsafe('select pg_sleep(0.1)');
   }
   throw storeErrors.in_use({
-    message: 'Another process is loading a back-up into this database. Wait until it has ended, then try again.',
+    message: 'Another process is loading a backup into this database. Wait until it has ended, then try again.',
   });
 }
 
@@ -111,7 +111,7 @@ export async function requireNoPostgresRestore(databaseUrl: string): Promise<voi
 }
 
 const notEmpty = (what: string) =>
-  storeErrors.in_use({ message: `The database ${what}. A back-up is restored into an empty one only: create one.` });
+  storeErrors.in_use({ message: `The database ${what}. A backup is restored into an empty one only: create one.` });
 
 async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promise<T>): Promise<T> {
   const sql = connectPostgres(databaseUrl, 1);

@@ -6,7 +6,7 @@ import { storeErrors } from '../errors.ts';
 
 /** In the data directory: what a restore has not finished. */
 const RESTORING = 'taskgate.restoring';
-/** Locks, and the work of back-ups: nothing that anybody would miss. */
+/** Locks, and the work of backups: nothing that anybody would miss. */
 const LOCK = /^taskgate\.(?:lock|backup)/;
 
 /**
@@ -25,7 +25,7 @@ export function beginSqliteRestore(dataDir: string): { folder: string; resumed: 
   );
   if (others.length > 0) {
     throw storeErrors.in_use({
-      message: `The data directory ${dataDir} is not empty (${others.slice(0, 3).join(', ')}). A back-up is restored into an empty one only: choose another with --data-dir.`,
+      message: `The data directory ${dataDir} is not empty (${others.slice(0, 3).join(', ')}). A backup is restored into an empty one only: choose another with --data-dir.`,
     });
   }
   rmSync(folder, { recursive: true, force: true });

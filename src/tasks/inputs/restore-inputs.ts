@@ -11,8 +11,8 @@ type Deps = Pick<TaskDeps, 'store' | 'results'>;
 const LOSSES: Readonly<Record<InputLoss, string>> = {
   quota: 'they did not fit into the storage of your account',
   full: 'there was no room for them',
-  too_large: 'they are larger than a kept file may be',
-  unavailable: 'the place of kept files was not available',
+  too_large: 'they are larger than the limit for kept files',
+  unavailable: 'the storage for kept files was not available',
 };
 
 /** A request as its task was submitted with, but for its address. */
@@ -30,7 +30,7 @@ export async function restoreRequest(deps: Deps, task: TaskRecord): Promise<Rest
   }
   if (inputsLost) {
     throw taskErrors.inputs_not_kept({
-      message: `The files of this request were not kept: ${LOSSES[inputsLost]}. Send it anew.`,
+      message: `The files of this request were not kept: ${LOSSES[inputsLost]}. Submit it again.`,
     });
   }
   if (!inputs) throw taskErrors.request_not_kept();

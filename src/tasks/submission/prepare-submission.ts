@@ -101,7 +101,7 @@ function assertAllowed(
   const served = sent !== undefined && plugin.manifest.models.includes(sent) ? sent : undefined;
   for (const model of [billed, served]) {
     if (model === undefined || model === intent.model || allowed.includes(model)) continue;
-    const message = `The API key may not use the model "${model.slice(0, 120)}", which this request comes down to.`;
+    const message = `The API key may not use the model "${model.slice(0, 120)}", which this request resolves to.`;
     throw taskErrors.model_not_allowed({ message, param: 'model' });
   }
 }
@@ -144,7 +144,7 @@ export function hookError(failure: HookFailure): AppError {
 export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
   const retryAfterSeconds = secondsUntil(failure);
   const message =
-    'The plugin had to be stopped too often while it worked on requests of yours, and takes none of them for ' +
+    'The plugin was stopped too often while it worked on your requests, and accepts none of them for ' +
     `${retryAfterSeconds} s. Change what you send, or tell the operator of this gateway.`;
   return taskErrors.plugin_busy_for_you({ message, retryAfterSeconds });
 }

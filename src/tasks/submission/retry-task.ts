@@ -20,7 +20,7 @@ export async function retryTask(deps: TaskDeps, { caller, requestId, task, optio
   const plain = await jsonRequest(`/api/task/${task.taskId}/retry`, intent.requestBody, options);
   const contentType = body.kind === 'multipart' ? 'multipart/form-data' : plain.contentType;
   const request = { ...plain, contentType, body };
-  const absent = `The plugin "${pluginKey}" is not installed any more.`;
+  const absent = `The plugin "${pluginKey}" is no longer installed.`;
   return submitOnce(deps, { caller, request }, (idempotency) =>
     submitToPlugin(deps, {
       ...{ pluginKey, absent, caller, requestId, request, intent, idempotency },

@@ -56,7 +56,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     });
   }
   if (plugin.suspended()) {
-    const message = `The plugin "${plugin.key}" had to be stopped too often and takes no new tasks for a few minutes.`;
+    const message = `The plugin "${plugin.key}" was stopped too often and accepts no new tasks for a few minutes.`;
     throw taskErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
   }
   const callbackUrl = chooseCallback(deps, submission);

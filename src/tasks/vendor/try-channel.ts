@@ -57,7 +57,7 @@ export async function tryChannel(
   };
 
   const readable = deps.channels.isReadable(channel);
-  const lost = 'No CRYPTO_SECRET opens the stored key: enter it again.';
+  const lost = 'No CRYPTO_SECRET decrypts the stored key: enter it again.';
   if (!step('key', readable, readable ? 'The stored key can be read.' : lost)) return done();
 
   const pin = deps.pin();
@@ -69,7 +69,7 @@ export async function tryChannel(
     }
     if (plugin) {
       const message = plugin.suspended()
-        ? `The plugin "${plugin.key}" had to be stopped too often and takes no tasks for a few minutes.`
+        ? `The plugin "${plugin.key}" was stopped too often and accepts no tasks for a few minutes.`
         : `The plugin "${plugin.key}" ${plugin.version} serves.`;
       step('plugin', !plugin.suspended(), message);
     }

@@ -35,7 +35,7 @@ export function chooseCallback(
 function missingSecret(key: Caller['key']): string {
   const advice = `Make one in the panel or with POST /api/token/${key?.id ?? ':id'}/webhook-secret and give it to the receiver.`;
   return key?.webhookSecretSealed
-    ? `The webhook secret of this API key cannot be read any more. ${advice}`
+    ? `The webhook secret of this API key can no longer be read. ${advice}`
     : `This API key has no webhook secret, so its receiver could not verify notices. ${advice}`;
 }
 

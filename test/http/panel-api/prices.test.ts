@@ -200,7 +200,7 @@ test('reading others’ bills: a bill is in its owner’s usage log and task onl
     settled: 30_000,
     difference: -20_000,
     steps: ['0.02 * 3 = 0.06 USD', 'round(0.06 * 500000 * 1) = 30000'],
-    summary: 'Reserved 50000 for 0.1 USD at group ratio 1; the result is worth 0.06 USD, 20000 was given back.',
+    summary: 'Reserved 50000 for 0.1 USD at group ratio 1; the result is worth 0.06 USD, 20000 was refunded.',
   };
   const own = await panel.send(`/api/task/${id}`, { token: tokens.user });
   expect(own.json.data.bill).toMatchObject(bill);

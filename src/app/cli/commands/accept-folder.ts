@@ -21,7 +21,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const { missing } = await acceptFolder(createFolderFiles({ folder, minFreeBytes: 0 }), { folder, store });
     const rest =
       missing === 0
-        ? 'every kept file is in it'
+        ? 'it has every kept file'
         : `${missing} kept files are not in it: downloads of them ask the vendor`;
     answer(input, { ok: true, folder, missing }, `${folder} is the folder of results now; ${rest}`);
     return EXIT.ok;

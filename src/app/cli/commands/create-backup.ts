@@ -18,7 +18,7 @@ import { stopSignals } from '../stop-signals.ts';
 /** The lowest priority of processes: a gateway beside it comes first. */
 const LOWEST = 19;
 
-/** Makes one back-up. Exit 0 without one when another is under way. */
+/** Makes one backup. Exit 0 without one when another is under way. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   try {
@@ -32,13 +32,13 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const request = { config, to: option(input, 'to'), seal, signal: stopSignals() };
   const made = await (isScheduled ? runScheduledBackup(request) : runBackup({ ...request, trigger: 'manual' }));
   if (!made) {
-    const why = isScheduled ? 'no back-up is due, or one is under way' : 'another back-up is under way';
+    const why = isScheduled ? 'no backup is due, or one is running' : 'another backup is running';
     answer(input, { ok: true, created: false }, why);
     return EXIT.ok;
   }
   const { manifest, bytes, warnings } = made;
   const lines = [
-    `made and verified the back-up ${manifest.id} (${bytes} bytes)`,
+    `made and verified the backup ${manifest.id} (${bytes} bytes)`,
     ...warnings.map((each) => `warning: ${each}`),
   ];
   answer(input, { ok: true, created: true, id: manifest.id, bytes, warnings, manifest }, lines.join('\n'));
@@ -51,7 +51,7 @@ async function chooseSeal(input: CommandInput, config: Config): Promise<Seal | u
   const file = option(input, 'passphrase-file');
   const recipients = option(input, 'recipients');
   if (file !== undefined && recipients !== undefined) {
-    throw new UsageError('--passphrase-file and --recipients exclude each other');
+    throw new UsageError('--passphrase-file and --recipients cannot be used together');
   }
   if (recipients !== undefined) return sealForRecipients(recipients);
   if (file !== undefined) return sealWithPassphrase(readPassphraseFile(file));
@@ -60,6 +60,6 @@ async function chooseSeal(input: CommandInput, config: Config): Promise<Seal | u
   const asked = await askPassphrase({ twice: true });
   if (asked !== undefined) return sealWithPassphrase(asked);
   throw new CommandError(
-    'nothing says how the secrets are sealed: set BACKUP_PASSPHRASE_FILE or BACKUP_RECIPIENTS, give --passphrase-file or --recipients, or leave them out with --without-secrets',
+    'no way to encrypt the secrets is set: set BACKUP_PASSPHRASE_FILE or BACKUP_RECIPIENTS, give --passphrase-file or --recipients, or leave the secrets out with --without-secrets',
   );
 }

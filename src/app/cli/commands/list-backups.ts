@@ -3,7 +3,7 @@ import { listBackups } from '../../backup/list-backups.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withBackupPlace } from '../open-backup.ts';
 
-/** Lists the back-ups of a place, the newest first. */
+/** Lists the backups of a place, the newest first. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   return withBackupPlace(input, async ({ place }) => {
     const found = await listBackups(place);
@@ -18,9 +18,9 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       ].join('  '),
     );
     const lines = [
-      ...(rows.length === 0 ? [`there is no back-up in ${place.name}`] : rows),
+      ...(rows.length === 0 ? [`there is no backup in ${place.name}`] : rows),
       ...found.unreadable.map(({ id, reason }) => `${id}  ${reason}`),
-      ...found.unfinished.map((id) => `${id}  not finished: it is no back-up`),
+      ...found.unfinished.map((id) => `${id}  not finished: it is no backup`),
     ];
     answer(input, { ok: true, place: place.name, ...found }, lines.join('\n'));
     return EXIT.ok;

@@ -6,7 +6,7 @@ import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '..
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
 import { askPassphrase, configuredUnseal } from '../read-passphrase.ts';
 
-/** Restores a back-up into an empty data directory or database. */
+/** Restores a backup into an empty data directory or database. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   return withBackupPlace(input, async (deps) => {
     const manifest = await chosenBackup(input, deps);
@@ -14,7 +14,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const restored = await restoreBackup(deps, manifest, { unseal });
     const { submissions, webhooks, sessions, results, notes } = restored;
     const lines = [
-      `restored the back-up ${manifest.id}: ${manifest.counts.tasks} tasks, ${results} kept results`,
+      `restored the backup ${manifest.id}: ${manifest.counts.tasks} tasks, ${results} kept results`,
       `${submissions} open submissions end as interrupted and are refunded when the gateway starts`,
       `${webhooks} undelivered webhooks were given up, ${sessions} sessions revoked`,
       ...notes,
@@ -32,7 +32,7 @@ async function chooseUnseal(
 ): Promise<Unseal | undefined> {
   if (input.values['without-secrets'] === true) return undefined;
   if (!secrets) {
-    throw new CommandError(`the back-up ${id} has no secrets; to restore it all the same, give --without-secrets`);
+    throw new CommandError(`the backup ${id} has no secrets; to restore it all the same, give --without-secrets`);
   }
   const configured = configuredUnseal(input, config);
   if (configured) return configured;
@@ -40,7 +40,7 @@ async function chooseUnseal(
   if (asked !== undefined) return unsealWithPassphrase(asked);
   throw new CommandError(
     secrets.sealed_with === 'passphrase'
-      ? 'the passphrase of the back-up is missing: give --passphrase-file, set BACKUP_PASSPHRASE_FILE, or restore --without-secrets'
+      ? 'the passphrase of the backup is missing: give --passphrase-file, set BACKUP_PASSPHRASE_FILE, or restore --without-secrets'
       : 'the secret key of age is missing: give --identity, or restore --without-secrets',
   );
 }

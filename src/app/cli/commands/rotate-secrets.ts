@@ -89,7 +89,7 @@ function describe(counts: readonly ResealCount[], generated: boolean): string {
   }
   if (counts.some(({ lost }) => lost > 0)) {
     lines.push(
-      'no secret opens some values: name the one that does in CRYPTO_SECRET_PREVIOUS, or enter them again ("taskgate doctor" names them)',
+      'no secret decrypts some values: name the one that does in CRYPTO_SECRET_PREVIOUS, or enter them again ("taskgate doctor" names them)',
     );
   } else lines.push('no stored value needs a former secret any more; links and backup codes from before still do');
   return lines.join('\n');

@@ -59,7 +59,7 @@ function readPlan(input: CommandInput): { plan: ServicePlan; scope: ServiceScope
   // From source, the program would be the runtime.
   if (TARGET === '') throw new CommandError('only the compiled program can be a service: npm run build');
   if (input.values.system === true && input.values.user === true) {
-    throw new UsageError('--system and --user exclude each other');
+    throw new UsageError('--system and --user cannot be used together');
   }
   const { config } = readSettings(input);
   const uid = process.getuid?.() ?? -1;

@@ -50,7 +50,7 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
   const { version } = offered;
   // An old release with its genuine signature is no upgrade: its faults may be known.
   if (Bun.semver.order(version, VERSION) <= 0) {
-    const text = `taskgate ${VERSION} is the newest: the release is ${version}`;
+    const text = `taskgate ${VERSION} is the latest: the release is ${version}`;
     answer(input, { ok: true, version: VERSION, release: version, available: false }, text);
     return EXIT.ok;
   }
@@ -121,10 +121,10 @@ async function requireUsable(path: string, version: string): Promise<void> {
 async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
   const paths = executablePaths(process.execPath);
   const previous = await probeExecutable(paths.previous);
-  if (!previous) throw new CommandError(`there is no former executable that runs: ${paths.previous}`);
+  if (!previous) throw new CommandError(`there is no previous executable that runs: ${paths.previous}`);
   const { version, database } = previous;
   if (database === undefined) {
-    throw new CommandError(`taskgate ${version} does not say which database it knows: restore the back-up from before`);
+    throw new CommandError(`taskgate ${version} does not say which database it knows: restore the backup from before`);
   }
   const last = await databaseVersion(config);
   const reverted = last > database ? await revertStore({ ...config, to: database }) : [];

@@ -5,18 +5,18 @@ import { configuredUnseal } from '../read-passphrase.ts';
 
 const SECRETS = {
   opened: 'its secrets can be opened',
-  compared: 'its secrets are unchanged; whether they can be opened was not tried',
+  compared: 'its secrets are unchanged; opening them was not tried',
   absent: 'it has no secrets',
 } as const;
 
-/** Reads a whole back-up and compares it with its manifest. Exit 1 with the first fault. */
+/** Reads a whole backup and compares it with its manifest. Exit 1 with the first fault. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   return withBackupPlace(input, async (deps) => {
     const manifest = await chosenBackup(input, deps);
     const unseal = configuredUnseal(input, deps.config);
     const verified = await verifyBackup(deps, manifest, { unseal, readResults: input.values.results === true });
     const { counts } = manifest;
-    const text = `the back-up ${manifest.id} is whole: ${counts.tasks} tasks, ${counts.ledger_entries} ledger lines, ${verified.results} kept results; ${SECRETS[verified.secrets]}`;
+    const text = `the backup ${manifest.id} is intact: ${counts.tasks} tasks, ${counts.ledger_entries} ledger lines, ${verified.results} kept results; ${SECRETS[verified.secrets]}`;
     answer(input, { ok: true, id: manifest.id, ...verified, counts }, text);
     return EXIT.ok;
   });

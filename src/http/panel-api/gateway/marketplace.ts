@@ -119,7 +119,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         const done = await options.revise(MARKET_SOURCES, (text) => repinSources(text, change));
         if (!done.ok) throw fieldError('public_key', 'wrong_value', done.error);
         if (!done.value) {
-          throw fieldError('known_key', 'wrong_value', 'The source is not pinned to this key any more: look again.');
+          throw fieldError('known_key', 'wrong_value', 'The source is no longer pinned to this key: look again.');
         }
         await audit(
           { panel, origin },

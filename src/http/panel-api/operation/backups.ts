@@ -5,20 +5,20 @@ import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../sign-in/security-proof.ts';
 
-/** Back-ups for the owner. Times are Unix seconds. */
+/** Backups for the owner. Times are Unix seconds. */
 export type BackupsView = {
   /** Null: BACKUP_TO is not set. */
   place: string | null;
   daily: boolean;
   hour: number;
-  /** False: the secrets are left out of back-ups, since nothing says how to seal them. */
+  /** False: the secrets are left out of backups, since nothing says how to seal them. */
   sealed: boolean;
   /** The latest runs, the newest first. */
   runs: {
     id: string;
     trigger: 'schedule' | 'manual';
     status: 'running' | 'done' | 'failed';
-    /** The id of the back-up; empty until it exists. */
+    /** The id of the backup; empty until it exists. */
     backup: string;
     place: string;
     started_at: number;
@@ -40,14 +40,14 @@ export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps
     .use(kit)
     .get('/api/backup', async () => ok(await backups.view()), {
       root: true,
-      detail: { summary: 'Schedule and latest runs of back-ups' },
+      detail: { summary: 'Schedule and latest runs of backups' },
     })
     .post(
       '/api/backup',
       async ({ request, panel, origin }) => {
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         if (!backups.begin()) {
-          throw httpErrors.validation_failed({ message: 'No place for back-ups is set: set BACKUP_TO.' });
+          throw httpErrors.validation_failed({ message: 'No backup location is set: set BACKUP_TO.' });
         }
         await audit({ panel, origin }, { action: 'backup.begin', target: 'backup:now', detail: {} });
         return ok({ started: true });
@@ -57,7 +57,7 @@ export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps
         critical: true,
         proof: { scope: 'settings.security' },
         detail: {
-          summary: 'Make a back-up now',
+          summary: 'Make a backup now',
           description: 'Answers when it is begun; the runs of GET /api/backup say how it ends.',
         },
       },

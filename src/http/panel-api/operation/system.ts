@@ -100,7 +100,7 @@ export function systemRoutes(
         ),
       }),
       detail: {
-        summary: 'Polls, event-loop lag, queue, database size and back-ups over time',
+        summary: 'Polls, event-loop lag, queue, database size and backups over time',
         description:
           'At most 200 points, made of samples that each node writes every five minutes; they are kept for 14 days. polls is the sum of a point, the rest its highest value.',
       },

@@ -17,7 +17,7 @@ type Run = BackupsReport['runs'][number];
 const path = '/api/backup';
 const tones = { done: 'good', failed: 'bad', running: 'waiting' } as const;
 
-/** The schedule and the latest back-ups; makes one at once after a Security Proof. */
+/** The schedule and the latest backups; makes one at once after a Security Proof. */
 export function Backups() {
   const { t } = useTranslation();
   const report = useApiQuery<BackupsReport>(path, { refreshMs: 5000 });

@@ -146,7 +146,7 @@ function OneChart({ chart, history: { points } }: { chart: Chart; history: Syste
   );
 }
 
-/** Sizes of the back-ups; which failed is in the table. */
+/** Sizes of the backups; which failed is in the table. */
 function BackupHistory({ history: { backups } }: { history: SystemHistory }) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -88,6 +88,6 @@ function expectAnswer(answered: Result<BucketAnswer, BucketFault>): BucketAnswer
 
 const unavailable = (reason: string): Error =>
   storeErrors.backups_unavailable({
-    message: `The place of back-ups cannot be read: ${reason}.`,
+    message: `The backup location cannot be read: ${reason}.`,
     cause: new Error(reason),
   });
