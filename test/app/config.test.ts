@@ -251,6 +251,18 @@ describe('keys with a fallback', () => {
   });
 });
 
+test.each([
+  ['UPGRADE_URL', 'http://u:hunter2@example.com/releases'],
+  ['RESULTS_URL', 's3://bucket?endpoint=https://u:hunter2@example.com'],
+  ['BACKUP_TO', 's3://bucket?endpoint=https://u:hunter2@example.com'],
+  ['REDIS_URL', 'http://u:hunter2@localhost'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://u:hunter2@localhost/a b'],
+])('a refused address of %s is not repeated with its password', (env, value) => {
+  const found = faults({ [env]: value });
+  expect(found).not.toEqual([]);
+  expect(found.join()).not.toContain('hunter2');
+});
+
 describe('secrets on PostgreSQL', () => {
   const url = 'postgres://u:hunter2@localhost/db';
   test('unset secrets stop the start: the message names both keys, never the password', () => {

@@ -34,6 +34,8 @@ export const UPGRADE_VARIABLES = {
     kind: releasePlace,
     default: '',
     defaultText: 'unset: off',
+    // It may name a user and a password.
+    secret: true,
   }),
   upgradeKey: variable({
     env: 'UPGRADE_PUBLIC_KEY',
