@@ -245,7 +245,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   results:
     'claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers inputsOf keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
-    'deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit tasksOf usersToErase',
+    'clearReasons deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit tasksOf usersToErase',
   retention:
     'contentOf deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
