@@ -35,8 +35,11 @@ const SQLITE_ADVICE: Advice = [
   ['SQLITE_CANTOPEN', 'The database file cannot be opened. Check that the data directory exists and may be written.'],
   ['SQLITE_PERM', 'The database file cannot be opened. Check the permissions of the data directory and its files.'],
   ['SQLITE_IOERR', 'Reading or writing the data directory failed. Check the disk, its free space and its quota.'],
-  ['SQLITE_CORRUPT', 'The database file is damaged. Restore it from a backup.'],
-  ['SQLITE_NOTADB', 'The database file is damaged or no database. Restore it from a backup.'],
+  ['SQLITE_CORRUPT', 'The database file is damaged. Move the data directory away and run "taskgate backup restore".'],
+  [
+    'SQLITE_NOTADB',
+    'The database file is damaged or no database. Move the data directory away and run "taskgate backup restore".',
+  ],
   ['SQLITE_BUSY', 'Another process holds the database file for too long. Try again later.'],
 ];
 

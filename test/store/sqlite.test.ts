@@ -326,6 +326,6 @@ test('a data directory that cannot be made, or a file that is no database, is sa
   writeFileSync(join(damaged, 'taskgate.db'), 'this is no database, '.repeat(100));
   await expect(openStore(setup(damaged))).rejects.toMatchObject({
     code: 'store.unavailable',
-    message: expect.stringContaining('Restore it from a backup'),
+    message: expect.stringContaining('taskgate backup restore'),
   });
 });
