@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { AppError, type Clock, type Logger, newUuid, silentLogger, systemClock } from '../../kernel/index.ts';
-import { lockBackups, openStore } from '../../store/index.ts';
+import { lockBackups } from '../../store/index.ts';
 import type { BackupTrigger, Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
+import { openBeside } from '../cli/open-beside.ts';
 import type { Config } from '../config/config-variables.ts';
 import { readSecrets } from '../config/read-secrets.ts';
 import { createBackup } from './create-backup.ts';
@@ -43,15 +44,7 @@ export async function runBackup(request: BackupRequest): Promise<CreatedBackup |
   const dataDir = resolve(config.dataDir);
   const place = openBackupPlace({ config, clock, logger }, request.to);
   try {
-    const store = await openStore({
-      databaseUrl: config.databaseUrl,
-      dataDir,
-      synchronous: config.sqliteSynchronous,
-      clock,
-      logger,
-      exclusive: false,
-      migrate: false,
-    });
+    const store = await openBeside({ ...config, dataDir }, { clock, logger });
     try {
       const unlock = store.dialect === 'sqlite' ? lockBackups(dataDir) : () => {};
       if (!unlock) return undefined;

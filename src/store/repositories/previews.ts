@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import { PREVIEW_KIND, type PreviewStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, encodeTexts, lazy } from './context.ts';
 import { createFileReferences } from './file-references.ts';
+import { createKeptUsage, createWantedInsert } from './wanted-results.ts';
 
 /** Literals and not parameters, so that the partial index applies. */
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
@@ -12,35 +13,20 @@ const KEPT = sql.raw(`'kept'`);
  * one for them.
  */
 export function createPreviewStore(context: Context): PreviewStore {
-  const { db, tables, nowMs, now, amongRows, amongTexts, lockRows, prepare } = context;
+  const { db, tables, amongRows, amongTexts, lockRows, prepare } = context;
   const { keptResults: results } = tables;
   const { taskId, artifactKey, userId, kind, createdAt } = results;
   const { sha256, bytes, mimeType, keptAt, keptUntil, width, height } = results;
   const at = sql.placeholder;
   const references = createFileReferences(context);
+  const insertWanted = createWantedInsert(context);
+  const sumKept = createKeptUsage(context);
   const isKeptPreview = and(sql`${kind} = ${PREVIEW}`, sql`${results.state} = ${KEPT}`);
 
   // A task's deletion deletes its previews; it waits for this lock, or this finds the task hidden.
   const lockTask = lazy(() =>
     prepare(sql`select user_id from tasks
       where task_id = ${at('taskId')} and hidden_at = 0 ${lockRows}`),
-  );
-  const lockUser = lazy(() => prepare(sql`select id from users where id = ${at('userId')} ${lockRows}`));
-  const sumUsed = lazy(() =>
-    prepare(sql`select coalesce(sum(bytes), 0) from kept_results
-      where user_id = ${at('userId')} and state = ${KEPT}`),
-  );
-  const insertWanted = lazy(() =>
-    db
-      .insert(results)
-      .values({
-        ...columnPlaceholders({ taskId, artifactKey, userId, kind, createdAt }),
-        state: 'wanted',
-        nextAttemptAtMs: sql`${nowMs}`,
-        giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
-      })
-      .onConflictDoNothing({ target: [taskId, artifactKey] })
-      .prepare(),
   );
   const insertKept = lazy(() => {
     const file = columnPlaceholders({ sha256, bytes, mimeType, keptAt, keptUntil, width, height });
@@ -87,24 +73,17 @@ export function createPreviewStore(context: Context): PreviewStore {
     return task && Number(task[0]);
   }
 
-  async function fits(owner: number, more: number, quotaBytes: number | undefined): Promise<boolean> {
-    if (quotaBytes === undefined) return true;
-    await lockUser()({ userId: owner });
-    const [used] = await sumUsed()({ userId: owner });
-    return Number(used?.[0] ?? 0) + more <= quotaBytes;
-  }
-
   return {
     async want(previews, forMs) {
       const [first] = previews;
       if (!first || (await findOwner(first.taskId)) === undefined) return false;
-      for (const preview of previews) await insertWanted().execute({ ...preview, forMs, ...now() });
+      await insertWanted(previews, forMs);
       return true;
     },
 
     async add(preview, { quotaBytes, size, ...file }) {
       if ((await findOwner(preview.taskId)) !== preview.userId) return 'no_task';
-      if (!(await fits(preview.userId, file.bytes, quotaBytes))) return 'over_quota';
+      if (quotaBytes !== undefined && (await sumKept(preview.userId)) + file.bytes > quotaBytes) return 'over_quota';
       if (!(await references.add(file))) return 'being_deleted';
       const { width: wide = 0, height: high = 0 } = size ?? {};
       const inserted = await insertKept().execute({ ...preview, ...file, width: wide, height: high });

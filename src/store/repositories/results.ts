@@ -2,6 +2,7 @@ import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzl
 import { INPUT_KIND, PREVIEW_KIND, type ResultRecord, type ResultStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
 import { createFileReferences } from './file-references.ts';
+import { createKeptUsage, createWantedInsert } from './wanted-results.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
 const WANTED = sql.raw(`'wanted'`);
@@ -21,6 +22,8 @@ export function createResultStore(context: Context): ResultStore {
   const isKept = sql`${results.state} = ${KEPT}`;
   const isNoPreview = sql`${results.kind} <> ${PREVIEW}`;
   const references = createFileReferences(context);
+  const insertWanted = createWantedInsert(context);
+  const sumKept = createKeptUsage(context);
   const isInput = eq(results.kind, INPUT_KIND);
   const ofTask = (taskId: string) => eq(results.taskId, taskId);
   const isFree = sql`${results.leaseUntilMs} <= ${nowMs}`;
@@ -31,19 +34,6 @@ export function createResultStore(context: Context): ResultStore {
   );
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
-  const insert = lazy(() => {
-    const { taskId, artifactKey, userId, kind, createdAt } = results;
-    return db
-      .insert(results)
-      .values({
-        ...columnPlaceholders({ taskId, artifactKey, userId, kind, createdAt }),
-        state: 'wanted',
-        nextAttemptAtMs: sql`${nowMs}`,
-        giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
-      })
-      .onConflictDoNothing({ target: [taskId, artifactKey] })
-      .prepare();
-  });
   const findNextDue = lazy(() =>
     prepare(sql`select next_attempt_at - ${nowMs} from kept_results
       where state = ${WANTED} and lease_until <= ${nowMs} order by next_attempt_at limit 1`),
@@ -89,15 +79,7 @@ export function createResultStore(context: Context): ResultStore {
   const lockTask = lazy(() =>
     prepare(sql`select task_id from tasks where task_id = ${at('taskId')} and hidden_at = 0 ${lockRows}`),
   );
-  const lockUser = lazy(() => prepare(sql`select id from users where id = ${at('userId')} ${lockRows}`));
-  const lockOwner = lazy(() =>
-    prepare(sql`select id from users
-      where id = (select user_id from kept_results where id = ${at('id')}) ${lockRows}`),
-  );
-  const sumUsage = lazy(() =>
-    prepare(sql`select coalesce(sum(bytes), 0) from kept_results
-      where user_id = ${at('userId')} and state = ${KEPT}`),
-  );
+  const findOwner = lazy(() => prepare(sql`select user_id from kept_results where id = ${at('id')}`));
   const expect = lazy(() =>
     prepare(sql`insert into kept_files (sha256, bytes, refs, changed_at)
       values (${at('sha256')}, ${at('bytes')}, 0, ${nowMs} / 1000)
@@ -146,17 +128,14 @@ export function createResultStore(context: Context): ResultStore {
       .orderBy(results.taskId, results.id)
       .prepare(),
   );
-  /** Bytes that the owner of a result keeps. Their other results wait for this transaction. */
+  /** Bytes that the owner of a result keeps. */
   async function usageWith({ id }: Pick<ResultRecord, 'id'>): Promise<number> {
-    const [owner] = await lockOwner()({ id });
-    const [used] = owner ? await sumUsage()({ userId: Number(owner[0]) }) : [];
-    return Number(used?.[0] ?? 0);
+    const [owner] = await findOwner()({ id });
+    return owner ? sumKept(Number(owner[0])) : 0;
   }
 
   return {
-    async want(wanted, forMs) {
-      for (const result of wanted) await insert().execute({ ...result, forMs, ...now() });
-    },
+    want: insertWanted,
 
     async untilDue() {
       const [first] = await findNextDue()(now());
@@ -176,7 +155,7 @@ export function createResultStore(context: Context): ResultStore {
 
     async list(lease, artifacts, forMs) {
       if ((await removeListed().execute({ ...lease })).length === 0) return false;
-      for (const artifact of artifacts) await insert().execute({ ...artifact, forMs, ...now() });
+      await insertWanted(artifacts, forMs);
       return true;
     },
 
@@ -227,11 +206,7 @@ export function createResultStore(context: Context): ResultStore {
 
     async keepInputs({ files: inputs, quotaBytes, ...task }) {
       const total = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
-      if (quotaBytes !== undefined) {
-        await lockUser()({ userId: task.userId });
-        const [used] = await sumUsage()({ userId: task.userId });
-        if (Number(used?.[0] ?? 0) + total > quotaBytes) return false;
-      }
+      if (quotaBytes !== undefined && (await sumKept(task.userId)) + total > quotaBytes) return false;
       // In the order of a release.
       const sorted = [...inputs].sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
       for (const [index, { sha256, bytes }] of sorted.entries()) {

@@ -1,7 +1,7 @@
-import { silentLogger, systemClock } from '../../../kernel/index.ts';
-import { acceptFolder, createFolderFiles, openStore } from '../../../store/index.ts';
+import { acceptFolder, createFolderFiles } from '../../../store/index.ts';
 import { resultsFolder } from '../../config/result-files.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { openBeside } from '../open-beside.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
@@ -14,9 +14,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const folder = resultsFolder(config);
   if (folder === undefined) throw new CommandError('RESULTS_URL names a bucket; only folders are marked.');
   await requireDatabase(config);
-  const { databaseUrl, dataDir, sqliteSynchronous: synchronous } = config;
-  const place = { databaseUrl, dataDir, synchronous, exclusive: false, migrate: false };
-  const store = await openStore({ ...place, clock: systemClock, logger: silentLogger });
+  const store = await openBeside(config);
   try {
     const { missing } = await acceptFolder(createFolderFiles({ folder, minFreeBytes: 0 }), { folder, store });
     const rest =

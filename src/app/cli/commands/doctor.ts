@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { AppError, createSecretBox, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { createProgramRunner } from '../../../sandbox/index.ts';
 import { readOptions } from '../../../settings/index.ts';
-import { openStore } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
@@ -17,6 +16,7 @@ import { checkResults } from '../../operations/check-results.ts';
 import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
 import { describeFolder } from '../../operations/prepare-data-dir.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, UsageError } from '../command.ts';
+import { openBeside } from '../open-beside.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
@@ -63,15 +63,7 @@ function checkFolder(path: string, findings: Finding[]): boolean {
 async function checkDatabase(config: Config, results: { verify: boolean } | undefined): Promise<Finding[]> {
   try {
     await requireDatabase(config);
-    const store = await openStore({
-      databaseUrl: config.databaseUrl,
-      dataDir: config.dataDir,
-      synchronous: config.sqliteSynchronous,
-      clock: systemClock,
-      logger: silentLogger,
-      exclusive: false,
-      migrate: false,
-    });
+    const store = await openBeside(config);
     try {
       const secrets = readSecrets(config);
       const box = createSecretBox(secrets.crypto);

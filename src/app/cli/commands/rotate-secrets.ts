@@ -1,10 +1,10 @@
-import { createSecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { openStore } from '../../../store/index.ts';
+import { createSecretBox, systemClock } from '../../../kernel/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { fingerprintSecrets, generateSecrets, hasSecrets, loadSecrets } from '../../config/load-secrets.ts';
 import { NODE_ALIVE_SECONDS } from '../../operations/announce-node.ts';
 import { type ResealCount, resealSecrets } from '../../operations/reseal-secrets.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { openBeside } from '../open-beside.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
@@ -19,15 +19,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   if (!hasSecrets(config, config.dataDir)) {
     throw new CommandError('there are no secrets yet: nothing to rotate');
   }
-  const store = await openStore({
-    databaseUrl: config.databaseUrl,
-    dataDir: config.dataDir,
-    synchronous: config.sqliteSynchronous,
-    clock: systemClock,
-    logger: silentLogger,
-    exclusive: false,
-    migrate: false,
-  });
+  const store = await openBeside(config);
   try {
     const generate = input.values.generate === true;
     if (generate) {

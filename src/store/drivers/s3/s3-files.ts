@@ -1,12 +1,13 @@
-import { type Clock, err, type Result } from '../../../kernel/index.ts';
+import { type Clock, err } from '../../../kernel/index.ts';
 import { storeErrors } from '../../errors.ts';
 import type { FileStore, StoredFile } from '../../ports/index.ts';
 import { removeOldFiles } from '../remove-old-files.ts';
 import { toFileFault, writeHashed } from '../write-hashed.ts';
 import { openBucket } from './call-bucket.ts';
-import { childrenOf, readXml, textOf, type XmlElement } from './read-answer.ts';
+import { expectAnswer, readList } from './expect-answer.ts';
+import { childrenOf, textOf } from './read-answer.ts';
 import { withSpoolFile } from './spool-file.ts';
-import type { BucketAnswer, BucketCredentials, BucketFault, BucketPlace, SendToBucket } from './types.ts';
+import type { BucketCredentials, BucketPlace, SendToBucket } from './types.ts';
 import { abort, uploadFile } from './upload-file.ts';
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -75,7 +76,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
       const headers: Record<string, string> = span ? { range: `bytes=${span.start}-${span.end - 1}` } : {};
       const found = await bucket.call({ method: 'GET', key: sha256, headers, attempts: READ_ATTEMPTS });
       if (!found.ok && found.error.code === 'NoSuchKey') return undefined;
-      const answer = expectAnswer(found);
+      const answer = expectAnswer(found, unavailable);
       if (span && answer.status !== 206) {
         answer.discard();
         throw unavailable('the bucket ignores ranges');
@@ -100,7 +101,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     async size(sha256) {
       const found = await bucket.call({ method: 'HEAD', key: sha256, attempts: READ_ATTEMPTS });
       if (!found.ok && found.error.status === 404) return undefined;
-      const answer = expectAnswer(found);
+      const answer = expectAnswer(found, unavailable);
       answer.discard();
       return Number(answer.headers['content-length']?.[0]);
     },
@@ -108,14 +109,14 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     async delete(sha256) {
       const deleted = await bucket.call({ method: 'DELETE', key: sha256 });
       if (!deleted.ok && deleted.error.code === 'NoSuchKey') return;
-      expectAnswer(deleted).discard();
+      expectAnswer(deleted, unavailable).discard();
     },
 
     async list(after, limit) {
       const files: Awaited<ReturnType<FileStore['list']>> = [];
       let token = '';
       do {
-        const page = await readList({
+        const query = {
           'list-type': '2',
           'encoding-type': 'url',
           'max-keys': String(Math.min(PAGE, limit)),
@@ -124,7 +125,8 @@ export function createS3Files(options: S3FilesOptions): FileStore {
           delimiter: '/',
           ...(token === '' ? {} : { 'continuation-token': token }),
           ...(after === '' ? {} : { 'start-after': `${bucket.keyPrefix}${after}` }),
-        });
+        };
+        const page = await readList(bucket, query, unavailable);
         for (const item of childrenOf(page, 'Contents')) {
           const sha256 = textOf(item, 'Key').split('/').at(-1) ?? '';
           if (!DIGEST.test(sha256) || sha256 <= after || files.length >= limit) continue;
@@ -140,7 +142,7 @@ export function createS3Files(options: S3FilesOptions): FileStore {
       let removed = await removeOldFiles(spoolFolder, before);
       let marker: Record<string, string> = {};
       do {
-        const page = await readList({ uploads: '', prefix: bucket.keyPrefix, ...marker });
+        const page = await readList(bucket, { uploads: '', prefix: bucket.keyPrefix, ...marker }, unavailable);
         for (const upload of childrenOf(page, 'Upload')) {
           const key = textOf(upload, 'Key').slice(bucket.keyPrefix.length);
           const isOld = Date.parse(textOf(upload, 'Initiated')) / 1000 < before;
@@ -167,18 +169,6 @@ export function createS3Files(options: S3FilesOptions): FileStore {
       return bucket.presign(sha256, { query, seconds });
     },
   };
-
-  async function readList(query: Record<string, string>): Promise<XmlElement> {
-    const text = await expectAnswer(await bucket.call({ method: 'GET', query })).text();
-    const page = text.ok ? readXml(text.value) : undefined;
-    if (!page || page.name === 'Error') throw unavailable('the bucket answers a list with something else');
-    return page;
-  }
-}
-
-function expectAnswer(answered: Result<BucketAnswer, BucketFault>): BucketAnswer {
-  if (answered.ok) return answered.value;
-  throw unavailable(answered.error.message);
 }
 
 const unavailable = (reason: string): Error =>

@@ -1,12 +1,12 @@
-import { err, type Result } from '../../../kernel/index.ts';
+import { err } from '../../../kernel/index.ts';
 import { storeErrors } from '../../errors.ts';
 import type { ObjectStore } from '../../ports/index.ts';
 import { toFileFault, writeHashed } from '../write-hashed.ts';
 import { openBucket } from './call-bucket.ts';
-import { childrenOf, readXml, textOf, type XmlElement } from './read-answer.ts';
+import { expectAnswer, readList } from './expect-answer.ts';
+import { childrenOf, textOf } from './read-answer.ts';
 import type { S3FilesOptions } from './s3-files.ts';
 import { withSpoolFile } from './spool-file.ts';
-import type { BucketAnswer, BucketFault } from './types.ts';
 import { uploadFile } from './upload-file.ts';
 
 const PAGE = 1000;
@@ -39,7 +39,7 @@ export function createS3Objects(options: S3FilesOptions): ObjectStore {
     async open(key) {
       const found = await bucket.call({ method: 'GET', key });
       if (!found.ok && found.error.status === 404 && found.error.code !== 'NoSuchBucket') return undefined;
-      return expectAnswer(found).stream();
+      return expectAnswer(found, unavailable).stream();
     },
 
     async list(folder) {
@@ -56,7 +56,7 @@ export function createS3Objects(options: S3FilesOptions): ObjectStore {
           delimiter: '/',
           ...(token === '' ? {} : { 'continuation-token': token }),
         };
-        const page = await readPage(await bucket.call({ method: 'GET', query }));
+        const page = await readList(bucket, query, unavailable);
         const below = (key: string) => decodeURIComponent(key.replaceAll('+', ' ')).slice(prefix.length);
         for (const item of childrenOf(page, 'Contents')) files.push(below(textOf(item, 'Key')));
         for (const item of childrenOf(page, 'CommonPrefixes'))
@@ -69,21 +69,9 @@ export function createS3Objects(options: S3FilesOptions): ObjectStore {
     async delete(key) {
       const deleted = await bucket.call({ method: 'DELETE', key });
       if (!deleted.ok && deleted.error.code === 'NoSuchKey') return;
-      expectAnswer(deleted).discard();
+      expectAnswer(deleted, unavailable).discard();
     },
   };
-}
-
-async function readPage(answered: Result<BucketAnswer, BucketFault>): Promise<XmlElement> {
-  const text = await expectAnswer(answered).text();
-  const page = text.ok ? readXml(text.value) : undefined;
-  if (!page || page.name === 'Error') throw unavailable('the bucket answers a list with something else');
-  return page;
-}
-
-function expectAnswer(answered: Result<BucketAnswer, BucketFault>): BucketAnswer {
-  if (answered.ok) return answered.value;
-  throw unavailable(answered.error.message);
 }
 
 const unavailable = (reason: string): Error =>
