@@ -32,6 +32,7 @@ import postgres27 from './postgres/0027_usage_figures.sql' with { type: 'text' }
 import postgres28 from './postgres/0028_task_list.sql' with { type: 'text' };
 import postgres29 from './postgres/0029_bills_by_model.sql' with { type: 'text' };
 import postgres30 from './postgres/0030_task_views.sql' with { type: 'text' };
+import postgres31 from './postgres/0031_gateway_notices.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -62,6 +63,7 @@ import sqlite27 from './sqlite/0027_usage_figures.sql' with { type: 'text' };
 import sqlite28 from './sqlite/0028_task_list.sql' with { type: 'text' };
 import sqlite29 from './sqlite/0029_bills_by_model.sql' with { type: 'text' };
 import sqlite30 from './sqlite/0030_task_views.sql' with { type: 'text' };
+import sqlite31 from './sqlite/0031_gateway_notices.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -239,4 +241,12 @@ export const migrations: readonly Migration[] = [
     back: ALWAYS,
   },
   { number: 30, name: '0030_task_views', sql: { sqlite: sqlite30, postgres: postgres30 }, checks: [], back: ALWAYS },
+  {
+    number: 31,
+    name: '0031_gateway_notices',
+    sql: { sqlite: sqlite31, postgres: postgres31 },
+    checks: [],
+    // The program of before warns nobody of a low balance, and ends waiting notices of no API key.
+    back: ALWAYS,
+  },
 ];

@@ -650,6 +650,18 @@ CREATE TABLE task_views (
   created_at integer not null
 );
 CREATE UNIQUE INDEX task_views_name on task_views (user_id, name);
+CREATE TABLE balance_alerts (
+  user_id integer primary key,
+  -- Quota; null: the operator's default, 0: no warning.
+  threshold integer,
+  mail integer not null default 1,
+  webhook_url text,
+  webhook_secret_sealed text,
+  -- When the user was warned, and below what; told_at 0: the next crossing is reported.
+  told_at integer not null default 0,
+  told_threshold integer not null default 0
+);
+CREATE INDEX webhook_outbox_operator on webhook_outbox (id) where user_id = 0;
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

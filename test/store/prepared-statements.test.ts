@@ -219,6 +219,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
 const UNCHECKED: Readonly<Record<string, string>> = {
   backups: 'begin renew end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
+  balanceAlerts: 'byUser choose setSecret findLow claim forget',
   imports:
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
   apiKeys:
@@ -255,7 +256,8 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
     'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete usableTokens replaceHash',
-  webhooks: 'byEventId deleteOld depth expireLeases listOfTask redeliver releaseOwner settle untilDue',
+  webhooks:
+    'byEventId deleteOld depth expireLeases listOfTask redeliver releaseOwner settle untilDue putGatewayNotice latestOfOperator',
 };
 
 /**

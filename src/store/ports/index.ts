@@ -1,6 +1,7 @@
 export * from './account-records.ts';
 export * from './account-stores.ts';
 export * from './backup-store.ts';
+export * from './balance-alert-store.ts';
 export * from './counters.ts';
 export * from './figure-store.ts';
 export * from './file-store.ts';

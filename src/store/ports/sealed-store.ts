@@ -6,6 +6,7 @@ export const SEALED_COLUMNS = [
   'two_factor.secret_sealed',
   'api_keys.webhook_secret_sealed',
   'api_keys.webhook_formers',
+  'balance_alerts.webhook_secret_sealed',
   'options.value',
 ] as const;
 export type SealedColumn = (typeof SEALED_COLUMNS)[number];

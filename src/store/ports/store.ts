@@ -11,6 +11,7 @@
 
 import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore } from './account-stores.ts';
 import type { BackupStore } from './backup-store.ts';
+import type { BalanceAlertStore } from './balance-alert-store.ts';
 import type { FigureStore } from './figure-store.ts';
 import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
 import type { ImportStore } from './import-store.ts';
@@ -277,6 +278,7 @@ export interface Repositories {
   readonly retention: RetentionStore;
   readonly personalData: PersonalDataStore;
   readonly backups: BackupStore;
+  readonly balanceAlerts: BalanceAlertStore;
   readonly imports: ImportStore;
   readonly taskViews: TaskViewStore;
   readonly sealed: SealedStore;

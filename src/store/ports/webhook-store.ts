@@ -2,7 +2,25 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './records.ts';
 
-export type WebhookEvent = 'task.updated' | 'task.finished' | 'task.artifacts_kept';
+/** Of tasks, to the receivers of their API keys. */
+type TaskEvent = 'task.updated' | 'task.finished' | 'task.artifacts_kept';
+/** Of the gateway, to its operator and to users. */
+export const GATEWAY_EVENTS = [
+  'channel.failing',
+  'channel.recovered',
+  'backup.failed',
+  'backup.overdue',
+  'balance.low',
+] as const;
+export type GatewayEvent = (typeof GATEWAY_EVENTS)[number];
+/** `test`: sent at once by an operator's wish, never stored. */
+export type WebhookEvent = TaskEvent | GatewayEvent | 'test';
+/** `apiKeyId` of notices of the gateway, which no API key signs. */
+export const NO_API_KEY = 0;
+/** `host` of notices that are mailed to their user. */
+export const MAIL_HOST = 'mailto';
+/** `userId` of the operator's notices. */
+export const OPERATOR = 0;
 /**
  * `superseded`: a later webhook of its task replaced it before it was delivered. `failed`: given
  * up, until somebody requests a redelivery.
@@ -14,9 +32,11 @@ export type WebhookRecord = {
   id: number;
   /** `msg_…`, the same for every attempt. */
   eventId: string;
+  /** Of a notice of the gateway what it is about, such as `channel:3`, which is no task's id. */
   taskId: string;
+  /** `OPERATOR`: a notice to the operator. */
   userId: number;
-  /** The API key whose secret signs it. */
+  /** The API key whose secret signs it; `NO_API_KEY`: it is a notice of the gateway. */
   apiKeyId: number;
   event: WebhookEvent;
   url: string;
@@ -91,6 +111,10 @@ export interface WebhookStore {
    * wanted, and where a notice with its id is there.
    */
   putKept(webhook: NewWebhook, forMs: number): Promise<boolean>;
+  /** Writes a notice of the gateway, due at once, in the transaction of what it reports. */
+  putGatewayNotice(webhook: NewWebhook, forMs: number): Promise<void>;
+  /** The operator's latest notice that was tried, with its last attempt. */
+  latestOfOperator(): Promise<(WebhookRecord & { delivery: WebhookDelivery | undefined }) | undefined>;
   /**
    * Milliseconds until the next pending webhook is due, by the store's clock: 0 or less when one
    * is; undefined without one whose lease is free.

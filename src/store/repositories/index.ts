@@ -3,6 +3,7 @@ import { toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import { createBackupStore } from './backups.ts';
+import { createBalanceAlertStore } from './balance-alerts.ts';
 import { createChannelStore } from './channels.ts';
 import { type ContextDeps, createContext } from './context.ts';
 import { createFigureStore } from './figures.ts';
@@ -67,6 +68,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     retention: withStoreErrors(createRetentionStore(context)),
     personalData: withStoreErrors(createPersonalDataStore(context)),
     backups: withStoreErrors(createBackupStore(context)),
+    balanceAlerts: withStoreErrors(createBalanceAlertStore(context)),
     imports: withStoreErrors(createImportStore(context)),
     taskViews: withStoreErrors(createTaskViewStore(context)),
     sealed: withStoreErrors(createSealedStore(context)),

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, or, sql } from 'drizzle-orm';
 import { storeErrors } from '../errors.ts';
 import { type LedgerStore, STATUS } from '../ports/index.ts';
 import { type Context, columnPlaceholder, countAll, lazy, paged } from './context.ts';
@@ -10,7 +10,7 @@ import { createImbalanceFinder } from './find-imbalances.ts';
  */
 export function createLedgerStore(context: Context): LedgerStore {
   const { db, tables } = context;
-  const { ledgerEntries: entries, users, apiKeys: keys, channels } = tables;
+  const { ledgerEntries: entries, users, apiKeys: keys, channels, balanceAlerts: alerts } = tables;
   const at = sql.placeholder;
   const amount = (column: typeof users.quota | typeof keys.quota) => columnPlaceholder('amount', column);
 
@@ -93,6 +93,22 @@ export function createLedgerStore(context: Context): LedgerStore {
       .prepare(),
   );
 
+  // The next crossing is reported again once a top-up has lifted the balance to the threshold. A
+  // refund does not: else a user near it would be warned with each task.
+  const rearmAlert = lazy(() =>
+    db
+      .update(alerts)
+      .set({ toldAt: 0 })
+      .where(
+        and(
+          eq(alerts.userId, at('userId')),
+          gt(alerts.toldAt, 0),
+          sql`(select ${users.quota} from ${users} where ${users.id} = ${alerts.userId}) >= ${alerts.toldThreshold}`,
+        ),
+      )
+      .prepare(),
+  );
+
   const addUsageToKey = lazy(() =>
     db
       .update(keys)
@@ -142,6 +158,7 @@ export function createLedgerStore(context: Context): LedgerStore {
     };
     if ((await line().execute(row)).length === 0) return false;
     await moveBalances(userId, null, amount);
+    if (amount > 0) await rearmAlert().execute({ userId });
     return true;
   };
 

@@ -18,6 +18,7 @@ const LOCATIONS: Readonly<Record<SealedColumn, Location>> = {
   'two_factor.secret_sealed': numbered('two_factor', 'user_id', 'secret_sealed'),
   'api_keys.webhook_secret_sealed': numbered('api_keys', 'id', 'webhook_secret_sealed'),
   'api_keys.webhook_formers': numbered('api_keys', 'id', 'webhook_formers'),
+  'balance_alerts.webhook_secret_sealed': numbered('balance_alerts', 'user_id', 'webhook_secret_sealed'),
   'options.value': { table: sql.raw('options'), key: sql.raw('key'), column: sql.raw('value'), isNumber: false },
 };
 

@@ -173,6 +173,22 @@ export function createWebhookStore(context: Context): WebhookStore {
       return (await insertOnce().execute(given)).length === 1;
     },
 
+    putGatewayNotice: (webhook, forMs) => insert(webhook, forMs, { retries: 0, notBeforeMs: 0 }),
+
+    async latestOfOperator() {
+      // A literal, so that the partial index applies.
+      const isTried = sql`${outbox.userId} = 0 and ${outbox.attempts} > 0`;
+      const [row] = await db.select().from(outbox).where(isTried).orderBy(desc(outbox.id)).limit(1);
+      if (!row) return undefined;
+      const [delivery] = await db
+        .select()
+        .from(deliveries)
+        .where(eq(deliveries.outboxId, row.id))
+        .orderBy(desc(deliveries.id))
+        .limit(1);
+      return { ...row, delivery };
+    },
+
     async untilDue() {
       const [first] = await findNextDue()(now());
       return first && Number(first[0]);

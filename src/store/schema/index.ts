@@ -1,4 +1,5 @@
 import { defineAccounts } from './accounts.ts';
+import { defineAlerts } from './alerts.ts';
 import { defineBackups } from './backups.ts';
 import { defineFigures } from './figures.ts';
 import { defineGateway } from './gateway.ts';
@@ -16,6 +17,7 @@ const defineTables = (kit: Kit) => ({
   ...defineRelay(kit),
   ...definePluginHistory(kit),
   ...defineResults(kit),
+  ...defineAlerts(kit),
   ...defineBackups(kit),
   ...defineImports(kit),
   ...defineFigures(kit),

@@ -1,0 +1,95 @@
+import { eq, sql } from 'drizzle-orm';
+import { type BalanceAlertStore, type LowBalance, STATUS } from '../ports/index.ts';
+import { type Context, lazy } from './context.ts';
+
+/** `claim` takes several statements; it is called in a transaction. */
+export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Context): BalanceAlertStore {
+  const { balanceAlerts: alerts } = tables;
+  const at = sql.placeholder;
+  const isActive = sql`deleted_at = 0 and status = ${sql.raw(String(STATUS.enabled))}`;
+
+  const byUser = lazy(() =>
+    db
+      .select()
+      .from(alerts)
+      .where(eq(alerts.userId, at('userId')))
+      .prepare(),
+  );
+  // A bounded part of the users by their ids: no index on balances, which every task changes.
+  const findAmongAll = lazy(() =>
+    prepare(sql`select u.id, u.quota, coalesce(a.threshold, ${at('fallback')}),
+        case when a.told_at > 0 or not u.active then 0 else 1 end
+      from (select id, quota, (${isActive}) as active from users where id > ${at('after')} order by id limit ${at('limit')}) as u
+      left join balance_alerts as a on a.user_id = u.id order by u.id`),
+  );
+  const findAmongChosen = lazy(() =>
+    prepare(sql`select a.user_id, u.quota, a.threshold, case when a.told_at > 0 or not (${isActive}) then 0 else 1 end
+      from balance_alerts as a join users as u on u.id = a.user_id
+      where a.threshold > 0 and a.user_id > ${at('after')} order by a.user_id limit ${at('limit')}`),
+  );
+  const lockUser = lazy(() =>
+    prepare(sql`select quota from users where id = ${at('userId')} and ${isActive} ${lockRows}`),
+  );
+  const ensureRow = lazy(() =>
+    prepare(sql`insert into balance_alerts (user_id) values (${at('userId')}) on conflict do nothing`),
+  );
+  const mark = lazy(() => {
+    const threshold = sql`coalesce(threshold, ${at('fallback')})`;
+    return prepare(sql`update balance_alerts set told_at = ${at('at')}, told_threshold = ${threshold}
+      where user_id = ${at('userId')} and told_at = 0 and ${threshold} > 0 and ${at('balance')} < ${threshold}
+      returning told_threshold`);
+  });
+
+  return {
+    async byUser(userId) {
+      const [row] = await byUser().execute({ userId });
+      return row;
+    },
+
+    async choose(userId, choice) {
+      const isSame = sql`${alerts.threshold} is not distinct from excluded.threshold`;
+      await db
+        .insert(alerts)
+        .values({ userId, ...choice })
+        .onConflictDoUpdate({
+          target: alerts.userId,
+          set: { ...choice, toldAt: sql`case when ${isSame} then ${alerts.toldAt} else 0 end` },
+        });
+    },
+
+    async setSecret(userId, webhookSecretSealed) {
+      await db
+        .insert(alerts)
+        .values({ userId, webhookSecretSealed })
+        .onConflictDoUpdate({ target: alerts.userId, set: { webhookSecretSealed } });
+    },
+
+    async findLow({ fallback, after, limit }) {
+      const rows = await (fallback > 0 ? findAmongAll() : findAmongChosen())({ fallback, after, limit });
+      const low: LowBalance[] = rows
+        .filter(
+          ([, balance, threshold, isOpen]) =>
+            Number(isOpen) === 1 && Number(threshold) > 0 && Number(balance) < Number(threshold),
+        )
+        .map(([userId, balance, threshold]) => ({
+          userId: Number(userId),
+          balance: Number(balance),
+          threshold: Number(threshold),
+        }));
+      return { low, last: rows.length < limit ? undefined : Number(rows.at(-1)?.[0]) };
+    },
+
+    async claim(userId, fallback, time) {
+      const [user] = await lockUser()({ userId });
+      if (!user) return undefined;
+      const balance = Number(user[0]);
+      await ensureRow()({ userId });
+      const [marked] = await mark()({ userId, at: time, fallback, balance });
+      return marked && { userId, balance, threshold: Number(marked[0]) };
+    },
+
+    async forget(userId) {
+      await db.delete(alerts).where(eq(alerts.userId, userId));
+    },
+  };
+}
