@@ -32,6 +32,7 @@ const shots = ({ tasks, userId, channelId, pluginVersion }: Filled): readonly Sh
   { name: 'key-rotate', path: '/keys/1/rotate' },
   { name: 'usage', path: '/usage' },
   { name: 'profile', path: '/profile' },
+  { name: 'notifications', path: '/notifications' },
   { name: 'security', path: '/security' },
   { name: 'channels', path: '/channels' },
   { name: 'channel-new', path: '/channels/new' },

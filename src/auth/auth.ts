@@ -2,7 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON as CreationOptions,
   PublicKeyCredentialRequestOptionsJSON as RequestOptions,
 } from '@simplewebauthn/server';
-import type { ApiKeyName, ApiKeySearch, Page, Paged, UserFilter } from '../store/ports/index.ts';
+import type { ApiKeyName, ApiKeySearch, Page, Paged, Repositories, UserFilter } from '../store/ports/index.ts';
 import type { MailStep } from '../upstream/index.ts';
 import type { QuotaChange, QuotaChanged } from './administration/change-quota.ts';
 import type { StatusOrRoleAction, StatusOrRoleChanged } from './administration/change-status-or-role.ts';
@@ -22,6 +22,7 @@ import type { ModelRequestLimit } from './limits/limit-model-requests.ts';
 import type { RequestLimit, UserLimit } from './limits/limit-requests.ts';
 import type { LoginResult } from './login/complete-login.ts';
 import type { TwoFactorLogin } from './login/finish-two-factor-login.ts';
+import type { StoredNotice } from './mail/mail-user.ts';
 import type { OAuthRequest, OAuthTicket } from './oauth/begin-oauth.ts';
 import type { BindingView } from './oauth/bindings.ts';
 import type { DiscoveredProvider, ProviderChange, PublicProvider } from './oauth/custom-providers.ts';
@@ -57,6 +58,7 @@ import type { ConfirmedByCode } from './two-factor/disable-two-factor.ts';
 import type { NewBackupCodes } from './two-factor/replace-backup-codes.ts';
 import type { TwoFactorSetup } from './two-factor/set-up-two-factor.ts';
 import type { PanelPrincipal, RequestOrigin } from './types.ts';
+import type { BalanceAlertEdit, BalanceAlertSaved, BalanceAlertView } from './users/balance-alert.ts';
 import type { PanelUser } from './users/describe-user.ts';
 import type { ProfileEdit, ProfileEdited } from './users/edit-own-account.ts';
 import type { TaskView } from './users/task-views.ts';
@@ -74,12 +76,10 @@ export interface Auth extends GuardedAuth {
   readonly mail: GuardedAuth['mail'] & {
     /** Sends a test mail under the present settings and reports every step. */
     test(to: string, language: string): Promise<MailStep[] | undefined>;
-    /** Mails every administrator who has an address that a backup failed, and why. */
-    tellOfFailedBackup(reason: string): Promise<void>;
-    /** Mails them that none was made for so many hours. */
-    tellOfOverdueBackup(hours: number): Promise<void>;
-    /** Mails them that tasks of a channel fail. */
-    tellOfFailingChannel(failing: { channel: string; failed: number; ended: number }): Promise<void>;
+    /** The administrators who have an address; none while mail is not set up. */
+    findAdministrators(tx: Pick<Repositories, 'users'>): Promise<number[]>;
+    /** Mails a stored notice to its user now. `refused` is final. */
+    sendStored(notice: StoredNotice): Promise<'sent' | 'refused' | 'failed'>;
     /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
     stop(graceMs: number): Promise<void>;
   };
@@ -160,6 +160,12 @@ export interface GuardedAuth {
     sendVerification(request: CodeRequest): Promise<void>;
     /** The caller's own affiliate code. */
     affiliateCode(principal: PanelPrincipal): Promise<string>;
+  };
+  /** The caller's own warning of a low balance. */
+  readonly balanceAlert: {
+    read(principal: PanelPrincipal): Promise<BalanceAlertView>;
+    edit(principal: PanelPrincipal, edit: BalanceAlertEdit): Promise<BalanceAlertSaved>;
+    rotateSecret(principal: PanelPrincipal): Promise<BalanceAlertSaved>;
   };
   readonly mail: {
     /** The mail address of a signed-in user. */

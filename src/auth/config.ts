@@ -46,6 +46,8 @@ export type AuthSettings = {
     /** Refuses `+` and `.` before the @. */
     refuseAliases: boolean;
   };
+  /** Whether users may be warned of a low balance, and below what if they chose nothing (0: not). */
+  balanceAlerts: { offered: boolean; fallback: number };
   /** How mails are sent; undefined: not set up. */
   mail: MailSettings | undefined;
   /**

@@ -22,7 +22,7 @@ import { createModelRequestLimit } from './limits/limit-model-requests.ts';
 import { createRequestLimit, createUserLimit } from './limits/limit-requests.ts';
 import { finishTwoFactorLogin } from './login/finish-two-factor-login.ts';
 import { bindAddress, sendAddressCode, unbindAddress } from './mail/change-address.ts';
-import { tellAdministrators } from './mail/tell-administrators.ts';
+import { findMailedAdministrators, mailUser } from './mail/mail-user.ts';
 import { tryMail } from './mail/try-mail.ts';
 import { beginOAuth } from './oauth/begin-oauth.ts';
 import { listBindings, unbindIdentity } from './oauth/bindings.ts';
@@ -68,6 +68,7 @@ import { disableTwoFactor } from './two-factor/disable-two-factor.ts';
 import { enableTwoFactor } from './two-factor/enable-two-factor.ts';
 import { replaceBackupCodes } from './two-factor/replace-backup-codes.ts';
 import { setUpTwoFactor } from './two-factor/set-up-two-factor.ts';
+import { editBalanceAlert, readBalanceAlert, rotateBalanceAlertSecret } from './users/balance-alert.ts';
 import { confirmExport, deleteOwnAccount, editOwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
 import { revokeLinks, revokeOwnLinks } from './users/revoke-links.ts';
@@ -88,9 +89,8 @@ export function createAuth(deps: AuthDeps): Auth {
     mail: {
       ...guarded.mail,
       test: (to, language) => tryMail(ctx, { to, language }),
-      tellOfFailedBackup: (reason) => tellAdministrators(ctx, { kind: 'backup_failed', reason }),
-      tellOfOverdueBackup: (hours) => tellAdministrators(ctx, { kind: 'backup_overdue', hours }),
-      tellOfFailingChannel: (failing) => tellAdministrators(ctx, { kind: 'channel_failing', ...failing }),
+      findAdministrators: (tx) => findMailedAdministrators(ctx, tx),
+      sendStored: (notice) => mailUser(ctx, notice),
       stop: (graceMs) => ctx.outbox.stop(graceMs),
     },
     limits: {
@@ -119,6 +119,11 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
         save: (principal, view) => saveTaskView(ctx, principal, view),
         delete: (principal, id) => deleteTaskView(ctx, principal, id),
       },
+    },
+    balanceAlert: {
+      read: (principal) => readBalanceAlert(ctx, principal),
+      edit: (principal, edit) => editBalanceAlert(ctx, principal, edit),
+      rotateSecret: (principal) => rotateBalanceAlertSecret(ctx, principal),
     },
     administration: {
       list: (filter, page) => listAccounts(ctx, filter, page),

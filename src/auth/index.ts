@@ -26,6 +26,7 @@ export { authErrors, proofErrors } from './errors.ts';
 export { addressKey } from './limits/address-key.ts';
 export type { RateLimitState } from './limits/limit-model-requests.ts';
 export type { LoginResult } from './login/complete-login.ts';
+export type { StoredMail } from './mail/types.ts';
 export { tryOidc } from './oauth/try-oidc.ts';
 export { findRelyingParty, type RelyingParty } from './passkeys/relying-party.ts';
 export type { SignedIn } from './sessions/describe-session.ts';

@@ -15,6 +15,7 @@ import { createHealth, type ReadinessChecks } from './operator/health.ts';
 import { createMetricsRoute, type Metrics } from './operator/metrics.ts';
 import { accountSettingsRoutes, type ExportUser } from './panel-api/accounts/account-settings.ts';
 import { apiKeyRoutes } from './panel-api/accounts/api-keys.ts';
+import { balanceAlertRoutes } from './panel-api/accounts/balance-alert.ts';
 import { keyUsageRoutes } from './panel-api/accounts/key-usage.ts';
 import { accountRoutes } from './panel-api/accounts/own-account.ts';
 import { personalTokenRoutes } from './panel-api/accounts/personal-token.ts';
@@ -104,6 +105,8 @@ export type HttpDeps = {
   attention: () => Promise<AttentionItem[]>;
   backups: BackupRouteDeps['backups'];
   demoChannel: () => Promise<DemoChannel>;
+  /** Called when a user has chosen when to be warned of a low balance. */
+  onBalanceAlert: () => void;
   readiness: ReadinessChecks;
   /** Whether the gateway is about to stop: `/readyz` says so. */
   isDraining: () => boolean;
@@ -236,6 +239,7 @@ const accountGroup = (kit: Kit, deps: RouteDeps) => {
     mailCodeRoutes(kit, deps),
     accountRoutes(kit, deps),
     accountSettingsRoutes(kit, deps),
+    balanceAlertRoutes(kit, { auth, audit: deps.audit, onChosen: deps.onBalanceAlert }),
     twoFactorRoutes(kit, deps),
     personalTokenRoutes(kit, deps),
     userSessionRoutes(kit, deps),

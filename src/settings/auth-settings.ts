@@ -36,6 +36,10 @@ export function authSettings(options: OptionValues, node: NodeAddress): AuthSett
       domains: options.flag('EmailDomainRestrictionEnabled') ? options.list('EmailDomainWhitelist') : undefined,
       refuseAliases: options.flag('EmailAliasRestrictionEnabled'),
     },
+    balanceAlerts: {
+      offered: options.flag('alerts.low_balance'),
+      fallback: options.number('alerts.low_balance_default'),
+    },
     mail,
     challenge,
     providers: providerSettings(options),

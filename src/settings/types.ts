@@ -1,7 +1,7 @@
 import type { Result, SentenceParams } from '../kernel/index.ts';
 
 /** What `POST /api/option/test` can try. */
-export type OptionTrial = 'smtp' | 'oidc' | 'turnstile' | 'wechat' | 'telegram';
+export type OptionTrial = 'smtp' | 'webhook' | 'oidc' | 'turnstile' | 'wechat' | 'telegram';
 
 export type OptionView = {
   key: string;

@@ -52,5 +52,7 @@ export type {
 export { retryAfterMs } from './vendor/poll-schedule.ts';
 export { fileToken, TOKEN_PREFIX_LENGTH } from './vendor/restore-files.ts';
 export { createCallbackUrls, shownUrl } from './webhooks/callback-urls.ts';
-export type { AllowedReceivers } from './webhooks/types.ts';
+export { GIVE_UP_AFTER_MS } from './webhooks/retry-schedule.ts';
+export { readSecret } from './webhooks/sign-message.ts';
+export type { AllowedReceivers, GatewayDelivery } from './webhooks/types.ts';
 export type { Notice } from './webhooks/webhooks.ts';

@@ -25,6 +25,8 @@ export type Mail = {
   from: string;
   /** One address, without a name. */
   to: string;
+  /** Names the mail in its Message-ID, so that a repeated one is known; absent: a new name. */
+  id?: string;
   /** One line. */
   subject: string;
   text: string;

@@ -8,6 +8,7 @@ export type WrittenMail = { from: string; to: string; message: Buffer };
 // begin another line or another address.
 const ADDRESS = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9.-]{1,253}$/;
 const NAMED = /^([^<>]*) <([^<>]+)>$/;
+const NAME = /^[\w-]{1,64}$/;
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 
 /**
@@ -15,15 +16,18 @@ const CONTROL = /[\p{Cc}\u2028\u2029]/u;
  * refused, never repaired: line breaks and control characters in names and subjects, and anything
  * but one plain address.
  */
-export async function writeMail({ from, to, subject, text, html }: Mail): Promise<Result<WrittenMail, string>> {
+export async function writeMail({ from, to, id, subject, text, html }: Mail): Promise<Result<WrittenMail, string>> {
   const [, name = '', address = from] = NAMED.exec(from) ?? [];
   if (CONTROL.test(from) || !ADDRESS.test(address)) return err('The sender (SMTPFrom) is not a mail address.');
   if (CONTROL.test(to) || !ADDRESS.test(to)) return err('The recipient is not a mail address.');
+  if (id !== undefined && !NAME.test(id))
+    return err('The name of the mail has other characters than letters and digits.');
   if (CONTROL.test(subject)) return err('The subject has a line break or another control character.');
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composed = new MailComposer({
     from: { name, address },
     to: { name: '', address: to },
+    ...(id === undefined ? {} : { messageId: `<${id}@${address.slice(address.lastIndexOf('@') + 1)}>` }),
     subject,
     text,
     html,

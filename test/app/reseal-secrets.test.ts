@@ -45,6 +45,7 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
     },
     ...{ taskPluginKey: null, settings: { mark: old.seal('address'), other: 'v1.' }, status: 1 },
   });
+  await store.balanceAlerts.setSecret(id, old.seal('alert'));
   await store.twoFactor.begin({ userId: id, secretSealed: old.seal('FACTOR'), createdAt: 1 });
   await store.options.put('SMTPToken', old.seal('mail'));
   await store.options.put('SystemName', 'v1.0 of our gate');
@@ -79,12 +80,13 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
       (await store.twoFactor.byUser(id))?.secretSealed,
       stored?.webhookSecretSealed,
       stored?.webhookFormers[0]?.sealed,
+      (await store.balanceAlerts.byUser(id))?.webhookSecretSealed,
       await store.options.get('SMTPToken'),
     ].map(String);
   };
 }
 
-const CLEAR = ['vendor key', 'address', 'client', 'FACTOR', 'webhook', 'former', 'mail'];
+const CLEAR = ['vendor key', 'address', 'client', 'FACTOR', 'webhook', 'former', 'alert', 'mail'];
 
 describeEachStore(
   'sealing anew',
@@ -162,6 +164,7 @@ const SEALERS = [
   // Into auth_flows, which live for minutes: a former secret outlives them.
   'src/auth/oauth/flow-secrets.ts',
   'src/auth/two-factor/authenticator.ts',
+  'src/auth/users/balance-alert.ts',
   'src/channels/channels.ts',
   'src/kernel/crypto.ts',
   'src/settings/settings-service.ts',

@@ -4,7 +4,7 @@ import { createBackups } from '../../src/app/backup/backup-schedule.ts';
 import type { Config } from '../../src/app/config/config-variables.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
-import type { BackupRun, Store } from '../../src/store/ports/index.ts';
+import type { BackupRun, Repositories, Store } from '../../src/store/ports/index.ts';
 import { until } from '../support/until.ts';
 
 const HOUR = 3600;
@@ -40,9 +40,10 @@ function openBackups(given: Case) {
     latest: async () => runs as BackupRun[],
     latestDone: async () => runs.find(({ status }) => status === 'done') as BackupRun | undefined,
   } as unknown as Store['backups'];
+  const ownNotes = new Map<string, string>();
   let first = true;
   return createBackups({
-    store: { backups, options: optionsOn(given.notes ?? new Map()) as unknown as Store['options'] },
+    store: { backups, options: optionsOn(given.notes ?? ownNotes) as unknown as Store['options'] },
     clock: {
       ...systemClock,
       unix: () => now,
@@ -62,8 +63,17 @@ function openBackups(given: Case) {
     } as Config,
     options: { flag: () => daily, number: () => DUE_HOUR } as unknown as OptionValues,
     program,
-    tellOfFailure: async (reason) => void reasons.push(reason),
-    tellOverdue: async (hours) => void overdue.push(hours),
+    notices: {
+      write: (work) =>
+        work(
+          { options: optionsOn(given.notes ?? ownNotes) } as unknown as Repositories,
+          async ({ event, data, mail }) => {
+            expect(mail).toBeDefined();
+            if (event === 'backup.failed') reasons.push(String(data.reason));
+            else overdue.push(Number(data.hours));
+          },
+        ),
+    },
   });
 }
 

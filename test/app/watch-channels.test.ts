@@ -1,15 +1,18 @@
 import { expect, test } from 'bun:test';
-import { createChannelWatch, type FailingChannel } from '../../src/app/operations/watch-channels.ts';
+import type { GatewayNotice } from '../../src/app/operations/queue-notices.ts';
+import { createChannelWatch } from '../../src/app/operations/watch-channels.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { type ChannelRecord, STATUS } from '../../src/store/ports/index.ts';
+import { type ChannelRecord, type Repositories, STATUS } from '../../src/store/ports/index.ts';
 import type { ChannelHealth } from '../../src/tasks/index.ts';
 
 /** Nodes that share the notes. */
 function openNodes(count: number) {
   const notes = new Map<string, string>();
-  const mails: FailingChannel[] = [];
+  const told: GatewayNotice[] = [];
   const states = new Map<number, ChannelHealth>();
   let isOn = true;
+  let hasReceiver = false;
+  let known = true;
   const channel = { id: 7, name: 'Kling', status: STATUS.enabled } as ChannelRecord;
   const options = {
     get: async (key: string) => notes.get(key),
@@ -22,18 +25,28 @@ function openNodes(count: number) {
       store: { options },
       clock: systemClock,
       logger: silentLogger,
-      channels: { known: () => [channel] },
+      channels: { known: () => (known ? [channel] : []) },
       health: async () => states,
-      isOn: () => isOn,
-      tell: async (failing) => void mails.push(failing),
+      isMailed: () => isOn,
+      notices: {
+        hasReceiver: () => hasReceiver,
+        write: (work) => work({ options } as unknown as Repositories, async (notice) => void told.push(notice)),
+      },
     });
   const nodes = Array.from({ length: count }, open);
   return {
-    mails,
+    told,
+    mails: () => told.flatMap(({ mail }) => mail ?? []),
     open,
     check: () => Promise.all(nodes.map((node) => node.check())),
     setOn: (on: boolean) => {
       isOn = on;
+    },
+    setReceiver: () => {
+      hasReceiver = true;
+    },
+    deleteChannel: () => {
+      known = false;
     },
     setState: (state: ChannelHealth['state'], failed = 9) =>
       states.set(7, { channelId: 7, state, failed, succeeded: 1 } as ChannelHealth),
@@ -44,22 +57,22 @@ test('a failing channel is reported once, by one node, until it has recovered', 
   const nodes = openNodes(3);
   nodes.setState('good', 0);
   await nodes.check();
-  expect(nodes.mails).toEqual([]);
+  expect(nodes.mails()).toEqual([]);
   nodes.setState('failing');
   await nodes.check();
   await nodes.check();
-  expect(nodes.mails).toEqual([{ channel: 'Kling', failed: 9, ended: 10 }]);
+  expect(nodes.mails()).toEqual([{ kind: 'channel_failing', channel: 'Kling', failed: 9, ended: 10 }]);
   // Degraded is not recovered.
   nodes.setState('degraded');
   await nodes.check();
   nodes.setState('failing');
   await nodes.check();
-  expect(nodes.mails).toHaveLength(1);
+  expect(nodes.mails()).toHaveLength(1);
   nodes.setState('good');
   await nodes.check();
   nodes.setState('failing');
   await nodes.check();
-  expect(nodes.mails).toHaveLength(2);
+  expect(nodes.mails()).toHaveLength(2);
 });
 
 test('a restart does not report it again, and the setting switches it off', async () => {
@@ -67,31 +80,32 @@ test('a restart does not report it again, and the setting switches it off', asyn
   nodes.setOn(false);
   nodes.setState('failing');
   await nodes.check();
-  expect(nodes.mails).toEqual([]);
+  expect(nodes.mails()).toEqual([]);
   nodes.setOn(true);
   await nodes.check();
   await nodes.open().check();
-  expect(nodes.mails).toHaveLength(1);
+  expect(nodes.mails()).toHaveLength(1);
 });
 
-test('a mail that cannot be written costs no other channel its own', async () => {
-  const mailed: string[] = [];
-  const channels = [1, 2].map((id) => ({ id, name: `channel ${id}`, status: STATUS.enabled }) as ChannelRecord);
-  const watch = createChannelWatch({
-    store: { options: { get: async () => undefined, putIfAbsent: async () => true, replace: async () => true } },
-    clock: systemClock,
-    logger: silentLogger,
-    channels: { known: () => channels },
-    health: async () =>
-      new Map(
-        channels.map(({ id }) => [id, { channelId: id, state: 'failing', failed: 9, succeeded: 0 } as ChannelHealth]),
-      ),
-    isOn: () => true,
-    tell: async ({ channel }) => {
-      if (channel === 'channel 1') throw new Error('no mail server');
-      mailed.push(channel);
-    },
-  });
-  await watch.check();
-  expect(mailed).toEqual(['channel 2']);
+test('a receiver hears once that a channel fails, and why it no longer does, without mails too', async () => {
+  const nodes = openNodes(2);
+  nodes.setOn(false);
+  nodes.setReceiver();
+  const heard = () => nodes.told.map(({ event, data }) => [event, data.reason ?? data.failed]);
+  for (const state of ['failing', 'good', 'failing', 'idle', 'failing'] as const) {
+    nodes.setState(state);
+    await nodes.check();
+  }
+  nodes.deleteChannel();
+  await nodes.check();
+  expect(heard()).toEqual([
+    ['channel.failing', 9],
+    ['channel.recovered', 'healthy'],
+    ['channel.failing', 9],
+    ['channel.recovered', 'idle'],
+    ['channel.failing', 9],
+    ['channel.recovered', 'deleted'],
+  ]);
+  expect(nodes.told.every(({ subject }) => subject === 'channel:7')).toBe(true);
+  expect(nodes.mails()).toEqual([]);
 });

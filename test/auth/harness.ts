@@ -107,6 +107,7 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
     quotaForInvitee: 0,
   },
   emails: { domains: undefined, refuseAliases: false },
+  balanceAlerts: { offered: true, fallback: 0 },
   mail: undefined,
   challenge: undefined,
   providers: {

@@ -9,19 +9,22 @@ test('a failed backup is mailed to administrators with an address, in their lang
   try {
     await addUser(store, { role: ROLE.root, email: 'root@example.org' });
     await addUser(store, { role: ROLE.admin, email: 'admin@example.org', language: 'zh' });
-    await addUser(store, { role: ROLE.admin, email: 'gone@example.org', status: 2 });
+    const gone = await addUser(store, { role: ROLE.admin, email: 'gone@example.org', status: 2 });
     await addUser(store, { role: ROLE.admin });
     await addUser(store, { email: 'user@example.org' });
     const { auth, mailbox } = openMailAuth(store, { settings: mailSettings });
-    await auth.mail.tellOfFailedBackup('the folder is full (ENOSPC)');
+    const failed = { kind: 'backup_failed', reason: 'the folder is full (ENOSPC)' };
+    const send = (userId: number) => auth.mail.sendStored({ eventId: `msg_${userId}`, userId, payload: failed });
+    const administrators = await auth.mail.findAdministrators(store);
+    expect(await Promise.all(administrators.map(send))).toEqual(['sent', 'sent']);
     expect((await mailbox.next('root@example.org')).text).toContain('failed: the folder is full (ENOSPC).');
     expect((await mailbox.next('admin@example.org')).subject).toContain('备份失败');
-    await auth.mail.stop(5000);
     expect(mailbox.mails).toHaveLength(2);
+    // Who was disabled meanwhile is not mailed any more.
+    expect(await send(gone.id)).toBe('refused');
     const silent = openMailAuth(store, { settings: () => mailSettings({ mail: undefined }) });
-    await silent.auth.mail.tellOfFailedBackup('anything');
-    await silent.auth.mail.stop(5000);
-    expect(silent.mailbox.mails).toEqual([]);
+    expect(await silent.auth.mail.findAdministrators(store)).toEqual([]);
+    await auth.mail.stop(5000);
   } finally {
     await stop();
   }

@@ -27,7 +27,16 @@ function serve(answer: (request: Request, path: string) => Response | Promise<Re
 }
 
 const secretBox = createSecretBox(['a secret']);
-const SEALED = new Set(['oidc.client_secret', 'TurnstileSecretKey', 'WeChatServerToken', 'TelegramBotToken']);
+const SEALED = new Set([
+  'alerts.webhook_secret',
+  'oidc.client_secret',
+  'TurnstileSecretKey',
+  'WeChatServerToken',
+  'TelegramBotToken',
+]);
+
+/** What a receiver answers. */
+let receiver: Awaited<ReturnType<Parameters<typeof createOptionTrials>[0]['sendTestWebhook']>> = { fault: '' };
 
 async function attempt(what: keyof OptionTrials, values: Record<string, string>, to?: string): Promise<TrialResult> {
   const stored = Object.entries(values).map(([key, value]) => ({
@@ -38,6 +47,7 @@ async function attempt(what: keyof OptionTrials, values: Record<string, string>,
     options: readOptions(stored, secretBox),
     upstream,
     tryOidc: (settings) => tryOidc(upstream, settings, 'https://gate.example/oauth/oidc'),
+    sendTestWebhook: async () => receiver,
     tryMail: async (address) => [
       { step: 'connect', ok: true, message: `Connected for ${address}.` },
       { step: 'login', ok: false, message: 'The server rejected the account or password.' },
@@ -52,6 +62,21 @@ async function attempt(what: keyof OptionTrials, values: Record<string, string>,
 
 /** Whether all went well, and the last step. */
 const last = ({ ok, steps }: TrialResult) => [ok, steps.at(-1)?.name, steps.at(-1)?.message];
+
+test('webhook: what is missing, an address that may not be called, and what the receiver answered', async () => {
+  const set = { 'alerts.webhook_url': 'https://example.org/hook', 'alerts.webhook_secret': 'whsec_x' };
+  const missing = 'Set alerts.webhook_url and alerts.webhook_secret first.';
+  expect(last(await attempt('webhook', {}))).toEqual([false, 'settings', missing]);
+  receiver = { fault: 'It names a private address.' };
+  expect(last(await attempt('webhook', set))).toEqual([false, 'address', 'It names a private address.']);
+  const answer = (httpStatus: number, error = '') => ({ httpStatus, durationMs: 12, error });
+  receiver = { delivered: false, delivery: answer(0, 'timeout') };
+  expect(last(await attempt('webhook', set))).toEqual([false, 'send', 'No answer came: timeout.']);
+  receiver = { delivered: false, delivery: answer(500) };
+  expect(last(await attempt('webhook', set))[2]).toContain('answered 500 after 12 ms');
+  receiver = { delivered: true, delivery: answer(204) };
+  expect(last(await attempt('webhook', set))).toEqual([true, 'send', 'The receiver answered 204 after 12 ms.']);
+});
 
 describe('smtp', () => {
   const set = { SMTPServer: 'mail', SMTPFrom: 'gate@example.org' };

@@ -156,8 +156,12 @@ describeEachStore(
       const { store, databaseUrl, dataDir } = opened();
       const { service, live } = await startNode(store);
       const secrets = OPTION_KEYS.filter((key) => ruleOf(key).type === 'secret');
-      expect(secrets.length).toBe(8);
-      const clear = (key: string) => `clear-text-of-${key}`;
+      expect(secrets.length).toBe(9);
+      const isSigning = (key: string) => key === 'alerts.webhook_secret';
+      const clear = (key: string) =>
+        isSigning(key)
+          ? `whsec_${Buffer.from('clear-text-that-signs-webhooks').toString('base64')}`
+          : `clear-text-of-${key}`;
       const changed = await put(service, Object.fromEntries(secrets.map((key) => [key, clear(key)])) as Changes);
       expect(changed).toEqual(secrets.map((key) => ({ key, before: 'unset', after: 'set' })));
       expect(JSON.stringify(await service.list())).not.toContain('clear-text');
@@ -171,6 +175,7 @@ describeEachStore(
       await raw.close();
       expect(rows.length).toBeGreaterThanOrEqual(secrets.length);
       expect(JSON.stringify(rows)).not.toContain('clear-text');
+      expect(JSON.stringify(rows)).not.toContain(clear('alerts.webhook_secret'));
       for (const file of databaseUrl ? [] : readdirSync(dataDir)) {
         const path = join(dataDir, file);
         if (file.startsWith('taskgate.db')) expect(readFileSync(path).includes('clear-text')).toBe(false);

@@ -2,6 +2,7 @@ import { type Clock, isObject, type Logger, parseJson, type SentenceParams, slee
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Config } from '../config/config-variables.ts';
+import type { Notices } from '../operations/queue-notices.ts';
 import { mayTell, noteSchedule, scheduledSince } from './backup-notes.ts';
 import { describePlace } from './describe-place.ts';
 import { lastDue, RETRY_SECONDS } from './last-due.ts';
@@ -47,9 +48,7 @@ type Deps = {
   options: OptionValues;
   /** This program, as a command to which words are added. */
   program: readonly string[];
-  /** Both mail administrators. `reason` is safe to send. */
-  tellOfFailure: (reason: string) => Promise<void>;
-  tellOverdue: (hours: number) => Promise<void>;
+  notices: Pick<Notices, 'write'>;
 };
 
 /**
@@ -57,7 +56,7 @@ type Deps = {
  * low priority: copying SQLite blocks a process, and memory goes with it.
  */
 export function createBackups(deps: Deps): Backups {
-  const { store, clock, logger, config, options, program } = deps;
+  const { store, clock, logger, config, options, program, notices } = deps;
   const place = describePlace(config);
   const sealed = config.backupRecipients !== '' || config.backupPassphrase !== '' || config.backupPassphraseFile !== '';
   const stopping = new AbortController();
@@ -86,7 +85,11 @@ export function createBackups(deps: Deps): Backups {
       if (!words.includes('--schedule')) return;
       // It is tried again each hour, or each minute where it failed before it began.
       const { id } = lastDue(clock.unix(), options.number('backup.hour'));
-      if (await mayTell(store.options, 'failed', id)) await deps.tellOfFailure(reason);
+      await notices.write(async (tx, queue) => {
+        if (!(await mayTell(tx.options, 'failed', id))) return;
+        const mail = { kind: 'backup_failed', reason } as const;
+        await queue({ event: 'backup.failed', subject: 'backup', data: { reason }, mail });
+      });
     } finally {
       children.delete(child);
     }
@@ -123,7 +126,12 @@ export function createBackups(deps: Deps): Backups {
     const overdue = await overdueHours(latest);
     if (!overdue) return;
     const { id } = lastDue(clock.unix(), options.number('backup.hour'));
-    if (await mayTell(store.options, 'overdue', id)) await deps.tellOverdue(overdue.hours);
+    const { hours } = overdue;
+    await notices.write(async (tx, queue) => {
+      if (!(await mayTell(tx.options, 'overdue', id))) return;
+      const mail = { kind: 'backup_overdue', hours } as const;
+      await queue({ event: 'backup.overdue', subject: 'backup', data: { hours }, mail });
+    });
   }
 
   async function look(): Promise<void> {

@@ -92,8 +92,10 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
         startMasterRetention(foundation, services);
         services.backups.start();
         services.channelWatch.start();
+        services.balanceWatch.start();
       }
       shutdown.add('watch of channels', () => services.channelWatch.stop());
+      shutdown.add('watch of balances', () => services.balanceWatch.stop());
       shutdown.add('backups', () => services.backups.stop());
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => services.lag.takeMaxMs() });
       shutdown.add('samples', () => sampling.stop());

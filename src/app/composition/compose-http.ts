@@ -105,6 +105,7 @@ export function composeHttp(
       upstream,
       tryOidc: (oidc) => tryOidc(upstream, oidc, `${currentAuthSettings().serverAddress}/oauth/oidc`),
       tryMail: (to, language) => auth.mail.test(to, language),
+      sendTestWebhook: (receiver) => tasks.webhooks.test(receiver),
     }),
     publicSettings: () => {
       const settings = currentAuthSettings();
@@ -129,6 +130,7 @@ export function composeHttp(
       begin: () => services.backups.begin(),
     },
     demoChannel: () => demo.findOrCreate(),
+    onBalanceAlert: () => services.balanceWatch.wake(),
     attention: () =>
       listAttention({
         store,
@@ -142,6 +144,7 @@ export function composeHttp(
         offeredModels,
         disks,
         backups: services.backups,
+        notices: services.notices,
         media: services.media,
         missingAddress: () => describeMissingAddress(options, node),
         isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),

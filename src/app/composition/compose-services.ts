@@ -31,10 +31,13 @@ import { measureLag } from '../operations/event-loop-lag.ts';
 import { measureHooks } from '../operations/measure-hooks.ts';
 import { measureTasks } from '../operations/measure-tasks.ts';
 import { createPluginFacts } from '../operations/plugin-facts.ts';
+import { createNotices } from '../operations/queue-notices.ts';
 import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../operations/register-metrics.ts';
+import { createBalanceWatch } from '../operations/watch-balances.ts';
 import { createChannelWatch } from '../operations/watch-channels.ts';
 import { createDiskWatch } from '../operations/watch-disks.ts';
 import { openTracing } from '../tracing/open-tracing.ts';
+import { createGatewayDelivery } from './gateway-delivery.ts';
 import { openShared } from './open-shared.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
@@ -171,6 +174,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       updateEveryMs: config.webhookUpdateSeconds * 1000,
       hostConcurrency: config.webhookHostConcurrency,
       attemptMs: config.webhookTimeoutSeconds * 1000,
+      gateway: createGatewayDelivery({ store, options, secretBox, auth }),
     },
     results: {
       files: results.files,
@@ -204,6 +208,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       observePoll(latenessMs);
     },
   });
+  const notices = createNotices({ store, clock, options, auth, wake: () => tasks.webhooks.noticeWritten() });
   const backups = createBackups({
     store,
     clock,
@@ -211,8 +216,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     config,
     options,
     program: programCommand(),
-    tellOfFailure: (reason) => auth.mail.tellOfFailedBackup(reason),
-    tellOverdue: (hours) => auth.mail.tellOfOverdueBackup(hours),
+    notices,
   });
   const channelWatch = createChannelWatch({
     store,
@@ -220,8 +224,24 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     logger,
     channels,
     health: tasks.channelHealth,
-    isOn: () => options.flag('alerts.failing_channels'),
-    tell: (failing) => auth.mail.tellOfFailingChannel(failing),
+    isMailed: () => options.flag('alerts.failing_channels') && authSettings(options, node).mail !== undefined,
+    notices,
+  });
+  const balanceWatch = createBalanceWatch({
+    store,
+    clock,
+    logger,
+    notices,
+    settings() {
+      const { balanceAlerts, mail, serverAddress: address } = authSettings(options, node);
+      return {
+        isOn: balanceAlerts.offered,
+        fallback: balanceAlerts.fallback,
+        canMail: mail !== undefined,
+        hint: options.text('branding.balance_hint'),
+        url: `${address}/notifications`,
+      };
+    },
   });
   const databaseSize = () => store.figures.databaseSize();
   registerMetrics(metrics.registry, { tasks, sandbox, disks, backups, databaseSize, clock, ping: () => store.ping() });
@@ -236,6 +256,8 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     disks,
     backups,
     channelWatch,
+    balanceWatch,
+    notices,
     media,
     upstream,
     metrics,

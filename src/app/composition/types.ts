@@ -14,6 +14,8 @@ import type { Config } from '../config/config-variables.ts';
 import type { Secrets } from '../config/load-secrets.ts';
 import type { Media } from '../media/create-still-maker.ts';
 import type { LagMeasurement } from '../operations/event-loop-lag.ts';
+import type { Notices } from '../operations/queue-notices.ts';
+import type { BalanceWatch } from '../operations/watch-balances.ts';
 import type { ChannelWatch } from '../operations/watch-channels.ts';
 import type { DiskWatch } from '../operations/watch-disks.ts';
 import type { Shutdown } from '../shutdown.ts';
@@ -50,6 +52,8 @@ export type DomainServices = {
   disks: DiskWatch;
   backups: Backups;
   channelWatch: ChannelWatch;
+  balanceWatch: BalanceWatch;
+  notices: Notices;
   media: Media;
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;

@@ -10,6 +10,7 @@ import type { Media } from '../media/create-still-maker.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
 import { listModelAttention } from './list-model-attention.ts';
+import type { Notices } from './queue-notices.ts';
 import type { DiskWatch } from './watch-disks.ts';
 
 /** If a poll is this late, no node polls, or they cannot keep up. */
@@ -41,6 +42,7 @@ export type AttentionDeps = {
   disks: Pick<DiskWatch, 'faults' | 'low'>;
   backups: Pick<Backups, 'attention'>;
   media: Pick<Media, 'status'>;
+  notices: Pick<Notices, 'hasReceiver'>;
   /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
   taskTimeoutMinutes: number;
   /** The address of a proxy that TRUSTED_PROXIES should list. */
@@ -66,6 +68,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     nodeItems(deps),
     backupItems(deps),
     ffmpegItems(deps),
+    noticeItems(deps),
   ]);
   const items = parts.flat();
   return [
@@ -329,4 +332,20 @@ async function ffmpegItems({ media }: AttentionDeps): Promise<AttentionItem[]> {
   if (failing === undefined) return [];
   const message = `ffmpeg has made no preview of several files in a row. The latest: ${failing}.`;
   return [{ code: 'ffmpeg_failing', severity: 'warning', target, message }];
+}
+
+async function noticeItems({ store, notices }: AttentionDeps): Promise<AttentionItem[]> {
+  const latest = notices.hasReceiver() ? await store.webhooks.latestOfOperator() : undefined;
+  if (!latest || latest.status === 'delivered') return [];
+  const status = latest.delivery?.httpStatus ?? 0;
+  const answer = status === 0 ? (latest.delivery?.error ?? '') : String(status);
+  return [
+    {
+      code: 'alert_webhook_failing',
+      severity: 'warning',
+      target: { kind: 'setting', id: 'alerts.webhook_url' },
+      message: `The operator's webhook did not arrive: ${latest.event}, ${latest.attempts} attempts, last answer ${answer}.`,
+      params: { event: latest.event, attempts: latest.attempts, answer },
+    },
+  ];
 }

@@ -2,40 +2,41 @@ import type { Channels } from '../../channels/index.ts';
 import { type Clock, type Logger, parseJson, sleepInStep } from '../../kernel/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { ChannelHealth } from '../../tasks/index.ts';
+import type { Notices } from './queue-notices.ts';
 
 const CHECK_EVERY_MS = 60_000;
 /** Among the options, and none of the catalogue: all nodes share it. */
 const TOLD = 'alerts.reported_channels';
 
-export type FailingChannel = { channel: string; failed: number; ended: number };
-
 export type ChannelWatch = { check(): Promise<void>; start(): void; stop(): Promise<void> };
 
 type Deps = {
-  store: { options: Pick<Store['options'], 'get' | 'putIfAbsent' | 'replace'> };
+  store: { options: Pick<Store['options'], 'get'> };
   clock: Clock;
   logger: Logger;
   channels: Pick<Channels, 'known'>;
   health: () => Promise<ReadonlyMap<number, ChannelHealth>>;
-  isOn: () => boolean;
-  tell: (failing: FailingChannel) => Promise<void>;
+  /** Whether administrators are mailed. */
+  isMailed: () => boolean;
+  notices: Notices;
 };
 
 /**
  * Tells administrators once when a channel begins to fail; again only after it was healthy. What
- * was reported is stored before the mail is written: of several nodes one reports it, and a restart
- * does not repeat it.
+ * was reported is stored together with the notices: of several nodes one reports it, and a restart
+ * neither repeats nor loses it.
  */
 export function createChannelWatch(deps: Deps): ChannelWatch {
-  const { store, clock, logger, channels, health, isOn, tell } = deps;
+  const { store, clock, logger, channels, health, isMailed, notices } = deps;
   const stopping = new AbortController();
   let watching: Promise<void> = Promise.resolve();
 
   async function check(): Promise<void> {
-    if (!isOn()) return;
+    if (!isMailed() && !notices.hasReceiver()) return;
     const [stored, found] = await Promise.all([store.options.get(TOLD), health()]);
     const reported = readIds(stored);
-    const unwell = channels.known().flatMap((channel) => {
+    const known = channels.known();
+    const unwell = known.flatMap((channel) => {
       const state = found.get(channel.id);
       const counts = channel.status === STATUS.enabled && state !== undefined ? state : undefined;
       const isUnwell = counts?.state === 'failing' || counts?.state === 'degraded';
@@ -47,17 +48,27 @@ export function createChannelWatch(deps: Deps): ChannelWatch {
       .map(({ channel }) => channel.id);
     const value = JSON.stringify(next);
     if (value === (stored ?? '[]')) return;
-    const isOurs =
-      stored === undefined
-        ? await store.options.putIfAbsent(TOLD, value)
-        : await store.options.replace(TOLD, stored, value);
-    if (!isOurs) return;
-    for (const { channel, state, failed, succeeded } of unwell) {
-      if (state !== 'failing' || reported.includes(channel.id)) continue;
-      await tell({ channel: channel.name, failed, ended: failed + succeeded }).catch((error) =>
-        logger.warn({ err: error, channel_id: channel.id }, 'administrators could not be told of a failing channel'),
-      );
-    }
+    await notices.write(async ({ options }, queue) => {
+      const isOurs =
+        stored === undefined ? await options.putIfAbsent(TOLD, value) : await options.replace(TOLD, stored, value);
+      if (!isOurs) return;
+      for (const { channel, state, failed, succeeded } of unwell) {
+        if (state !== 'failing' || reported.includes(channel.id)) continue;
+        const ended = failed + succeeded;
+        await queue({
+          event: 'channel.failing',
+          subject: `channel:${channel.id}`,
+          data: { channel_id: channel.id, channel: channel.name, failed, ended },
+          mail: isMailed() ? { kind: 'channel_failing', channel: channel.name, failed, ended } : undefined,
+        });
+      }
+      for (const id of reported.filter((each) => !next.includes(each))) {
+        const channel = known.find((each) => each.id === id);
+        const reason = describeRecovery(channel, found.get(id));
+        const data = { channel_id: id, channel: channel?.name ?? '', reason };
+        await queue({ event: 'channel.recovered', subject: `channel:${id}`, data });
+      }
+    });
   }
 
   return {
@@ -81,4 +92,14 @@ export function createChannelWatch(deps: Deps): ChannelWatch {
 function readIds(stored: string | undefined): number[] {
   const value = stored === undefined ? [] : parseJson(stored);
   return Array.isArray(value) ? value.filter((id) => typeof id === 'number') : [];
+}
+
+/** Why a channel that was reported no longer counts as failing. */
+function describeRecovery(
+  channel: ReturnType<Channels['known']>[number] | undefined,
+  health: ChannelHealth | undefined,
+): 'healthy' | 'idle' | 'disabled' | 'deleted' {
+  if (!channel) return 'deleted';
+  if (channel.status !== STATUS.enabled) return 'disabled';
+  return health?.state === 'good' ? 'healthy' : 'idle';
 }

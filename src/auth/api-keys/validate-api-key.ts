@@ -76,7 +76,8 @@ export function validateApiKeyFields(
   return change;
 }
 
-function validateWebhookUrl(value: string, check: AuthConfig['checkWebhookUrl']): string {
+/** @throws `auth.validation_failed` for an address that may not be called. */
+export function validateWebhookUrl(value: string, check: AuthConfig['checkWebhookUrl']): string {
   const checked = check(value);
   if (!checked.ok) throw invalidField('webhook_url', authSentences.webhook_address({ fault: checked.error }));
   return checked.value.href;

@@ -32,6 +32,16 @@ export function writeMail(content: MailContent, language: MailLanguage, system: 
       };
     case 'notice':
       return writeNotice(content, say);
+    case 'balance_low': {
+      const { username, balance, threshold, hint, url } = content;
+      const money = { balance: writeMoney(balance, language), threshold: writeMoney(threshold, language) };
+      return {
+        subject: say('balance_low.subject'),
+        lines: [say('balance_low.line', { username, ...money }), ...(hint === '' ? [] : [hint])],
+        link: { label: say('balance_low.label'), url },
+        after: [say('balance_low.after')],
+      };
+    }
     case 'test':
       return { subject: say('test.subject'), lines: [say('test.line')], after: [] };
     default: {
@@ -44,6 +54,13 @@ export function writeMail(content: MailContent, language: MailLanguage, system: 
     }
   }
 }
+
+const QUOTA_PER_USD = 500_000;
+
+const writeMoney = (quota: number, language: MailLanguage): string =>
+  new Intl.NumberFormat(language, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' }).format(
+    quota / QUOTA_PER_USD,
+  );
 
 /** A value is never searched for placeholders. */
 const fill = (template: string, values: Readonly<Record<string, string | number>>): string =>

@@ -1,5 +1,5 @@
 import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
-import type { MailFailure, MailOutcome, MailStep, SendMail } from '../../upstream/index.ts';
+import type { MailFailure, MailOutcome, SendMail } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { createBoundedSemaphore } from '../limits/bounded-semaphore.ts';
 import { composeMail } from './compose-mail.ts';
@@ -7,7 +7,7 @@ import type { MailLanguage } from './pick-language.ts';
 import type { MailContent } from './types.ts';
 
 /** A mail to one person. Never stored: codes and links stay in memory until they are sent. */
-export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent };
+export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent; id?: string };
 
 /**
  * Sends mails in the background, after the request that caused them was answered. Neither status,
@@ -16,8 +16,8 @@ export type OutgoingMail = { to: string; language: MailLanguage; content: MailCo
 export interface Outbox {
   /** Queues a mail; never waits, never fails. Drops it without mail settings and while stopping. */
   post(mail: OutgoingMail): void;
-  /** Sends a mail now and reports every step. `undefined` without mail settings. */
-  sendNow(mail: OutgoingMail): Promise<MailStep[] | undefined>;
+  /** Sends a mail now, once, and reports every step. `undefined` without mail settings. */
+  sendNow(mail: OutgoingMail): Promise<MailOutcome | undefined>;
   /** Accepts no more mails, waits at most `graceMs` for queued ones and drops the rest. */
   stop(graceMs: number): Promise<void>;
 }
@@ -50,9 +50,9 @@ export function createOutbox(deps: {
   const pending = new Set<Promise<void>>();
 
   /** One connection, under the present settings. */
-  async function send({ to, language, content }: OutgoingMail): Promise<MailOutcome | undefined> {
+  async function send({ to, language, content, ...named }: OutgoingMail): Promise<MailOutcome | undefined> {
     const { mail, ...names } = settings();
-    return mail && sendMail(mail, { from: mail.from, to, ...composeMail(content, language, names) });
+    return mail && sendMail(mail, { from: mail.from, to, ...named, ...composeMail(content, language, names) });
   }
 
   async function attempt(mail: OutgoingMail): Promise<Failure | undefined> {
@@ -94,9 +94,7 @@ export function createOutbox(deps: {
       pending.add(delivery);
     },
 
-    async sendNow(mail) {
-      return (await send(mail))?.steps;
-    },
+    sendNow: send,
 
     async stop(graceMs) {
       stopping.abort();

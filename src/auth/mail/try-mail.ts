@@ -13,9 +13,10 @@ export async function tryMail(
   { outbox }: AuthContext,
   { to, language }: { to: string; language: string },
 ): Promise<MailStep[] | undefined> {
-  return outbox.sendNow({
+  const outcome = await outbox.sendNow({
     to: requireMailAddress(to),
     language: pickLanguage(undefined, language),
     content: { kind: 'test' },
   });
+  return outcome?.steps;
 }

@@ -16,8 +16,27 @@ export type MailContent =
   | { kind: 'backup_overdue'; hours: number }
   /** For administrators. */
   | { kind: 'channel_failing'; channel: string; failed: number; ended: number }
+  | BalanceLow
   | Notice
   | { kind: 'test' };
+
+/** For a user. Money is quota. */
+type BalanceLow = {
+  kind: 'balance_low';
+  username: string;
+  balance: number;
+  threshold: number;
+  /** Who fills a balance, in the operator's words; empty: nothing is said. */
+  hint: string;
+  /** Where the user changes the threshold. */
+  url: string;
+};
+
+/** Mails that wait in the database until they are sent: none has a code or a secret. */
+export type StoredMail = Extract<
+  MailContent,
+  { kind: 'backup_failed' | 'backup_overdue' | 'channel_failing' | 'balance_low' }
+>;
 
 /** The parts of a mail; all mails share one layout. */
 export type MailText = {

@@ -19,5 +19,6 @@ export async function eraseAccount(
   await tx.twoFactor.delete(id);
   await tx.flows.deleteOfUser(id);
   await tx.taskViews.deleteAll(id);
+  await tx.balanceAlerts.forget(id);
   return true;
 }

@@ -61,7 +61,10 @@ const ARTIFACTS = {
   },
 };
 
-const describeEvent = (type: string, summary: string) => ({
+type Member = { type: string; description?: string; enum?: readonly string[] };
+type Message = { data: Readonly<Record<string, Member>>; beside?: object };
+
+const describeMessage = (type: string, summary: string, { data, beside = {} }: Message) => ({
   post: {
     summary,
     description:
@@ -81,8 +84,8 @@ const describeEvent = (type: string, summary: string) => ({
             properties: {
               type: constant(type),
               timestamp: { type: 'string', format: 'date-time', description: 'When it happened.' },
-              data: { type: 'object', required: Object.keys(TASK), properties: TASK },
-              ...(type === 'task.updated' ? {} : { artifacts: ARTIFACTS }),
+              data: { type: 'object', required: Object.keys(data), properties: data },
+              ...beside,
             },
           },
         },
@@ -95,6 +98,50 @@ const describeEvent = (type: string, summary: string) => ({
   },
 });
 
+const describeEvent = (type: string, summary: string) =>
+  describeMessage(type, summary, { data: TASK, beside: type === 'task.updated' ? {} : { artifacts: ARTIFACTS } });
+
+const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
+const TO_OPERATOR = 'to the receiver of the option alerts.webhook_url';
+
+/** Of the gateway: signed with the secret of the option, or of the user's alert. */
+const GATEWAY_WEBHOOKS = {
+  'channel.failing': describeMessage(
+    'channel.failing',
+    `A channel began to fail; once until it recovered, ${TO_OPERATOR}`,
+    {
+      data: {
+        ...CHANNEL,
+        failed: time('Tasks that failed within a day.'),
+        ended: time('Tasks that ended within a day; fewer than three failed: a test of the channel did.'),
+      },
+    },
+  ),
+  'channel.recovered': describeMessage(
+    'channel.recovered',
+    `A channel that was reported fails no longer, ${TO_OPERATOR}`,
+    { data: { ...CHANNEL, reason: { type: 'string', enum: ['healthy', 'idle', 'disabled', 'deleted'] } } },
+  ),
+  'backup.failed': describeMessage('backup.failed', `A daily back-up failed; once a day, ${TO_OPERATOR}`, {
+    data: { reason: text('An English sentence.') },
+  }),
+  'backup.overdue': describeMessage('backup.overdue', `No back-up was made in time; once a day, ${TO_OPERATOR}`, {
+    data: { hours: time('Hours since the latest one.') },
+  }),
+  'balance.low': describeMessage(
+    'balance.low',
+    "A user's available balance is below their threshold; once until a top-up, to the receiver of their alert, and to the operator's where alerts.webhook_balances is on",
+    {
+      data: {
+        user_id: time('As in the panel.'),
+        balance: time('What is available: reservations of running tasks are taken off. 500,000 are 1 USD.'),
+        threshold: time('In the same unit.'),
+      },
+    },
+  ),
+  test: describeMessage('test', `Sent by the test in Settings, once, ${TO_OPERATOR}`, { data: {} }),
+};
+
 export const WEBHOOKS = {
   'task.updated': describeEvent(
     'task.updated',
@@ -105,4 +152,5 @@ export const WEBHOOKS = {
     'task.artifacts_kept',
     'Each result of a task is kept or lost; sent once, only for tasks whose results the gateway keeps',
   ),
+  ...GATEWAY_WEBHOOKS,
 };

@@ -24,6 +24,10 @@ export type LegalTexts = DataOf<Api['legal']['get']>;
 /** The answer to a finished login and to a refresh. */
 export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;
+export type BalanceAlert = DataOf<Api['user']['self']['balance-alert']['get']>;
+/** `new_secret` is shown in this answer only. */
+export type SavedBalanceAlert = DataOf<Api['user']['self']['balance-alert']['put']>;
+export type BalanceAlertFields = Api['user']['self']['balance-alert']['put']['body'];
 export type KeptStorage = DataOf<Api['user']['self']['storage']['get']>;
 export type LoginSession = SessionBundle['session'];
 /**

@@ -39,6 +39,7 @@ const KeyPage = lazy(async () => ({ default: (await signedInPages()).KeyPage }))
 const RotateKeyPage = lazy(async () => ({ default: (await signedInPages()).RotateKeyPage }));
 const UsagePage = lazy(async () => ({ default: (await figurePages()).UsagePage }));
 const ProfilePage = lazy(async () => ({ default: (await signedInPages()).ProfilePage }));
+const NotificationsPage = lazy(async () => ({ default: (await signedInPages()).NotificationsPage }));
 const SecurityPage = lazy(async () => ({ default: (await signedInPages()).SecurityPage }));
 const TasksPage = lazy(async () => ({ default: (await signedInPages()).TasksPage }));
 const TaskPage = lazy(async () => ({ default: (await signedInPages()).TaskPage }));
@@ -140,6 +141,7 @@ export function AppRoutes() {
           <Route path="/keys/:id/rotate" element={<RotateKeyPage />} />
           <Route path="/usage" element={<UsagePage />} />
           <Route path="/profile" element={<ProfilePage />} />
+          <Route path="/notifications" element={<NotificationsPage />} />
           <Route path="/security" element={<SecurityPage />} />
           <Route element={<RequireRole role={roles.admin} />}>
             <Route path="/channels" element={<ChannelsPage />} />

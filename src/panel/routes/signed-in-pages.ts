@@ -5,6 +5,7 @@ export { KeysPage } from '../pages/keys/keys-page.tsx';
 export { NewKeyPage } from '../pages/keys/new-key-page.tsx';
 export { RotateKeyPage } from '../pages/keys/rotate-key-page.tsx';
 export { ModelsPage } from '../pages/models/models-page.tsx';
+export { NotificationsPage } from '../pages/notifications/notifications-page.tsx';
 export { PlaygroundPage } from '../pages/playground/playground-page.tsx';
 export { ProfilePage } from '../pages/profile/profile-page.tsx';
 export { ReferencePage } from '../pages/reference/reference-page.tsx';

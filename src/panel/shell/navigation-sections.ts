@@ -1,5 +1,6 @@
 import {
   IconAdjustments,
+  IconBell,
   IconBook2,
   IconBoxModel2,
   IconBuildingStore,
@@ -41,6 +42,7 @@ export const sections: readonly { text: TextKey | null; entries: readonly Sectio
     text: 'nav.account',
     entries: [
       { path: '/profile', text: 'nav.profile', icon: IconUser, role: roles.user },
+      { path: '/notifications', text: 'nav.notifications', icon: IconBell, role: roles.user },
       { path: '/security', text: 'nav.security', icon: IconShieldLock, role: roles.user },
     ],
   },

@@ -28,8 +28,6 @@ export const mailOptions = {
       'a mail address (gate@example.org), or a name and a mail address (Our gate <gate@example.org>), or nothing',
     ),
   },
-  /** Whether administrators are mailed when a channel begins to fail. */
-  'alerts.failing_channels': { proof: 'none', ...boolean(true) },
   /** TLS from the first byte. */
   SMTPSSLEnabled: { proof: 'settings.security', ...boolean(false) },
   /** STARTTLS is required: nothing is sent before TLS has begun. */

@@ -1,4 +1,5 @@
 import type { OptionView } from '../types.ts';
+import { alertOptions } from './alerts.ts';
 import { backupOptions } from './backups.ts';
 import { billingOptions } from './billing.ts';
 import { brandingOptions } from './branding.ts';
@@ -22,6 +23,7 @@ const GROUPS = {
   branding: brandingOptions,
   sign_in: signInOptions,
   mail: mailOptions,
+  alerts: alertOptions,
   challenge: challengeOptions,
   github: githubOptions,
   discord: discordOptions,
@@ -45,6 +47,7 @@ export const OPTION_CATALOGUE = {
   ...brandingOptions,
   ...signInOptions,
   ...mailOptions,
+  ...alertOptions,
   ...challengeOptions,
   ...githubOptions,
   ...discordOptions,
@@ -99,6 +102,7 @@ export const groupOf = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
 /** Groups that can be tried, with their name in `POST /api/option/test`. */
 const TRIALS = new Map<string, NonNullable<OptionView['trial']>>([
   ['mail', 'smtp'],
+  ['alerts', 'webhook'],
   ['oidc', 'oidc'],
   ['challenge', 'turnstile'],
   ['wechat', 'wechat'],

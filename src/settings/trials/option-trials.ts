@@ -6,6 +6,7 @@ import type { OptionValues } from '../read-options.ts';
 import { type Feature, missingFor } from '../requirements.ts';
 import type { OptionTrials, TrialResult } from '../types.ts';
 import { recordSteps } from './record-steps.ts';
+import { type SendTestWebhook, tryOperatorWebhook } from './try-operator-webhook.ts';
 import { tryTelegram } from './try-telegram.ts';
 import { tryTurnstile } from './try-turnstile.ts';
 import { tryWeChat } from './try-wechat.ts';
@@ -20,10 +21,18 @@ export type OptionTrialDeps = {
    * `auth.validation_failed` if `to` is not an address.
    */
   tryMail(to: string, language: string): Promise<MailStep[] | undefined>;
+  /** Sends a signed test webhook now. */
+  sendTestWebhook: SendTestWebhook;
 };
 
 /** Tries the options as stored, whether the feature is switched on or not. */
-export function createOptionTrials({ options, upstream, tryOidc, tryMail }: OptionTrialDeps): OptionTrials {
+export function createOptionTrials({
+  options,
+  upstream,
+  tryOidc,
+  tryMail,
+  sendTestWebhook,
+}: OptionTrialDeps): OptionTrials {
   /** Runs the trial if everything that the feature needs is set. */
   const whenComplete = async (feature: Feature, attempt: () => Promise<TrialResult>): Promise<TrialResult> => {
     const missing = missingFor(feature, options);
@@ -41,6 +50,13 @@ export function createOptionTrials({ options, upstream, tryOidc, tryMail }: Opti
           steps: steps.map(({ step, ok, message }) => ({ name: step, ok, message })),
         };
       }),
+
+    async webhook() {
+      const missing = (['alerts.webhook_url', 'alerts.webhook_secret'] as const).filter((key) => !options.isSet(key));
+      if (missing.length > 0) return recordSteps().fail('settings', `Set ${missing.join(' and ')} first.`);
+      const receiver = { url: options.text('alerts.webhook_url'), secret: options.secret('alerts.webhook_secret') };
+      return tryOperatorWebhook(sendTestWebhook, receiver);
+    },
 
     oidc: () =>
       whenComplete('oidc.enabled', async () => {

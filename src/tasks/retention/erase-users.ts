@@ -84,6 +84,7 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
         return { walked: slice.size, changed: redacted };
       }
       await store.personalData.deleteIdempotencyKeys(userId);
+      await store.personalData.deleteNotices([`balance:${userId}`]);
       if (!current.isWaiting && (await store.personalData.markErased(userId, clock.unix())))
         logger.info({ userId }, 'the content of a deleted account has been erased');
       current = undefined;

@@ -1,9 +1,9 @@
-import type { ApiKeyRecord, WebhookDelivery, WebhookOutcome, WebhookRecord } from '../../store/ports/index.ts';
+import type { WebhookDelivery, WebhookOutcome, WebhookRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
 import { MAX_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
-import { signatureHeaders, signingKeys } from './sign-message.ts';
+import { signatureHeaders } from './sign-message.ts';
 
 /** Bytes of an answer's body that are read and thrown away. */
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -15,15 +15,15 @@ type Deps = Pick<TaskDeps, 'clock' | 'webhooks'> & { attachArtifacts: AttachArti
 type AbortReason = 'timeout' | 'stopped';
 export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
 
-/** `key` signs the notice; undefined when it was deleted. */
-type Delivery = { notice: WebhookRecord; key: ApiKeyRecord | undefined; controller: AbortController };
+/** `keys` sign the notice; undefined when the API key was deleted, or nobody wants the notice. */
+type Delivery = { notice: WebhookRecord; keys: Uint8Array[] | undefined; controller: AbortController };
 
 /**
  * Sends a notice once and returns the outcome; `undefined` after `controller.abort('stopped')`,
  * when the outcome is unknown. Only the status of the answer counts: 2xx is delivered, 410 ends the
  * notice, anything else is retried.
  */
-export async function deliverWebhook(deps: Deps, { notice, key, controller }: Delivery): Promise<Attempt | undefined> {
+export async function deliverWebhook(deps: Deps, { notice, keys, controller }: Delivery): Promise<Attempt | undefined> {
   const { clock, webhooks } = deps;
   const { attemptMs } = webhooks;
   const at = clock.unix();
@@ -37,8 +37,7 @@ export async function deliverWebhook(deps: Deps, { notice, key, controller }: De
     inMs: retryDelayMs(notice.retries, retryAfter),
   });
 
-  if (!key) return end({ status: 'failed' }, 0, 'key_deleted');
-  const keys = signingKeys(webhooks.secretBox, key, at);
+  if (!keys) return end({ status: 'failed' }, 0, 'key_deleted');
   if (keys.length === 0) return end(retry(), 0, 'secret_unreadable');
   // Checked again: the rules may have become stricter since the submission.
   const checked = webhooks.urls.check(notice.url);

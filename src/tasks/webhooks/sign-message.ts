@@ -23,7 +23,12 @@ export const canSign = (secretBox: SecretBox, key: Pick<SealedSecrets, 'webhookS
   openSecret(secretBox, key.webhookSecretSealed) !== undefined;
 
 function openSecret(secretBox: SecretBox, sealed: string | null): Uint8Array | undefined {
-  const text = sealed === null ? undefined : SECRET.exec(secretBox.open(sealed) ?? '')?.[1];
+  return sealed === null ? undefined : readSecret(secretBox.open(sealed) ?? '');
+}
+
+/** The bytes of a secret in clear text; undefined when it has another form. */
+export function readSecret(secret: string): Uint8Array | undefined {
+  const text = SECRET.exec(secret)?.[1];
   return text === undefined ? undefined : Buffer.from(text, 'base64');
 }
 

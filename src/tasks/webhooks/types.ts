@@ -1,4 +1,5 @@
 import type { Result, SecretBox } from '../../kernel/index.ts';
+import type { WebhookRecord } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 
 /** WEBHOOK_ALLOWED_HOSTS, parsed: receivers allowed over plain http or at a private address. */
@@ -20,6 +21,14 @@ export type CallbackUrls = {
   privateHosts(url: URL): string[];
 };
 
+/** How notices of the gateway are delivered, which no API key signs. */
+export type GatewayDelivery = {
+  /** The keys that sign it; undefined: nobody wants it any more. Empty: they cannot be read. */
+  signingKeys(notice: WebhookRecord): Promise<Uint8Array[] | undefined>;
+  /** Mails it to its user. `refused` is final, `failed` is tried again. */
+  sendMail(notice: WebhookRecord): Promise<'sent' | 'refused' | 'failed'>;
+};
+
 /** What webhook delivery depends on. */
 export type WebhookServices = {
   /**
@@ -30,6 +39,7 @@ export type WebhookServices = {
   urls: CallbackUrls;
   /** Opens the sealed signing secrets. */
   secretBox: SecretBox;
+  gateway?: GatewayDelivery | undefined;
   /** WEBHOOK_UPDATE_INTERVAL_SECONDS: shortest time between two `task.updated` of a task. */
   updateEveryMs: number;
   /** WEBHOOK_HOST_CONCURRENCY: concurrent requests to one host. */

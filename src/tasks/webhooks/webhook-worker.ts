@@ -1,10 +1,12 @@
 import { inStep } from '../../kernel/index.ts';
-import type { WebhookRecord } from '../../store/ports/index.ts';
+import { MAIL_HOST, NO_API_KEY, type WebhookRecord } from '../../store/ports/index.ts';
 import { isStoreUnavailable } from '../polling/batch-poll-writes.ts';
 import type { TaskDeps, TaskTracer } from '../types.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
+import { deliverMail } from './deliver-mail.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
 import { createHostQueues } from './host-queues.ts';
+import { signingKeys } from './sign-message.ts';
 
 /** Interval of claims while notices are due. */
 const TICK_MS = 250;
@@ -133,18 +135,25 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   }
 
   async function attempt({ notice, claimedAtMs }: Claimed): Promise<void> {
-    const key = await retryWhileUnavailable(claimedAtMs, () => store.apiKeys.byId(notice.apiKeyId));
+    const keys = await retryWhileUnavailable(claimedAtMs, () => findSigningKeys(notice));
     // The lease is about to expire: another node will claim the notice.
     if (stopping.signal.aborted || clock.monotonicMs() - claimedAtMs > leaseForMs - 2 * attemptMs) return;
     const controller = new AbortController();
     underway.add(controller);
     try {
-      const deliver = () => deliverWebhook(deps, { notice, key, controller });
+      const deliver = () =>
+        notice.host === MAIL_HOST ? deliverMail(deps, notice) : deliverWebhook(deps, { notice, keys, controller });
       const ended = await (deps.tracer ? traceDelivery(deps.tracer, notice, deliver) : deliver());
       if (ended) await record(notice, claimedAtMs, ended);
     } finally {
       underway.delete(controller);
     }
+  }
+
+  async function findSigningKeys(notice: WebhookRecord): Promise<Uint8Array[] | undefined> {
+    if (notice.apiKeyId === NO_API_KEY) return webhooks.gateway?.signingKeys(notice);
+    const key = await store.apiKeys.byId(notice.apiKeyId);
+    return key && signingKeys(webhooks.secretBox, key, clock.unix());
   }
 
   async function traceDelivery<T>(tracer: TaskTracer, notice: WebhookRecord, deliver: () => Promise<T>): Promise<T> {

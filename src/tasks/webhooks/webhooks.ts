@@ -3,6 +3,7 @@ import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { createAttachArtifacts } from './attach-artifacts.ts';
 import { GIVE_UP_AFTER_MS } from './retry-schedule.ts';
+import { tryWebhook } from './try-webhook.ts';
 import { createWebhookWorker, type WebhookStats } from './webhook-worker.ts';
 
 /** A notice with its attempts so far, the earliest first. */
@@ -12,6 +13,10 @@ export type Webhooks = {
   start(): Promise<void>;
   /** Call after this process has written a task: its notice is delivered without delay. */
   taskChanged(): void;
+  /** Call after this process has written a notice of the gateway. */
+  noticeWritten(): void;
+  /** Sends a notice of the type `test` now. `fault`: why nothing was sent. */
+  test(receiver: { url: string; secret: string }): ReturnType<typeof tryWebhook>;
   /** Waits up to `graceMs` for running deliveries, and releases all leases. */
   stop(graceMs: number): Promise<void>;
   stats(): WebhookStats;
@@ -55,6 +60,8 @@ export function createWebhooks(deps: TaskDeps): Webhooks {
       worker.start();
     },
     taskChanged: worker.wake,
+    noticeWritten: worker.wake,
+    test: (receiver) => tryWebhook(deps, receiver),
     stop: (graceMs) => worker.stop(graceMs),
     stats: () => worker.stats(),
     depth: () => store.webhooks.depth(),

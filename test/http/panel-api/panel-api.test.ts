@@ -313,6 +313,7 @@ describe('every route declares who may call it', () => {
         'GET /api/user/oauth/bindings',
         'GET /api/user/passkey',
         'GET /api/user/self',
+        'GET /api/user/self/balance-alert',
         'GET /api/user/self/storage',
         'GET /api/user/self/views',
         'GET /api/user/token',
@@ -327,8 +328,10 @@ describe('every route declares who may call it', () => {
         'POST /api/token',
         'POST /api/token/{id}/rotate',
         'POST /api/token/{id}/webhook-secret',
+        'POST /api/user/self/balance-alert/webhook-secret',
         'PUT /api/token/{id}',
         'PUT /api/user/self',
+        'PUT /api/user/self/balance-alert',
         'PUT /api/user/self/views',
       ],
       admin: [

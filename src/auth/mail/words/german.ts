@@ -30,6 +30,12 @@ export const german: MailWords = {
     '{{system}} wurde seit {{hours}} Stunden nicht gesichert, obwohl die tägliche Sicherung eingeschaltet ist.',
   'backup_overdue.after':
     'Prüfen Sie, ob das Gateway zu dieser Stunde läuft und den Speicherort erreicht. Alle Sicherungen stehen im Panel unter System.',
+  'balance_low.subject': 'Ihr Guthaben bei {{system}} ist niedrig',
+  'balance_low.line':
+    'Ihr verfügbares Guthaben bei {{system}} beträgt {{balance}} und liegt unter der Warngrenze von {{threshold}}. (Konto: {{username}}.) Was laufende Aufgaben kosten können, ist schon abgezogen.',
+  'balance_low.label': 'Warnung ändern oder abschalten',
+  'balance_low.after':
+    'Sie erhalten die nächste Nachricht erst, wenn das Guthaben nach einer Aufladung erneut unter die Grenze fällt.',
   'channel_failing.subject': 'Kanal {{channel}} von {{system}} fällt aus',
   'channel_failing.line':
     '{{failed}} von {{ended}} Aufgaben des Kanals {{channel}} sind innerhalb eines Tages fehlgeschlagen.',

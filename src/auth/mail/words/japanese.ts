@@ -27,6 +27,11 @@ export const japanese: MailWords = {
   'backup_overdue.line': '{{system}}では毎日のバックアップが有効ですが、{{hours}}時間バックアップされていません。',
   'backup_overdue.after':
     'その時刻にゲートウェイが動いているか、保存先に接続できるかを確認してください。すべてのバックアップは管理画面の「システム」で確認できます。',
+  'balance_low.subject': '{{system}}の残高が少なくなっています',
+  'balance_low.line':
+    '{{system}}の利用可能残高は{{balance}}で、通知の基準額{{threshold}}を下回りました（アカウント：{{username}}）。実行中のタスクの見込み額は差し引き済みです。',
+  'balance_low.label': '通知を変更または停止する',
+  'balance_low.after': '次の通知は、チャージで基準額以上に戻ったあと、再び下回ったときに届きます。',
   'channel_failing.subject': '{{system}}のチャンネル{{channel}}で失敗が続いています',
   'channel_failing.line': 'チャンネル{{channel}}では、1日以内のタスク{{ended}}件のうち{{failed}}件が失敗しました。',
   'channel_failing.after': '管理画面でチャンネルを開き、理由の確認とテストを行ってください。',

@@ -26,6 +26,12 @@ export const portuguese: MailWords = {
   'backup_overdue.line': 'O {{system}} está sem backup há {{hours}} horas, embora o backup diário esteja ativado.',
   'backup_overdue.after':
     'Verifique se o gateway está em execução nesse horário e se alcança o local dos backups. Todos os backups estão em Sistema, no painel.',
+  'balance_low.subject': 'Seu saldo no {{system}} está baixo',
+  'balance_low.line':
+    'Seu saldo disponível no {{system}} é {{balance}}, abaixo do limite de aviso de {{threshold}}. (Conta: {{username}}.) O possível custo das tarefas em andamento já foi descontado.',
+  'balance_low.label': 'Alterar ou desativar este aviso',
+  'balance_low.after':
+    'Você só receberá outro aviso quando, após uma recarga, o saldo voltar a ficar abaixo do limite.',
   'channel_failing.subject': 'O canal {{channel}} do {{system}} está falhando',
   'channel_failing.line': '{{failed}} de {{ended}} tarefas do canal {{channel}} falharam em um dia.',
   'channel_failing.after': 'Abra o canal no painel para ver os motivos e testá-lo.',

@@ -27,6 +27,12 @@ export const spanish: MailWords = {
     '{{system}} lleva {{hours}} horas sin copia de seguridad, aunque la copia diaria está activada.',
   'backup_overdue.after':
     'Comprueba que el gateway esté en marcha a esa hora y que llegue al destino de las copias. En Sistema, en el panel, están todas.',
+  'balance_low.subject': 'Tu saldo en {{system}} es bajo',
+  'balance_low.line':
+    'Tu saldo disponible en {{system}} es de {{balance}}, por debajo del umbral de aviso de {{threshold}}. (Cuenta: {{username}}.) Ya se ha descontado lo que pueden costar las tareas en curso.',
+  'balance_low.label': 'Cambiar o desactivar este aviso',
+  'balance_low.after':
+    'No recibirás otro aviso hasta que una recarga vuelva a subir el saldo y este baje de nuevo del umbral.',
   'channel_failing.subject': 'El canal {{channel}} de {{system}} está fallando',
   'channel_failing.line': 'En un día fallaron {{failed}} de {{ended}} tareas del canal {{channel}}.',
   'channel_failing.after': 'Abre el canal en el panel para ver los motivos y probarlo.',

@@ -38,6 +38,7 @@ export type AttentionItem = {
     | 'backup_failed'
     | 'backup_overdue'
     | 'backup_unsealed'
+    | 'alert_webhook_failing'
     | 'disk_low'
     | 'retention_undecided';
   severity: 'error' | 'warning';

@@ -8,6 +8,7 @@ import { readProof } from '../sign-in/security-proof.ts';
 
 const Trial = t.Union([
   t.Literal('smtp'),
+  t.Literal('webhook'),
   t.Literal('oidc'),
   t.Literal('turnstile'),
   t.Literal('wechat'),

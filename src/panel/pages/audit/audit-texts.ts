@@ -63,6 +63,8 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'user.password': 'audit.action.user.password',
   'user.password_reset': 'audit.action.user.password_reset',
   'user.links.revoke': 'audit.action.user.links.revoke',
+  'user.balance_alert': 'audit.action.user.balance_alert',
+  'user.balance_alert_secret': 'audit.action.user.balance_alert_secret',
   'user.profile': 'audit.action.user.profile',
   'user.register': 'audit.action.user.register',
   'user.session.revoke': 'audit.action.user.session.revoke',

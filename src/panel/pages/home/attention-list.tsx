@@ -37,6 +37,10 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   },
   polls_late: { title: 'home.attention.polls_late', remedy: 'home.attention.polls_late.remedy' },
   tasks_overdue: { title: 'home.attention.tasks_overdue', remedy: 'home.attention.tasks_overdue.remedy' },
+  alert_webhook_failing: {
+    title: 'home.attention.alert_webhook_failing',
+    remedy: 'home.attention.alert_webhook_failing.remedy',
+  },
   webhooks_late: { title: 'home.attention.webhooks_late', remedy: 'home.attention.webhooks_late.remedy' },
   model_unpriced: { title: 'home.attention.model_unpriced', remedy: 'home.attention.model_unpriced.remedy' },
   price_refuses: { title: 'home.attention.price_refuses', remedy: 'home.attention.price_refuses.remedy' },

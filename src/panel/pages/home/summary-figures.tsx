@@ -5,6 +5,7 @@ import type { UsageStats } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { Figures } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 
 type SummaryFiguresProps = {
   /** The reader's; null: the figures are everybody's. */
@@ -38,7 +39,7 @@ export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFi
               {
                 label: t('home.balance'),
                 value: format.money(balance),
-                note: balance <= 0 && <span>{`${t('home.balanceEmpty')} ${hint}`}</span>,
+                note: balance <= 0 ? <span>{`${t('home.balanceEmpty')} ${hint}`}</span> : <LowBalanceNote />,
               },
             ]),
         { label: t('home.spent'), value: format.money(totals.spend), note: <span>{t('home.inDays', { days })}</span> },

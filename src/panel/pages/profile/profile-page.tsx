@@ -1,6 +1,4 @@
-import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
 import type { User } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { roleTextKey } from '../../session/roles.ts';
@@ -38,14 +36,6 @@ export function ProfilePage() {
               </SettingsBlock>
               <EmailAddress user={user} />
               {status.data?.register_enabled === true && <InviteLink status={status.data} />}
-              <SettingsBlock heading={t('keys.webhook')}>
-                <Text size="sm" lh={1.6}>
-                  {t('profile.webhooks')}{' '}
-                  <Anchor component={Link} to="/keys" inherit underline="always">
-                    {t('nav.keys')}
-                  </Anchor>
-                </Text>
-              </SettingsBlock>
               <ExportAccount />
               <DeleteAccount user={user} />
             </>

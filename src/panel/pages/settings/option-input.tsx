@@ -21,7 +21,7 @@ const choiceTexts: Readonly<Record<string, TextKey>> = {
 };
 
 /** Quota amounts, shown and entered in dollars. */
-const moneyOptions = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'];
+const moneyOptions = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee', 'alerts.low_balance_default'];
 
 /** The input for an option's type. Values are strings, as in the API. */
 export function OptionInput(props: OptionInputProps) {

@@ -50,7 +50,7 @@ export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial
             loading={change.isPending}
             leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
           >
-            {t('settings.testRun')}
+            {t(what === 'webhook' ? 'settings.testSend' : 'settings.testRun')}
           </Button>
         </Group>
       </form>

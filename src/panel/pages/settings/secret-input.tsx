@@ -35,6 +35,13 @@ export function SecretInput({ option, value, label, help, error, onChange }: Opt
       />
       <Text size="xs" c={option.unreadable ? 'red' : 'dimmed'} mt={6}>
         {t(state)}{' '}
+        {option.key === 'alerts.webhook_secret' && (
+          <>
+            <Anchor component="button" type="button" size="xs" onClick={() => onChange(generateSigningSecret())}>
+              {t('settings.secretGenerate')}
+            </Anchor>{' '}
+          </>
+        )}
         {isStored && (
           <Anchor component="button" type="button" size="xs" onClick={() => onChange(isRemoved ? undefined : '')}>
             {t(isRemoved ? 'settings.secretKeep' : 'settings.secretRemove')}
@@ -44,3 +51,7 @@ export function SecretInput({ option, value, label, help, error, onChange }: Opt
     </div>
   );
 }
+
+/** A secret of Standard Webhooks: 32 random bytes. The eye of the field shows it for the receiver. */
+const generateSigningSecret = (): string =>
+  `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;

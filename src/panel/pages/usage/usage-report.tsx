@@ -6,6 +6,7 @@ import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { type Figure, Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
 import { UsageOverTime } from './usage-over-time.tsx';
 import { UsageShares } from './usage-shares.tsx';
@@ -49,7 +50,7 @@ function UsageTotals({ report: { totals }, balance }: { report: Report; balance?
           label: t('home.success'),
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
         }
-      : { label: t('home.balance'), value: format.money(balance) };
+      : { label: t('home.balance'), value: format.money(balance), note: balance > 0 && <LowBalanceNote /> };
   return (
     <Figures
       label={t('home.figures')}

@@ -3,8 +3,8 @@ import { lazy, Suspense, useCallback, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskSummary } from '../../api/types.ts';
 import { IconBell } from '../../ui/icons.tsx';
+import { isLookedAt, readBrowserNotices, showBrowserNotice } from './browser-notices.ts';
 import classes from './notice-bell.module.css';
-import { wantsBrowserNotices } from './notice-storage.ts';
 import { useNotices } from './use-notices.ts';
 
 const NoticeList = lazy(async () => ({ default: (await import('./notice-list.tsx')).NoticeList }));
@@ -15,8 +15,12 @@ export function NoticeBell() {
   const [isOpen, setOpen] = useState(false);
   const show = useCallback(
     (tasks: readonly TaskSummary[]) => {
-      if (!document.hidden || !wantsBrowserNotices()) return;
-      for (const task of tasks.slice(0, 3)) showBrowserNotice(task, t(noticeTitle(task)));
+      if (readBrowserNotices() !== 'on') return;
+      for (const task of tasks.slice(0, 3)) {
+        const path = `/tasks/${encodeURIComponent(task.id)}`;
+        if (isLookedAt(path)) continue;
+        showBrowserNotice({ title: t(noticeTitle(task)), body: task.input || task.model, tag: task.id, path });
+      }
     },
     [t],
   );
@@ -55,12 +59,3 @@ export function NoticeBell() {
 }
 
 const noticeTitle = ({ status }: TaskSummary) => (status === 'FAILURE' ? 'bell.taskFailed' : 'bell.taskDone');
-
-/** A click brings the panel back and opens the task. */
-function showBrowserNotice({ id, input, model }: TaskSummary, title: string): void {
-  const notice = new Notification(title, { body: input || model, tag: id });
-  notice.onclick = () => {
-    window.focus();
-    location.assign(`/tasks/${encodeURIComponent(id)}`);
-  };
-}

@@ -1,12 +1,11 @@
-import { Switch } from '@mantine/core';
-import { useState } from 'react';
+import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { attentionDetail } from '../../pages/home/attention-detail.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { BrowserNoticeSwitch } from './browser-notice-switch.tsx';
 import classes from './notice-bell.module.css';
-import { canNotify, rememberBrowserNotices, wantsBrowserNotices } from './notice-storage.ts';
 import type { Notices } from './use-notices.ts';
 
 /** The content of the bell. */
@@ -55,31 +54,12 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
           </ul>
         )}
       </section>
-      {canNotify() && <BrowserNotices />}
-    </div>
-  );
-}
-
-/** Asks the browser only after a click: a question out of nowhere is refused, for good. */
-function BrowserNotices() {
-  const { t } = useTranslation();
-  const [isOn, setOn] = useState(wantsBrowserNotices);
-  const [isDenied, setDenied] = useState(Notification.permission === 'denied');
-  const change = async (wanted: boolean): Promise<void> => {
-    const permission = wanted ? await Notification.requestPermission() : Notification.permission;
-    rememberBrowserNotices(wanted && permission === 'granted');
-    setOn(wanted && permission === 'granted');
-    setDenied(permission === 'denied');
-  };
-  return (
-    <div className={classes.wish}>
-      <Switch
-        label={t('bell.browser')}
-        description={isDenied ? t('bell.browserDenied') : t('bell.browserHelp')}
-        checked={isOn}
-        disabled={isDenied}
-        onChange={(event) => void change(event.currentTarget.checked)}
-      />
+      <div className={classes.wish}>
+        <BrowserNoticeSwitch />
+        <Anchor component={Link} to="/notifications" onClick={onLeave} size="sm" mt="sm" display="inline-block">
+          {t('bell.settings')}
+        </Anchor>
+      </div>
     </div>
   );
 }

@@ -2,7 +2,6 @@
 export type Seen = { at: number; attention: readonly string[] };
 
 const seenKey = (userId: number): string => `taskgate.notices.${userId}`;
-const wishKey = 'taskgate.browserNotices';
 
 /** At the first visit nothing is news but what needs attention. */
 export function readSeen(userId: number): Seen {
@@ -19,26 +18,9 @@ export function readSeen(userId: number): Seen {
 }
 
 export function writeSeen(userId: number, seen: Seen): void {
-  write(seenKey(userId), JSON.stringify(seen));
-}
-
-/** The browser may show notices, and the user asked for them here. */
-export function wantsBrowserNotices(): boolean {
   try {
-    return canNotify() && Notification.permission === 'granted' && localStorage.getItem(wishKey) === 'on';
+    localStorage.setItem(seenKey(userId), JSON.stringify(seen));
   } catch {
-    return false;
-  }
-}
-
-export const canNotify = (): boolean => 'Notification' in globalThis;
-
-export const rememberBrowserNotices = (on: boolean): void => write(wishKey, on ? 'on' : 'off');
-
-function write(key: string, value: string): void {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    // The choice lasts until the page is closed.
+    // What was seen is news again after the next load.
   }
 }

@@ -4,7 +4,8 @@ import type { AttentionItem, TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
-import { readSeen, wantsBrowserNotices, writeSeen } from './notice-storage.ts';
+import { useBrowserNotices } from './browser-notices.ts';
+import { readSeen, writeSeen } from './notice-storage.ts';
 
 const attentionMs = 60_000;
 const tasksMs = 20_000;
@@ -36,7 +37,7 @@ export function useNotices(onFinished: (tasks: readonly TaskSummary[]) => void):
     queryFn: () => session.send<{ items: readonly TaskSummary[] }>({ method: 'GET', path }),
     refetchInterval: tasksMs,
     // Browser notices are for tabs in the background.
-    refetchIntervalInBackground: wantsBrowserNotices(),
+    refetchIntervalInBackground: useBrowserNotices() === 'on',
   });
   const [seen, setSeen] = useState(() => readSeen(userId));
   const finished = (tasks?.items ?? [])

@@ -1,0 +1,31 @@
+import type { Auth } from '../../auth/index.ts';
+import type { SecretBox } from '../../kernel/index.ts';
+import type { OptionValues } from '../../settings/index.ts';
+import { OPERATOR, type Store } from '../../store/ports/index.ts';
+import { type GatewayDelivery, readSecret } from '../../tasks/index.ts';
+
+type Deps = {
+  store: Pick<Store, 'balanceAlerts'>;
+  options: OptionValues;
+  secretBox: SecretBox;
+  auth: Pick<Auth, 'mail'>;
+};
+
+/** What signs and mails notices of the gateway: of the operator by the options, of users by theirs. */
+export function createGatewayDelivery({ store, options, secretBox, auth }: Deps): GatewayDelivery {
+  const keysOf = (secret: string): Uint8Array[] => {
+    const key = readSecret(secret);
+    return key ? [key] : [];
+  };
+  return {
+    async signingKeys({ userId }) {
+      if (userId === OPERATOR) {
+        return options.isSet('alerts.webhook_url') ? keysOf(options.secret('alerts.webhook_secret')) : undefined;
+      }
+      const alert = await store.balanceAlerts.byUser(userId);
+      if (!alert?.webhookUrl) return undefined;
+      return keysOf((alert.webhookSecretSealed && secretBox.open(alert.webhookSecretSealed)) || '');
+    },
+    sendMail: (notice) => auth.mail.sendStored(notice),
+  };
+}

@@ -1,0 +1,90 @@
+import { useSyncExternalStore } from 'react';
+
+const wishKey = 'taskgate.browserNotices';
+
+/**
+ * `off`: not chosen, or the browser was not asked. `denied`: the browser refuses. `unsupported`:
+ * this browser shows none to pages, as on most phones.
+ */
+export type BrowserNotices = 'on' | 'off' | 'denied' | 'unsupported';
+
+const listeners = new Set<() => void>();
+/** The choice of this page where storage is blocked. */
+let unstored: string | undefined;
+/** The constructor is there, but throws. */
+let isRefused = false;
+
+export function readBrowserNotices(): BrowserNotices {
+  if (!('Notification' in globalThis) || isRefused) return 'unsupported';
+  if (Notification.permission === 'denied') return 'denied';
+  return Notification.permission === 'granted' && readWish() === 'on' ? 'on' : 'off';
+}
+
+/** Follows the choice, also of other tabs, and a permission that is changed outside of the page. */
+export const useBrowserNotices = (): BrowserNotices => useSyncExternalStore(subscribe, readBrowserNotices);
+
+/**
+ * Asks the browser for its permission; call it in a click only: a question out of nowhere is
+ * refused, for good. The first notice shows that they arrive.
+ */
+export async function chooseBrowserNotices(isWanted: boolean, example: { title: string; body: string }): Promise<void> {
+  const permission = isWanted ? await Notification.requestPermission() : Notification.permission;
+  const isOn = isWanted && permission === 'granted';
+  writeWish(isOn ? 'on' : 'off');
+  if (isOn) showBrowserNotice({ ...example, tag: 'taskgate.example' });
+  announce();
+}
+
+/** A click brings the panel back and opens `path`. A later notice with the same tag replaces it. */
+export function showBrowserNotice(notice: { title: string; body: string; tag: string; path?: string }): void {
+  const { title, body, tag, path } = notice;
+  try {
+    const shown = new Notification(title, { body, tag });
+    shown.onclick = () => {
+      window.focus();
+      shown.close();
+      if (path !== undefined) location.assign(path);
+    };
+  } catch {
+    // Browsers of phones show notices of service workers only.
+    isRefused = true;
+    announce();
+  }
+}
+
+/** Whether a page is before the user's eyes: of `path`, or any page of the panel that has the focus. */
+export const isLookedAt = (path: string): boolean =>
+  document.visibilityState === 'visible' && (document.hasFocus() || location.pathname === path);
+
+function announce(): void {
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  window.addEventListener('storage', listener);
+  // A permission is changed in the browser's own pages, and seen when the user comes back.
+  window.addEventListener('focus', listener);
+  return () => {
+    listeners.delete(listener);
+    window.removeEventListener('storage', listener);
+    window.removeEventListener('focus', listener);
+  };
+}
+
+function readWish(): string | null {
+  try {
+    return unstored ?? localStorage.getItem(wishKey);
+  } catch {
+    return unstored ?? null;
+  }
+}
+
+function writeWish(wish: 'on' | 'off'): void {
+  try {
+    localStorage.setItem(wishKey, wish);
+    unstored = undefined;
+  } catch {
+    unstored = wish;
+  }
+}

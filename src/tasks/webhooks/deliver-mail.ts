@@ -1,0 +1,22 @@
+import type { WebhookRecord } from '../../store/ports/index.ts';
+import type { TaskDeps } from '../types.ts';
+import type { Attempt } from './deliver-webhook.ts';
+import { retryDelayMs } from './retry-schedule.ts';
+
+/**
+ * Sends a notice of the gateway as a mail, once. A process that dies after the mail server took it
+ * sends it again, with the same Message-ID.
+ */
+export async function deliverMail(
+  { clock, webhooks: { gateway } }: Pick<TaskDeps, 'clock' | 'webhooks'>,
+  notice: WebhookRecord,
+): Promise<Attempt> {
+  const at = clock.unix();
+  const started = clock.monotonicMs();
+  const result = (await gateway?.sendMail(notice)) ?? 'refused';
+  const delivery = { at, httpStatus: 0, durationMs: Math.round(clock.monotonicMs() - started) };
+  if (result === 'sent') return { outcome: { status: 'delivered' }, delivery: { ...delivery, error: '' } };
+  if (result === 'refused') return { outcome: { status: 'failed' }, delivery: { ...delivery, error: 'mail_refused' } };
+  const outcome = { status: 'retry' as const, inMs: retryDelayMs(notice.retries, 0) };
+  return { outcome, delivery: { ...delivery, error: 'mail_failed' } };
+}
