@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { BalanceAlert } from '../../api/types.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { attemptError } from '../tasks/attempt-error.ts';
 
 /** The balance, whether it is low, and what became of the last warning. */
 export function BalanceState({ alert }: { alert: BalanceAlert }) {
@@ -26,7 +27,7 @@ export function BalanceState({ alert }: { alert: BalanceAlert }) {
         <StatusLabel tone="bad">
           {t('notifications.undelivered', {
             time: format.ago(delivery.at),
-            answer: delivery.http_status === 0 ? delivery.error : String(delivery.http_status),
+            answer: delivery.http_status === 0 ? attemptError(delivery.error, t) : String(delivery.http_status),
           })}
         </StatusLabel>
       )}

@@ -1,5 +1,4 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
-import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { TaskWebhook } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
@@ -12,6 +11,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { attemptError } from './attempt-error.ts';
 import classes from './task-webhooks.module.css';
 
 const statuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
@@ -106,11 +106,4 @@ function WebhookItem({ webhook, path }: { webhook: TaskWebhook; path: string }) 
       </Collapsible>
     </li>
   );
-}
-
-/** What went wrong with an attempt, by its code; a code that is not known is shown. */
-function attemptError(code: string, t: TFunction): string {
-  const key = `task.webhooks.error.${code}`;
-  const text = (t as (key: string) => string)(key);
-  return text === key ? code : text;
 }
