@@ -46,7 +46,7 @@ export type AuthSettings = {
     /** Refuses `+` and `.` before the @. */
     refuseAliases: boolean;
   };
-  /** Whether users may be warned of a low balance, and below what if they chose nothing (0: not). */
+  /** Warnings of a low balance; `fallback` is for users who chose nothing, 0: none. */
   balanceAlerts: { offered: boolean; fallback: number };
   /** How mails are sent; undefined: not set up. */
   mail: MailSettings | undefined;

@@ -8,7 +8,7 @@ import type { ChannelHealth } from '../../src/tasks/index.ts';
 /** Nodes that share the notes. */
 function openNodes(count: number) {
   const notes = new Map<string, string>();
-  const told: GatewayNotice[] = [];
+  const queued: GatewayNotice[] = [];
   const states = new Map<number, ChannelHealth>();
   let isOn = true;
   let hasReceiver = false;
@@ -30,13 +30,13 @@ function openNodes(count: number) {
       isMailed: () => isOn,
       notices: {
         hasReceiver: () => hasReceiver,
-        write: (work) => work({ options } as unknown as Repositories, async (notice) => void told.push(notice)),
+        write: (work) => work({ options } as unknown as Repositories, async (notice) => void queued.push(notice)),
       },
     });
   const nodes = Array.from({ length: count }, open);
   return {
-    told,
-    mails: () => told.flatMap(({ mail }) => mail ?? []),
+    queued,
+    mails: () => queued.flatMap(({ mail }) => mail ?? []),
     open,
     check: () => Promise.all(nodes.map((node) => node.check())),
     setOn: (on: boolean) => {
@@ -91,7 +91,7 @@ test('a receiver hears once that a channel fails, and why it no longer does, wit
   const nodes = openNodes(2);
   nodes.setOn(false);
   nodes.setReceiver();
-  const heard = () => nodes.told.map(({ event, data }) => [event, data.reason ?? data.failed]);
+  const heard = () => nodes.queued.map(({ event, data }) => [event, data.reason ?? data.failed]);
   for (const state of ['failing', 'good', 'failing', 'idle', 'failing'] as const) {
     nodes.setState(state);
     await nodes.check();
@@ -106,6 +106,6 @@ test('a receiver hears once that a channel fails, and why it no longer does, wit
     ['channel.failing', 9],
     ['channel.recovered', 'deleted'],
   ]);
-  expect(nodes.told.every(({ subject }) => subject === 'channel:7')).toBe(true);
+  expect(nodes.queued.every(({ subject }) => subject === 'channel:7')).toBe(true);
   expect(nodes.mails()).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Notices of the executable to its operator and to users: by a real mail server and real receivers. */
+/** Notices of the executable to its operator and its users, by real mail servers and receivers. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { openBackdoor } from '../support/backdoor.ts';

@@ -12,8 +12,8 @@ const setBalance = (store: Store, userId: number, to: number) =>
   store.ledger.setBalance({ userId, key: newUuid(), to, at: NOW });
 const topUp = (store: Store, userId: number, amount: number) =>
   store.ledger.grant({ userId, kind: 'adjust', key: newUuid(), amount, at: NOW });
-const claim = (store: Store, userId: number, fallback = 0, at = NOW) =>
-  store.transaction((tx) => tx.balanceAlerts.claim(userId, fallback, at));
+const claim = (store: Store, userId: number, fallback = 0) =>
+  store.transaction((tx) => tx.balanceAlerts.claim(userId, fallback, NOW));
 const choose = (store: Store, userId: number, threshold: number | null) =>
   store.balanceAlerts.choose(userId, { threshold, mail: true, webhookUrl: null });
 

@@ -11,7 +11,7 @@ type Deps = {
   auth: Pick<Auth, 'mail'>;
 };
 
-/** What signs and mails notices of the gateway: of the operator by the options, of users by theirs. */
+/** Signs and mails notices: the operator's by the options, those of users by their choice. */
 export function createGatewayDelivery({ store, options, secretBox, auth }: Deps): GatewayDelivery {
   const keysOf = (secret: string): Uint8Array[] => {
     const key = readSecret(secret);

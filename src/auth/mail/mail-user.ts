@@ -35,7 +35,7 @@ export async function mailUser(
   if (!user?.email || user.status !== STATUS.enabled) return 'refused';
   const outcome = await outbox.sendNow({
     ...{ id: eventId, to: user.email, language: pickLanguage(undefined, user.language) },
-    // Whoever queued it wrote one of these.
+    // Only stored mails are queued.
     content: payload as StoredMail,
   });
   if (!outcome || outcome.failure?.permanent) return 'refused';

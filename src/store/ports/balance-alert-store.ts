@@ -38,8 +38,8 @@ export interface BalanceAlertStore {
   }): Promise<{ low: LowBalance[]; last: number | undefined }>;
   /**
    * Marks the user as warned if the balance is still below the threshold and nobody has marked it:
-   * then the balance, else undefined. Call it in the transaction that queues the warning. The user's
-   * row stays locked, so that a top-up at the same moment comes before or after it.
+   * then the balance, else undefined. Call it in the transaction that queues the warning. The
+   * user's row stays locked, so that a top-up at the same moment comes before or after it.
    */
   claim(userId: number, fallback: number, at: number): Promise<LowBalance | undefined>;
   /** Forgets a deleted user's choice. */

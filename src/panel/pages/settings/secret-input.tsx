@@ -52,6 +52,6 @@ export function SecretInput({ option, value, label, help, error, onChange }: Opt
   );
 }
 
-/** A secret of Standard Webhooks: 32 random bytes. The eye of the field shows it for the receiver. */
+/** 32 random bytes as Standard Webhooks writes them. The eye of the field shows them. */
 const generateSigningSecret = (): string =>
   `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`;

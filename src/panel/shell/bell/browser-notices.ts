@@ -52,7 +52,7 @@ export function showBrowserNotice(notice: { title: string; body: string; tag: st
   }
 }
 
-/** Whether a page is before the user's eyes: of `path`, or any page of the panel that has the focus. */
+/** Whether the user looks at the page `path`, or works in any page of this tab. */
 export const isLookedAt = (path: string): boolean =>
   document.visibilityState === 'visible' && (document.hasFocus() || location.pathname === path);
 
