@@ -122,10 +122,10 @@ const GATEWAY_WEBHOOKS = {
     `A channel that was reported fails no longer, ${TO_OPERATOR}`,
     { data: { ...CHANNEL, reason: { type: 'string', enum: ['healthy', 'idle', 'disabled', 'deleted'] } } },
   ),
-  'backup.failed': describeMessage('backup.failed', `A daily back-up failed; once a day, ${TO_OPERATOR}`, {
+  'backup.failed': describeMessage('backup.failed', `A daily backup failed; once a day, ${TO_OPERATOR}`, {
     data: { reason: text('An English sentence.') },
   }),
-  'backup.overdue': describeMessage('backup.overdue', `No back-up was made in time; once a day, ${TO_OPERATOR}`, {
+  'backup.overdue': describeMessage('backup.overdue', `No backup was made in time; once a day, ${TO_OPERATOR}`, {
     data: { hours: time('Hours since the latest one.') },
   }),
   'balance.low': describeMessage(
