@@ -99,6 +99,8 @@ const PARTS = new Set([
   'is *, and not *',
   'until the end',
   'an invented answer',
+  'The receiver answered * after * ms',
+  '*; any status from 200 to 299 counts as delivered.',
   // Logged: why a poll is postponed or a job was lost.
   'the plugin is not loaded',
   'the gateway could not ask',
