@@ -14,7 +14,9 @@ import { createReporter, type ImportReport, silentReporter } from './report.ts';
 import { KEEPS_IDS, writeSettings, writeUsers } from './write-import.ts';
 
 /** A gateway beside it waits while they are written, so there are few. */
-const WRITTEN_AT_ONCE = 20;
+const WRITTEN_AT_ONCE = 8;
+/** The longest rest after a page of users. */
+const MAX_REST_MS = 100;
 const UNIT = 'QuotaPerUnit';
 
 export type MoveInDeps = { store: Store; secretBox: SecretBox; clock: Clock };
@@ -54,7 +56,7 @@ export async function moveIn(
   const prices = await planPrices(context, channels.models);
   const settings = await planOptions(context);
   let lastUserId = 0;
-  for await (const page of planUsers(context)) {
+  for await (const page of withRests(clock, planUsers(context))) {
     for (const { sourceId } of page) lastUserId = Math.max(lastUserId, Number(sourceId));
   }
   await noteWhatStays(source, reporter);
@@ -71,7 +73,7 @@ export async function moveIn(
     };
     await writeSettings(deps, planned);
     let written = 0;
-    for await (const page of planUsers({ ...context, report: silentReporter })) {
+    for await (const page of withRests(clock, planUsers({ ...context, report: silentReporter }))) {
       for (let at = 0; at < page.length; at += WRITTEN_AT_ONCE) {
         await writeUsers(deps, page.slice(at, at + WRITTEN_AT_ONCE));
       }
@@ -80,6 +82,16 @@ export async function moveIn(
     }
   }
   return reporter.report({ source: { kind: database.kind, ...identity }, dry_run: dryRun });
+}
+
+/** Half of a processor is left to a gateway beside it: each page is followed by as long a rest. */
+async function* withRests<T>(clock: Clock, pages: AsyncIterable<T>): AsyncGenerator<T> {
+  let began = clock.monotonicMs();
+  for await (const page of pages) {
+    await clock.sleep(Math.min(clock.monotonicMs() - began, MAX_REST_MS));
+    yield page;
+    began = clock.monotonicMs();
+  }
 }
 
 /**

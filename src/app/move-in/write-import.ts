@@ -21,7 +21,11 @@ export type PlannedSettings = {
   lastUserId: number;
 };
 
-/** The longest pause between two steps: the running gateway writes meanwhile. */
+/**
+ * The running gateway writes between two steps. It may be waiting for the lock, and looks for it in
+ * intervals that grow: most of the time must be free of it.
+ */
+const REST = 4;
 const MAX_PAUSE_MS = 100;
 
 /** In one transaction, so that a run which ends early has either all of it or none. */
@@ -75,7 +79,7 @@ export async function writeUsers({ store, clock, sourceKey }: WriteDeps, users: 
   if (users.length === 0) return;
   const began = clock.monotonicMs();
   await store.transaction((tx) => writePage(tx, { users, sourceKey, now: clock.unix() }));
-  await clock.sleep(Math.min(clock.monotonicMs() - began, MAX_PAUSE_MS));
+  await clock.sleep(Math.min((clock.monotonicMs() - began) * REST, MAX_PAUSE_MS));
 }
 
 async function writePage(

@@ -1,6 +1,6 @@
 import { moveIn } from '../../../src/app/move-in/move-in.ts';
 import type { ImportReport } from '../../../src/app/move-in/report.ts';
-import { createSecretBox, systemClock } from '../../../src/kernel/index.ts';
+import { type Clock, createSecretBox, systemClock } from '../../../src/kernel/index.ts';
 import { openSource, readSourceAddress } from '../../../src/store/index.ts';
 import type { Store } from '../../../src/store/ports/index.ts';
 
@@ -10,7 +10,11 @@ export const secretBox = createSecretBox(['a secret of the tests, long enough'])
 export async function importFrom(
   store: Store,
   address: string,
-  { dryRun = false, onProgress }: { dryRun?: boolean; onProgress?: () => void } = {},
+  {
+    dryRun = false,
+    onProgress,
+    clock = systemClock,
+  }: { dryRun?: boolean; onProgress?: () => void; clock?: Clock } = {},
 ): Promise<ImportReport> {
   const read = readSourceAddress(address);
   if (!read.ok) throw new Error(read.error);
@@ -18,7 +22,7 @@ export async function importFrom(
   if (!source.ok) throw new Error(source.error);
   try {
     const options = { dryRun, ...(onProgress ? { onProgress } : {}) };
-    return await moveIn({ store, secretBox, clock: systemClock }, source.value, options);
+    return await moveIn({ store, secretBox, clock }, source.value, options);
   } finally {
     await source.value.close();
   }

@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '../../../src/kernel/index.ts';
 import { describeEachStore } from '../../contract/each-store.ts';
 import { addUser } from '../../support/add-user.ts';
 import { sampleFile } from '../../support/new-api-source.ts';
@@ -156,6 +157,23 @@ describeEachStore(
       expect(await store.users.countInvited(300)).toBe(1);
       expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
       expect((await importFrom(store, file)).taken).toEqual({});
+    });
+
+    test('leaves most of the time to a gateway beside it: it rests four times as long as it has written', async () => {
+      let ms = 0;
+      const rests: number[] = [];
+      const clock: Clock = {
+        ...systemClock,
+        // Each look finds a millisecond gone.
+        monotonicMs: () => {
+          ms += 1;
+          return ms;
+        },
+        sleep: async (rest) => void rests.push(rest),
+      };
+      await importFrom(opened().store, sampleFile(), { clock });
+      // Nine users: a page that is read, the same that is written, and two steps of writing.
+      expect(rests).toEqual([1, 1, 4, 4]);
     });
 
     describe('rights', () => {
