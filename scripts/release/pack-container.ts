@@ -20,7 +20,7 @@ export function packContainer(release: Release, built: readonly Built[], out: st
     content: readFileSync(join(ops, name)),
     mode: 0o644,
   }));
-  // The image's data directory, empty. A new volume gets its mode, and nobody could change it there.
+  // The data directory of the image, empty. A new volume gets its mode, which stays.
   files.push({ path: `${folder}/data/`, content: new Uint8Array(), mode: 0o700 });
   files.push({ path: `${folder}/LICENSE`, content: readFileSync(join(root, 'LICENSE')), mode: 0o644 });
   for (const { target, executable } of built) {
