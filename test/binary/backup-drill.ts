@@ -3,8 +3,9 @@
  * place. The vendor's own count and the ledger decide.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeBackupKey } from '../support/backup-key.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
@@ -48,17 +49,18 @@ export function describeBackupDrill(
     let key: string;
     let env: Record<string, string>;
     let place: string;
-    const passphraseFile = join(temporaryFolder(), 'passphrase');
+    let identityFile: string;
 
     beforeAll(async () => {
       vendor = await startVendor();
       receiver = await startReceiver();
       s3 = bucket ? await startS3Server() : undefined;
       place = s3 ? `s3://results/backups?endpoint=${s3.url}` : join(temporaryFolder(), 'backups');
-      writeFileSync(passphraseFile, 'a passphrase of the drill\n');
+      const backupKey = await makeBackupKey();
+      identityFile = backupKey.identityFile;
       env = {
         ...ENV,
-        BACKUP_PASSPHRASE_FILE: passphraseFile,
+        BACKUP_RECIPIENTS: backupKey.recipient,
         ...(s3
           ? { BACKUP_S3_ACCESS_KEY_ID: S3_KEYS.accessKeyId, BACKUP_S3_SECRET_ACCESS_KEY: S3_KEYS.secretAccessKey }
           : {}),
@@ -142,7 +144,7 @@ export function describeBackupDrill(
       expect([made.code, made.err]).toEqual([0, '']);
       const { manifest } = JSON.parse(made.out);
       expect(manifest.results.count).toBeGreaterThan(0);
-      const verified = await backup('verify', ['--from', place, '--results']);
+      const verified = await backup('verify', ['--from', place, '--results', '--identity', identityFile]);
       expect([verified.code, verified.err]).toEqual([0, '']);
 
       await gateway.kill();
@@ -154,9 +156,17 @@ export function describeBackupDrill(
       const dataDir = join(temporaryFolder(), 'restored');
       mkdirSync(dataDir);
       const databaseUrl = database === 'PostgreSQL' ? await testDatabaseUrl() : '';
-      const restored = await backup('restore', ['--from', place], { ...gateway, dataDir, databaseUrl });
+      const restored = await backup('restore', ['--from', place, '--identity', identityFile], {
+        ...gateway,
+        dataDir,
+        databaseUrl,
+      });
       expect([restored.code, restored.err]).toEqual([0, '']);
-      const again = await backup('restore', ['--from', place], { ...gateway, dataDir, databaseUrl });
+      const again = await backup('restore', ['--from', place, '--identity', identityFile], {
+        ...gateway,
+        dataDir,
+        databaseUrl,
+      });
       expect(again.code).toBe(1);
       expect(again.out).toContain('not empty');
 
@@ -216,13 +226,14 @@ export function describeBackupDrill(
       expect(second?.installation).not.toBe(first?.installation);
     });
 
-    test('neither the passphrase nor a secret is in any output or in the manifest', async () => {
+    test('neither the key nor a secret is in any output or in the manifest', async () => {
       const { out } = await backup('list', ['--from', place]);
       const secrets =
         gateway.databaseUrl === ''
           ? Object.values(JSON.parse(readFileSync(join(gateway.dataDir, 'secrets.json'), 'utf8')) as object)
           : Object.values(databaseEnvironment(gateway.databaseUrl));
-      for (const secret of ['a passphrase of the drill', ...secrets]) expect(out).not.toContain(String(secret));
+      const [, identity = ''] = readFileSync(identityFile, 'utf8').split('\n');
+      for (const secret of [identity, ...secrets]) expect(out).not.toContain(String(secret));
     });
   });
 }
