@@ -2,126 +2,61 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../test/support/browser.ts';
-import { type Filled, fillGateway } from '../test/support/fill-gateway.ts';
-import { ROOT, setUp, startGateway, startVendor } from '../test/support/gateway.ts';
+import type { PanelState } from '../test/support/panel-states/state.ts';
+import { panelStates, settle, walkStates } from '../test/support/panel-states/walk-states.ts';
 import { root } from './hash-inputs.ts';
 
-const usage = `npm run screenshots [-- --only TEXT --language en|zh|ja|es|de|pt --out FOLDER]
+const usage = `npm run screenshots [-- --only TEXT,TEXT --language en|zh|ja|es|de|pt --widths 390,1440 --scheme light|dark
+                     --out FOLDER --list]
 
-Starts the built gateway with some life in it and writes a picture of every page of the panel, light and dark, 1440 and 390 wide, to
-build/screenshots. --only takes the pages whose name has TEXT in it.`;
+Starts the built gateway, new, empty and with weeks of work in it, and writes a picture of every page
+of the panel in every state, light and dark, 390, 768, 1024 and 1440 wide, to build/screenshots.
+--only takes the states whose name has one of the texts in it, =NAME just that one; --list prints
+their names.`;
 
-const widths = [1440, 390];
-const schemes = ['light', 'dark'] as const;
-
-type Shot = { name: string; path: string; anonymous?: true };
-
-const shots = ({ tasks, userId, channelId, pluginVersion }: Filled): readonly Shot[] => [
-  { name: 'sign-in', path: '/sign-in', anonymous: true },
-  { name: 'sign-up', path: '/sign-up', anonymous: true },
-  { name: 'forgot-password', path: '/forgot-password', anonymous: true },
-  { name: 'home', path: '/' },
-  { name: 'tasks', path: '/tasks?scope=all' },
-  { name: 'models', path: '/models' },
-  { name: 'task-finished', path: `/tasks/${tasks.finished}` },
-  { name: 'task-failed', path: `/tasks/${tasks.failed}` },
-  { name: 'task-running', path: `/tasks/${tasks.running}` },
-  { name: 'playground', path: '/playground?plugin=demo&model=demo-video' },
-  { name: 'keys', path: '/keys' },
-  { name: 'key-rotate', path: '/keys/1/rotate' },
-  { name: 'usage', path: '/usage' },
-  { name: 'profile', path: '/profile' },
-  { name: 'notifications', path: '/notifications' },
-  { name: 'security', path: '/security' },
-  { name: 'channels', path: '/channels' },
-  { name: 'channel-new', path: '/channels/new' },
-  { name: 'channel', path: `/channels/${channelId}` },
-  { name: 'channel-settings', path: `/channels/${channelId}?tab=settings` },
-  { name: 'plugins', path: '/plugins' },
-  { name: 'plugin', path: '/plugins/demo' },
-  { name: 'plugin-versions', path: '/plugins/demo?tab=versions' },
-  { name: 'plugin-source', path: '/plugins/demo?tab=source' },
-  { name: 'plugin-prices', path: '/plugins/demo?tab=prices' },
-  { name: 'plugin-dryrun', path: '/plugins/demo?tab=dryrun' },
-  { name: 'plugin-activate', path: `/plugins/demo/activate?version=${pluginVersion}` },
-  { name: 'plugin-diff', path: `/plugins/demo/diff?version=${pluginVersion}` },
-  { name: 'marketplace', path: '/marketplace' },
-  { name: 'prices', path: '/prices' },
-  { name: 'prices-of-plugin', path: '/prices/demo' },
-  { name: 'users', path: '/users' },
-  { name: 'user', path: `/users/${userId}` },
-  { name: 'settings', path: '/settings' },
-  { name: 'settings-branding', path: '/settings/branding' },
-  { name: 'settings-retention', path: '/settings/retention' },
-  { name: 'audit', path: '/audit' },
-  { name: 'system', path: '/system' },
-  { name: 'reference', path: '/reference' },
-  { name: 'missing', path: '/no-such-page' },
-];
+const WIDTHS = '390,768,1024,1440';
+const PHONE = 600;
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string' },
-    language: { type: 'string' },
-    out: { type: 'string' },
+    only: { type: 'string', default: '' },
+    language: { type: 'string', default: 'en' },
+    widths: { type: 'string', default: WIDTHS },
+    scheme: { type: 'string' },
+    out: { type: 'string', default: join(root, 'build/screenshots') },
+    list: { type: 'boolean' },
     help: { type: 'boolean' },
   },
 });
+const names = values.only.split(',');
+const wanted = panelStates.filter(({ name }) =>
+  names.some((text) => (text[0] === '=' ? text === `=${name}` : name.includes(text))),
+);
 if (values.help) {
   console.log(usage);
+} else if (values.list) {
+  for (const { name } of wanted) console.log(name);
 } else {
-  const out = values.out ?? join(root, 'build/screenshots');
-  mkdirSync(out, { recursive: true });
-  await takeAll(out, values.only ?? '', values.language ?? 'en');
-  console.log(`Pictures in ${out}`);
+  mkdirSync(values.out, { recursive: true });
+  const { failures } = await walkStates({ states: wanted, language: values.language, visit: takeAll });
+  console.log([`Pictures of ${wanted.length} states in ${values.out}`, ...failures].join('\n'));
+  process.exitCode = failures.length === 0 ? 0 : 1;
 }
 
-async function takeAll(out: string, only: string, language: string): Promise<void> {
-  const vendor = await startVendor();
-  const gateway = await startGateway();
-  const browser = await launchBrowser();
-  try {
-    const filled = await fillGateway(gateway, await setUp(gateway), vendor);
-    const wanted = shots(filled).filter(({ name }) => name.includes(only));
-    for (const width of widths) {
-      for (const scheme of schemes) {
-        const context = await browser.newContext({
-          locale: language === 'en' ? 'en-US' : language,
-          viewport: { width, height: width > 600 ? 900 : 844 },
-          colorScheme: scheme,
-          reducedMotion: 'reduce',
-        });
-        const page = await context.newPage();
-        const take = (shot: Shot) =>
-          takeOne(page, `${gateway.url}${shot.path}`, join(out, `${shot.name}-${width}-${scheme}.png`));
-        for (const shot of wanted.filter(({ anonymous }) => anonymous)) await take(shot);
-        await signIn(page, gateway.url);
-        for (const shot of wanted.filter(({ anonymous }) => !anonymous)) await take(shot);
-        await context.close();
-      }
+/** One state in all widths and schemes: the page stays as it is, open dialogs too. */
+async function takeAll(page: Page, { name, only }: PanelState): Promise<void> {
+  const widths = values.widths
+    .split(',')
+    .map(Number)
+    .filter((width) => only === undefined || (only === 'phone') === width < PHONE);
+  const schemes = (['light', 'dark'] as const).filter((scheme) => (values.scheme ?? scheme) === scheme);
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: width < PHONE ? 844 : 900 });
+    for (const colorScheme of schemes) {
+      await page.emulateMedia({ colorScheme });
+      await settle(page);
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.screenshot({ path: join(values.out, `${name}-${width}-${colorScheme}.png`), fullPage: true });
     }
-  } finally {
-    await browser.close();
-    await gateway.stop();
-    await vendor.stop();
   }
-}
-
-async function takeOne(page: Page, url: string, file: string): Promise<void> {
-  await page.goto(url);
-  await page.getByRole('heading', { level: 1 }).first().waitFor();
-  // Grey placeholders stand in for what is on its way.
-  await page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root') === null);
-  await page.waitForLoadState('load');
-  await page.screenshot({ path: file, fullPage: true });
-}
-
-/** By the form's own fields, whatever the language calls them. */
-async function signIn(page: Page, origin: string): Promise<void> {
-  await page.goto(`${origin}/sign-in`);
-  await page.locator('input[autocomplete^="username"]').fill(ROOT.username);
-  await page.locator('input[type="password"]').fill(ROOT.password);
-  await page.locator('form button[type="submit"]').click();
-  await page.waitForURL(`${origin}/`);
 }

@@ -9,7 +9,8 @@ test('a column of money has one number of decimals: two, or up to four for small
   expect(column(1, 12.5, 0)).toEqual(['$1.00', '$12.50', '$0.00']);
   expect(column(0.096, 0.1, 0)).toEqual(['$0.096', '$0.100', '$0.000']);
   expect(column(0.000_02, 5)).toEqual(['$0.0000', '$5.0000']);
-  expect(column(-0.02, 3)).toEqual(['-$0.020', '$3.000']);
+  expect(column(-0.02, 3)).toEqual(['-$0.02', '$3.00']);
+  expect(column(0.0123, 3)).toEqual(['$0.012', '$3.000']);
   expect(column()).toEqual([]);
   expect([0.5, 1 / 3, 0].map(percentInColumn)).toEqual(['50.0%', '33.3%', '0.0%']);
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { findCutTexts } from '../support/panel-states/find-faults.ts';
 import { until } from '../support/until.ts';
 import { findEnglish } from './find-english.ts';
 import { findAxeViolations, findOverflow, screens, usePanel } from './harness.ts';
@@ -34,6 +35,8 @@ async function switchTo(page: Page, language: string): Promise<void> {
   const present = await page.evaluate(() => document.documentElement.lang);
   if (present === tagOf(language)) return;
   const known = languages.find((each) => tagOf(each) === present) ?? 'en';
+  // On a phone the menu is in the drawer.
+  await page.setViewportSize(screens.desktop);
   await page
     .locator('header')
     .getByRole('button', { name: readTexts(known)['app.language'], exact: true })
@@ -44,27 +47,8 @@ async function switchTo(page: Page, language: string): Promise<void> {
   });
   await page.keyboard.press('Escape');
   await page.locator('[role=menu]').waitFor({ state: 'detached' });
+  await page.setViewportSize(screens.phone);
 }
-
-/**
- * Texts that their place cuts off. An ellipsis is a mark that this may happen, but not on a button,
- * whose text says what it does.
- */
-const findCutTexts = (page: Page): Promise<string[]> =>
-  page.evaluate(() => {
-    const cut: string[] = [];
-    for (const element of document.querySelectorAll<HTMLElement>('body *')) {
-      const { overflowX, textOverflow, display } = getComputedStyle(element);
-      if (overflowX === 'visible' || overflowX === 'auto' || overflowX === 'scroll' || display === 'inline') continue;
-      if (element.scrollWidth <= element.clientWidth + 1 || element.clientWidth < 4) continue;
-      if (element.closest('input, textarea, pre, code, svg, canvas, [aria-hidden="true"]')) continue;
-      const isAction = element.closest('button, [role="tab"], [role="menuitem"]') !== null;
-      if (textOverflow === 'ellipsis' && !isAction) continue;
-      const text = element.textContent?.trim() ?? '';
-      if (text !== '') cut.push(`${element.tagName} “${text.slice(0, 60)}”`);
-    }
-    return cut;
-  });
 
 const paths = () => [
   '/',

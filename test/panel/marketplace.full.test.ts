@@ -59,7 +59,7 @@ describe('an offer of a plugin that is in use', () => {
     await waitForText(page, 'demo-other');
     await page.getByRole('link', { name: 'in use' }).waitFor();
     await page.getByRole('button', { name: 'Install 9.0.0' }).click();
-    await heading(page, 'Activate demo 9.0.0').waitFor();
+    await heading(page, 'Activate Demo vendor 9.0.0').waitFor();
     const [serving] = (await panel.root().call<{ key: string; version: string }[]>('GET', '/api/plugin/task')).filter(
       ({ key }) => key === 'demo',
     );

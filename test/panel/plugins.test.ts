@@ -136,7 +136,7 @@ describe('plugins', () => {
   test('a new version is reviewed side by side before activation', async () => {
     // It waits for its activation, so the upload leads to the review.
     await upload(source('1.1.0', { models: ['paper-1', 'paper-3'] }));
-    await heading(page, 'Activate paper 1.1.0').waitFor();
+    await heading(page, 'Activate Paper films 1.1.0').waitFor();
     await waitForText(page, 'paper-3');
     await page.locator('.cm-mergeView').waitFor();
     await page.getByRole('button', { name: 'Activate 1.1.0' }).click();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
+import { matchPath } from 'react-router';
 import { isFirstText } from '../../scripts/build-panel.ts';
 import { findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-texts.ts';
 import en from '../../src/panel/i18n/en.json';
@@ -10,6 +11,7 @@ import { parseUserAgent } from '../../src/panel/session/parse-user-agent.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
 import { pendingValues } from '../../src/panel/ui/form/pending-values.ts';
+import { panelStates } from '../support/panel-states/walk-states.ts';
 
 describe('languages', () => {
   test.each(listLanguages())('%s has all texts, with the placeholders of the English ones', (language) =>
@@ -47,6 +49,15 @@ test('pages before sign-in use only texts of the first chunk', () => {
       .map((key) => `${file}: ${key}`),
   );
   expect(late).toEqual([]);
+});
+
+test('screenshots show every page', () => {
+  const routes = readFileSync(new URL('../../src/panel/routes/app-routes.tsx', import.meta.url), 'utf8');
+  const pages = [...routes.matchAll(/path="([^"]+)"/g)].map(([, path]) => path ?? '');
+  const tasks = { finished: 'a', failed: 'b', refused: 'c', running: 'd' };
+  const filled = { tasks, userId: 2, channelId: 1, providerId: 1, pluginVersion: '9.1.0', backupCode: '' };
+  const shown = panelStates.map(({ path }) => (typeof path === 'string' ? path : path(filled)));
+  expect(pages.filter((page) => !shown.some((path) => matchPath(page, path.split('?')[0] ?? '') !== null))).toEqual([]);
 });
 
 describe('redirect after sign-in', () => {

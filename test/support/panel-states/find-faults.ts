@@ -1,0 +1,62 @@
+import type { Page } from 'playwright-core';
+
+/**
+ * Texts that their place cuts off. A text with an ellipsis says the rest on hover, but not on a
+ * button, whose text says what it does.
+ */
+export const findCutTexts = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const cut: string[] = [];
+    for (const element of document.querySelectorAll<HTMLElement>('body *')) {
+      const { overflowX, textOverflow, display } = getComputedStyle(element);
+      if (overflowX === 'visible' || overflowX === 'auto' || overflowX === 'scroll' || display === 'inline') continue;
+      if (element.scrollWidth <= element.clientWidth + 1 || element.clientWidth < 4) continue;
+      if (element.closest('input, textarea, pre, code, svg, canvas, [aria-hidden="true"]')) continue;
+      const isAction = element.closest('button, [role="tab"], [role="menuitem"]') !== null;
+      if (textOverflow === 'ellipsis' && !isAction) {
+        element.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
+        if (element.closest('[title]') !== null) continue;
+      }
+      const text = element.textContent?.trim() ?? '';
+      if (text !== '') cut.push(`${element.tagName} “${text.slice(0, 60)}” is cut off`);
+    }
+    return cut;
+  });
+
+/** Controls that a finger misses. Links inside of a text are as high as their line. */
+export const findSmallTargets = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const least = 44;
+    const controls =
+      'a[href], button, select, textarea, input:not([type="hidden"]), summary, [role="tab"], [role="menuitem"], [role="option"], [role="radio"]';
+    const dialogs = [...document.querySelectorAll('[role="dialog"]')].filter((dialog) => dialog.checkVisibility());
+    const root = dialogs.at(-1) ?? document.body;
+    const targetOf = (control: HTMLElement): HTMLElement =>
+      control.matches('input') ? (control.closest('label') ?? control.parentElement ?? control) : control;
+    const small: string[] = [];
+    for (const control of root.querySelectorAll<HTMLElement>(controls)) {
+      if (!control.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+      if (control.matches(':disabled, [tabindex="-1"]') || control.closest('[aria-hidden="true"], .cm-editor'))
+        continue;
+      const { display } = getComputedStyle(control);
+      if (control.matches('a') && display === 'inline' && control.parentElement?.textContent !== control.textContent)
+        continue;
+      const target = targetOf(control);
+      const before = target.getBoundingClientRect();
+      if (before.width < 2 || (before.width >= least - 0.5 && before.height >= least - 0.5)) continue;
+      target.scrollIntoView({ block: 'center' });
+      const { left, top, width, height } = target.getBoundingClientRect();
+      const [x, y] = [left + width / 2, top + height / 2];
+      const isHit = (dx: number, dy: number): boolean => {
+        const hit = document.elementFromPoint(x + dx, y + dy);
+        return hit !== null && (target.contains(hit) || hit.closest('label')?.contains(control) === true);
+      };
+      const reach = least / 2 - 1;
+      const isWide = width >= least - 0.5 || (isHit(reach, 0) && isHit(-reach, 0));
+      const isHigh = height >= least - 0.5 || (isHit(0, reach) && isHit(0, -reach));
+      if (isWide && isHigh) continue;
+      const name = control.getAttribute('aria-label') ?? control.textContent?.trim() ?? '';
+      small.push(`${control.tagName} “${name.slice(0, 40)}” is ${Math.round(width)} × ${Math.round(height)}`);
+    }
+    return small;
+  });

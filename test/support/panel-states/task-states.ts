@@ -1,0 +1,97 @@
+import { dialogOpens, inOrder, type PanelState, press, type Scene } from './state.ts';
+
+const openFirstTile = async ({ page }: Scene) => {
+  await page.locator('[data-index="0"]').click();
+  await page.getByRole('dialog').waitFor();
+};
+const chooseTwo = async ({ page }: Scene) => {
+  for (const row of [0, 1]) await page.locator('tbody [data-select] input').nth(row).check();
+};
+const run = async ({ page, text }: Scene) => {
+  await page.locator('main textarea').first().fill('A kite over a harbour [duration=0.3]');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('heading', { level: 2, name: text('play.task') }).waitFor();
+  await page.locator('main video').first().waitFor();
+};
+
+/** What everybody works with: home, tasks, models, playground, keys, usage. */
+export const taskStates: readonly PanelState[] = [
+  { name: 'home-empty', path: '/', age: 'empty' },
+  { name: 'home', path: '/' },
+  { name: 'home-everyone', path: '/?scope=all&days=90' },
+  {
+    name: 'home-attention',
+    path: '/',
+    act: ({ page, text }) =>
+      page
+        .getByRole('region', { name: text('home.attention') })
+        .getByRole('button')
+        .click(),
+  },
+  { name: 'home-of-user', path: '/', viewer: 'member' },
+  {
+    name: 'home-notice',
+    path: '/',
+    before: ({ page }) =>
+      page.route('**/api/status', async (route) => {
+        const answer = await route.fetch();
+        const body = (await answer.json()) as { data: object };
+        await route.fulfill({
+          json: { ...body, data: { ...body.data, notice: 'Maintenance on **Sunday**, 8 to 9 am.' } },
+        });
+      }),
+  },
+
+  { name: 'tasks-empty', path: '/tasks', age: 'empty' },
+  { name: 'tasks', path: '/tasks' },
+  { name: 'tasks-everyone', path: '/tasks?scope=all' },
+  { name: 'tasks-chosen', path: '/tasks?scope=all', act: chooseTwo },
+  { name: 'tasks-filters', path: '/tasks?scope=all', act: press('tasks.filters') },
+  { name: 'tasks-views', path: '/tasks?scope=all', act: press('tasks.views') },
+  { name: 'tasks-failed', path: '/tasks?scope=all&status=FAILURE' },
+  { name: 'tasks-none', path: '/tasks?q=nothing-like-this' },
+  { name: 'gallery', path: '/tasks?scope=all&layout=gallery' },
+  { name: 'gallery-viewer', path: '/tasks?scope=all&layout=gallery&status=SUCCESS', act: openFirstTile },
+  { name: 'task-finished', path: ({ tasks }) => `/tasks/${tasks.finished}` },
+  { name: 'task-failed', path: ({ tasks }) => `/tasks/${tasks.failed}` },
+  { name: 'task-refused', path: ({ tasks }) => `/tasks/${tasks.refused}` },
+  { name: 'task-running', path: ({ tasks }) => `/tasks/${tasks.running}` },
+  { name: 'task-missing', path: '/tasks/task_gone' },
+
+  { name: 'models-empty', path: '/models', age: 'empty' },
+  { name: 'models', path: '/models' },
+  { name: 'models-code', path: '/models', act: inOrder(press('models.codeOf', { model: 'demo-video' }), dialogOpens) },
+  { name: 'playground-empty', path: '/playground', age: 'empty' },
+  { name: 'playground-choice', path: '/playground' },
+  { name: 'playground', path: '/playground?plugin=demo&model=demo-video' },
+  { name: 'playground-result', path: '/playground?plugin=demo&model=demo-video-pro', act: run },
+
+  { name: 'keys-empty', path: '/keys', age: 'empty' },
+  { name: 'keys', path: '/keys' },
+  { name: 'key-new', path: '/keys/new' },
+  {
+    name: 'key-made',
+    path: '/keys/new',
+    act: async ({ page, text }) => {
+      await page.getByLabel(text('keys.name'), { exact: true }).fill('Night shift');
+      await press('keys.create')({ page, text } as Scene);
+      await page.getByRole('heading', { level: 1, name: 'Night shift' }).waitFor();
+    },
+  },
+  { name: 'key', path: '/keys/2' },
+  { name: 'key-rotate', path: '/keys/1/rotate' },
+  { name: 'key-missing', path: '/keys/999' },
+  { name: 'usage-empty', path: '/usage', age: 'empty' },
+  { name: 'usage', path: '/usage' },
+  { name: 'usage-everyone', path: '/usage?scope=all' },
+  {
+    name: 'usage-bill',
+    path: '/usage',
+    act: ({ page }) => page.locator('main table').last().locator('tbody button').first().click(),
+  },
+  {
+    name: 'reference',
+    path: '/reference',
+    act: ({ page }) => page.frameLocator('main iframe').getByRole('heading').first().waitFor(),
+  },
+];
