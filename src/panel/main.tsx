@@ -23,6 +23,7 @@ import { hasSessionHint } from './session/session-hint.ts';
 import { createTabChannel } from './session/sync-tabs.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
+import { titleCutTexts } from './ui/display/title-cut-texts.ts';
 import { ErrorBoundary } from './ui/page/error-boundary.tsx';
 
 const maxTries = 3;
@@ -58,6 +59,7 @@ async function start(container: HTMLElement): Promise<void> {
   refetchOnReconnect(connection, queries);
   clearCacheOnUserChange(session, queries);
   reloadRestoredPage();
+  titleCutTexts();
   // Only such a router can ask before a page with unsaved changes is left.
   const router = createBrowserRouter([{ path: '*', Component: AppRoutes }]);
   createRoot(container).render(

@@ -32,10 +32,12 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
         </a>
         <div className={classes.frame}>
           <aside className={classes.side}>
-            <div className={classes.brand}>
-              <BrandMark />
+            <div className={classes.sticky}>
+              <div className={classes.brand}>
+                <BrandMark />
+              </div>
+              <SideNavigation />
             </div>
-            <SideNavigation />
           </aside>
           <div className={classes.body}>
             <header className={classes.bar}>
@@ -46,7 +48,9 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
               <div className={classes.controls}>
                 <Shortcuts />
                 <NoticeBell />
-                <PageControls />
+                <div className={classes.wide}>
+                  <PageControls />
+                </div>
                 <AccountMenu />
               </div>
             </header>
@@ -69,6 +73,9 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
           closeButtonProps={{ 'aria-label': t('app.close') }}
         >
           <SideNavigation />
+          <div className={classes.drawerControls}>
+            <PageControls />
+          </div>
         </Drawer>
         <Notifications position="bottom-right" />
       </SecurityProofProvider>

@@ -1,4 +1,5 @@
 import {
+  Button,
   createTheme,
   DrawerHeader,
   defaultVariantColorsResolver,
@@ -79,6 +80,12 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
+    // There are two sizes of buttons beside that of the pages before sign-in: 36 px, and 30 px in rows.
+    Button: Button.extend({
+      vars: (_theme, { size }) => ({
+        root: size === 'xs' ? { '--button-fz': '13px', '--button-padding-x': '12px' } : {},
+      }),
+    }),
     Switch: Switch.extend({ defaultProps: { withThumbIndicator: false } }),
     // Inside a dialog a header is not a landmark of the page.
     ModalHeader: ModalHeader.extend({ defaultProps: { role: 'presentation' } }),

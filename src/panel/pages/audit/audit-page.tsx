@@ -33,9 +33,9 @@ export function AuditPage() {
   const wanted = { user, action, target, since };
   const query = useApiQuery<AuditList>(withQuery('/api/audit', { page: filters.page, ...wanted }));
   const columns: readonly Column<Entry>[] = [
-    { key: 'what', heading: t('audit.area'), render: (entry) => <AuditActionCell entry={entry} /> },
-    { key: 'when', heading: t('audit.range'), render: (entry) => <AuditTimeCell entry={entry} /> },
-    { key: 'changes', heading: t('audit.details'), render: (entry) => <AuditChangesCell entry={entry} /> },
+    { key: 'what', heading: t('audit.event'), render: (entry) => <AuditActionCell entry={entry} /> },
+    { key: 'when', heading: t('audit.time'), wide: true, render: (entry) => <AuditTimeCell entry={entry} /> },
+    { key: 'changes', heading: t('audit.details'), wide: true, render: (entry) => <AuditChangesCell entry={entry} /> },
   ];
   return (
     <Page

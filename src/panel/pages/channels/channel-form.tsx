@@ -93,7 +93,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
             {plugin?.models.some((model) => !values.models.includes(model)) && (
               <Button
                 variant="subtle"
-                size="compact-sm"
+                size="xs"
                 mt={8}
                 onClick={() => form.set('models', [...new Set([...values.models, ...plugin.models])])}
               >

@@ -1,3 +1,4 @@
+import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskPage } from '../../api/types.ts';
@@ -5,7 +6,7 @@ import { useApiQuery } from '../../api/use-api.ts';
 import { PlainTable } from '../../ui/display/data-table.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { useTaskColumns } from '../tasks/use-task-columns.tsx';
+import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 
 const shown = 10;
 
@@ -17,14 +18,24 @@ export function ChannelTasks({ channelId }: { channelId: number }) {
   return (
     <Section
       heading={t('channels.lastTasks')}
-      actions={<Link to={`/tasks?scope=all&channel=${channelId}`}>{t('channels.allTasks')}</Link>}
+      actions={
+        <Anchor component={Link} to={`/tasks?scope=all&channel=${channelId}`} size="sm">
+          {t('channels.allTasks')}
+        </Anchor>
+      }
     >
       <QueryResult query={tasks}>
         {({ items }) =>
           items.length === 0 ? (
             t('channels.noTasks')
           ) : (
-            <PlainTable label={t('channels.lastTasks')} columns={columns} rows={items} rowKey={({ id }) => id} />
+            <PlainTable
+              label={t('channels.lastTasks')}
+              columns={columns}
+              rows={items}
+              rowKey={({ id }) => id}
+              brief={(task) => <TaskBrief task={task} all />}
+            />
           )
         }
       </QueryResult>

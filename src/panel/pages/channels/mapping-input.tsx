@@ -47,7 +47,7 @@ export function MappingInput({ rows, onChange, error }: MappingInputProps) {
       {error !== null && <Input.Error mt={8}>{error}</Input.Error>}
       <Button
         variant="default"
-        size="compact-md"
+        size="xs"
         mt={12}
         leftSection={<IconPlus size={16} stroke={1.6} aria-hidden="true" />}
         onClick={() => onChange([...rows, { from: '', to: '' }])}

@@ -105,7 +105,7 @@ export function AttentionList() {
                   component={Link}
                   to={page.to}
                   variant="default"
-                  size="compact-md"
+                  size="xs"
                   aria-label={t('home.attention.lookAt', { what: t(title) })}
                 >
                   {t('home.attention.look')}

@@ -61,7 +61,7 @@ export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsPr
     <Section
       heading={t('home.first')}
       actions={
-        <Button variant="subtle" color="gray" size="compact-sm" aria-label={t('home.first.hideLabel')} onClick={onHide}>
+        <Button variant="subtle" color="gray" size="xs" aria-label={t('home.first.hideLabel')} onClick={onHide}>
           {t('home.first.hide')}
         </Button>
       }

@@ -107,9 +107,11 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
         <Title order={2} fz={18}>
           {offer.name || offer.source.name}
         </Title>
-        <Text size="sm" c="dimmed">
-          {t('market.fetched', { ago: format.ago(offer.fetched_at) })}
-        </Text>
+        {offer.error === undefined && (
+          <Text size="sm" c="dimmed">
+            {t('market.fetched', { ago: format.ago(offer.fetched_at) })}
+          </Text>
+        )}
         <TrustLabel trust={offer.trust} />
       </div>
       <TrustNotice source={offer.source.name} trust={offer.trust} />
@@ -178,9 +180,11 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
         <Text size="sm" lineClamp={2} lh={1.5}>
           {localise(description, i18n.language)}
         </Text>
-        <Text size="xs" c="dimmed" lineClamp={1} mt={4}>
-          {t('market.models', { models: models.join(', ') })}
-        </Text>
+        {models.length > 0 && (
+          <Text size="xs" c="dimmed" lineClamp={1} mt={4}>
+            {t('market.models', { models: models.join(', ') })}
+          </Text>
+        )}
       </div>
       <MarketState state={state} />
     </li>

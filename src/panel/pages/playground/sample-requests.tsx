@@ -37,7 +37,7 @@ export function SampleRequests({ offer, draft }: { offer: CallableModel; draft: 
       <legend>{t('play.examples')}</legend>
       <Group gap={8}>
         {[...(own.length > 0 ? own : written), ...priced].map(({ label, fields }) => (
-          <Button key={label} size="compact-sm" variant="default" onClick={() => draft.setFields(fields)}>
+          <Button key={label} size="xs" variant="default" onClick={() => draft.setFields(fields)}>
             {label}
           </Button>
         ))}

@@ -5,8 +5,8 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
-import type { PluginPreview } from '../../api/types.ts';
-import { useApiMutation, withQuery } from '../../api/use-api.ts';
+import type { PluginPreview, PluginSummary } from '../../api/types.ts';
+import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -29,6 +29,8 @@ export function ActivatePage() {
   const { key = '' } = useParams();
   const [params] = useSearchParams();
   const version = params.get('version') ?? '';
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task');
+  const name = plugins.data?.find((each) => each.key === key)?.meta?.name ?? key;
   const session = useSession();
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
@@ -56,7 +58,7 @@ export function ActivatePage() {
     },
     invalidates: pluginDependentPaths,
     onSuccess: () => {
-      notifySuccess(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
+      notifySuccess(t('plugins.activated', { key: name, version: preview.data?.to.version ?? version }));
       navigate(`/plugins/${encodeURIComponent(key)}`);
     },
   });
@@ -73,9 +75,9 @@ export function ActivatePage() {
 
   return (
     <Page
-      heading={t('plugins.activateHeading', { key, version: preview.data?.to.version ?? version })}
+      heading={t('plugins.activateHeading', { key: name, version: preview.data?.to.version ?? version })}
       intro={t('plugins.activateIntro')}
-      back={<BackToVersions pluginKey={key} />}
+      back={<BackToVersions pluginKey={key} name={name} />}
     >
       {activate.isError && <PluginErrors error={activate.error} />}
       <QueryResult query={preview}>

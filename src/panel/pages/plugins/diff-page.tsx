@@ -24,11 +24,9 @@ export function DiffPage() {
     const chosen = { from, version: to, ...next };
     setParams({ from: chosen.from ?? from, version: chosen.version ?? to }, { replace: true });
   };
+  const name = plugin?.meta?.name ?? key;
   return (
-    <Page
-      heading={t('plugins.diff.heading', { name: plugin?.meta?.name ?? key })}
-      back={<BackToVersions pluginKey={key} />}
-    >
+    <Page heading={t('plugins.diff.heading', { name })} back={<BackToVersions pluginKey={key} name={name} />}>
       <QueryResult query={versions}>
         {(all) => {
           const hasFactory = plugin?.source === 'factory' || plugin?.factory_meta !== undefined;

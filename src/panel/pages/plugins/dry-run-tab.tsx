@@ -73,7 +73,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               <Text size="sm" fw={500}>
                 {t('plugins.dryrun.args')}
               </Text>
-              <Button variant="subtle" size="compact-sm" onClick={fillSample}>
+              <Button variant="subtle" size="xs" onClick={fillSample}>
                 {t('plugins.dryrun.sample')}
               </Button>
             </Group>

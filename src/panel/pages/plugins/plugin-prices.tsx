@@ -21,6 +21,7 @@ export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
     {
       key: 'expression',
       heading: t('prices.expression'),
+      wide: true,
       render: ({ price }) =>
         price === undefined ? (
           <StatusLabel tone="waiting">{t('prices.missing')}</StatusLabel>
@@ -41,7 +42,7 @@ export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
       render: ({ model, price }) => (
         <Button
           variant="light"
-          size="compact-sm"
+          size="xs"
           onClick={() => setSubject({ pluginKey: plugin.key, model, expression: price?.expression ?? '' })}
         >
           {t(price === undefined ? 'prices.set' : 'app.edit')}

@@ -11,8 +11,11 @@ import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 type StatusChange = { enabled: boolean; cascade: boolean };
 type PluginUsage = { channels: number; running: number };
 
-/** Enables or disables a plugin. If channels or tasks use it, confirms first with what will end. */
-export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
+/**
+ * Enables or disables a plugin. If channels or tasks use it, confirms first with what will end.
+ * `label` is for a switch that stands alone.
+ */
+export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?: string }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const name = plugin.meta?.name ?? plugin.key;
@@ -51,6 +54,7 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
       <Switch
         checked={plugin.enabled}
         disabled={change.isPending}
+        label={label}
         aria-label={t('plugins.switchName', { name })}
         onChange={(event) =>
           void switchTo(event.currentTarget.checked, {

@@ -17,20 +17,29 @@ export function SourceTab({ plugin }: { plugin: PluginSummary }) {
   const version = params.get('version');
   const versions = useApiQuery<PluginVersion[]>(`${pluginPath(plugin.key)}/versions`);
   const detail = useApiQuery<PluginDetail>(withQuery(pluginPath(plugin.key), { version }));
-  const choices = (versions.data ?? []).map((each) => each.version);
+  const stored = (versions.data ?? []).map((each) => each.version);
+  // What serves is not among the stored versions if it came with the gateway.
+  const isBuiltIn = plugin.source === 'factory';
+  const choices = [
+    ...(isBuiltIn ? [{ value: '', label: t('plugins.source.factory') }] : []),
+    ...stored.map((each) => ({ value: each, label: each })),
+  ];
   return (
     <QueryResult query={detail}>
       {({ source, source_hash: hash, errors, meta }) => (
         <Stack gap="md">
           <Group justify="space-between" align="flex-end" gap="sm">
-            {choices.length > 0 ? (
+            {stored.length > 0 ? (
               <Select
                 label={t('plugins.version')}
                 data={choices}
-                value={version ?? plugin.version}
+                value={version ?? (isBuiltIn ? '' : plugin.version)}
                 allowDeselect={false}
                 onChange={(next) =>
-                  setParams({ tab: 'source', ...(next === null ? {} : { version: next }) }, { replace: true })
+                  setParams(
+                    { tab: 'source', ...(next === null || next === '' ? {} : { version: next }) },
+                    { replace: true },
+                  )
                 }
               />
             ) : (

@@ -87,7 +87,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       render: ({ version, active }) => (
         <>
           {!active && (
-            <Button component={Link} to={link('activate', version)} size="compact-sm" variant="light">
+            <Button component={Link} to={link('activate', version)} size="xs" variant="light">
               {t('plugins.reviewAndActivate')}
             </Button>
           )}

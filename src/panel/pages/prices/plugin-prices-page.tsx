@@ -159,7 +159,7 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
               if (incomplete.size === 0) save.mutate(changes);
             }}
           >
-            {t('prices.table.save', { count: changes.length })}
+            {changes.length === 0 ? t('app.save') : t('prices.table.save', { count: changes.length })}
           </Button>
         </Group>
       </Section>

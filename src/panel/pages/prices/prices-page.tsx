@@ -57,6 +57,7 @@ export function PricesPage() {
     {
       key: 'expression',
       heading: t('prices.expression'),
+      wide: true,
       render: ({ expression, problem }) => (
         <>
           <Code style={{ overflowWrap: 'anywhere' }}>{expression}</Code>

@@ -65,7 +65,7 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
       {examples.length > 0 && (
         <Group gap={8}>
           {examples.map(({ label, facts: example }) => (
-            <Button key={label} variant="default" size="compact-sm" onClick={() => setEditedFacts(example)}>
+            <Button key={label} variant="default" size="xs" onClick={() => setEditedFacts(example)}>
               {label}
             </Button>
           ))}

@@ -39,7 +39,7 @@ export function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
                 <Button
                   key={model}
                   variant="default"
-                  size="compact-md"
+                  size="xs"
                   onClick={() => onSet({ pluginKey: key, model, expression: '' })}
                 >
                   {t('prices.setFor', { model })}

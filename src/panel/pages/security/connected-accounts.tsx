@@ -58,7 +58,7 @@ function Providers({ bound, offered, email, status }: ProvidersProps) {
         title={t('account.email')}
         details={email ?? t('profile.email.none')}
         actions={
-          <Button component={Link} to="/profile" variant="subtle" size="compact-sm">
+          <Button component={Link} to="/profile" variant="subtle" size="xs">
             {t(email === null ? 'profile.email.add' : 'profile.email.change')}
           </Button>
         }
@@ -105,7 +105,7 @@ function Connected({ binding }: { binding: Binding }) {
         <Button
           variant="subtle"
           color="red"
-          size="compact-sm"
+          size="xs"
           loading={unbind.isPending}
           aria-label={t('home.identities.unbindFrom', { name })}
           onClick={() => void ask()}
@@ -139,7 +139,7 @@ function Unconnected({ provider: { slug, name, method }, status }: { provider: P
         <>
           <Button
             variant="light"
-            size="compact-sm"
+            size="xs"
             loading={bind.isPending}
             aria-label={t('home.identities.bindTo', { name })}
             onClick={() => (method === 'popup' ? bind.mutate() : setDialogOpen(true))}

@@ -107,7 +107,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
         <>
           <Button
             variant="subtle"
-            size="compact-sm"
+            size="xs"
             aria-label={t('security.passkeys.renameNamed', { name: passkey.name })}
             ref={renaming.opener}
             onClick={renaming.open}
@@ -117,7 +117,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
           <Button
             variant="subtle"
             color="red"
-            size="compact-sm"
+            size="xs"
             loading={remove.isPending}
             aria-label={t('security.passkeys.deleteNamed', { name: passkey.name })}
             onClick={() => void ask()}

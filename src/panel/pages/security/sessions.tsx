@@ -112,7 +112,7 @@ function SessionItem({ session }: { session: LoginSession }) {
               <Button
                 variant="subtle"
                 color="red"
-                size="compact-sm"
+                size="xs"
                 loading={revoke.isPending}
                 aria-label={t('security.sessions.endNamed', { name, ip: session.ip })}
                 onClick={() => revoke.mutate()}

@@ -18,6 +18,9 @@ const choiceTexts: Readonly<Record<string, TextKey>> = {
   discouraged: 'settings.choice.discouraged',
   platform: 'settings.choice.platform',
   'cross-platform': 'settings.choice.crossPlatform',
+  off: 'settings.choice.off',
+  asked: 'settings.choice.asked',
+  all: 'settings.choice.all',
 };
 
 /** Quota amounts, shown and entered in dollars. */

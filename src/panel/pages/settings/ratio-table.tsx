@@ -71,7 +71,7 @@ export function RatioTable({ option, value, label, help, error, onChange }: Opti
       )}
       <Button
         variant="default"
-        size="compact-md"
+        size="xs"
         mt={12}
         leftSection={<IconPlus size={16} stroke={1.6} aria-hidden="true" />}
         onClick={() => setAndSend([...rows, { id: nextId, name: '', ratio: 1 }])}

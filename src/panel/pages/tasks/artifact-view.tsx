@@ -43,7 +43,7 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
         <Alert color="red" variant="light" role="alert">
           <Stack gap="sm" align="flex-start">
             <Text size="sm">{t(errorText)}</Text>
-            <Button size="compact-sm" variant="default" onClick={() => void retry()}>
+            <Button size="xs" variant="default" onClick={() => void retry()}>
               {t('app.retry')}
             </Button>
           </Stack>
@@ -54,14 +54,14 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
           component="a"
           href={path}
           download={`${taskId}-${artifact.key}${fileExtension(artifact)}`}
-          size="compact-md"
+          size="xs"
           variant="default"
           leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
         >
           {t('task.download')}
         </Button>
         <Button
-          size="compact-md"
+          size="xs"
           variant="subtle"
           leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
           onClick={() => void copyLink()}

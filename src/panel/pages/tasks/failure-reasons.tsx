@@ -44,7 +44,7 @@ export function FailureReasons({ tasks: { query, filters } }: { tasks: TaskQuery
         ))}
       </ul>
       {data.length > shown && (
-        <Button variant="subtle" size="compact-sm" onClick={() => setAll(!isAll)}>
+        <Button variant="subtle" size="xs" onClick={() => setAll(!isAll)}>
           {isAll ? t('task.timeline.less') : t('task.timeline.more', { count: data.length - shown })}
         </Button>
       )}

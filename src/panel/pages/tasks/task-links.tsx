@@ -21,8 +21,8 @@ export function TaskLinks({ taskId }: { taskId: string }) {
   };
   return (
     <>
-      <Group>
-        <Button variant="default" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
+      <Group mt={-8}>
+        <Button variant="subtle" color="gray" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
           {t('task.endLinks')}
         </Button>
       </Group>

@@ -58,7 +58,7 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
       {isLong && (
         <Button
           variant="subtle"
-          size="compact-sm"
+          size="xs"
           style={{ alignSelf: 'flex-start' }}
           aria-expanded={isOpen}
           aria-controls={id}

@@ -72,7 +72,7 @@ function WebhookItem({ webhook, path }: { webhook: TaskWebhook; path: string }) 
           )}
         </Stack>
         <Button
-          size="compact-sm"
+          size="xs"
           variant="default"
           loading={redeliver.isPending}
           aria-label={`${t('task.webhooks.redeliver')}: ${webhook.event}`}

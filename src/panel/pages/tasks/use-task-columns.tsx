@@ -34,7 +34,9 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
       key: 'channel',
       minor: true,
       heading: t('tasks.channel'),
-      render: ({ channel_name, channel_id }) => channel_name ?? t('tasks.channelNumber', { id: channel_id ?? 0 }),
+      render: ({ channel_name, channel_id }) => (
+        <span className={classes.short}>{channel_name ?? t('tasks.channelNumber', { id: channel_id ?? 0 })}</span>
+      ),
     };
     return [
       {
@@ -74,7 +76,12 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
               </div>
             ),
           }
-        : { key: 'key', minor: true, heading: t('tasks.key'), render: keyOf },
+        : {
+            key: 'key',
+            minor: true,
+            heading: t('tasks.key'),
+            render: (task) => <span className={classes.short}>{keyOf(task)}</span>,
+          },
       ...(all ? [channel] : []),
       {
         key: 'cost',

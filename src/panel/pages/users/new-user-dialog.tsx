@@ -120,16 +120,16 @@ function NewUserForm({ onClose }: { onClose(): void }) {
             />
           )}
           <GroupSelect choices={choices.data} {...form.bindValue('group')} />
+          <NumberInput
+            label={t('users.firstBalance')}
+            placeholder={t('users.firstBalanceDefault')}
+            prefix="$"
+            min={0}
+            thousandSeparator
+            hideControls
+            {...form.bindValue('quota')}
+          />
         </div>
-        <NumberInput
-          label={t('users.firstBalance')}
-          description={t('users.firstBalanceHelp')}
-          prefix="$"
-          min={0}
-          thousandSeparator
-          hideControls
-          {...form.bindValue('quota')}
-        />
         <TextInput
           label={t('users.remark')}
           description={t('users.remarkHelp')}

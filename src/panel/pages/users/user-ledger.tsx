@@ -35,6 +35,7 @@ export function UserLedger({ userId }: { userId: number }) {
     {
       key: 'task',
       heading: t('users.ledger.task'),
+      wide: true,
       render: ({ task_id: id }) =>
         id === null ? (
           '–'

@@ -4,7 +4,7 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
-import { useTaskColumns } from '../tasks/use-task-columns.tsx';
+import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 
 /** The tasks of one user, the newest first. */
 export function UserTasks({ userId }: { userId: number }) {
@@ -18,6 +18,7 @@ export function UserTasks({ userId }: { userId: number }) {
       columns={useTaskColumns({ all: true }).filter(({ key }) => key !== 'user')}
       rowKey={({ id }) => id}
       onPage={setPage}
+      brief={(task) => <TaskBrief task={task} all={false} />}
       empty={<EmptyState heading={t('users.tasks.none')} text={t('users.tasks.noneText')} />}
     />
   );

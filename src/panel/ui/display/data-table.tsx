@@ -18,6 +18,8 @@ export type Column<Row> = {
   actions?: boolean;
   /** Hidden where not all columns fit. */
   minor?: boolean;
+  /** A long text: in a card it gets the place of three. */
+  wide?: boolean;
   /** The orders that the heading switches between, the first one first. */
   sorts?: readonly Sort[];
 };
@@ -118,7 +120,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
 }
 
 const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<Row>[] }) =>
-  columns.map(({ key, heading, render, numeric, actions, minor }, index) => (
+  columns.map(({ key, heading, render, numeric, actions, minor, wide }, index) => (
     <td
       key={key}
       // biome-ignore lint/a11y/noRedundantRoles: as in the table
@@ -128,6 +130,7 @@ const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<R
       data-numeric={numeric || undefined}
       data-actions={actions || undefined}
       data-minor={minor || undefined}
+      data-wide={wide || undefined}
     >
       <div className={classes.value}>{render(row)}</div>
     </td>

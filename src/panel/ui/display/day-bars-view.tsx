@@ -20,7 +20,7 @@ export function DayBarsView({ days, series, format, height, whole = false }: Day
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
-      barChartProps={{ accessibilityLayer: false }}
+      barChartProps={{ accessibilityLayer: false, margin: { top: 8 } }}
       xAxisProps={{ minTickGap: 24, interval: 'preserveStartEnd' }}
       yAxisProps={{ width: 64, allowDecimals: !whole }}
     />

@@ -28,7 +28,7 @@ export function TimeLinesView({ points, series, format, height, whole = false }:
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       lineProps={{ isAnimationActive: false }}
-      lineChartProps={{ accessibilityLayer: false }}
+      lineChartProps={{ accessibilityLayer: false, margin: { top: 8 } }}
       xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
       yAxisProps={{ width: 64, allowDecimals: !whole }}
     />

@@ -35,11 +35,18 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-/** Two, or up to four for amounts below ten cents, to show two digits of the smallest one. */
+/**
+ * Two, or up to four for amounts below ten cents: as few as show all of them in full, or two digits
+ * of the smallest one.
+ */
 function decimalsOf(quotas: readonly number[]): number {
-  const smallest = Math.min(...quotas.filter((quota) => quota !== 0).map((quota) => Math.abs(quota) / quotaPerUsd));
+  const amounts = quotas.filter((quota) => quota !== 0).map((quota) => Math.abs(quota) / quotaPerUsd);
+  const smallest = Math.min(...amounts);
   if (!Number.isFinite(smallest) || smallest >= 0.1) return 2;
-  return Math.min(4, 1 - Math.floor(Math.log10(smallest)));
+  const most = Math.min(4, 1 - Math.floor(Math.log10(smallest)));
+  const isFull = (decimals: number): boolean =>
+    amounts.every((amount) => Math.abs(amount - Number(amount.toFixed(decimals))) < 1e-9);
+  return [2, 3].find((decimals) => decimals < most && isFull(decimals)) ?? most;
 }
 
 /** Formats numbers, money and times for the user's language. */
@@ -68,7 +75,7 @@ export function createFormat(language: string): Format {
       style: 'unit',
       unit: name,
       unitDisplay: 'short',
-      maximumFractionDigits: value < 10 ? 1 : 0,
+      maximumFractionDigits: value < 1 ? 2 : value < 10 ? 1 : 0,
     }).format(value);
   return {
     number: (value) => plain.format(value),

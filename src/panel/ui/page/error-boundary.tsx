@@ -23,6 +23,7 @@ function ErrorPage({ within }: { within: boolean }) {
   return (
     <FullPageMessage
       within={within}
+      bare
       heading={t('error.crashed')}
       text={t('error.crashedText')}
       action={t('error.reload')}

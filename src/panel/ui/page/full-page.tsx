@@ -1,6 +1,8 @@
 import { Button, Center, Loader, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { BrandMark } from './brand-mark.tsx';
+import classes from './full-page.module.css';
 
 /**
  * Shown while a page loads, in the whole window or `within` the app frame. It appears after a short
@@ -27,12 +29,26 @@ type FullPageMessageProps = {
   onAction(): void;
   /** Inside the app frame, which has the main landmark. */
   within?: boolean;
+  /** Without the gateway's name: nothing can be asked of it. */
+  bare?: boolean;
 };
 
 /** A page that cannot be shown: the reason, and one action that may help. */
-export function FullPageMessage({ heading, text, action, onAction, within = false }: FullPageMessageProps) {
+export function FullPageMessage({
+  heading,
+  text,
+  action,
+  onAction,
+  within = false,
+  bare = within,
+}: FullPageMessageProps) {
   return (
-    <Center component={within ? 'div' : 'main'} mih={within ? '60dvh' : '100dvh'} p="lg">
+    <Center component={within ? 'div' : 'main'} mih={within ? '60dvh' : '100dvh'} p="lg" pos="relative">
+      {!bare && (
+        <div className={classes.brand}>
+          <BrandMark />
+        </div>
+      )}
       <Stack maw={420} gap="sm" align="flex-start">
         <Title order={1} fz={26}>
           {heading}

@@ -1,5 +1,5 @@
 import { Tabs } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { useSearchParams } from 'react-router';
 
 type PageTabsProps<Name extends string> = {
@@ -14,6 +14,12 @@ export function PageTabs<Name extends string>({ first, tabs }: PageTabsProps<Nam
   const [params, setParams] = useSearchParams();
   const asked = params.get('tab');
   const shown = tabs.find(({ name }) => name === asked)?.name ?? first;
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const tab = list.current?.querySelector(`[role="tab"][aria-selected="true"]`);
+    // On a phone the tabs scroll.
+    if (shown !== first) tab?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [shown, first]);
   return (
     <Tabs
       value={shown}
@@ -21,7 +27,7 @@ export function PageTabs<Name extends string>({ first, tabs }: PageTabsProps<Nam
       onChange={(next) => setParams(next === null || next === first ? {} : { tab: next }, { replace: true })}
       keepMounted={false}
     >
-      <Tabs.List mb="xl">
+      <Tabs.List mb="xl" ref={list}>
         {tabs.map(({ name, text }) => (
           <Tabs.Tab key={name} value={name}>
             {text}

@@ -27,7 +27,11 @@ export function Page({ heading, title = heading, intro, mark, actions, back, nar
         {back}
         <div className={classes.top}>
           <PageHeading title={title} heading={heading} mark={mark} {...(intro === undefined ? {} : { intro })} focus />
-          {actions !== undefined && <Group gap="sm">{actions}</Group>}
+          {actions !== undefined && (
+            <Group gap="sm" className={classes.actions}>
+              {actions}
+            </Group>
+          )}
         </div>
       </Stack>
       {children}
