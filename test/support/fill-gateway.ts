@@ -119,7 +119,7 @@ async function turnOnSecondFactor(member: Administrator): Promise<string> {
   return codes[0] ?? '';
 }
 
-/** What ships with the gateway under new numbers, with one visible change; and plugins of others. */
+/** What ships with the gateway under new numbers, with one visible change; plugins of others. */
 async function storePlugins(admin: Administrator, market: MarketServer): Promise<string> {
   const { source } = await admin.call<{ source: string }>('GET', '/api/plugin/task/demo');
   const upload = (version: string, text: string) =>

@@ -80,7 +80,7 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
-    // There are two sizes of buttons beside that of the pages before sign-in: 36 px, and 30 px in rows.
+    // Buttons have two sizes after sign-in: 36 px, and 30 px in rows.
     Button: Button.extend({
       vars: (_theme, { size }) => ({
         root: size === 'xs' ? { '--button-fz': '13px', '--button-padding-x': '12px' } : {},

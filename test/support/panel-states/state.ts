@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import type { TextKey } from '../../../src/panel/i18n/texts.ts';
 import type { Filled } from '../fill-gateway.ts';
 
-/** Who looks: somebody who is not signed in, a user with a second factor, an administrator of all. */
+/** Who looks: somebody who is not signed in, a user with a second factor, or root. */
 export type Viewer = 'nobody' | 'member' | 'root';
 
 /** A gateway before its set-up, after it, and after weeks of work. */

@@ -31,7 +31,7 @@ type WalkOptions = {
   visit(page: Page, state: PanelState): Promise<void>;
 };
 
-/** Brings a browser into each state, and calls `visit`. A state that fails does not stop the others. */
+/** Brings a browser into each state, and calls `visit`. A state that fails stops no other. */
 export async function walkStates({ states, language, visit }: WalkOptions): Promise<{ failures: string[] }> {
   const failures: string[] = [];
   const browser = await launchBrowser();
