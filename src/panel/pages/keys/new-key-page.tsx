@@ -10,10 +10,9 @@ import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { Section } from '../../ui/page/section.tsx';
 import { KeyForm } from './key-form.tsx';
 import { emptyKey, type KeyValues, toKeyBody, validateKey } from './key-form-values.ts';
-import { KeySnippets } from './key-snippets.tsx';
+import { KeyShownOnce } from './key-shown-once.tsx';
 import { WebhookInput } from './webhook-input.tsx';
 
 /** Creates an API key, then shows it once, with a first request. */
@@ -72,29 +71,14 @@ export function NewKeyPage() {
 function CreatedKey({ created }: { created: NewApiKey }) {
   const { t } = useTranslation();
   return (
-    <Page
-      heading={t('keys.made.heading', { name: created.name })}
-      back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}
-      narrow
-    >
-      <Stack gap="lg">
-        <OneTimeSecret heading={t('keys.made.once')} text={t('keys.made.text')} secret={created.key} />
-        {created.new_webhook_secret !== null && (
-          <OneTimeSecret
-            heading={t('keys.secret.once')}
-            text={t('keys.secret.text')}
-            secret={created.new_webhook_secret}
-          />
-        )}
-        <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
-          <KeySnippets apiKey={created.key} />
-        </Section>
-        <Group>
-          <Button component={Link} to="/keys">
-            {t('keys.made.done')}
-          </Button>
-        </Group>
-      </Stack>
-    </Page>
+    <KeyShownOnce heading={t('keys.made.heading', { name: created.name })} apiKey={created.key}>
+      {created.new_webhook_secret !== null && (
+        <OneTimeSecret
+          heading={t('keys.secret.once')}
+          text={t('keys.secret.text')}
+          secret={created.new_webhook_secret}
+        />
+      )}
+    </KeyShownOnce>
   );
 }

@@ -6,14 +6,12 @@ import type { ApiKey, RotatedKey } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
-import { Section } from '../../ui/page/section.tsx';
-import { KeySnippets } from './key-snippets.tsx';
+import { KeyShownOnce } from './key-shown-once.tsx';
 
 /** How long the old key may still work, in seconds. */
 const periods: readonly (readonly [seconds: number, label: TextKey])[] = [
@@ -100,34 +98,9 @@ function NewKey({ rotated }: { rotated: RotatedKey }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { former_key: former } = rotated;
-  return (
-    <Page
-      heading={t('keys.rotate.done', { name: rotated.name })}
-      back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}
-      narrow
-    >
-      <Stack gap="lg">
-        <OneTimeSecret
-          heading={t('keys.made.once')}
-          text={
-            <>
-              {t('keys.made.text')}{' '}
-              {former === null
-                ? t('keys.rotate.ended')
-                : t('keys.rotate.until', { prefix: former.prefix, time: format.time(former.until) })}
-            </>
-          }
-          secret={rotated.key}
-        />
-        <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
-          <KeySnippets apiKey={rotated.key} />
-        </Section>
-        <Group>
-          <Button component={Link} to="/keys">
-            {t('keys.made.done')}
-          </Button>
-        </Group>
-      </Stack>
-    </Page>
-  );
+  const note =
+    former === null
+      ? t('keys.rotate.ended')
+      : t('keys.rotate.until', { prefix: former.prefix, time: format.time(former.until) });
+  return <KeyShownOnce heading={t('keys.rotate.done', { name: rotated.name })} apiKey={rotated.key} note={note} />;
 }
