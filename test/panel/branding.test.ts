@@ -38,6 +38,14 @@ test('name, colour, logo and notice are everywhere, and the panel can be install
   await note.getByRole('link', { name: 'Details' }).waitFor();
   await waitForText(page, '<img src=x>');
   await waitForText(page, 'Film works');
+  await note.getByRole('button', { name: 'Dismiss notice' }).click();
+  await note.waitFor({ state: 'detached' });
+  await page.reload();
+  await page.getByRole('heading', { level: 1, name: /^Hello/ }).waitFor();
+  expect(await note.count()).toBe(0);
+  await set('branding.notice', 'Up again.');
+  await page.reload();
+  await note.getByText('Up again.').waitFor();
   await page.goto(`${panel.origin()}/settings/branding`);
   await heading(page, 'Settings').waitFor();
   await page.getByRole('img', { name: 'Logo' }).waitFor();

@@ -118,9 +118,7 @@ describe('a gateway with tasks', () => {
     await waitForCount(results.getByRole('listitem'), 2);
     expect(await page.getByRole('region', { name: 'Top spenders' }).count()).toBe(0);
 
-    await page
-      .getByRole('img', { name: /^Stacked bars: 2 succeeded, 1 failed and 1 running tasks in 30 days/ })
-      .waitFor();
+    await page.getByRole('img', { name: /^Stacked bars: 2 succeeded and 1 failed tasks in 30 days/ }).waitFor();
     await page.locator('.recharts-bar-rectangle path').first().waitFor();
     const byDay = page.getByRole('region', { name: 'Tasks by day' });
     await byDay.getByText('Table', { exact: true }).click();
@@ -128,8 +126,8 @@ describe('a gateway with tasks', () => {
     // Summed over all days: a test may start on one day and end on the next.
     const cells = await byDay.getByRole('table').getByRole('cell').allTextContents();
     const sumOf = (column: number) =>
-      cells.filter((_, at) => at % 4 === column).reduce((sum, count) => sum + Number(count), 0);
-    expect([1, 2, 3].map(sumOf)).toEqual([2, 1, 1]);
+      cells.filter((_, at) => at % 3 === column).reduce((sum, count) => sum + Number(count), 0);
+    expect([1, 2].map(sumOf)).toEqual([2, 1]);
     const spend = page.getByRole('region', { name: 'Spend by day' });
     await spend.getByText('Table', { exact: true }).click();
     await spend.getByRole('cell', { name: '$0.20' }).waitFor();

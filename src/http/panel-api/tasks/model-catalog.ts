@@ -1,8 +1,10 @@
 import { Elysia } from 'elysia';
-import { type Billing, scaleSummary, summarizePrice } from '../../../billing/index.ts';
-import { RELAY_PLUGIN_KEY, type Tasks } from '../../../tasks/index.ts';
+import { type Billing, exemplifyPrice, scaleSummary, summarizePrice } from '../../../billing/index.ts';
+import { type CallableModel, RELAY_PLUGIN_KEY, type Tasks } from '../../../tasks/index.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { callerOf } from './caller-of.ts';
+
+type UsageExamples = CallableModel['plugin']['manifest']['usageExamples'];
 
 /** Of how many days the usual time and the success rate are. */
 const FIGURE_DAYS = 30;
@@ -17,10 +19,16 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       const caller = callerOf(panel);
       const { models: figures } = await tasks.figures({ days: FIGURE_DAYS });
       const figuresOf = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
-      const priceOf = (expression: string | undefined) => {
+      const ratio = billing.groupRatio(caller.group);
+      const priceOf = (expression: string | undefined, model: string, given: UsageExamples = []) => {
         const summary = expression === undefined ? null : summarizePrice(expression);
-        const ratio = billing.groupRatio(caller.group);
-        return { expression: expression ?? null, summary: summary && scaleSummary(summary, ratio) };
+        const isTold = expression === undefined || summary !== null;
+        const examples = isTold ? [] : exemplifyPrice(expression, model, given);
+        return {
+          expression: expression ?? null,
+          summary: summary && scaleSummary(summary, ratio),
+          examples: examples.map(({ label, usd }) => ({ label, usd: usd * ratio })),
+        };
       };
       const describeFigures = (pluginKey: string, model: string) => {
         const found = figuresOf.get(`${pluginKey}\n${model}`);
@@ -44,7 +52,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
             field.kind === 'number' ? [[name, field.unit] as const] : [],
           ),
         ),
-        price: priceOf(price),
+        price: priceOf(price, model, plugin.manifest.usageExamples),
         ...describeFigures(plugin.key, model),
         suspended: blocked === 'plugin_suspended',
       }));
@@ -59,7 +67,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
           description: null,
           icon: null,
           units: {},
-          price: priceOf(billing.prices.find(RELAY_PLUGIN_KEY, id, id)?.row.expression),
+          price: priceOf(billing.prices.find(RELAY_PLUGIN_KEY, id, id)?.row.expression, id),
           ...describeFigures(RELAY_PLUGIN_KEY, id),
           suspended: false,
         }));
@@ -70,7 +78,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       user: true,
       detail: {
         summary: 'The models that you may use, with price, usual time and success rate',
-        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
+        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
       },
     },
   );

@@ -93,7 +93,7 @@ function Successes({ history: { points, totals } }: { history: ChannelHistory })
           whole
           days={points.map(({ at, succeeded, failed }) => ({ day: short(at), succeeded, failed }))}
           series={[
-            { key: 'succeeded', name: t('task.status.SUCCESS'), color: 'var(--tg-signal)' },
+            { key: 'succeeded', name: t('task.status.SUCCESS') },
             { key: 'failed', name: t('task.status.FAILURE'), color: 'var(--mantine-color-error)' },
           ]}
           format={format.number}
@@ -145,7 +145,7 @@ function Durations({ history: { points } }: { history: ChannelHistory }) {
           points={points.map(({ at, p50_seconds: usual, p95_seconds: long }) => ({ at: short(at), usual, long }))}
           series={[
             { key: 'usual', name: t('home.slowest.usual') },
-            { key: 'long', name: t('home.slowest.long'), color: 'var(--tg-wait)' },
+            { key: 'long', name: t('home.slowest.long'), color: 'var(--tg-chart-wait)' },
           ]}
           format={format.duration}
         />

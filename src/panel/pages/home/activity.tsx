@@ -1,53 +1,53 @@
 import { useTranslation } from 'react-i18next';
-import type { UsageStats } from '../../api/types.ts';
+import type { UsageReport } from '../../api/types.ts';
 import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
 import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { DayBars } from '../../ui/display/day-bars.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { localZone } from '../usage/usage-period.ts';
 import classes from './activity.module.css';
 
-type Day = UsageStats['by_day'][number];
+type Day = UsageReport['points'][number];
 
-const hasActivity = ({ succeeded, failed, running, spend }: Day): boolean => succeeded + failed + running + spend > 0;
+const hasActivity = ({ succeeded, failed, spend }: Day): boolean => succeeded + failed + spend > 0;
 
 /** Tasks and spending per day, as charts or as tables. */
-export function Activity({ figures: { by_day, totals } }: { figures: UsageStats }) {
+export function Activity({ report: { points, totals, zone } }: { report: UsageReport }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  // The API's days are UTC days.
-  const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-  const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
+  // Days are those of the report's zone, wherever the reader is now.
+  const axisDate = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: zone });
+  const fullDate = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: zone });
+  const intro = t(zone === localZone() ? 'home.zone' : 'home.zoneUtc', { zone: zone.replaceAll('_', ' ') });
   const toDate = (day: number): Date => new Date(day * 1000);
-  const days = by_day.map((day) => ({ ...day, day: axisDate.format(toDate(day.day)) }));
-  const rows = by_day.filter(hasActivity).reverse();
+  const days = points.map((point) => ({ ...point, day: axisDate.format(toDate(point.at)) }));
+  const rows = points.filter(hasActivity).reverse();
   const dayColumn: Column<Day> = {
     key: 'day',
     heading: t('home.day'),
-    render: ({ day }) => fullDate.format(toDate(day)),
+    render: ({ at }) => fullDate.format(toDate(at)),
   };
-  const peak = Math.max(0, ...by_day.map(({ spend }) => spend));
+  const peak = Math.max(0, ...points.map(({ spend }) => spend));
   const axis = format.moneyLike([peak / 4]);
   const money = format.moneyLike(rows.map(({ spend }) => spend));
   const counts = {
     succeeded: format.number(totals.succeeded),
     failed: format.number(totals.failed),
-    running: format.number(totals.running),
-    days: by_day.length,
+    days: points.length,
   };
   return (
     <div className={classes.charts}>
       <ChartOrTable
         heading={t('home.byDay')}
-        intro={t('home.utc')}
+        intro={intro}
         chart={
           <DayBars
             label={t('home.byDay.label', counts)}
             whole
             days={days}
             series={[
-              { key: 'succeeded', name: t('task.status.SUCCESS'), color: 'var(--tg-signal)' },
+              { key: 'succeeded', name: t('task.status.SUCCESS') },
               { key: 'failed', name: t('task.status.FAILURE'), color: 'var(--mantine-color-error)' },
-              { key: 'running', name: t('task.status.IN_PROGRESS'), color: 'var(--tg-wait)' },
             ]}
             format={format.number}
           />
@@ -56,7 +56,7 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageStats 
           <PlainTable
             label={t('home.byDay')}
             rows={rows}
-            rowKey={({ day }) => day}
+            rowKey={({ at }) => at}
             columns={[
               dayColumn,
               {
@@ -71,22 +71,16 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageStats 
                 numeric: true,
                 render: (day) => format.number(day.failed),
               },
-              {
-                key: 'open',
-                heading: t('task.status.IN_PROGRESS'),
-                numeric: true,
-                render: (day) => format.number(day.running),
-              },
             ]}
           />
         }
       />
       <ChartOrTable
         heading={t('home.spendByDay')}
-        intro={t('home.utc')}
+        intro={intro}
         chart={
           <DayBars
-            label={t('home.spendByDay.label', { total: format.money(totals.spend), days: by_day.length })}
+            label={t('home.spendByDay.label', { total: format.money(totals.spend), days: points.length })}
             days={days}
             series={[{ key: 'spend', name: t('home.spent') }]}
             format={axis}
@@ -96,7 +90,7 @@ export function Activity({ figures: { by_day, totals } }: { figures: UsageStats 
           <PlainTable
             label={t('home.spendByDay')}
             rows={rows}
-            rowKey={({ day }) => day}
+            rowKey={({ at }) => at}
             columns={[
               dayColumn,
               { key: 'spend', heading: t('home.spent'), numeric: true, render: (day) => money(day.spend) },

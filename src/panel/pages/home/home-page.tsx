@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { UsageStats, User } from '../../api/types.ts';
+import type { UsageReport, UsageStats, User } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
@@ -16,6 +16,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { datesOf, localZone } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
 import { FirstSteps, useFirstStepsProgress } from './first-steps.tsx';
@@ -50,6 +51,11 @@ export function HomePage() {
     enabled: bundle !== null,
   });
   const figures = useApiQuery<UsageStats>(withQuery('/api/stats', { days, scope: all ? 'all' : null }), { refreshMs });
+  const period = datesOf(`${days}d`, new Date());
+  const usage = useApiQuery<UsageReport>(
+    withQuery('/api/usage', { ...period, zone: localZone(), scope: all ? 'all' : null }),
+    { refreshMs },
+  );
   const progress = useFirstStepsProgress();
   const status = useGatewayStatus();
   if (bundle === null) return null;
@@ -97,12 +103,12 @@ export function HomePage() {
       <QueryResult query={figures}>
         {(data) => (
           <>
-            <SummaryFigures balance={all ? null : user.quota} figures={data} days={days} />
+            <SummaryFigures balance={all ? null : user.quota} figures={withTotals(data, usage.data)} days={days} />
             {isEmpty(data) ? (
               !isNew && <EmptyState heading={t('home.quiet')} text={t('home.quietText')} />
             ) : (
               <>
-                <Activity figures={data} />
+                <QueryResult query={usage}>{(report) => <Activity report={report} />}</QueryResult>
                 <LastResults all={all} refreshMs={refreshMs} />
                 {all && <TopSpenders days={days} />}
                 <SlowestModels models={data.slowest} />
@@ -120,5 +126,9 @@ export function HomePage() {
     </Page>
   );
 }
+
+/** The figures above the charts are of the same days as they. */
+const withTotals = (figures: UsageStats, report: UsageReport | undefined): UsageStats =>
+  report === undefined ? figures : { ...figures, totals: { ...figures.totals, ...report.totals } };
 
 const isEmpty = ({ totals: { succeeded, failed, running } }: UsageStats): boolean => succeeded + failed + running === 0;

@@ -5,10 +5,11 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ModelCard as Model } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
+import { roles, useRole } from '../../session/roles.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
 import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { CodeTabs } from '../playground/code-tabs.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
@@ -87,12 +88,22 @@ export function ModelCard({ model: card }: { model: Model }) {
 function ModelPrice({ card: { price, units } }: { card: Model }) {
   const { t } = useTranslation();
   const words = usePriceWords();
+  const format = useFormat();
+  const isAdmin = useRole() >= roles.admin;
+  const [first, ...others] = price.examples;
+  const exampleWords = ({ label, usd }: Model['price']['examples'][number]): string =>
+    t('models.priceExample', { amount: format.money(usd * quotaPerUsd), request: label });
   if (price.expression === null) return <p className={classes.price}>{t('price.words.free')}</p>;
   if (price.summary === null) {
     return (
       <div>
-        <p className={classes.price}>{t('models.priceVaries')}</p>
-        <code className={classes.expression}>{price.expression}</code>
+        <p className={classes.price}>{first === undefined ? t('models.priceVaries') : exampleWords(first)}</p>
+        {others.length > 0 && (
+          <Text size="xs" c="dimmed" lh={1.5}>
+            {others.map(exampleWords).join(' · ')}
+          </Text>
+        )}
+        {isAdmin && <code className={classes.expression}>{price.expression}</code>}
       </div>
     );
   }
