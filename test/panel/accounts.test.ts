@@ -165,7 +165,7 @@ describe('signing up', () => {
     await accountMenu(page, 'bob').waitFor();
   });
 
-  test('a domain that is not allowed shows an error at the address', async () => {
+  testInFullRun('a domain that is not allowed shows an error at the address', async () => {
     await change({ EmailDomainWhitelist: 'example.com', EmailDomainRestrictionEnabled: 'true' });
     const { page } = await openHere();
     await page.goto(`${origin()}/sign-up`);
@@ -327,7 +327,7 @@ describe('a forgotten password', () => {
     },
   );
 
-  test('a gateway without mail says so', async () => {
+  testInFullRun('a gateway without mail says so', async () => {
     await change({ SMTPServer: '', EmailVerificationEnabled: 'false' });
     const { page } = await openHere();
     await page.goto(`${origin()}/forgot-password`);

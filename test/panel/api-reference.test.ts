@@ -1,6 +1,7 @@
 /** The API reference in a browser: search, examples with the reader's key, requests sent. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import { testInFullRun } from '../support/full-run.ts';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { findPageIssues, screens, usePanel } from './harness.ts';
 
@@ -91,7 +92,7 @@ describe('the API reference', () => {
     await list.getByText('"code": "api_key_invalid"').waitFor();
   });
 
-  test('desktop and phone, both schemes: no accessibility violation, no overflow', async () => {
+  testInFullRun('desktop and phone, both schemes: no accessibility violation, no overflow', async () => {
     expect(await findPageIssues(await openReference('#createVideo'))).toEqual([]);
   });
 });

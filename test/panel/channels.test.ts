@@ -3,6 +3,7 @@
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import { testInFullRun } from '../support/full-run.ts';
 import { startVendor, type VendorProcess } from '../support/gateway.ts';
 import {
   alert,
@@ -101,7 +102,7 @@ describe('a new channel', () => {
     });
   });
 
-  test('has the channel type of new-api where that is chosen', async () => {
+  testInFullRun('has the channel type of new-api where that is chosen', async () => {
     const page = await openAsRoot('/channels/new');
     await page.getByRole('combobox', { name: 'Plugin' }).fill('channel type 55');
     await page.getByRole('option', { name: /OpenAI Sora, channel type 55/ }).click();
@@ -215,7 +216,7 @@ describe('one channel', () => {
     await root().call('DELETE', `/api/channel/${id}`);
   });
 
-  test('that does not exist shows a not-found page with a link to the list', async () => {
+  testInFullRun('that does not exist shows a not-found page with a link to the list', async () => {
     const page = await openAsRoot('/channels/nothing');
     for (const id of ['nothing', '99999']) {
       await page.goto(`${origin()}/channels/${id}`);

@@ -224,7 +224,7 @@ describe('prices', () => {
       .waitFor();
   });
 
-  test('a price that would replace another shows a warning', async () => {
+  testInFullRun('a price that would replace another shows a warning', async () => {
     await visit('/prices');
     await page.getByRole('button', { name: 'Add price' }).click();
     const dialog = page.getByRole('dialog');

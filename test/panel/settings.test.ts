@@ -234,7 +234,7 @@ describe('provider options with bound identities', () => {
     await setOptions(root(), Object.fromEntries(before.map(({ key, value }) => [key, value])));
   });
 
-  test('so is a custom provider', async () => {
+  testInFullRun('so is a custom provider', async () => {
     await setOptions(root(), { ServerAddress: origin() });
     const { id } = await root().call<{ id: number }>('POST', '/api/custom-oauth-provider', {
       slug: 'club',
@@ -266,7 +266,7 @@ describe('provider options with bound identities', () => {
   });
 });
 
-test('a provider that does not exist shows a not-found page with a link to the list', async () => {
+testInFullRun('a provider that does not exist shows a not-found page with a link to the list', async () => {
   const page = await visit('/settings/providers/99999');
   await page.getByRole('alert').getByText('Provider not found').waitFor();
   await page.getByRole('link', { name: 'All providers' }).click();
@@ -290,7 +290,7 @@ describe('testing settings', () => {
     expect(await page.getByRole('img', { name: 'Passed' }).count()).toBeGreaterThan(0);
   });
 
-  test('mail without a server shows what is missing', async () => {
+  testInFullRun('mail without a server shows what is missing', async () => {
     const page = await visit('/settings/mail');
     await page.getByRole('button', { name: 'Run test' }).click();
     await confirmWithPassword(page);

@@ -334,7 +334,7 @@ describe('language and colour scheme', () => {
     expect(await page.evaluate(() => document.documentElement.dataset.mantineColorScheme)).toBe('dark');
   });
 
-  test('a browser that prefers Chinese starts in Chinese', async () => {
+  testInFullRun('a browser that prefers Chinese starts in Chinese', async () => {
     const { page } = await panel.openPooled({ locale: 'zh-TW' });
     await page.goto(`${panel.origin()}/sign-in`);
     await heading(page, '登录').waitFor();
