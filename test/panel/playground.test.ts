@@ -18,6 +18,8 @@ import {
   findOverflow,
   heading,
   screens,
+  signInAsRoot,
+  signOut,
   usePanel,
   waitForNotice,
   waitForText,
@@ -64,6 +66,8 @@ const writeFile = (name: string, content: string): string => {
   writeFileSync(path, content);
   return path;
 };
+/** One pixel. */
+const dotPng = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const dataUrl = (content: string): string => `data:image/png;base64,${Buffer.from(content).toString('base64')}`;
 
 /**
@@ -131,6 +135,50 @@ describe('a request', () => {
     await until('two tasks are shown', () => watchedTask(page).split(',').length === 2);
     await page.locator('video').nth(1).waitFor();
     await page.getByRole('navigation', { name: 'Your latest tasks' }).getByText('two kites').first().waitFor();
+  });
+
+  testInFullRun('its draft ends with the session that typed it', async () => {
+    const { page } = await panel.open();
+    await signInAsRoot(page, panel.origin());
+    await page.goto(`${panel.origin()}/playground?model=demo-video`);
+    await prompt(page).fill('a secret kite');
+    const isKept = () => page.evaluate(() => JSON.stringify({ ...localStorage }).includes('a secret kite'));
+    await until('the draft is kept', isKept);
+    await page.reload();
+    await waitForValue(prompt(page), 'a secret kite');
+    await signOut(page);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor();
+    expect(await isKept()).toBe(false);
+  });
+
+  testInFullRun('takes a dropped image, and goes four times to each of two models', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    await prompt(page).fill('side by side [duration=0.2]');
+    await page.getByRole('region', { name: 'Request', exact: true }).evaluate((target, png) => {
+      const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([bytes], 'dropped.png', { type: 'image/png' }));
+      for (const kind of ['dragover', 'drop'])
+        target.dispatchEvent(new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true }));
+    }, dotPng);
+    const preview = page.getByRole('img', { name: 'dropped.png' });
+    await preview.waitFor();
+    await until('the preview is drawn', () =>
+      preview.evaluate((image) => (image as HTMLImageElement).naturalWidth > 0),
+    );
+    await page.getByRole('combobox', { name: 'Compare with' }).click();
+    await page.getByRole('option', { name: /^demo-video-pro/ }).click();
+    await page.getByRole('radiogroup', { name: 'How many' }).getByText('4', { exact: true }).click();
+    await waitForText(page, '8 tasks');
+    await page.getByRole('button', { name: /^Run/, disabled: false }).waitFor();
+    await page.keyboard.press('Control+Enter');
+    await until('eight tasks are shown', () => watchedTask(page).split(',').length === 8);
+    const bodies = await Promise.all(watchedTask(page).split(',').map(readTask));
+    expect(bodies.map(({ model }) => model).toSorted()).toEqual([
+      ...Array.from({ length: 4 }, () => 'demo-video'),
+      ...Array.from({ length: 4 }, () => 'demo-video-pro'),
+    ]);
+    await page.locator('video').nth(7).waitFor();
   });
 
   testInFullRun('is not offered at the price of the previous input', async () => {
@@ -295,8 +343,7 @@ describe('a request', () => {
     const { page } = await open();
     await prompt(page).fill('from a picture [duration=0.2]');
     const path = join(temporaryFolder(), 'dot.png');
-    const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-    writeFileSync(path, Buffer.from(png, 'base64'));
+    writeFileSync(path, Buffer.from(dotPng, 'base64'));
     await page.getByRole('button', { name: 'Add file' }).click();
     await page.locator('input[type="file"]').setInputFiles(path);
     await page.getByText('image: "<file: dot.png>"').waitFor();
@@ -305,7 +352,7 @@ describe('a request', () => {
     await page.locator('video').waitFor();
     expect(await readTask(watchedTask(page))).toMatchObject({
       action: 'image_to_video',
-      request: { body: { image: `data:image/png;base64,${png}` } },
+      request: { body: { image: `data:image/png;base64,${dotPng}` } },
     });
   });
 
