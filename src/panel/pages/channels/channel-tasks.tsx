@@ -14,7 +14,7 @@ const shown = 10;
 export function ChannelTasks({ channelId }: { channelId: number }) {
   const { t } = useTranslation();
   const tasks = useApiQuery<TaskPage>(`/api/task?scope=all&channel_id=${channelId}&page_size=${shown}`);
-  const columns = useTaskColumns({ all: true }).filter(({ key }) => key !== 'channel');
+  const columns = useTaskColumns({ all: true, tasks: tasks.data?.items }).filter(({ key }) => key !== 'channel');
   return (
     <Section
       heading={t('channels.lastTasks')}

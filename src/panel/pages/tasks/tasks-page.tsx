@@ -88,7 +88,7 @@ function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
   const found = useApiQuery<TaskPage>(withQuery('/api/task', { page, page_size: pageSize, ...query, sort: sorted }), {
     refreshMs: (data) => (data?.items.every(isFinished) === false ? runningRefreshMs : idleRefreshMs),
   });
-  const columns = useTaskColumns({ all });
+  const columns = useTaskColumns({ all, tasks: found.data?.items });
   return (
     <>
       <SearchedNote searched={found.data?.searched ?? null} isText={query.q !== ''} />

@@ -21,13 +21,20 @@ export function useTaskTitle(): (task: Pick<TaskSummary, 'input' | 'model'>) => 
   return ({ input, model }) => input || t('tasks.withoutInput', { model });
 }
 
-/** `all` adds the columns for user and channel. */
-export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskSummary>[] {
+type TaskColumnsInput = {
+  /** Adds the columns for user and channel. */
+  all: boolean;
+  /** The rows: their costs have the same number of decimals. */
+  tasks: readonly TaskSummary[] | undefined;
+};
+
+export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Column<TaskSummary>[] {
   const { t } = useTranslation();
   const format = useFormat();
   const plugins = usePluginNames();
   const titleOf = useTaskTitle();
   return useMemo((): Column<TaskSummary>[] => {
+    const money = format.moneyLike((tasks ?? []).map(({ quota }) => quota));
     const keyOf = ({ api_key_name, api_key_id }: TaskSummary): string =>
       api_key_name ?? (api_key_id === null ? t('tasks.byPanel') : t('tasks.keyNumber', { id: api_key_id }));
     const channel: Column<TaskSummary> = {
@@ -88,7 +95,7 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         heading: t('tasks.column.cost'),
         numeric: true,
         sorts: [{ value: 'cost', direction: 'descending' }],
-        render: ({ quota }) => (quota === 0 ? '–' : format.money(quota)),
+        render: ({ quota }) => (quota === 0 ? '–' : money(quota)),
       },
       {
         key: 'took',
@@ -118,7 +125,7 @@ export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskS
         ),
       },
     ];
-  }, [t, format, plugins, titleOf, all]);
+  }, [t, format, plugins, titleOf, all, tasks]);
 }
 
 /** A task in two lines, for a phone. */

@@ -15,7 +15,7 @@ export function UserTasks({ userId }: { userId: number }) {
     <DataTable
       label={t('users.tab.tasks')}
       query={query}
-      columns={useTaskColumns({ all: true }).filter(({ key }) => key !== 'user')}
+      columns={useTaskColumns({ all: true, tasks: query.data?.items }).filter(({ key }) => key !== 'user')}
       rowKey={({ id }) => id}
       onPage={setPage}
       brief={(task) => <TaskBrief task={task} all={false} />}
