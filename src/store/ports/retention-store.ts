@@ -94,7 +94,10 @@ export interface PersonalDataStore {
   /** False unless the account is deleted: its content is erased again. */
   eraseAgain(userId: number): Promise<boolean>;
   tasksOf(userId: number, after: number, limit: number): Promise<AgedTask[]>;
-  /** Empties what else of ended tasks may hold words of their user, and hides them. */
+  /**
+   * Empties what else of ended tasks may hold words of their user, and hides them. Returns how many
+   * it changed.
+   */
   eraseTasks(ids: readonly number[], at: number): Promise<number>;
   deleteNotices(taskIds: readonly string[]): Promise<number>;
   deleteIdempotencyKeys(userId: number): Promise<number>;

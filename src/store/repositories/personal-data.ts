@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNotNull, ne, or, sql } from 'drizzle-orm';
 import type { PersonalDataStore } from '../ports/index.ts';
 import { createReasonErasure } from './clear-reasons.ts';
 import { type Context, encodeTexts, lazy } from './context.ts';
@@ -61,7 +61,14 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
           callbackUrl: null,
           hiddenAt: sql`case when ${tasks.hiddenAt} = 0 then ${time} else ${tasks.hiddenAt} end`,
         })
-        .where(and(inArray(tasks.id, [...ids]), sql`${tasks.status} in ${ENDED}`))
+        .where(
+          and(
+            inArray(tasks.id, [...ids]),
+            sql`${tasks.status} in ${ENDED}`,
+            // A run that waits for a task's end goes through the others again.
+            or(ne(tasks.failReason, ''), isNotNull(tasks.callbackUrl), eq(tasks.hiddenAt, 0)),
+          ),
+        )
         .returning({ id: tasks.id });
       return erased.length;
     },

@@ -48,15 +48,16 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
     const ended = tasks.filter(hasEnded);
     const ids = ended.map(({ id }) => id);
     const taskIds = ended.map(({ taskId }) => taskId);
-    await store.transaction(async (tx) => {
-      await clearContent(tx, ids, ERASED_PARTS);
-      await tx.personalData.eraseTasks(ids, clock.unix());
+    const erased = await store.transaction(async (tx) => {
+      const cleared = await clearContent(tx, ids, ERASED_PARTS);
+      const hidden = await tx.personalData.eraseTasks(ids, clock.unix());
       await tx.retention.deleteEvents(taskIds);
       await tx.personalData.deleteNotices(taskIds);
+      return Math.max(cleared, hidden);
     });
     user.isWaiting ||= ended.length < tasks.length;
     user.after = tasks.at(-1)?.id ?? user.after;
-    return ended.length;
+    return erased;
   }
 
   async function clearBills(user: Erasing, table: (typeof BILLS)[number], limit: number) {

@@ -40,7 +40,7 @@ export function accountSettingsRoutes(
         critical: true,
         body: strictObject({
           display_name: t.Optional(t.String({ maxLength: 500, description: 'At most 64 characters.' })),
-          language: t.Optional(t.String({ maxLength: 20, description: 'en, zh' })),
+          language: t.Optional(t.String({ maxLength: 20, description: 'en, zh, ja, es, de, pt' })),
           username: t.Optional(t.String({ maxLength: 200, description: '1 to 32 letters, digits and . _ -' })),
           original_password: t.Optional(password('The current password.')),
           password: t.Optional(password('8 to 128 characters.')),
