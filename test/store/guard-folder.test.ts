@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { sha256Hex } from '../../src/kernel/index.ts';
+import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import { acceptFolder, createFolderFiles, guardFolder } from '../../src/store/index.ts';
 import type { FileStore, Store } from '../../src/store/ports/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
@@ -90,6 +90,21 @@ describeEachStore(
       const puts = ['a', 'b', 'c', 'd'].map((text) => nodeAt(folder, store).put(chunk(text), limit()));
       expect((await Promise.all(puts)).map(({ ok }) => ok)).toEqual([true, true, true, true]);
       expect(readdirSync(folder).filter((name) => name.startsWith('.taskgate'))).toEqual(['.taskgate-results']);
+    });
+
+    test('of another database is left alone: no file in it goes, and none comes', async () => {
+      const folder = join(temporaryFolder(), 'theirs');
+      const theirs = nodeAt(folder, forgetful(opened().store));
+      expect(await theirs.put(chunk('theirs'), limit())).toMatchObject({ ok: true });
+      // A new database, or one that was restored, is given the same folder by mistake.
+      const mine = nodeAt(folder, forgetful(opened().store));
+      expect(await mine.list('', 10)).toEqual([]);
+      expect(await mine.sweep(systemClock.unix() + 1)).toBe(0);
+      expect(await mine.put(chunk('mine'), limit())).toEqual({
+        ...{ ok: false, error: { kind: 'unavailable', message: 'the folder of results belongs to another database' } },
+      });
+      expect((await theirs.list('', 10)).map(({ sha256 }) => sha256)).toEqual([sha256Hex('theirs')]);
+      expect(await theirs.put(chunk('more'), limit())).toMatchObject({ ok: true });
     });
 
     test('of an earlier version, without a marker, is known by the files in it', async () => {

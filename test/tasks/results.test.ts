@@ -361,6 +361,25 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await engine.files.list('', 1000)).map(({ sha256 }) => sha256)).toEqual(files.map(({ sha256 }) => sha256));
   });
 
+  test('a place that another gateway fills too loses none of the files of that one', async () => {
+    const names = Array.from({ length: 40 }, (_, number) => `theirs ${number}`);
+    for (const name of names) {
+      const theirs = (async function* () {
+        yield Buffer.from(name);
+      })();
+      await engine.files.put(theirs, { maxBytes: 100, signal: new AbortController().signal });
+    }
+    const clock = { ...systemClock, unix: () => systemClock.unix() + 2 * 86_400 };
+    const later = await startEngine(store, sandbox, { files: engine.files, clock });
+    engines.push(later);
+    const sweep = later.tasks.results.cleanUpSteps.find(({ step }) => step === 'files without results');
+    expect(await sweep?.deleteBatch(100)).toBe(0);
+    for (const name of names) {
+      expect(await engine.files.size(sha256Hex(name))).toBe(name.length);
+      await engine.files.delete(sha256Hex(name));
+    }
+  });
+
   // From here on, the worker of `engine` is stopped.
   test('another node takes over a copy whose node died, and a late one counts nothing', async () => {
     engine.keeping.keep = 'all';

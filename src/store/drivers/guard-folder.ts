@@ -33,14 +33,30 @@ export function guardFolder(files: FileStore, { folder, store }: Guarded): FileS
   async function prepare(): Promise<string | undefined> {
     const fault = await findFault();
     if (fault !== undefined || known !== undefined) return fault;
-    if (!(await mayBeTheFolder())) return 'the folder of results has none of the kept files: its mount may be missing';
+    const refused = await refuseFolder();
+    // Another node may have been first, and has put files there.
+    if (refused !== undefined) return (await store.options.get(FOLDER_OPTION)) === undefined ? refused : findFault();
     await store.options.putIfAbsent(FOLDER_OPTION, await markFolder(folder));
     // Another node may have been first, with another folder.
     return findFault();
   }
 
-  async function mayBeTheFolder(): Promise<boolean> {
-    if ((await readMarker(folder)) !== undefined) return true;
+  /**
+   * Why a database that knows no folder may not take this one. A marked one that has nothing of
+   * this database is another's, whose files would go as those that nothing needs.
+   */
+  async function refuseFolder(): Promise<string | undefined> {
+    if ((await readMarker(folder)) === undefined) {
+      return (await hasNeeded())
+        ? undefined
+        : 'the folder of results has none of the kept files: its mount may be missing';
+    }
+    const there = (await files.list('', SAMPLE)).map(({ sha256 }) => sha256);
+    const isOwn = there.length === 0 || (await store.results.knownFiles(there)).length > 0;
+    return isOwn ? undefined : 'the folder of results belongs to another database';
+  }
+
+  async function hasNeeded(): Promise<boolean> {
     const needed = (await store.results.files('', SAMPLE)).filter(({ refs }) => refs > 0);
     const sizes = await Promise.all(needed.map(({ sha256 }) => files.size(sha256)));
     return needed.length === 0 || sizes.some((size) => size !== undefined);
@@ -49,6 +65,12 @@ export function guardFolder(files: FileStore, { folder, store }: Guarded): FileS
   async function requireFolder(): Promise<void> {
     const fault = await findFault();
     if (fault !== undefined) throw storeErrors.results_unavailable({ cause: new Error(fault), retryAfterSeconds: 60 });
+  }
+
+  /** Whether the database knows the folder: before its first use, nothing in it is its own. */
+  async function isKnown(): Promise<boolean> {
+    await requireFolder();
+    return known !== undefined;
   }
 
   /** A file that is there shows that the folder is. */
@@ -78,14 +100,8 @@ export function guardFolder(files: FileStore, { folder, store }: Guarded): FileS
       await requireFolder();
       await files.delete(sha256);
     },
-    async list(after, limit) {
-      await requireFolder();
-      return files.list(after, limit);
-    },
-    async sweep(before) {
-      await requireFolder();
-      return files.sweep(before);
-    },
+    list: async (after, limit) => ((await isKnown()) ? files.list(after, limit) : []),
+    sweep: async (before) => ((await isKnown()) ? files.sweep(before) : 0),
   };
 }
 

@@ -12,6 +12,11 @@ const PARTIAL_SECONDS = 24 * 3600;
 const PREVIEWS_A_BATCH = 50;
 /** Files that one run compares with the rows; the next run goes on from there. */
 const COMPARED_FILES = 20_000;
+/**
+ * Killed copies leave a few files. Where more of a page are unknown than known, the place is
+ * another database's: nothing is deleted.
+ */
+const MANY_UNKNOWN = 20;
 
 /** What the hourly clean-up deletes of kept results: rows first, then their files. */
 export function resultCleanUpSteps(deps: TaskDeps): CleanUpStep[] {
@@ -55,7 +60,7 @@ async function deleteTaken({ store, results }: Pick<TaskDeps, 'store' | 'results
  * Deletes files that have no row: their process died after the copy and before the commit. Goes
  * through the place of the files page by page, and on from there in the next run.
  */
-function createOrphanSweep({ store, clock, results }: TaskDeps): CleanUpStep['deleteBatch'] {
+function createOrphanSweep({ store, clock, results, logger }: TaskDeps): CleanUpStep['deleteBatch'] {
   let after = '';
   return async (limit) => {
     for (let compared = 0; compared < COMPARED_FILES; ) {
@@ -69,9 +74,18 @@ function createOrphanSweep({ store, clock, results }: TaskDeps): CleanUpStep['de
       compared += page.length;
       const known = new Set(await store.results.knownFiles(page.map(({ sha256 }) => sha256)));
       const old = clock.unix() - UNUSED_SECONDS;
+      const orphans = page.filter(({ sha256, changedAt }) => !known.has(sha256) && changedAt <= old);
+      if (orphans.length > Math.max(MANY_UNKNOWN, known.size)) {
+        logger.error(
+          { files: orphans.length, known: known.size },
+          'the place of results has files that are not of this database: does another gateway use it? Nothing was deleted',
+        );
+        after = '';
+        return 0;
+      }
       let deleted = 0;
-      for (const { sha256, changedAt } of page) {
-        if (known.has(sha256) || changedAt > old || !(await store.results.takeOrphan(sha256, clock.unix()))) continue;
+      for (const { sha256 } of orphans) {
+        if (!(await store.results.takeOrphan(sha256, clock.unix()))) continue;
         await deleteTaken({ store, results }, sha256);
         deleted += 1;
       }
