@@ -1,4 +1,4 @@
-/** The timer behind "within minutes": soon after the start, then every ten minutes, until the stop. */
+/** The timer behind "within minutes": soon after the start, then every ten minutes. */
 import { expect, test } from 'bun:test';
 import { startRetention } from '../../src/app/operations/run-retention.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
