@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { findCutTexts, findSmallTargets } from '../support/panel-states/find-faults.ts';
 import type { PanelState } from '../support/panel-states/state.ts';
-import { panelStates, settle, walkStates } from '../support/panel-states/walk-states.ts';
+import { settle, stateGroups, walkStates } from '../support/panel-states/walk-states.ts';
 import { findAxeViolations, findOverflow } from './harness.ts';
 
 setDefaultTimeout(1_800_000);
@@ -14,24 +14,27 @@ const screens = [
   { width: 390, height: 844, colorScheme: 'dark' },
 ] as const;
 
-test('nothing overflows, is cut off, too small to touch or a barrier, on any page in any state', async () => {
-  const faults: string[] = [];
-  const visit = async (page: Page, { name, only }: PanelState): Promise<void> => {
-    for (const { width, height, colorScheme } of screens) {
-      if (only !== undefined && (only === 'phone') !== width < 600) continue;
-      await page.setViewportSize({ width, height });
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      await settle(page);
-      const overflow = await findOverflow(page);
-      const found = [
-        ...(overflow > 0 ? [`${overflow} px too wide`] : []),
-        ...(await findCutTexts(page)),
-        ...(width < 600 ? await findSmallTargets(page) : []),
-        ...(await findAxeViolations(page)),
-      ];
-      faults.push(...found.map((fault) => `${name} at ${width}: ${fault}`));
-    }
-  };
-  const { failures } = await walkStates({ states: panelStates, language: 'en', visit });
-  expect([...failures, ...faults]).toEqual([]);
-});
+test.each(Object.entries(stateGroups))(
+  '%s: nothing overflows, is cut off, too small to touch or a barrier',
+  async (_group, states) => {
+    const faults: string[] = [];
+    const visit = async (page: Page, { name, only }: PanelState): Promise<void> => {
+      for (const { width, height, colorScheme } of screens) {
+        if (only !== undefined && (only === 'phone') !== width < 600) continue;
+        await page.setViewportSize({ width, height });
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await settle(page);
+        const overflow = await findOverflow(page);
+        const found = [
+          ...(overflow > 0 ? [`${overflow} px too wide`] : []),
+          ...(await findCutTexts(page)),
+          ...(width < 600 ? await findSmallTargets(page) : []),
+          ...(await findAxeViolations(page)),
+        ];
+        faults.push(...found.map((fault) => `${name} at ${width}: ${fault}`));
+      }
+    };
+    const { failures } = await walkStates({ states, language: 'en', visit });
+    expect([...failures, ...faults]).toEqual([]);
+  },
+);

@@ -32,11 +32,16 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
     const dialogs = [...document.querySelectorAll('[role="dialog"]')].filter((dialog) => dialog.checkVisibility());
     const root = dialogs.at(-1) ?? document.body;
     const targetOf = (control: HTMLElement): HTMLElement =>
-      control.matches('input') ? (control.closest('label') ?? control.parentElement ?? control) : control;
+      control.matches('input')
+        ? (control.closest<HTMLElement>('label, [class*="-body"]') ?? control.parentElement ?? control)
+        : control;
     const small: string[] = [];
     for (const control of root.querySelectorAll<HTMLElement>(controls)) {
       if (!control.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-      if (control.matches(':disabled, [tabindex="-1"]') || control.closest('[aria-hidden="true"], .cm-editor'))
+      if (
+        control.matches(':disabled, [tabindex="-1"]') ||
+        control.closest('[aria-hidden="true"], .cm-editor, .mantine-Pill-root')
+      )
         continue;
       const { display } = getComputedStyle(control);
       if (control.matches('a') && display === 'inline' && control.parentElement?.textContent !== control.textContent)

@@ -11,13 +11,15 @@ import { operationStates } from './operation-states.ts';
 import type { Age, PanelState, Scene, Viewer } from './state.ts';
 import { taskStates } from './task-states.ts';
 
+export const stateGroups = {
+  account: accountStates,
+  tasks: taskStates,
+  gateway: gatewayStates,
+  operation: operationStates,
+} as const satisfies Record<string, readonly PanelState[]>;
+
 /** Every page of the panel, in every state that looks different. */
-export const panelStates: readonly PanelState[] = [
-  ...accountStates,
-  ...taskStates,
-  ...gatewayStates,
-  ...operationStates,
-];
+export const panelStates: readonly PanelState[] = Object.values(stateGroups).flat();
 
 /** Of a filled gateway: the days over which its tasks are spread, and how many are of today. */
 const PAST = { days: 28, recent: 12 };
