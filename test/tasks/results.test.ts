@@ -374,6 +374,12 @@ const describeKeeping = (opened: () => OpenedStore) => {
     engines.push(later);
     const sweep = later.tasks.results.cleanUpSteps.find(({ step }) => step === 'files without results');
     expect(await sweep?.deleteBatch(100)).toBe(0);
+    for (const name of names.splice(3)) await engine.files.delete(sha256Hex(name));
+    const unused = { ...store, results: { ...store.results, files: async () => [], knownFiles: async () => [] } };
+    const blank = await startEngine(unused, sandbox, { files: engine.files, clock });
+    engines.push(blank);
+    const { deleteBatch } = blank.tasks.results.cleanUpSteps.find(({ step }) => step === 'files without results') ?? {};
+    expect(await deleteBatch?.(100)).toBe(0);
     for (const name of names) {
       expect(await engine.files.size(sha256Hex(name))).toBe(name.length);
       await engine.files.delete(sha256Hex(name));

@@ -63,6 +63,8 @@ async function deleteTaken({ store, results }: Pick<TaskDeps, 'store' | 'results
 function createOrphanSweep({ store, clock, results, logger }: TaskDeps): CleanUpStep['deleteBatch'] {
   let after = '';
   return async (limit) => {
+    // A database that never kept anything was given the place of another.
+    if ((await store.results.files('', 1)).length === 0) return 0;
     for (let compared = 0; compared < COMPARED_FILES; ) {
       const page = await results.files.list(after, limit);
       const last = page.at(-1)?.sha256;
