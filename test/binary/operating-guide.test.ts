@@ -29,7 +29,7 @@ const BLOCKS: Record<string, ('runs' | string)[]> = {
   'backup-and-upgrade.md': ['runs', 'runs'],
   'deploy.md': [SETTINGS, 'runs', 'needs systemd-run', SETTINGS, NETWORK],
   'install.md': ['runs', MANAGER, 'test/release installs the packages', DOCKER, DOCKER],
-  'monitoring.md': [SETTINGS],
+  'monitoring.md': ['test/binary/monitoring-guide.test.ts runs it'],
   'move-in.md': ['runs'],
   'plugins.md': [NETWORK, NETWORK, NETWORK],
   'results.md': ['runs', SETTINGS],
