@@ -204,10 +204,12 @@ describe('the audit log', () => {
 });
 
 describe('a person', () => {
+  // Not long ago: what is old would be removed meanwhile.
+  const now = Math.floor(Date.now() / 1000);
   const insertTask = (taskId: string, userId: number, status: string) => `
     insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at,
       finish_time, quota, properties, execution, billing, data)
-    values ('${taskId}', 'demo', ${userId}, 'default', 1, 'text', '${status}', '100%', 1000, 1000, 1000, 0,
+    values ('${taskId}', 'demo', ${userId}, 'default', 1, 'text', '${status}', '100%', ${now}, ${now}, ${now}, 0,
       '{"input":"a secret wish","originModelName":"m","upstreamModelName":"m"}',
       '{"requestId":"r","pluginKey":"demo","request":{"model":"m","action":"text","body":{"prompt":"a secret wish"}}}',
       '{"facts":{},"expression":null}', '{"answer":"of the vendor"}')`;
