@@ -73,6 +73,7 @@ const RESERVED_NAMESPACES = [
   '/errors',
   '/keys',
   '/models',
+  '/notifications',
   '/playground',
   '/reference',
   '/profile',
