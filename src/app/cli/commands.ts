@@ -89,7 +89,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'plugin build',
-    summary: 'make the one file that an upload takes of a plugin in TypeScript',
+    summary: 'bundle a plugin in TypeScript into the one file to upload',
     positionals: ['FILE.ts'],
     options: {
       out: { type: 'string', value: 'FILE', doc: 'where to write it (default: FILE with .js for .ts)' },
@@ -113,7 +113,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'plugin dev',
-    summary: 'run a plugin in a gateway of its own that reloads it on save',
+    summary: 'run a plugin in its own gateway, reloaded on save',
     positionals: ['FILE'],
     options: {
       port: { type: 'string', value: 'PORT', doc: 'port to listen on, on loopback (default 4020; 0 takes a free one)' },
@@ -182,7 +182,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       revoked: {
         type: 'string',
         value: 'FILE',
-        doc: 'versions to take back: {"KEY@VERSION": "reason"}, null to offer one again; others stay as before',
+        doc: 'versions to revoke: {"KEY@VERSION": "reason"}, null to offer one again; others stay as before',
       },
     },
     more: async () =>
@@ -232,16 +232,16 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'admin export-user',
-    summary: 'write everything about a person as JSON to standard output',
+    summary: 'write all data of an account as JSON to standard output',
     positionals: [],
     options: person,
     load: () => import('./commands/export-user.ts'),
   },
   {
     name: 'admin erase-user',
-    summary: 'delete an account and erase what it has left; may run beside a gateway',
+    summary: 'delete an account and erase its data; a gateway may be running',
     positionals: [],
-    options: { ...person, yes: { type: 'boolean', doc: 'do it: this cannot be undone', required: true } },
+    options: { ...person, yes: { type: 'boolean', doc: 'confirm: this cannot be undone', required: true } },
     more: async () =>
       'Bills, ledger and usage stay, under the number of the account. Tasks that still run are erased after their end, and files of kept results, by the\n' +
       'gateway. Root cannot be erased. An account that was deleted before is named by --id.',
@@ -249,7 +249,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'migrate',
-    summary: 'bring the database to this version',
+    summary: 'migrate the database to this version',
     positionals: [],
     options: {
       'dry-run': { type: 'boolean', doc: 'only list the migrations, and what would stop a start' },
@@ -259,7 +259,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'results accept-folder',
-    summary: 'keep results in the configured folder from now on, also if it is new and empty',
+    summary: 'accept the configured folder of results, even if it is new and empty',
     positionals: [],
     options: { 'data-dir': dataDir },
     load: () => import('./commands/accept-folder.ts'),
@@ -291,7 +291,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'backup list',
-    summary: 'list the backups of a place',
+    summary: 'list backups',
     positionals: [],
     options: { from: backupFrom, 'data-dir': dataDir },
     load: () => import('./commands/list-backups.ts'),
@@ -337,7 +337,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'doctor',
-    summary: 'check database, ledger, secrets and folders; may run beside a gateway',
+    summary: 'check database, ledger, secrets and folders; a gateway may be running',
     positionals: [],
     options: {
       'data-dir': dataDir,
@@ -348,7 +348,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'demo-vendor',
-    summary: 'run a vendor to try the gateway with, offline',
+    summary: 'run an offline vendor to try the gateway with',
     positionals: [],
     options: {
       port: { type: 'string', value: 'PORT', doc: 'port to listen on (default 4010)' },

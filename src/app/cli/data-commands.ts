@@ -5,7 +5,7 @@ import { dataDir } from './installation-commands.ts';
 export const DATA_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'import new-api',
-    summary: 'take over the database of a new-api gateway, which is only read',
+    summary: 'import the database of a new-api gateway, which is only read',
     positionals: [],
     options: {
       from: {
@@ -14,7 +14,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
         doc: 'a SQLite file, postgres://… or mysql://… ("-": read it from standard input)',
         required: true,
       },
-      'dry-run': { type: 'boolean', doc: 'only read, and say what would be taken' },
+      'dry-run': { type: 'boolean', doc: 'only read, and say what would be imported' },
       report: { type: 'string', value: 'FILE', doc: 'write all remarks to this file, as JSON' },
       'data-dir': dataDir,
     },
@@ -26,7 +26,7 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'secrets rotate',
-    summary: 'encrypt stored secrets anew, under the current CRYPTO_SECRET',
+    summary: 're-encrypt stored secrets with the current CRYPTO_SECRET',
     positionals: [],
     options: {
       generate: {

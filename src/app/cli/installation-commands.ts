@@ -49,7 +49,7 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'service install',
-    summary: 'run the gateway as a service of the system or of your user, from now on',
+    summary: 'run the gateway as a system or user service from now on',
     positionals: [],
     options: {
       ...listener,
@@ -61,26 +61,26 @@ export const INSTALLATION_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'service uninstall',
-    summary: 'stop the service and remove it; the data stays',
+    summary: 'stop and remove the service; data is kept',
     positionals: [],
     options: serviceScope,
     load: async () => ({ run: (await import('./commands/service.ts')).uninstall }),
   },
   {
     name: 'service status',
-    summary: 'say whether the service runs',
+    summary: 'show whether the service is running',
     positionals: [],
     options: serviceScope,
     load: async () => ({ run: (await import('./commands/service.ts')).status }),
   },
   {
     name: 'upgrade',
-    summary: 'replace the executable by the one of a newer, signed release',
+    summary: 'upgrade to a newer, signed release',
     positionals: [],
     options: {
-      check: { type: 'boolean', doc: 'only say whether there is one' },
-      back: { type: 'boolean', doc: 'put the former executable back' },
-      'no-backup': { type: 'boolean', doc: 'make no backup first' },
+      check: { type: 'boolean', doc: 'only check for a newer release' },
+      back: { type: 'boolean', doc: 'go back to the previous executable' },
+      'no-backup': { type: 'boolean', doc: 'do not back up first' },
       'data-dir': dataDir,
     },
     more: async () =>

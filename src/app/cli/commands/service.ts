@@ -43,7 +43,7 @@ export async function uninstall(input: CommandInput): Promise<ExitCode> {
   const { plan, scope } = readPlan(input);
   await runSteps(plan.uninstall);
   rmSync(plan.file.path, { force: true });
-  answer(input, { ok: true, scope, file: plan.file.path }, `The service (${scope}) is gone; its data is not.`);
+  answer(input, { ok: true, scope, file: plan.file.path }, `The service (${scope}) was removed; its data was kept.`);
   return EXIT.ok;
 }
 
