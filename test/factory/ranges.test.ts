@@ -4,6 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
+import type { CallableModel } from '../../src/panel/api/types.ts';
+import { usableFacts } from '../../src/panel/pages/playground/usable-facts.ts';
 import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { accountKey } from '../support/service-account-cloud.ts';
 
@@ -16,6 +18,7 @@ const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
 type Field = { type: string; enum?: (string | number)[]; minimum?: number; maximum?: number; multipleOf?: number };
 type Model = {
   plugin_key: string;
+  examples: { label: string; facts: Record<string, unknown> }[];
   model: string;
   schema: { properties: Record<string, Field & Record<string, unknown>> };
 };
@@ -110,6 +113,11 @@ describe.each(keys)('%s', (key) => {
     expect(served.length).toBeGreaterThan(0);
     const faults: string[] = [];
     for (const model of served) {
+      for (const { label, facts } of model.examples) {
+        const fields = usableFacts(model as unknown as CallableModel, facts);
+        const answer = fields === null ? undefined : await quote(model, fields);
+        if (answer?.refused) faults.push(`${model.model}: example ${label}: ${answer.refused.message}`);
+      }
       for (const [name, field] of Object.entries(model.schema.properties)) {
         if (name === 'model' || name === 'prompt' || field.pattern !== undefined) continue;
         const isStated = field.type !== 'number' || field['x-range'] === 'plugin';

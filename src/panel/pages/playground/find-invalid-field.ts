@@ -2,7 +2,7 @@ import type { CallableModel } from '../../api/types.ts';
 import type { RequestBody } from './attached-files.ts';
 
 /** The first field whose value breaks the model's schema; null: none does. */
-export function findInvalidField({ schema }: CallableModel, body: RequestBody): string | null {
+export function findInvalidField({ schema }: Pick<CallableModel, 'schema'>, body: RequestBody): string | null {
   for (const [name, field] of Object.entries(schema.properties)) {
     const value = body[name];
     if (value !== undefined && !isFit(field, value)) return name;

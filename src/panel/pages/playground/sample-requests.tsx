@@ -5,6 +5,7 @@ import { localise } from '../../i18n/localise.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import type { RequestBody } from './attached-files.ts';
 import classes from './request-form.module.css';
+import { usableFacts } from './usable-facts.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 type Sample = { label: string; fields: RequestBody };
@@ -24,14 +25,19 @@ const prompts = {
 /** Requests to begin with: the plugin's own, else prompts, and the facts that it bills. */
 export function SampleRequests({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
   const { t, i18n } = useTranslation();
-  const medium = Object.hasOwn(offer.schema.properties, 'images') ? 'image' : 'video';
+  const makesImages =
+    offer.surfaces.proto_video === null && offer.examples.some(({ facts }) => Number(facts.images) > 0);
+  const medium = makesImages ? 'image' : 'video';
   const own = offer.requests.map(
     ({ label, request }): Sample => ({ label: localise(label, i18n.language), fields: request }),
   );
   const written = prompts[medium].map(
     ([label, prompt]): Sample => ({ label: t(label), fields: { prompt: t(prompt) } }),
   );
-  const priced = offer.examples.map(({ label, facts }): Sample => ({ label, fields: facts }));
+  const priced = offer.examples.flatMap(({ label, facts }): Sample[] => {
+    const fields = usableFacts(offer, facts);
+    return fields === null ? [] : [{ label, fields }];
+  });
   return (
     <fieldset className={classes.examples}>
       <legend>{t('play.examples')}</legend>

@@ -24,6 +24,7 @@ export function usePriceWords() {
   const perWords = (fact: string, units: FactUnits): string => {
     if (units[fact] === 'second') return t('price.words.second');
     if (units[fact] === 'token') return t('price.words.tokens');
+    if (fact === 'images') return t('price.words.image');
     return t('price.words.fact', { name: humanizeFieldName(fact).toLowerCase() });
   };
   return (summary: PriceSummary, units: FactUnits): PriceWords => {
