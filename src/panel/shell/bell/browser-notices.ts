@@ -11,7 +11,7 @@ export type BrowserNotices = 'on' | 'off' | 'denied' | 'unsupported';
 const listeners = new Set<() => void>();
 /** The choice of this page where storage is blocked. */
 let unstored: string | undefined;
-/** The constructor is there, but throws. */
+/** The browser allowed notices, and showed none. */
 let isRefused = false;
 
 export function readBrowserNotices(): BrowserNotices {
@@ -45,11 +45,17 @@ export function showBrowserNotice(notice: { title: string; body: string; tag: st
       shown.close();
       if (path !== undefined) location.assign(path);
     };
+    // The system refuses although the browser allows it.
+    shown.onerror = refuse;
   } catch {
     // Browsers of phones show notices of service workers only.
-    isRefused = true;
-    announce();
+    refuse();
   }
+}
+
+function refuse(): void {
+  isRefused = true;
+  announce();
 }
 
 /** Whether the user looks at the page `path`, or works in any page of this tab. */
