@@ -27,6 +27,8 @@ export const findCutTexts = (page: Page): Promise<string[]> =>
 export const findSmallTargets = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
     const least = 44;
+    // A short word is as wide as it is.
+    const leastWide = 24;
     const controls =
       'a[href], button, select, textarea, input:not([type="hidden"]), summary, [role="tab"], [role="menuitem"], [role="option"], [role="radio"]';
     const dialogs = [...document.querySelectorAll('[role="dialog"]')].filter((dialog) => dialog.checkVisibility());
@@ -48,7 +50,7 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
         continue;
       const target = targetOf(control);
       const before = target.getBoundingClientRect();
-      if (before.width < 2 || (before.width >= least - 0.5 && before.height >= least - 0.5)) continue;
+      if (before.width < 2 || (before.width >= leastWide - 0.5 && before.height >= least - 0.5)) continue;
       target.scrollIntoView({ block: 'center' });
       const { left, top, width, height } = target.getBoundingClientRect();
       const [x, y] = [left + width / 2, top + height / 2];
@@ -57,7 +59,7 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
         return hit !== null && (target.contains(hit) || hit.closest('label')?.contains(control) === true);
       };
       const reach = least / 2 - 1;
-      const isWide = width >= least - 0.5 || (isHit(reach, 0) && isHit(-reach, 0));
+      const isWide = width >= leastWide - 0.5 || (isHit(reach, 0) && isHit(-reach, 0));
       const isHigh = height >= least - 0.5 || (isHit(0, reach) && isHit(0, -reach));
       if (isWide && isHigh) continue;
       const name = control.getAttribute('aria-label') ?? control.textContent?.trim() ?? '';

@@ -50,7 +50,12 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
             reason: sayOrQuote(health.last_failure_reason, t) || health.last_failure_code,
           })}{' '}
           {health.last_failed_task !== '' && (
-            <Anchor component={Link} to={`/tasks/${encodeURIComponent(health.last_failed_task)}`} size="sm">
+            <Anchor
+              component={Link}
+              to={`/tasks/${encodeURIComponent(health.last_failed_task)}`}
+              size="sm"
+              underline="always"
+            >
               {t('channels.lastFailedTask')}
             </Anchor>
           )}
