@@ -1,18 +1,20 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Texts that their place cuts off. A text with an ellipsis says the rest on hover, but not on a
- * button, whose text says what it does.
+ * Texts that their place cuts off. A text with an ellipsis says the rest on hover, but not the
+ * label of a button, which says what it does.
  */
 export const findCutTexts = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
+    const labels =
+      'button, [role="tab"], [role="menuitem"], .mantine-Button-label, .mantine-Tabs-tabLabel, .mantine-Menu-itemLabel';
     const cut: string[] = [];
     for (const element of document.querySelectorAll<HTMLElement>('body *')) {
       const { overflowX, textOverflow, display } = getComputedStyle(element);
       if (overflowX === 'visible' || overflowX === 'auto' || overflowX === 'scroll' || display === 'inline') continue;
       if (element.scrollWidth <= element.clientWidth + 1 || element.clientWidth < 4) continue;
       if (element.closest('input, textarea, pre, code, svg, canvas, [aria-hidden="true"]')) continue;
-      const isAction = element.closest('button, [role="tab"], [role="menuitem"]') !== null;
+      const isAction = element.matches(labels);
       if (textOverflow === 'ellipsis' && !isAction) {
         element.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
         if (element.closest('[title]') !== null) continue;
