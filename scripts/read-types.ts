@@ -13,7 +13,9 @@ import {
 
 /** Numbers with a fraction; every other number of an answer is whole. */
 const FRACTIONS = new Set(
-  'usd ratio group_ratio success_rate p50_seconds p95_seconds ms minimum maximum multipleOf enum'.split(' '),
+  'usd ratio group_ratio success_rate p50_seconds p95_seconds usual_seconds ms minimum maximum multipleOf enum'.split(
+    ' ',
+  ),
 );
 /** Types that say no more than that something is JSON, or that others define. */
 const ANY_JSON = new Map<string, object>([

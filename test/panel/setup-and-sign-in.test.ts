@@ -396,6 +396,14 @@ describe('bundle size and headers', () => {
     expect(kilobytes, biggest(sizes)).toBeLessThanOrEqual(250);
   });
 
+  testInFullRun('the home page loads at most 260 KB more than the sign-in page', async () => {
+    const { page } = await panel.openPooled();
+    const before = total(await measureTransfer(page, `${panel.origin()}/sign-in`, 'Sign in'));
+    await addSessionCookies(page, panel.origin(), ROOT);
+    const sizes = await measureTransfer(page, `${panel.origin()}/`, 'Hello, root');
+    expect(Math.round((total(sizes) - before) / 1024), biggest(sizes)).toBeLessThanOrEqual(260);
+  });
+
   testInFullRun.each([
     ['/tasks', 'Tasks'],
     ['/playground', 'Playground'],

@@ -93,6 +93,8 @@ export async function fillLargeGateway(
         ...{ chain: "''", prev_hash: "''", hash: "''" },
       },
     );
+    // Usage is added up in the order of its time: all of it anew.
+    for (const table of ['usage_progress', 'usage_sums_progress']) file.run(`update ${table} set until = 0`);
   })();
   file.run('analyze');
   file.close();

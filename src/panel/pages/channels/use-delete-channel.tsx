@@ -30,9 +30,16 @@ export function useDeleteChannel(channel: Channel): {
   /** Models that no other enabled channel serves; empty if the other channels cannot be read. */
   async function findUnservedModels(): Promise<string[]> {
     try {
-      const { items } = await session.send<ChannelPage>({ method: 'GET', path: '/api/channel?page_size=100' });
-      const others = items.filter(({ id, status }) => id !== channel.id && status === channelStatus.enabled);
-      return channel.models.filter((model) => !others.some(({ models }) => models.includes(model)));
+      const unserved = new Set(channel.models);
+      for (let page = 1, total = 1; (page - 1) * 100 < total && unserved.size > 0; page += 1) {
+        const path = `/api/channel?page_size=100&page=${page}`;
+        const found = await session.send<ChannelPage>({ method: 'GET', path });
+        total = found.total;
+        for (const { id, status, models } of found.items) {
+          if (id !== channel.id && status === channelStatus.enabled) for (const model of models) unserved.delete(model);
+        }
+      }
+      return [...unserved];
     } catch {
       return [];
     }

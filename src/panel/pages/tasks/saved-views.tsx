@@ -81,13 +81,14 @@ export function SavedViews() {
           <form onSubmit={onSubmit}>
             <Group gap="xs" align="end" wrap="nowrap">
               <TextInput
+                className={classes.name ?? ''}
                 label={t('tasks.views.name')}
                 value={name}
                 maxLength={maxName}
                 onChange={({ currentTarget }) => setName(currentTarget.value)}
                 data-autofocus
               />
-              <Button type="submit" disabled={name.trim() === ''} loading={save.isPending}>
+              <Button type="submit" flex="none" disabled={name.trim() === ''} loading={save.isPending}>
                 {t('app.save')}
               </Button>
             </Group>
