@@ -2,15 +2,15 @@ import { join } from 'node:path';
 import type { SandboxLimits } from '../../sandbox/index.ts';
 import type { Config } from './config-variables.ts';
 
-/** A compiled binary sees its own files under this path. */
-const EMBEDDED = '/$bunfs/';
+/** A compiled binary sees its own files under this path; the second is that of Windows. */
+const EMBEDDED = /^(?:\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/;
 
 /**
  * This same program as a command. From source it always names `main.ts`. Another script would
  * ignore the words that follow and start a gateway that starts a sandbox, and so on for ever.
  */
 export function programCommand(): readonly string[] {
-  if (import.meta.path.startsWith(EMBEDDED)) return [process.execPath];
+  if (EMBEDDED.test(import.meta.path)) return [process.execPath];
   return [process.execPath, join(import.meta.dir, '../../main.ts')];
 }
 

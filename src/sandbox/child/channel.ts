@@ -1,8 +1,11 @@
 import { readSync, writeSync } from 'node:fs';
 import { encodeFrame, FRAME_HEADER_BYTES, type Frame } from '../frames.ts';
 
-/** The descriptor of the channel to the parent, the only one that is not /dev/null. */
-const CHANNEL_FD = 3;
+/**
+ * The descriptors of the channel to the parent, the only ones that are not /dev/null: standard input
+ * and output on Windows, else one socket.
+ */
+const [READ_FD, WRITE_FD] = process.platform === 'win32' ? [0, 1] : [3, 3];
 const BUFFER_BYTES = 128 * 1024;
 /** Room for the lengths and the head before the body of a message that is made. */
 const HEAD_ROOM = 8 * 1024;
@@ -42,6 +45,16 @@ export function createChannel(): Channel {
   };
 }
 
+/** Windows throws at the end of a pipe. */
+function readPiece(buffer: Buffer, at: number): number {
+  try {
+    return readSync(READ_FD, buffer, at, buffer.length - at, null);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'EOF' || error.code === 'EPIPE')) return 0;
+    throw error;
+  }
+}
+
 /** Gives up a buffer for a new one of this size. */
 type Replace = (buffer: Buffer<ArrayBuffer>, bytes: number) => Buffer<ArrayBuffer>;
 
@@ -59,7 +72,7 @@ function createReceiver(replace: Replace): Pick<Channel, 'receive'> {
     end -= start;
     start = 0;
     while (end < bytes) {
-      const read = readSync(CHANNEL_FD, buffer, end, buffer.length - end, null);
+      const read = readPiece(buffer, end);
       // End of file: the parent closed the channel, or died.
       if (read === 0) process.exit(0);
       end += read;
@@ -97,7 +110,7 @@ function createSender(replace: Replace): Pick<Channel, 'send' | 'addToBody' | 'b
     send(head) {
       const frame = finish(head);
       let sent = 0;
-      while (sent < frame.length) sent += writeSync(CHANNEL_FD, frame, sent, frame.length - sent);
+      while (sent < frame.length) sent += writeSync(WRITE_FD, frame, sent, frame.length - sent);
       if (buffer.length !== BUFFER_BYTES) buffer = replace(buffer, BUFFER_BYTES);
       end = HEAD_ROOM;
     },

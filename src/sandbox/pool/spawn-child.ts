@@ -1,18 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { createFrameReader, type Frame } from '../frames.ts';
-
-/** A child process and its channel. */
-export interface ChildProcess {
-  readonly pid: number;
-  send(frame: Buffer): void;
-  /** Sends SIGKILL. */
-  kill(): void;
-  /** Closes the channel. An idle child then exits. */
-  release(): void;
-  /** Resident memory in bytes; 0 where the system has no /proc or the process is gone. */
-  residentBytes(): number;
-  readonly exited: Promise<unknown>;
-}
+import { createFrameReader } from '../frames.ts';
+import { spawnOverPipes } from './spawn-over-pipes.ts';
+import type { ChildOptions, ChildProcess } from './types.ts';
 
 /**
  * Short frames that are sent in one tick are joined into writes of up to this size, because a write
@@ -20,17 +9,12 @@ export interface ChildProcess {
  */
 const MAX_WRITE_BYTES = 65_536;
 
-type ChildOptions = {
-  command: readonly string[];
-  onFrame(frame: Frame): void;
-  onExit(): void;
-};
-
 /**
  * Starts a child with an empty environment. Its only descriptor besides /dev/null is 3, its end of
  * a socket pair. A round trip through a socket took 95 µs, through Bun's own IPC 195 µs.
  */
 export function spawnChild({ command, onFrame, onExit }: ChildOptions): ChildProcess {
+  if (process.platform === 'win32') return spawnOverPipes({ command, onFrame, onExit });
   const child = Bun.spawn({
     cmd: [...command],
     env: {},

@@ -2,7 +2,6 @@ import type { Clock, FairQueue, Logger } from '../../kernel/index.ts';
 import type { Frame, HookRequest, Reply } from '../frames.ts';
 import type { SandboxFailure, SandboxLimits, SandboxModule } from '../types.ts';
 import type { CallEstimates } from './estimate-calls.ts';
-import type { ChildProcess } from './spawn-child.ts';
 
 export type PoolFailure = Pick<SandboxFailure, 'kind' | 'message' | 'retryAfterMs'>;
 
@@ -101,4 +100,23 @@ export type PoolEvents = {
   onExit(worker: Worker): void;
   onCheckTimer(): void;
   onGrowTimer(): void;
+};
+
+/** A child process and its channel. */
+export interface ChildProcess {
+  readonly pid: number;
+  send(frame: Buffer): void;
+  /** Sends SIGKILL. */
+  kill(): void;
+  /** Closes the channel. An idle child then exits. */
+  release(): void;
+  /** Resident memory in bytes; 0 where the system has no /proc or the process is gone. */
+  residentBytes(): number;
+  readonly exited: Promise<unknown>;
+}
+
+export type ChildOptions = {
+  command: readonly string[];
+  onFrame(frame: Frame): void;
+  onExit(): void;
 };
