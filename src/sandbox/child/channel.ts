@@ -2,8 +2,8 @@ import { readSync, writeSync } from 'node:fs';
 import { encodeFrame, FRAME_HEADER_BYTES, type Frame } from '../frames.ts';
 
 /**
- * The descriptors of the channel to the parent, the only ones that are not /dev/null: one socket, or
- * on Windows standard input and output.
+ * The descriptors of the channel to the parent. All others are /dev/null. It is one socket, or on
+ * Windows standard input and output.
  */
 const [READ_FD, WRITE_FD] = process.platform === 'win32' ? [0, 1] : [3, 3];
 const BUFFER_BYTES = 128 * 1024;
