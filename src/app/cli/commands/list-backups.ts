@@ -2,6 +2,7 @@ import { isoTime } from '../../../kernel/index.ts';
 import { listBackups } from '../../backup/list-backups.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withBackupPlace } from '../open-backup.ts';
+import { countOf } from '../pluralize.ts';
 
 /** Lists the backups of a place, the newest first. */
 export async function run(input: CommandInput): Promise<ExitCode> {
@@ -12,7 +13,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
         id,
         isoTime(created_at * 1000),
         `version ${version}`,
-        `${counts.tasks} tasks`,
+        countOf(counts.tasks, 'task'),
         `${database.bytes + results.total_bytes} bytes`,
         secrets ? 'with secrets' : 'without secrets',
       ].join('  '),

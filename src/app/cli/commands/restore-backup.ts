@@ -4,6 +4,7 @@ import type { Manifest, Unseal } from '../../backup/types.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
+import { countOf } from '../pluralize.ts';
 import { askPassphrase, configuredUnseal } from '../read-passphrase.ts';
 
 /** Restores a backup into an empty data directory or database. */
@@ -14,9 +15,11 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const restored = await restoreBackup(deps, manifest, { unseal });
     const { submissions, webhooks, sessions, results, notes } = restored;
     const lines = [
-      `restored the backup ${manifest.id}: ${manifest.counts.tasks} tasks, ${results} kept results`,
-      `${submissions} open submissions end as interrupted and are refunded when the gateway starts`,
-      `${webhooks} undelivered webhooks were given up, ${sessions} sessions revoked`,
+      `restored the backup ${manifest.id}: ${countOf(manifest.counts.tasks, 'task')}, ${countOf(results, 'kept result')}`,
+      submissions === 1
+        ? '1 open submission ends as interrupted and is refunded when the gateway starts'
+        : `${submissions} open submissions end as interrupted and are refunded when the gateway starts`,
+      `given up: ${countOf(webhooks, 'undelivered webhook')}; revoked: ${countOf(sessions, 'session')}`,
       ...notes,
       'start the gateway, then run taskgate doctor',
     ];
