@@ -7,11 +7,13 @@
 export { createFileOnce } from './drivers/create-file-once.ts';
 export { createFolderFiles } from './drivers/folder-files.ts';
 export { createFolderObjects } from './drivers/folder-objects.ts';
+export { acceptBucket, guardBucket } from './drivers/guard-bucket.ts';
 export { acceptFolder, guardFolder } from './drivers/guard-folder.ts';
 export { lockBackups, lockDataDir } from './drivers/lock-data-dir.ts';
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { createMemorySuccessLists } from './drivers/redis-success-lists.ts';
+export { type BucketMarker, createBucketMarker } from './drivers/s3/bucket-marker.ts';
 export { bucketUrl } from './drivers/s3/call-bucket.ts';
 export { createS3Files } from './drivers/s3/s3-files.ts';
 export { createS3Objects } from './drivers/s3/s3-objects.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { sha256Hex, systemClock } from '../../src/kernel/index.ts';
@@ -30,25 +30,32 @@ describe('the executable with a bucket of versitygw', () => {
     await root.call('POST', '/api/channel', { ...channel, models: ['demo-video'] });
     await root.call('PUT', '/api/option', { key: 'results.keep', value: 'all' });
     const key = await root.createKey({});
+    const artifactOf = (id: string) =>
+      until('the result is kept', async () => {
+        const { body: answer } = await ask(`${gateway.url}/v1/tasks/${id}/artifacts`, { token: key });
+        const [found] = answer.artifacts as Artifact[];
+        return found?.kept === 'kept' && found;
+      });
+    const small = await submit(gateway.url, key, { prompt: 'a [duration=0.1] [bytes=3000]' });
+    // Marks the bucket, which must answer for that.
+    const first = await artifactOf(String(small.body.id));
+    const spool = join(gateway.dataDir, 'results-upload');
+    rmSync(spool, { recursive: true });
     // Holds the upload open: the server takes what its socket takes, and no more.
     server.pause();
     const { body } = await submit(gateway.url, key, { prompt: 'a [duration=0.1] [bytes=30000000]' });
     const id = String(body.id);
-    const spool = join(gateway.dataDir, 'results-upload');
     await until('the copy is on its way', () => existsSync(spool));
     await waitForEnd(gateway.url, key, id);
     await gateway.kill();
     expect(readdirSync(spool)).toEqual([]);
     server.resume();
     gateway = await startGateway({ env, dataDir: gateway.dataDir, port: gateway.port });
-    const artifact = await until('the result is kept', async () => {
-      const { body: answer } = await ask(`${gateway.url}/v1/tasks/${id}/artifacts`, { token: key });
-      const [found] = answer.artifacts as Artifact[];
-      return found?.kept === 'kept' && found;
-    });
+    const artifact = await artifactOf(id);
     await vendor.stop();
     expect(sha256Hex(await (await fetch(artifact.content_url)).bytes())).toBe(artifact.sha256 ?? '');
-    expect(readdirSync(join(server.folder, 'kept'))).toEqual([artifact.sha256 ?? '']);
+    const names = ['.taskgate-results', first.sha256 ?? '', artifact.sha256 ?? ''];
+    expect(readdirSync(join(server.folder, 'kept')).sort()).toEqual(names.sort());
     await root.call('PUT', '/api/option', { key: 'results.s3_redirect', value: 'true' });
     const redirect = await until('downloads are redirected', async () => {
       const answer = await fetch(artifact.content_url, { redirect: 'manual' });
@@ -58,7 +65,7 @@ describe('the executable with a bucket of versitygw', () => {
     expect([direct.status, direct.headers.get('content-type')]).toEqual([206, 'video/mp4']);
     const args = ['doctor', '--results', '--verify', '--json', '--data-dir', gateway.dataDir];
     const { out } = await runCommand(args, { env });
-    expect(out).toContain('1 files of kept results with');
+    expect(out).toContain('2 files of kept results with');
     await gateway.stop();
     await server.stop();
   });

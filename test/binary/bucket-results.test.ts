@@ -94,6 +94,16 @@ describe('results that the executable keeps in a bucket', () => {
     expect(await doctor()).toContainEqual({
       ...{ check: 'results', level: 'ok', message: `1 files of kept results with ${bytes.length} bytes are in place` },
     });
+    const marker = bucket.objects.get('kept/.taskgate-results');
+    const name = marker?.bytes.toString() ?? '';
+    expect(name).toMatch(/^\w{24}\n$/);
+    if (marker) marker.bytes = Buffer.from(`${'X'.repeat(24)}\n`);
+    const message = expect.stringContaining('the bucket of results belongs to another database; give each gateway');
+    expect(await doctor()).toContainEqual({ check: 'results', level: 'error', message });
+    const accepted = await runCommand(['results', 'accept-folder', '--data-dir', gateway.dataDir], { env });
+    expect(accepted).toMatchObject({ code: 0, out: expect.stringContaining('s3://results/kept is the bucket') });
+    expect(bucket.objects.get('kept/.taskgate-results')?.bytes.toString()).toBe(name);
+
     bucket.fault = () => s3Error(403, 'AccessDenied');
     expect(await doctor()).toContainEqual({
       check: 'results',

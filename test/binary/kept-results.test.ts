@@ -114,7 +114,7 @@ describe('kept results of the executable', () => {
     expect(readdirSync(folder)).toEqual([]);
 
     const accepted = await runCommand(['results', 'accept-folder', '--data-dir', gateway.dataDir]);
-    expect(accepted).toMatchObject({ code: 0, out: expect.stringContaining('1 kept files are not in it') });
+    expect(accepted).toMatchObject({ code: 0, out: expect.stringContaining('1 kept file is not in it') });
     await isKept(second);
     // Its vendor still has it.
     expect((await fetch(link)).status).toBe(200);

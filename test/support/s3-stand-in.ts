@@ -54,6 +54,7 @@ export function startS3StandIn(bucket = 'results'): S3StandIn {
     }
     if (uploadId !== '') return answerUpload(request, { key, query, uploadId, body });
     if (request.method === 'PUT') {
+      if (request.headers.get('if-none-match') === '*' && objects.has(key)) return s3Error(412, 'PreconditionFailed');
       objects.set(key, { bytes: body, changedAt: Date.now(), headers: request.headers });
       return new Response(null, { headers: { etag: etagOf(body) } });
     }

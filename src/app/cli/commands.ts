@@ -259,7 +259,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'results accept-folder',
-    summary: 'accept the configured folder of results, even if it is new and empty',
+    summary: 'accept the configured folder or bucket of results, even if it is new and empty',
     positionals: [],
     options: { 'data-dir': dataDir },
     load: () => import('./commands/accept-folder.ts'),

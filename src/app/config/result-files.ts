@@ -1,10 +1,15 @@
 import { join, resolve } from 'node:path';
 import type { Clock, Logger } from '../../kernel/index.ts';
 import {
+  acceptBucket,
+  acceptFolder,
+  type BucketMarker,
   type BucketPlace,
   bucketUrl,
+  createBucketMarker,
   createFolderFiles,
   createS3Files,
+  guardBucket,
   guardFolder,
   type SendToBucket,
 } from '../../store/index.ts';
@@ -22,24 +27,45 @@ const CONNECT_MS = 10_000;
 const ANSWER_MS = 60_000;
 
 type Opened = { files: FileStore; close: () => Promise<void> };
+/** `marker`: of a bucket alone; a folder's is a file in it. */
+type Unguarded = Opened & { marker?: BucketMarker };
 type Deps = { clock: Clock; logger: Logger; store: Pick<Store, 'options' | 'results'> };
-
-/** The folder of kept results; undefined where they are in a bucket. */
-export const resultsFolder = (config: Config): string | undefined =>
-  config.resultsPlace.kind === 'folder' ? folderOf(config, config.resultsPlace) : undefined;
 
 const folderOf = ({ dataDir }: Config, { path }: { path: string }): string =>
   path || join(resolve(dataDir), RESULTS_FOLDER);
 
 /** The place of kept results. */
 export function openResultFiles(config: Config, { clock, logger, store }: Deps): Opened {
-  const { files, close } = openUnguardedFiles(config, { clock, logger });
-  const folder = resultsFolder(config);
-  return { files: folder === undefined ? files : guardFolder(files, { folder, store }), close };
+  const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
+  const { resultsPlace: place } = config;
+  if (marker) return { files: guardBucket(files, { marker, store, clock }), close };
+  return {
+    files: place.kind === 'folder' ? guardFolder(files, { folder: folderOf(config, place), store }) : files,
+    close,
+  };
 }
 
-/** The same for a folder that no database knows yet. */
-export function openUnguardedFiles(config: Config, { clock, logger }: Pick<Deps, 'clock' | 'logger'>): Opened {
+/** Makes the place the database's, whatever it contains, and counts the files that it lacks. */
+export async function acceptResultFiles(
+  config: Config,
+  { clock, logger, store }: Deps,
+): Promise<{ name: string; missing: number }> {
+  const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
+  const { resultsPlace: place } = config;
+  try {
+    if (place.kind === 'folder') {
+      const folder = folderOf(config, place);
+      return { name: folder, ...(await acceptFolder(files, { folder, store })) };
+    }
+    const name = `s3://${[place.bucket, place.prefix].filter((part) => part !== '').join('/')}`;
+    return { name, ...(marker ? await acceptBucket(files, { marker, store }) : { missing: 0 }) };
+  } finally {
+    await close();
+  }
+}
+
+/** The same for a place that no database knows yet. */
+export function openUnguardedFiles(config: Config, { clock, logger }: Pick<Deps, 'clock' | 'logger'>): Unguarded {
   const { resultsPlace: place, artifactGlobalConcurrency } = config;
   const minFreeBytes = config.resultsMinFreeMb * MIB;
   if (place.kind === 'folder') {
@@ -50,8 +76,9 @@ export function openUnguardedFiles(config: Config, { clock, logger }: Pick<Deps,
   const { send, close } = openBucketSender(place, { clock, logger, transfers: 2 * artifactGlobalConcurrency });
   const credentials = { accessKeyId: config.resultsS3KeyId, secretAccessKey: config.resultsS3Secret };
   const spoolFolder = join(resolve(config.dataDir), SPOOL_FOLDER);
-  const files = createS3Files({ place, credentials, send, clock, spoolFolder, minFreeBytes });
-  return { files, close };
+  const access = { place, credentials, send, clock };
+  const files = createS3Files({ ...access, spoolFolder, minFreeBytes });
+  return { files, marker: createBucketMarker(access), close };
 }
 
 /** What sends requests to a bucket that the operator has chosen; no user can choose one. */

@@ -24,7 +24,10 @@ export async function checkResults(
 ): Promise<Finding[]> {
   const fault = await files.findFault();
   if (fault !== undefined) {
-    const remedy = 'mount it, or make this folder the new one with taskgate results accept-folder';
+    const remedy =
+      files.kind === 's3'
+        ? 'give each gateway a prefix of its own, or make the bucket this one’s with taskgate results accept-folder'
+        : 'mount it, or make this folder the new one with taskgate results accept-folder';
     return [{ check: 'results', level: 'error', message: `${fault}; ${remedy}` }];
   }
   const faults: Faults = { missing: [], resized: [], changed: [], unneeded: 0, bytes: 0, files: 0 };

@@ -3,8 +3,8 @@ import { copyFile, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { randomAlnum } from '../../kernel/index.ts';
 
-/** Names the folder; a database remembers which name its folder has. */
-const MARKER = '.taskgate-results';
+/** Names the folder or bucket; a database remembers which name its place has. */
+export const MARKER = '.taskgate-results';
 const NAME = /^[A-Za-z0-9]{24}$/;
 
 /** The name in the marker of a folder; undefined where it has none. */
@@ -13,6 +13,11 @@ export async function readMarker(folder: string): Promise<string | undefined> {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
     throw error;
   });
+  return nameOf(text);
+}
+
+/** The name that a marker has; undefined where it has something else. */
+export function nameOf(text: string): string | undefined {
   const name = text.trim();
   return NAME.test(name) ? name : undefined;
 }

@@ -4,10 +4,10 @@ import type { FileStore, Store } from '../ports/index.ts';
 import { markFolder, readMarker, replaceMarker } from './folder-marker.ts';
 import { toFileFault } from './write-hashed.ts';
 
-/** The row of the options with the name of the database's folder; no administrator sets it. */
+/** The row of the options with the name of the database's place; no administrator sets it. */
 export const FOLDER_OPTION = 'results.folder_name';
-/** Files looked for in a folder that an earlier version filled without marking it. */
-const SAMPLE = 20;
+/** Files looked for in a place that an earlier version filled without marking it. */
+export const SAMPLE = 20;
 
 type FolderMemory = Pick<Store, 'options' | 'results'>;
 type Guarded = { folder: string; store: FolderMemory };
@@ -110,11 +110,16 @@ export async function acceptFolder(files: FileStore, { folder, store }: Guarded)
   await store.options.putIfAbsent(FOLDER_OPTION, await markFolder(folder));
   const name = await store.options.get(FOLDER_OPTION);
   if (name !== undefined && (await readMarker(folder)) !== name) await replaceMarker(folder, name);
+  return { missing: await countMissing(files, store) };
+}
+
+/** Files that results need and that are not in the place. */
+export async function countMissing(files: FileStore, store: Pick<Store, 'results'>): Promise<number> {
   let missing = 0;
   for (let after = ''; ; ) {
     const page = await store.results.files(after, 500);
     const last = page.at(-1);
-    if (!last) return { missing };
+    if (!last) return missing;
     after = last.sha256;
     for (const { sha256, refs } of page) {
       if (refs > 0 && (await files.size(sha256)) === undefined) missing += 1;

@@ -1,27 +1,31 @@
-import { acceptFolder, createFolderFiles } from '../../../store/index.ts';
-import { resultsFolder } from '../../config/result-files.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { silentLogger, systemClock } from '../../../kernel/index.ts';
+import { acceptResultFiles } from '../../config/result-files.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { openBeside } from '../open-beside.ts';
+import { countOf } from '../pluralize.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
 /**
- * Makes the configured folder the one in which the database expects its kept results, also if it is
- * empty. Running nodes notice at their next copy or download.
+ * Makes the configured folder or bucket the one in which the database expects its kept results,
+ * also if it is empty. Running nodes notice at their next copy or download.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
-  const folder = resultsFolder(config);
-  if (folder === undefined) throw new CommandError('RESULTS_URL names a bucket; only folders are marked.');
   await requireDatabase(config);
   const store = await openBeside(config);
   try {
-    const { missing } = await acceptFolder(createFolderFiles({ folder, minFreeBytes: 0 }), { folder, store });
+    const deps = { clock: systemClock, logger: silentLogger, store };
+    const { name, missing } = await acceptResultFiles(config, deps);
+    const verb = missing === 1 ? 'is' : 'are';
     const rest =
       missing === 0
         ? 'it has every kept file'
-        : `${missing} kept files are not in it: downloads of them ask the vendor`;
-    answer(input, { ok: true, folder, missing }, `${folder} is the folder of results now; ${rest}`);
+        : `${countOf(missing, 'kept file')} ${verb} not in it: downloads of them ask the vendor`;
+    const { kind } = config.resultsPlace;
+    const place = kind === 'folder' ? { folder: name } : { bucket: name };
+    const noun = kind === 'folder' ? 'folder' : 'bucket';
+    answer(input, { ok: true, ...place, missing }, `${name} is the ${noun} of results now; ${rest}`);
     return EXIT.ok;
   } finally {
     await store.close();
