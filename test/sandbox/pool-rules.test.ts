@@ -48,6 +48,7 @@ function processOf({ jobs = [], mebibytes = 100, lastMebibytes }: ProcessOptions
         seen.released = true;
       },
       residentBytes: () => mebibytes * MEBIBYTE,
+      ownBytes: () => mebibytes * MEBIBYTE,
       exited: Promise.resolve(),
     },
     state: 'ready',
@@ -125,10 +126,10 @@ describe('a check', () => {
   });
 
   test.each([
-    // With 128 MiB a guest, one process may hold 256 MiB, and two together 288 MiB.
-    ['one over its own limit', [257, 10], 'its process grew over the memory limit of 268435456 bytes'],
-    ['the larger of two over their limit', [150, 139], 'the processes grew over their memory limit of 301989888 bytes'],
-    ['none at its own limit', [256, 32], undefined],
+    // With 128 MiB a guest, one process may hold 220 MiB, and two together 240 MiB.
+    ['one over its own limit', [257, 10], 'its process grew over the memory limit of 230686720 bytes'],
+    ['the larger of two over their limit', [130, 111], 'the processes grew over their memory limit of 251658240 bytes'],
+    ['none at its own limit', [220, 20], undefined],
   ] as const)('kills for memory %s', (_, [first, second], message) => {
     const [large, small] = [busyProcess(first), busyProcess(second)];
     poolOf([small, large]).checkAt(10);

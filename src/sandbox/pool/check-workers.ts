@@ -4,10 +4,10 @@ import { killWorker, restIdleWorker, slowChecks, startSpareWorker, stopChecks } 
 /**
  * What a child's process needs beside the guest's memory (the runtime, the engine, copies of
  * arguments and results), in bytes: the limit of one process, and its share of the limit of all.
- * Together the processes may hold one guest at its memory limit.
+ * Together the processes may hold one guest at its memory limit. Pages of the program do not count.
  */
-const CHILD_OVERHEAD_BYTES = 128 * 1024 * 1024;
-const CHILD_SHARE_BYTES = 80 * 1024 * 1024;
+const CHILD_OVERHEAD_BYTES = 92 * 1024 * 1024;
+const CHILD_SHARE_BYTES = 56 * 1024 * 1024;
 /** A call that runs this long has a spare process started, in ms. */
 const SLOW_MS = 50;
 /** A process beyond the last ends after being idle this long, in ms. */
@@ -67,7 +67,7 @@ function checkMemory(pool: PoolState): void {
   let expected = 0;
   let largest: { worker: Worker; bytes: number } | undefined;
   for (const worker of workers) {
-    const bytes = worker.child.residentBytes();
+    const bytes = worker.child.ownBytes();
     const grownBytes = Math.max(0, bytes - (worker.lastBytes ?? bytes));
     worker.lastBytes = bytes;
     expected += Math.max(bytes, Math.min(bytes + grownBytes, fullBytes));

@@ -87,14 +87,21 @@ export function spawnChild({ command, onFrame, onExit }: ChildOptions): ChildPro
       released = true;
       flush();
     },
-    residentBytes() {
-      try {
-        const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
-        return Number(kib ?? 0) * 1024;
-      } catch {
-        return 0;
-      }
-    },
+    residentBytes: () => readBytes(child.pid, RESIDENT),
+    ownBytes: () => readBytes(child.pid, OWN),
     exited: child.exited,
   };
+}
+
+const RESIDENT = /^VmRSS:\s+(\d+) kB/gm;
+const OWN = /^Rss(?:Anon|Shmem):\s+(\d+) kB/gm;
+
+/** The sum of these lines of /proc/PID/status, in bytes. */
+function readBytes(pid: number, lines: RegExp): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return [...status.matchAll(lines)].reduce((sum, [, kib]) => sum + Number(kib), 0) * 1024;
+  } catch {
+    return 0;
+  }
 }

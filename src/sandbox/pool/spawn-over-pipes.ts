@@ -33,6 +33,7 @@ export function spawnOverPipes({ command, onFrame, onExit }: ChildOptions): Chil
     kill: () => child.kill('SIGKILL'),
     release: () => void child.stdin.end(),
     residentBytes: () => 0,
+    ownBytes: () => 0,
     exited: child.exited,
   };
 }
