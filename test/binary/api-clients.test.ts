@@ -89,7 +89,7 @@ describe('two nodes on PostgreSQL', () => {
   });
 
   test('docs/api.md works word for word', async () => {
-    const env = { GATE: nodes[0].url, KEY: key };
+    const env = { GATE: nodes[0].url, KEY: key, ACCESS_TOKEN: admin.token };
     const terminal = new Terminal(temporaryFolder(), process.env.PATH ?? '', env);
     const commands = readBlocks(GUIDE).flatMap((block) => block.commands);
     expect(commands.length).toBeGreaterThan(10);
