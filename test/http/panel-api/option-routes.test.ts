@@ -279,7 +279,7 @@ describe('a trial', () => {
     expect((await attempt({ what: 'smtp' }, token)).status).toBe(403);
     const unknown = await attempt({ what: 'everything' });
     expect([unknown.status, unknown.json.code]).toEqual([400, 'VALIDATION_FAILED']);
-    expect(unknown.json.message).toContain('"smtp", "oidc", "turnstile", "wechat" or "telegram"');
+    expect(unknown.json.message).toContain('"smtp", "webhook", "oidc", "turnstile", "wechat" or "telegram"');
     for (const what of ['smtp', 'oidc', 'turnstile', 'wechat', 'telegram']) {
       const { status: code, json } = await attempt({ what });
       expect([what, code, json.data.ok, json.data.steps]).toEqual([

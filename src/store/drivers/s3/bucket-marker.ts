@@ -39,7 +39,7 @@ export function createBucketMarker(access: Parameters<typeof openBucket>[0]): Bu
       return '';
     }
     const text = await answer.text();
-    if (!text.ok) throw unavailable('the bucket broke off');
+    if (!text.ok) throw unavailable(`the bucket broke off (${text.error.kind})`);
     return nameOf(text.value) ?? '';
   }
 
