@@ -38,9 +38,9 @@ export function createBucketMarker(access: Parameters<typeof openBucket>[0]): Bu
       answer.discard();
       return '';
     }
-    const text = await answer.text();
-    if (!text.ok) throw unavailable(`the bucket broke off (${text.error.kind})`);
-    return nameOf(text.value) ?? '';
+    const bytes = await answer.bytes();
+    if (!bytes.ok) throw unavailable(`the bucket broke off (${bytes.error.kind})`);
+    return nameOf(Buffer.from(bytes.value).toString('utf8')) ?? '';
   }
 
   async function replace(name: string): Promise<void> {
