@@ -37,7 +37,9 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
     const root = dialogs.at(-1) ?? document.body;
     const targetOf = (control: HTMLElement): HTMLElement =>
       control.matches('input')
-        ? (control.closest<HTMLElement>('label, [class*="-body"]') ?? control.parentElement ?? control)
+        ? (control.closest<HTMLElement>('label, [class*="-body"], .mantine-Input-input') ??
+          control.parentElement ??
+          control)
         : control;
     const small: string[] = [];
     for (const control of root.querySelectorAll<HTMLElement>(controls)) {
@@ -67,5 +69,7 @@ export const findSmallTargets = (page: Page): Promise<string[]> =>
       const name = control.getAttribute('aria-label') ?? control.textContent?.trim() ?? '';
       small.push(`${control.tagName} “${name.slice(0, 40)}” is ${Math.round(width)} × ${Math.round(height)}`);
     }
+    // Further down, the bar covers a part of some control.
+    window.scrollTo(0, 0);
     return small;
   });

@@ -15,10 +15,8 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
   return (
     <div className={classes.content}>
       {attention.length > 0 && (
-        <section aria-labelledby="bell-attention">
-          <h2 id="bell-attention" className={classes.heading}>
-            {t('home.attention')}
-          </h2>
+        <div>
+          <h2 className={classes.heading}>{t('home.attention')}</h2>
           <ul className={classes.items}>
             {attention.slice(0, 6).map((item) => (
               <li key={`${item.code} ${item.target.id} ${item.message}`}>
@@ -31,12 +29,10 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
               </li>
             ))}
           </ul>
-        </section>
+        </div>
       )}
-      <section aria-labelledby="bell-tasks">
-        <h2 id="bell-tasks" className={classes.heading}>
-          {t('bell.finished')}
-        </h2>
+      <div>
+        <h2 className={classes.heading}>{t('bell.finished')}</h2>
         {finished.length === 0 ? (
           <p className={classes.empty}>{t('bell.none')}</p>
         ) : (
@@ -53,7 +49,7 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
             ))}
           </ul>
         )}
-      </section>
+      </div>
       <div className={classes.wish}>
         <BrowserNoticeSwitch />
         <Anchor component={Link} to="/notifications" onClick={onLeave} size="sm" mt="sm" display="inline-block">

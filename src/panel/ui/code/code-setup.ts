@@ -28,6 +28,8 @@ const frame = EditorView.theme({
   '.cm-deletedChunk, &.cm-merge-a .cm-changedLine': {
     backgroundColor: 'color-mix(in srgb, var(--mantine-color-error) 12%, transparent) !important',
   },
+  // What is gone needs no colours of its language, which are too pale on red.
+  '.cm-deletedChunk .cm-deletedText, .cm-deletedChunk .cm-deletedLine *': { color: 'var(--mantine-color-text)' },
 });
 
 const colours = HighlightStyle.define([
