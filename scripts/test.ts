@@ -91,6 +91,7 @@ async function main(args: string[]): Promise<number> {
           TASKGATE_BINARY: join(root, path),
           ...process.env,
           ...services.environment,
+          TASKGATE_TEST_FOLDER: folder,
           ...(options.has('--full') ? { TASKGATE_FULL_TESTS: '1' } : {}),
         },
         stdin: 'ignore',

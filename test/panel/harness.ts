@@ -17,6 +17,7 @@ import {
   setUp,
   startGateway,
 } from '../support/gateway.ts';
+import { finishAnimations } from '../support/panel-states/finish-animations.ts';
 import { until } from '../support/until.ts';
 import { connect, createPagePool } from './page-pool.ts';
 
@@ -65,11 +66,8 @@ export const readBrowserStorage = (page: Page): Promise<string> =>
 export async function findAxeViolations(page: Page): Promise<string[]> {
   // Injected once per document: it is half a megabyte.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axeSource);
+  await finishAnimations(page);
   return page.evaluate(async () => {
-    // A colour in transition has a contrast of its own, so wait for transitions.
-    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
-    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
-    await Promise.allSettled(transitions.map(({ finished }) => finished));
     type Axe = {
       run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
     };

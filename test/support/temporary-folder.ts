@@ -7,9 +7,12 @@ process.on('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A temporary folder that goes with the test process. */
+/**
+ * A temporary folder that goes with the process, or with the run of `npm test`: Bun's test workers
+ * end without the event `exit`.
+ */
 export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'taskgate-'));
+  const folder = mkdtempSync(join(process.env.TASKGATE_TEST_FOLDER ?? tmpdir(), 'taskgate-'));
   folders.push(folder);
   return folder;
 }

@@ -6,6 +6,7 @@ import { type Filled, fillGateway, MEMBER } from '../fill-gateway.ts';
 import { type Gateway, ROOT, setUp, startGateway, startVendor } from '../gateway.ts';
 import { startMarket } from '../market-server.ts';
 import { accountStates } from './account-states.ts';
+import { finishAnimations } from './finish-animations.ts';
 import { gatewayStates } from './gateway-states.ts';
 import { operationStates } from './operation-states.ts';
 import type { Age, PanelState, Scene, Viewer } from './state.ts';
@@ -130,12 +131,7 @@ export async function settle(page: Page): Promise<void> {
     ),
   );
   await page.waitForLoadState('load');
-  // A colour in transition is neither of its two.
-  await page.evaluate(async () => {
-    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
-    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
-    await Promise.allSettled(transitions.map(({ finished }) => finished));
-  });
+  await finishAnimations(page);
 }
 
 /** By the form's own fields, whatever the language calls them. */

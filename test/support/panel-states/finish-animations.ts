@@ -1,0 +1,14 @@
+import type { Page } from 'playwright-core';
+
+/**
+ * Waits for the animations and transitions that end: a colour under way has a contrast of its own.
+ * Those that go on for ever are left alone.
+ */
+export const finishAnimations = (page: Page): Promise<void> =>
+  page.evaluate(async () => {
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+    const ending = document
+      .getAnimations()
+      .filter(({ effect }) => Number.isFinite(Number(effect?.getComputedTiming().endTime)));
+    await Promise.allSettled(ending.map(({ finished }) => finished));
+  });
