@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { BunPlugin } from 'bun';
@@ -104,7 +104,8 @@ export const isFirstText = (key: string): boolean => firstAreas.has(key.split('.
 
 /**
  * Every JSON file of the folder is a language: two chunks, with its name at hand before they are
- * loaded. A text that a language does not have yet is the English one.
+ * loaded, and one of the rules for plugins, which few pages show. A text that a language does not
+ * have yet is the English one.
  */
 const languageFiles: BunPlugin = {
   name: 'languages',
@@ -121,7 +122,7 @@ const languageFiles: BunPlugin = {
           const texts = read(file);
           const [name, tag] = [JSON.stringify(texts['language.name']), JSON.stringify(texts['language.tag'])];
           const load = (part: string) => `() => import(${JSON.stringify(`panel:${part}/${file}`)})`;
-          return `${JSON.stringify(file.slice(0, -5))}: { name: ${name}, tag: ${tag}, loadFirst: ${load('first')}, loadRest: ${load('rest')} }`;
+          return `${JSON.stringify(file.slice(0, -5))}: { name: ${name}, tag: ${tag}, loadFirst: ${load('first')}, loadRest: ${load('rest')}, loadRules: ${load('rules')} }`;
         });
       return { contents: `export const languages = { ${entries.join(', ')} };`, loader: 'js' };
     });
@@ -129,6 +130,11 @@ const languageFiles: BunPlugin = {
       const [part, file] = path.split('/') as [string, string];
       const texts = Object.entries(readWhole(file)).filter(([key]) => isFirstText(key) === (part === 'first'));
       return { contents: `export default ${JSON.stringify(Object.fromEntries(texts))};`, loader: 'js' };
+    });
+    build.onLoad({ filter: /^rules\/.*\.json$/, namespace: 'panel' }, ({ path }) => {
+      const file = join('plugin-rules', path.slice('rules/'.length));
+      const texts = { ...read('plugin-rules/en.json'), ...(existsSync(join(folder, file)) ? read(file) : {}) };
+      return { contents: `export default ${JSON.stringify(texts)};`, loader: 'js' };
     });
   },
 };

@@ -53,6 +53,21 @@ export function missingTexts(language: string): Texts {
   return Object.fromEntries(Object.entries(wantedTexts(language)).filter(([key]) => !Object.hasOwn(texts, key)));
 }
 
+/** What the gateway says about faulty plugins: loaded by the pages of plugins alone. */
+export const readRuleTexts = (language: string): Texts =>
+  JSON.parse(readFileSync(join(folder, 'plugin-rules', `${language}.json`), 'utf8')) as Texts;
+
+/** As `findTextFaults`, for the rules for plugins. The English ones are the gateway's sentences. */
+export function findRuleTextFaults(language: string): string[] {
+  const [english, texts] = [readRuleTexts('en'), readRuleTexts(language)];
+  return [...new Set([...Object.keys(english), ...Object.keys(texts)])].flatMap((key) => {
+    const [model, text] = [english[key], texts[key]];
+    if (model === undefined) return [`${key} is not a rule of English`];
+    if (text === undefined || text.trim() === '') return [`${key} is missing`];
+    return placeholders(model) === placeholders(text) ? [] : [`${key} has other placeholders`];
+  });
+}
+
 /** Missing, surplus and empty texts, and those whose placeholders or tags differ. */
 export function findTextFaults(language: string): string[] {
   const english = readTexts('en');
@@ -87,7 +102,7 @@ if (import.meta.main) {
     console.log(JSON.stringify(Object.fromEntries(same), null, 2));
   } else {
     for (const each of listLanguages()) {
-      for (const fault of findTextFaults(each)) {
+      for (const fault of [...findTextFaults(each), ...findRuleTextFaults(each)]) {
         console.error(`${each}.json: ${fault}`);
         process.exitCode = 1;
       }

@@ -117,8 +117,10 @@ test('a plugin that is refused, and one in conflict', async () => {
     await dialog.locator('button[type="submit"]').click();
     await dialog.getByRole('alert').getByText(said).waitFor();
     expect(await findEnglish(page)).toEqual([]);
+    // Not marked as English either.
+    expect(await dialog.locator('[lang="en"]').allTextContents()).toEqual([]);
   };
-  await upload('export const meta = { apiVersion: 1 };', /以下规则供插件作者参考/);
+  await upload('export const meta = { apiVersion: 1 };', /请添加 key: "acme-video"。/);
   const source = readFileSync('src/plugins/factory/demo.js', 'utf8');
   await upload(source.replace("key: 'demo'", "key: 'other'"), /已属于“demo”/);
 });

@@ -1,7 +1,10 @@
 import type { TextKey } from '../i18n/texts.ts';
 
-/** A sentence of the gateway that was found in an answer: the text that says it, and its values. */
-export type RecognizedSentence = { readonly key: TextKey; readonly params: Readonly<Record<string, string>> };
+/** A sentence of the gateway that was found in an answer: its name, and its values. */
+type FoundSentence = { readonly name: string; readonly params: Readonly<Record<string, string>> };
+
+/** The text that says a sentence that was found, and its values. */
+export type RecognizedSentence = { readonly key: TextKey; readonly params: FoundSentence['params'] };
 
 type Pattern = { name: string; literals: readonly string[]; params: readonly string[] };
 
@@ -18,9 +21,9 @@ const LONGEST = 4000;
  * them; this is where they get their code and parameters back. `{{name}}` in a sentence stands for
  * a value. Takes time linear in the text for each sentence.
  */
-export function createRecognizer(
+export function createSentenceFinder(
   sentences: Readonly<Record<string, string>>,
-): (text: string) => RecognizedSentence | null {
+): (text: string) => FoundSentence | null {
   const fixed = new Map<string, string>();
   const patterns: Pattern[] = [];
   for (const [name, sentence] of Object.entries(sentences)) {
@@ -33,18 +36,28 @@ export function createRecognizer(
   return (text) => {
     if (text === '' || text.length > LONGEST) return null;
     const exact = fixed.get(text) ?? (text.length === CUT ? beginningWith(text, fixed) : undefined);
-    if (exact !== undefined) return { key: keyOf(exact), params: {} };
+    if (exact !== undefined) return { name: exact, params: {} };
     for (const pattern of patterns) {
       const params = match(text, pattern);
-      if (params !== null) return { key: keyOf(pattern.name), params };
+      if (params !== null) return { name: pattern.name, params };
     }
     return null;
   };
 }
 
+/** As `createSentenceFinder`, for the sentences whose text is `reason.NAME`. */
+export function createRecognizer(
+  sentences: Readonly<Record<string, string>>,
+): (text: string) => RecognizedSentence | null {
+  const find = createSentenceFinder(sentences);
+  return (text) => {
+    const found = find(text);
+    return found === null ? null : { key: `reason.${found.name}` as TextKey, params: found.params };
+  };
+}
+
 const beginningWith = (text: string, fixed: ReadonlyMap<string, string>): string | undefined =>
   [...fixed].find(([sentence]) => sentence.startsWith(text))?.[1];
-const keyOf = (name: string): TextKey => `reason.${name}` as TextKey;
 const oddOf = (pieces: readonly string[]): string[] => pieces.filter((_, at) => at % 2 === 1);
 const lengthOf = ({ literals }: Pattern): number => literals.reduce((sum, { length }) => sum + length, 0);
 

@@ -64,6 +64,15 @@ export async function changeLanguage(instance: i18n, language: string): Promise<
   rememberLanguage(language);
 }
 
+/**
+ * What the gateway says about faulty plugins: its English sentences, by which they are recognized,
+ * and their texts in a language.
+ */
+export async function loadPluginRules(language: string) {
+  const [sentences, texts] = await Promise.all(['en', language].map((name) => findLanguage(name).loadRules()));
+  return { sentences: sentences?.default ?? {}, texts: texts?.default ?? {} };
+}
+
 function findLanguage(language: string): (typeof languages)[string] {
   const file = languages[language];
   if (file === undefined) throw new Error(`No texts for the language ${language}`);

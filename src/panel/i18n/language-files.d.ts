@@ -6,7 +6,15 @@ declare module 'panel:languages' {
   /**
    * `tag` is the file's `language.tag`, for `lang` attributes. `loadFirst` fetches the texts of the
    * pages before sign-in, `loadRest` all others; each is a chunk of its own.
+   * `loadRules` fetches what the gateway says about faulty plugins.
    */
   type Part = () => Promise<{ default: Partial<import('./texts.ts').Texts> }>;
-  export const languages: Readonly<Record<string, { name: string; tag: string; loadFirst: Part; loadRest: Part }>>;
+  type Language = {
+    name: string;
+    tag: string;
+    loadFirst: Part;
+    loadRest: Part;
+    loadRules: () => Promise<{ default: Readonly<Record<string, string>> }>;
+  };
+  export const languages: Readonly<Record<string, Language>>;
 }

@@ -17,6 +17,8 @@ import { useFilters } from '../../ui/form/use-filters.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { describeNeeds } from '../plugins/contract-needs.ts';
+import { RuleText } from '../plugins/plugin-errors.tsx';
+import { usePluginRules } from '../plugins/use-plugin-rules.ts';
 import { MarketState } from './market-state.tsx';
 import classes from './marketplace.module.css';
 import { TrustLabel, TrustNotice } from './source-trust.tsx';
@@ -143,24 +145,29 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
           </ul>
         </details>
       )}
-      {offer.skipped.length > 0 && (
-        <details className={classes.skipped}>
-          <summary>{t('market.skipped', { count: offer.skipped.length })}</summary>
-          <ul>
-            {offer.skipped.map(({ index, key, version, reason, needs }) => (
-              <li key={`${index} ${key} ${version} ${reason}`}>
-                {[key, version].filter((part) => part !== undefined).join(' ')}{' '}
-                {needs === undefined ? (
-                  <span lang="en">{reason}</span>
-                ) : (
-                  t('market.newerContract', { needs: describeNeeds(needs, t) })
-                )}
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      {offer.skipped.length > 0 && <SkippedEntries skipped={offer.skipped} />}
     </section>
+  );
+}
+
+/** Entries of the index that are not offered. */
+function SkippedEntries({ skipped }: { skipped: MarketplaceSource['skipped'] }) {
+  const { t } = useTranslation();
+  const say = usePluginRules();
+  return (
+    <details className={classes.skipped}>
+      <summary>{t('market.skipped', { count: skipped.length })}</summary>
+      <ul>
+        {skipped.map(({ index, key, version, reason, needs }) => (
+          <li key={`${index} ${key} ${version} ${reason}`}>
+            {[key, version].filter((part) => part !== undefined).join(' ')}{' '}
+            {needs === undefined
+              ? say !== null && <RuleText say={say} text={reason} />
+              : t('market.newerContract', { needs: describeNeeds(needs, t) })}
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

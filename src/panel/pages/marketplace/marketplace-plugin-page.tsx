@@ -23,10 +23,11 @@ import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { Codes } from '../plugins/overview-tab.tsx';
 import { PermissionSection } from '../plugins/permission-list.tsx';
-import { NewerContract, PluginErrorList, PluginErrors } from '../plugins/plugin-errors.tsx';
+import { NewerContract, PluginErrorList, PluginErrors, RuleText } from '../plugins/plugin-errors.tsx';
 import { pluginHosts } from '../plugins/plugin-hosts.ts';
 import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
+import { usePluginRules } from '../plugins/use-plugin-rules.ts';
 import { MarketState } from './market-state.tsx';
 import { OfferPreview } from './offer-preview.tsx';
 import { TrustLabel, TrustNotice } from './source-trust.tsx';
@@ -201,6 +202,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
 
 function OfferedSource({ text }: { text: MarketplaceSourceText }) {
   const { t } = useTranslation();
+  const say = usePluginRules();
   const { current, version, source, errors, needs, differences } = text;
   return (
     <Stack gap="md">
@@ -219,7 +221,7 @@ function OfferedSource({ text }: { text: MarketplaceSourceText }) {
         >
           <List size="sm">
             {differences.map((difference) => (
-              <List.Item key={difference}>{difference}</List.Item>
+              <List.Item key={difference}>{say === null ? null : <RuleText say={say} text={difference} />}</List.Item>
             ))}
           </List>
         </Alert>

@@ -6,11 +6,12 @@ import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { ServerText } from '../../ui/display/server-text.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { sampleArguments } from './hook-samples.ts';
+import { RuleText } from './plugin-errors.tsx';
 import { pluginPath } from './plugin-paths.ts';
+import { usePluginRules } from './use-plugin-rules.ts';
 
 type Values = { hook: string; version: string; args: string };
 type DryRunBody = { hook: string; path: string[]; args: unknown[]; version?: string };
@@ -119,14 +120,13 @@ function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRu
 /** The hook's error with its console output; other errors as everywhere. */
 function RunFailure({ error }: { error: Error }) {
   const { t } = useTranslation();
+  const say = usePluginRules();
   if (!(error instanceof ApiError) || error.code !== 'PLUGIN_HOOK_FAILED') return <ErrorNotice error={error} />;
   const { console, line, column } = (error.details ?? {}) as { console?: string[]; line?: number; column?: number };
   return (
     <Stack gap="sm">
       <Alert color="red" variant="light" role="alert" title={t('plugins.dryrun.failed')}>
-        <Text size="sm">
-          <ServerText text={error.message} />
-        </Text>
+        <Text size="sm">{say === null ? null : <RuleText say={say} text={error.message} />}</Text>
         {line !== undefined && (
           <Text size="xs" c="dimmed" mt={4}>
             {t('plugins.faultPlace', { line, column: column ?? 1 })}

@@ -2,10 +2,13 @@ import { Alert, Code, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
+import { sayServerText } from '../../api/say-server-text.ts';
 import type { PluginDetail } from '../../api/types.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { type ContractNeed, describeNeeds } from './contract-needs.ts';
 import classes from './plugins.module.css';
+import type { SayRule } from './say-plugin-rule.ts';
+import { usePluginRules } from './use-plugin-rules.ts';
 
 type PluginError = PluginDetail['errors'][number];
 
@@ -17,6 +20,7 @@ export function PluginErrors({ error }: { error: Error }) {
   const errors = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readPluginErrors(error.details) : [];
   const needs = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readNeeds(error.details) : [];
   if (needs.length > 0) return <NewerContract needs={needs} />;
+  if (error instanceof ApiError && error.code === 'PLUGIN_ICON_INVALID') return <IconError fault={error.message} />;
   if (errors.length === 0) return <ErrorNotice error={error} />;
   return (
     <Alert
@@ -48,17 +52,29 @@ export function NewerContract({ needs }: { needs: readonly ContractNeed[] }) {
   );
 }
 
-/** Rules of the contract, for the plugin's author: in English, as the documentation says them. */
+function IconError({ fault }: { fault: string }) {
+  const say = usePluginRules();
+  if (say === null) return null;
+  return (
+    <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}>
+      <RuleText say={say} text={fault} />
+    </Alert>
+  );
+}
+
+/** Rules of the contract, for the plugin's author. */
 export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) {
   const { t } = useTranslation();
+  const say = usePluginRules();
+  if (say === null) return null;
   return (
     <ul className={classes.faults}>
       {errors.map(({ path, rule, message, hint, line, column }) => (
         <li key={`${path} ${rule} ${line} ${column} ${message}`}>
-          <span lang="en">{message}</span>
+          <RuleText say={say} text={message} />
           {hint !== undefined && (
-            <Text size="sm" c="dimmed" lang="en">
-              {hint}
+            <Text size="sm" c="dimmed">
+              <RuleText say={say} text={hint} />
             </Text>
           )}
           <Text size="xs" c="dimmed" mt={2}>
@@ -68,6 +84,12 @@ export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) 
       ))}
     </ul>
   );
+}
+
+/** What a parser or the plugin says stays as it is. */
+export function RuleText({ say, text }: { say: SayRule; text: string }) {
+  const { t } = useTranslation();
+  return say(text) ?? sayServerText(text, t) ?? <span lang="en">{text}</span>;
 }
 
 const readPluginErrors = (details: unknown): PluginError[] => readList(details, 'errors') as PluginError[];
