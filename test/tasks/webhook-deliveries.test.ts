@@ -18,7 +18,7 @@ import {
   systemClock,
 } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
-import type { Store, WebhookDelivery, WebhookRecord } from '../../src/store/ports/index.ts';
+import { MAIL, type Store, type WebhookDelivery, type WebhookRecord } from '../../src/store/ports/index.ts';
 import { type AllowedReceivers, createCallbackUrls } from '../../src/tasks/index.ts';
 import { createWebhookWorker, type WebhookWorker } from '../../src/tasks/webhooks/webhook-worker.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';
@@ -317,6 +317,15 @@ describe('server-side request forgery', () => {
     ));
   test('plain http to a receiver that was allowed when the task was submitted', () =>
     neverCalled(receiver.url, { allowed: nobody }, 'not_allowed'));
+
+  test('mail injection: a receiver with the name of the mails is called, its notice never mailed', async () => {
+    const node = await openNode({ upstream: { resolve: async () => [{ address: '192.168.0.1', family: 4 }] } });
+    node.startWorker();
+    const { host, deliveries } = await after(node.store, await notify(node, 'https://mailto/'));
+    // Mails have a queue that no receiver can fill.
+    expect(host).not.toBe(MAIL);
+    expect(deliveries).toMatchObject([{ error: 'refused' }]);
+  });
 
   test('a redirect to the metadata service is not followed', async () => {
     const node = await openNode();

@@ -3,7 +3,7 @@ import { type Clock, isoTime, type Json, type JsonObject, newMessageId } from '.
 import type { OptionValues } from '../../settings/index.ts';
 import {
   type GatewayEvent,
-  MAIL_HOST,
+  MAIL,
   NO_API_KEY,
   OPERATOR,
   type Repositories,
@@ -55,7 +55,7 @@ export function createNotices({ store, clock, options, auth, wake }: Deps): Noti
         tx.webhooks.putGatewayNotice(
           {
             ...{ eventId: newMessageId(), taskId: subject, userId, apiKeyId: NO_API_KEY, event, url, payload },
-            host: url === MAIL_URL ? MAIL_HOST : canonicalHost(new URL(url)),
+            host: url === MAIL ? MAIL : canonicalHost(new URL(url)),
             createdAt: clock.unix(),
           },
           GIVE_UP_AFTER_MS,
@@ -64,9 +64,9 @@ export function createNotices({ store, clock, options, auth, wake }: Deps): Noti
       const isWanted = event !== 'balance.low' || options.flag('alerts.webhook_balances');
       if (hasReceiver() && isWanted) await put(OPERATOR, options.text('alerts.webhook_url'), payload);
       if (user?.webhookUrl) await put(user.id, user.webhookUrl, payload);
-      if (user?.mail) await put(user.id, MAIL_URL, user.mail);
+      if (user?.mail) await put(user.id, MAIL, user.mail);
       if (!mail) return;
-      for (const id of await auth.mail.findAdministrators(tx)) await put(id, MAIL_URL, mail);
+      for (const id of await auth.mail.findAdministrators(tx)) await put(id, MAIL, mail);
     };
   }
 
@@ -78,5 +78,3 @@ export function createNotices({ store, clock, options, auth, wake }: Deps): Noti
     },
   };
 }
-
-const MAIL_URL = `${MAIL_HOST}:`;

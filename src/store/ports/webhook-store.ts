@@ -17,8 +17,8 @@ export type GatewayEvent = (typeof GATEWAY_EVENTS)[number];
 export type WebhookEvent = TaskEvent | GatewayEvent | 'test';
 /** `apiKeyId` of notices of the gateway, which no API key signs. */
 export const NO_API_KEY = 0;
-/** `host` of notices that are mailed to their user. */
-export const MAIL_HOST = 'mailto';
+/** `host` and `url` of notices that are mailed to their user. No receiver has either. */
+export const MAIL = 'mailto:';
 /** `userId` of the operator's notices. */
 export const OPERATOR = 0;
 /**

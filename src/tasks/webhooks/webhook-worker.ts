@@ -1,5 +1,5 @@
 import { inStep } from '../../kernel/index.ts';
-import { MAIL_HOST, NO_API_KEY, type WebhookRecord } from '../../store/ports/index.ts';
+import { MAIL, NO_API_KEY, type WebhookRecord } from '../../store/ports/index.ts';
 import { isStoreUnavailable } from '../polling/batch-poll-writes.ts';
 import type { TaskDeps, TaskTracer } from '../types.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
@@ -142,7 +142,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     underway.add(controller);
     try {
       const deliver = () =>
-        notice.host === MAIL_HOST ? deliverMail(deps, notice) : deliverWebhook(deps, { notice, keys, controller });
+        notice.url === MAIL ? deliverMail(deps, notice) : deliverWebhook(deps, { notice, keys, controller });
       const ended = await (deps.tracer ? traceDelivery(deps.tracer, notice, deliver) : deliver());
       if (ended) await record(notice, claimedAtMs, ended);
     } finally {
