@@ -1,7 +1,7 @@
 /** Warnings of a low balance: who is found, who may warn, and when the next one may come. */
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../src/kernel/index.ts';
-import { NO_API_KEY, OPERATOR, STATUS, type Store } from '../../src/store/ports/index.ts';
+import { NO_API_KEY, OPERATOR, STATUS, type Store, WARN_AGAIN_SECONDS } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore } from './each-store.ts';
 
@@ -12,15 +12,18 @@ const setBalance = (store: Store, userId: number, to: number) =>
   store.ledger.setBalance({ userId, key: newUuid(), to, at: NOW });
 const topUp = (store: Store, userId: number, amount: number) =>
   store.ledger.grant({ userId, kind: 'adjust', key: newUuid(), amount, at: NOW });
-const claim = (store: Store, userId: number, fallback = 0) =>
-  store.transaction((tx) => tx.balanceAlerts.claim(userId, fallback, NOW));
-const choose = (store: Store, userId: number, threshold: number | null) =>
-  store.balanceAlerts.choose(userId, { threshold, mail: true, webhookUrl: null });
+const LATER = NOW + WARN_AGAIN_SECONDS;
+const claimAt = (store: Store, at: number, [userId, fallback]: [userId: number, fallback: number]) =>
+  store.transaction((tx) => tx.balanceAlerts.claim(userId, fallback, at));
+const claim = (store: Store, userId: number, fallback = 0) => claimAt(store, NOW, [userId, fallback]);
+const chooseAt = (store: Store, at: number, [userId, threshold]: [userId: number, threshold: number | null]) =>
+  store.balanceAlerts.choose(userId, { threshold, mail: true, webhookUrl: null }, at);
+const choose = (store: Store, userId: number, threshold: number | null) => chooseAt(store, NOW, [userId, threshold]);
 
-async function findAll(store: Store, fallback: number, limit = 2): Promise<number[]> {
+async function findAll(store: Store, fallback: number, now = NOW): Promise<number[]> {
   const found: number[] = [];
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const { low, last } = await store.balanceAlerts.findLow({ fallback, after, limit });
+    const { low, last } = await store.balanceAlerts.findLow({ fallback, after, limit: 2, now });
     found.push(...low.map(({ userId }) => userId));
     after = last;
   }
@@ -104,14 +107,37 @@ describeEachStore(
       const { store } = opened();
       const userId = await addUserWith(store, 99, 100);
       await claim(store, userId);
-      await store.balanceAlerts.choose(userId, { threshold: 100, mail: false, webhookUrl: 'https://example.org/' });
+      await store.balanceAlerts.choose(
+        userId,
+        { threshold: 100, mail: false, webhookUrl: 'https://example.org/' },
+        LATER,
+      );
       await store.balanceAlerts.setSecret(userId, 'sealed');
-      expect(await claim(store, userId)).toBeUndefined();
-      await choose(store, userId, 200);
+      expect(await claimAt(store, LATER, [userId, 0])).toBeUndefined();
+      await chooseAt(store, LATER, [userId, 200]);
       expect(await store.balanceAlerts.byUser(userId)).toMatchObject({
         ...{ threshold: 200, mail: true, webhookUrl: null, webhookSecretSealed: 'sealed', toldAt: 0 },
       });
       expect(await claim(store, userId)).toMatchObject({ threshold: 200 });
+    });
+
+    test('flood of warnings: a user who changes the threshold again and again is warned once an hour', async () => {
+      const { store } = opened();
+      const userId = await addUserWith(store, 99, 100);
+      expect(await claim(store, userId)).toMatchObject({ threshold: 100 });
+      for (const threshold of [200, null, 0, 150]) {
+        await chooseAt(store, LATER - 1, [userId, threshold]);
+        expect(await findAll(store, 300, LATER - 1)).toEqual([]);
+        expect(await claimAt(store, LATER - 1, [userId, 300])).toBeUndefined();
+      }
+      // The warning for the last one is late, not lost.
+      expect(await findAll(store, 0, LATER)).toEqual([userId]);
+      expect(await claimAt(store, LATER, [userId, 0])).toMatchObject({ threshold: 150 });
+      // One who goes back to the default is warned below it; a higher default warns nobody again.
+      await chooseAt(store, LATER + 1, [userId, null]);
+      expect(await claimAt(store, LATER + WARN_AGAIN_SECONDS, [userId, 300])).toBeUndefined();
+      expect(await findAll(store, 120, LATER + WARN_AGAIN_SECONDS)).toEqual([userId]);
+      expect(await claimAt(store, LATER + WARN_AGAIN_SECONDS, [userId, 120])).toMatchObject({ threshold: 120 });
     });
 
     test('a claim whose notices cannot be queued is not made', async () => {

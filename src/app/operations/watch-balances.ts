@@ -33,8 +33,9 @@ type Deps = {
 
 /**
  * Warns users once when their available balance is below their threshold; again only after a top-up
- * lifted it. It looks each minute, so that submissions cost no statement more. The claim and the
- * notices are one transaction: of several nodes one warns, and a node that dies loses nothing.
+ * lifted it, or for another threshold, an hour later at the earliest. It looks each minute, so that
+ * submissions cost no statement more. The claim and the notices are one transaction: of several
+ * nodes one warns, and a node that dies loses nothing.
  */
 export function createBalanceWatch({ store, clock, logger, notices, settings }: Deps): BalanceWatch {
   const stopping = new AbortController();
@@ -68,7 +69,7 @@ export function createBalanceWatch({ store, clock, logger, notices, settings }: 
     for (let after: number | undefined = 0; after !== undefined && !stopping.signal.aborted; ) {
       const { isOn, fallback } = settings();
       if (!isOn) return;
-      const found = await store.balanceAlerts.findLow({ fallback, after, limit: AT_ONCE });
+      const found = await store.balanceAlerts.findLow({ fallback, after, limit: AT_ONCE, now: clock.unix() });
       for (const low of found.low) await warn(low);
       after = found.last;
       if (after !== undefined) await clock.sleep(1, stopping.signal);

@@ -1,5 +1,5 @@
 import type { SecretBox } from '../../kernel/index.ts';
-import { type BalanceAlertRecord, MAIL_HOST, type WebhookDelivery } from '../../store/ports/index.ts';
+import { type BalanceAlertRecord, MAIL, type WebhookDelivery } from '../../store/ports/index.ts';
 import { newWebhookSecret } from '../api-keys/rotate-webhook-secret.ts';
 import { validateWebhookUrl } from '../api-keys/validate-api-key.ts';
 import type { AuthContext } from '../context.ts';
@@ -54,7 +54,7 @@ export async function readBalanceAlert(
   const balance = user?.quota ?? 0;
   const threshold = alert?.threshold ?? null;
   const applied = balanceAlerts.offered ? (threshold ?? balanceAlerts.fallback) : 0;
-  const notice = notices.items.find(({ host, deliveries }) => host !== MAIL_HOST && deliveries.length > 0);
+  const notice = notices.items.find(({ url, deliveries }) => url !== MAIL && deliveries.length > 0);
   return {
     is_offered: balanceAlerts.offered,
     threshold,
@@ -80,7 +80,7 @@ export async function editBalanceAlert(
   principal: PanelPrincipal,
   edit: BalanceAlertEdit,
 ): Promise<BalanceAlertSaved> {
-  const { store, secretBox, config } = ctx;
+  const { store, secretBox, config, clock } = ctx;
   const { id } = principal.user;
   const alert = await store.balanceAlerts.byUser(id);
   const { threshold = alert?.threshold ?? null, mail = alert?.mail ?? true } = edit;
@@ -93,7 +93,7 @@ export async function editBalanceAlert(
         : validateWebhookUrl(given, config.checkWebhookUrl);
   const secret = webhookUrl !== null && !alert?.webhookSecretSealed ? newWebhookSecret() : null;
   await store.transaction(async (tx) => {
-    await tx.balanceAlerts.choose(id, { threshold, mail, webhookUrl });
+    await tx.balanceAlerts.choose(id, { threshold, mail, webhookUrl }, clock.unix());
     if (secret !== null) await tx.balanceAlerts.setSecret(id, secretBox.seal(secret));
   });
   return { ...(await readBalanceAlert(ctx, principal)), new_secret: secret };

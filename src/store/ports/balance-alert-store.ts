@@ -14,6 +14,9 @@ export type BalanceAlertRecord = {
   toldThreshold: number;
 };
 
+/** However often a user changes the threshold, one warning at most is sent in this time. */
+export const WARN_AGAIN_SECONDS = 3600;
+
 /** What a user chooses. */
 export type BalanceAlertChoice = Pick<BalanceAlertRecord, 'threshold' | 'mail' | 'webhookUrl'>;
 
@@ -23,8 +26,11 @@ export type LowBalance = { userId: number; balance: number; threshold: number };
 export interface BalanceAlertStore {
   /** Undefined for a user who never chose anything and was never warned. */
   byUser(userId: number): Promise<BalanceAlertRecord | undefined>;
-  /** Writes a choice. With another threshold, the next crossing is reported again. */
-  choose(userId: number, choice: BalanceAlertChoice): Promise<void>;
+  /**
+   * Writes a choice. With another threshold, the next crossing is reported again, unless the user
+   * was warned less than `WARN_AGAIN_SECONDS` before `now`: then after that time.
+   */
+  choose(userId: number, choice: BalanceAlertChoice, now: number): Promise<void>;
   setSecret(userId: number, webhookSecretSealed: string): Promise<void>;
   /**
    * Users to warn among `limit` users after `after`, in the order of their ids. `last` is the last
@@ -35,6 +41,7 @@ export interface BalanceAlertStore {
     fallback: number;
     after: number;
     limit: number;
+    now: number;
   }): Promise<{ low: LowBalance[]; last: number | undefined }>;
   /**
    * Marks the user as warned if the balance is still below the threshold and nobody has marked it:

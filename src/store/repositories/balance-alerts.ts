@@ -1,11 +1,17 @@
 import { eq, sql } from 'drizzle-orm';
-import { type BalanceAlertStore, type LowBalance, STATUS } from '../ports/index.ts';
+import { type BalanceAlertStore, type LowBalance, STATUS, WARN_AGAIN_SECONDS } from '../ports/index.ts';
 import { type Context, lazy } from './context.ts';
 
 /** `claim` takes several statements; it is called in a transaction. */
 export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Context): BalanceAlertStore {
   const { balanceAlerts: alerts } = tables;
   const at = sql.placeholder;
+  /** Not warned, or warned for a threshold that is no longer the user's, nor a higher default. */
+  const mayWarn = (prefix: string) => {
+    const [toldAt, told, chosen] = ['told_at', 'told_threshold', 'threshold'].map((name) => sql.raw(prefix + name));
+    const again = sql.raw(String(WARN_AGAIN_SECONDS));
+    return sql`(coalesce(${toldAt}, 0) = 0 or ((${chosen} <> ${told} or coalesce(${chosen}, ${at('fallback')}) < ${told}) and ${toldAt} <= ${at('now')} - ${again}))`;
+  };
   const isActive = sql`deleted_at = 0 and status = ${sql.raw(String(STATUS.enabled))}`;
 
   const byUser = lazy(() =>
@@ -18,12 +24,12 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
   // A bounded part of the users by their ids: no index on balances, which every task changes.
   const findAmongAll = lazy(() =>
     prepare(sql`select u.id, u.quota, coalesce(a.threshold, ${at('fallback')}),
-        case when a.told_at > 0 or not u.active then 0 else 1 end
+        case when ${mayWarn('a.')} and u.active then 1 else 0 end
       from (select id, quota, (${isActive}) as active from users where id > ${at('after')} order by id limit ${at('limit')}) as u
       left join balance_alerts as a on a.user_id = u.id order by u.id`),
   );
   const findAmongChosen = lazy(() =>
-    prepare(sql`select a.user_id, u.quota, a.threshold, case when a.told_at > 0 or not (${isActive}) then 0 else 1 end
+    prepare(sql`select a.user_id, u.quota, a.threshold, case when ${mayWarn('a.')} and (${isActive}) then 1 else 0 end
       from balance_alerts as a join users as u on u.id = a.user_id
       where a.threshold > 0 and a.user_id > ${at('after')} order by a.user_id limit ${at('limit')}`),
   );
@@ -35,8 +41,8 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
   );
   const mark = lazy(() => {
     const threshold = sql`coalesce(threshold, ${at('fallback')})`;
-    return prepare(sql`update balance_alerts set told_at = ${at('at')}, told_threshold = ${threshold}
-      where user_id = ${at('userId')} and told_at = 0 and ${threshold} > 0 and ${at('balance')} < ${threshold}
+    return prepare(sql`update balance_alerts set told_at = ${at('now')}, told_threshold = ${threshold}
+      where user_id = ${at('userId')} and ${mayWarn('')} and ${threshold} > 0 and ${at('balance')} < ${threshold}
       returning told_threshold`);
   });
 
@@ -46,14 +52,15 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
       return row;
     },
 
-    async choose(userId, choice) {
-      const isSame = sql`${alerts.threshold} is not distinct from excluded.threshold`;
+    async choose(userId, choice, now) {
+      const isKept = sql`${alerts.threshold} is not distinct from excluded.threshold
+        or ${alerts.toldAt} > ${now - WARN_AGAIN_SECONDS}`;
       await db
         .insert(alerts)
         .values({ userId, ...choice })
         .onConflictDoUpdate({
           target: alerts.userId,
-          set: { ...choice, toldAt: sql`case when ${isSame} then ${alerts.toldAt} else 0 end` },
+          set: { ...choice, toldAt: sql`case when ${isKept} then ${alerts.toldAt} else 0 end` },
         });
     },
 
@@ -64,8 +71,8 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
         .onConflictDoUpdate({ target: alerts.userId, set: { webhookSecretSealed } });
     },
 
-    async findLow({ fallback, after, limit }) {
-      const rows = await (fallback > 0 ? findAmongAll() : findAmongChosen())({ fallback, after, limit });
+    async findLow({ fallback, after, limit, now }) {
+      const rows = await (fallback > 0 ? findAmongAll() : findAmongChosen())({ fallback, after, limit, now });
       const low: LowBalance[] = rows
         .filter(
           ([, balance, threshold, isOpen]) =>
@@ -84,7 +91,7 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
       if (!user) return undefined;
       const balance = Number(user[0]);
       await ensureRow()({ userId });
-      const [marked] = await mark()({ userId, at: time, fallback, balance });
+      const [marked] = await mark()({ userId, now: time, fallback, balance });
       return marked && { userId, balance, threshold: Number(marked[0]) };
     },
 

@@ -51,7 +51,7 @@ export function balanceAlertRoutes(kit: Kit, { auth, audit, onChosen }: BalanceA
         detail: {
           summary: 'Change when and how you are warned of a low balance',
           description:
-            'A balance that is below the threshold already is reported at once. The first webhook_url gets a secret: new_secret, which only this response shows.',
+            'A balance that is below the threshold already is reported at once, but not within an hour of the last warning. The first webhook_url gets a secret: new_secret, which only this response shows.',
         },
       },
     )
