@@ -1,5 +1,5 @@
 import { type Clock, type Logger, outsideRequest } from '../kernel/index.ts';
-import type { Store } from '../store/ports/index.ts';
+import type { Store, UsableToken } from '../store/ports/index.ts';
 import type { ApiPrincipal, PanelPrincipal } from './types.ts';
 
 /** Follows whether an open stream may continue. */
@@ -26,6 +26,8 @@ const BATCH = 500;
 
 type End = () => void;
 
+const tokenEntry = ({ hash, role }: UsableToken): string => `${role} ${hash}`;
+
 /**
  * Ends streams whose user, key or session has ended, whichever node ended it. While streams are
  * open, one query every two seconds checks all of their principals. A database that does not answer
@@ -37,7 +39,7 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
     /** By the digest of the key that was presented, so that a replaced key ends its streams. */
     keys: new Map<string, Set<End>>(),
     sessions: new Map<string, Set<End>>(),
-    /** By the digest too. */
+    /** By the digest too, and the role that the user had. */
     tokens: new Map<string, Set<End>>(),
   };
   let looping = false;
@@ -59,7 +61,10 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
     const now = clock.unix();
     await endMissing(watched.keys, (hashes) => store.apiKeys.usable(hashes, now));
     await endMissing(watched.sessions, (sids) => store.sessions.usable(sids, now));
-    await endMissing(watched.tokens, (hashes) => store.users.usableTokens(hashes));
+    await endMissing(watched.tokens, async (entries) => {
+      const usable = await store.users.usableTokens(entries.map((entry) => entry.slice(entry.indexOf(' ') + 1)));
+      return usable.map(tokenEntry);
+    });
   }
 
   async function endMissing<K>(entries: Map<K, Set<End>>, findUsable: (keys: K[]) => Promise<K[]>): Promise<void> {
@@ -85,7 +90,8 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
   function addPrincipal(principal: ApiPrincipal | PanelPrincipal, end: End): () => void {
     if (principal.kind === 'api_key') return add(watched.keys, principal.keyHash, end);
     if (principal.kind === 'session') return add(watched.sessions, principal.sid, end);
-    return add(watched.tokens, principal.tokenHash, end);
+    // A session ends with the role; a token stays, and may read less.
+    return add(watched.tokens, tokenEntry({ hash: principal.tokenHash, role: principal.user.role }), end);
   }
 
   return {

@@ -24,6 +24,7 @@ import { type LedgerSource, userRecordRoutes } from './panel-api/accounts/user-r
 import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
 import { exportRoutes } from './panel-api/export/export-routes.ts';
+import { type BeginExport, createExportLimit } from './panel-api/export/limit-exports.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
@@ -195,7 +196,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       first = firstGroup(kit, deps);
       return first;
     },
-    (kit) => otherControllers(kit, { ...deps, audit, v1 }, first),
+    (kit) => otherControllers(kit, { ...deps, audit, v1, beginExport: createExportLimit(deps.auth) }, first),
   );
   return {
     handle,
@@ -207,7 +208,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
 }
 
-type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps };
+type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps; beginExport: BeginExport };
 
 /** Every controller that is not among `first`. */
 function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]): AnyElysia[] {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { validateApiKeyFields } from '../../src/auth/api-keys/validate-api-key.ts';
 import { type ApiKeyFields, type Auth, assertKeyAllows, type PanelPrincipal } from '../../src/auth/index.ts';
 import { newUuid, sha256Hex } from '../../src/kernel/index.ts';
-import type { ApiKeyRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { type ApiKeyRecord, ROLE, type Store, type UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { at } from '../support/deciding-ip.ts';
@@ -205,6 +205,17 @@ for (const dialect of RULE_DATABASES) {
       await until(() => old.hasEnded());
       expect(present.hasEnded()).toBe(false);
       present.stop();
+    });
+
+    test('revoked authority: a stream that an administrator opened by a token ends with their role', async () => {
+      const { id } = await addUser(store, { role: ROLE.admin });
+      await store.users.setAccessToken(id, { hash: 'hash-of-admin', prefix: 'tgp_', createdAt: 1 });
+      const admin = await store.users.byId(id);
+      if (!admin) throw new Error('there is no such user');
+      const token = { kind: 'pat' as const, user: admin, tokenHash: 'hash-of-admin' };
+      const watch = auth.watchAccess(token, new AbortController().signal);
+      await store.users.administer(id, { role: ROLE.user }, admin.authVersion);
+      await until(() => watch.hasEnded());
     });
 
     test('two rotations at once: one wins, and the key before it still works', async () => {

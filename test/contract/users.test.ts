@@ -102,7 +102,7 @@ describeEachStore('users', (opened) => {
       await store.users.setAccessToken(id, { hash: `hash-of-${id}`, prefix: 'tgp_', createdAt: 1 });
     }
     const hashes = [owner, other, off].map(({ id }) => `hash-of-${id}`);
-    expect(await store.users.usableTokens(hashes)).toEqual([`hash-of-${owner.id}`]);
+    expect(await store.users.usableTokens(hashes)).toEqual([{ hash: `hash-of-${owner.id}`, role: owner.role }]);
     await store.users.setAccessToken(owner.id, { hash: 'another', prefix: 'tgp_', createdAt: 2 });
     expect(await store.users.usableTokens(hashes)).toEqual([]);
   });

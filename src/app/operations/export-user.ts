@@ -191,7 +191,7 @@ async function taskPage({ personalData, results }: Deps['store'], userId: number
   }));
 }
 
-function requestOf({ execution }: TaskRecord): { request?: Json; response?: Json } {
+function requestOf({ execution }: Pick<TaskRecord, 'execution'>): { request?: Json; response?: Json } {
   const { request, response } = execution;
   return {
     ...(request === undefined ? {} : { request: request.body }),

@@ -115,8 +115,8 @@ export interface PersonalDataStore {
    * itself, so that its chains can still be verified. Call it in a transaction of its own.
    */
   redactAudit(userId: number, slice: Slice, at: number): Promise<{ redacted: number; next: number | undefined }>;
-  /** Whole rows in order of id, for an export. */
-  exportTasks(userId: number, after: number, limit: number): Promise<TaskRecord[]>;
+  /** Rows in order of id, for an export. */
+  exportTasks(userId: number, after: number, limit: number): Promise<Omit<TaskRecord, 'data' | 'state'>[]>;
   exportEvents(taskIds: readonly string[]): Promise<TaskEventRecord[]>;
   exportUsage(userId: number, after: number, limit: number): Promise<UsageLogRecord[]>;
   exportLedger(userId: number, after: number, limit: number): Promise<LedgerEntryRecord[]>;

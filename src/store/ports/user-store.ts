@@ -41,6 +41,9 @@ export type SignInMethods = {
   identities: { provider: string; subject: string }[];
 };
 
+/** `role`: what the token's user has now. */
+export type UsableToken = { hash: string; role: Role };
+
 export interface UserStore {
   /**
    * `undefined` when the name (ignoring case) or the affiliate code is taken. The balance starts at
@@ -96,8 +99,8 @@ export interface UserStore {
    */
   moveLinkVersion(id: number): Promise<boolean>;
   touchLogin(id: number, at: number): Promise<void>;
-  /** The subset of `hashes` that are personal access tokens of enabled users. */
-  usableTokens(hashes: readonly string[]): Promise<string[]>;
+  /** Those of `hashes` that are personal access tokens of enabled users. */
+  usableTokens(hashes: readonly string[]): Promise<UsableToken[]>;
   /** The user of a personal access token, by the token's SHA-256 in hex. */
   byAccessToken(hash: string): Promise<UserRecord | undefined>;
   /**

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, ne, or, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, ne, or, sql } from 'drizzle-orm';
 import type { PersonalDataStore } from '../ports/index.ts';
 import { createReasonErasure } from './clear-reasons.ts';
 import { type Context, encodeTexts, lazy } from './context.ts';
@@ -9,6 +9,8 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
   const { db, tables, prepare, amongTexts } = context;
   const { tasks, taskEvents, users, webhookOutbox: notices, idempotencyKeys, ledgerEntries, usageLogs } = tables;
   const { auditLogs } = tables;
+  // What vendors answered is no part of an export, and may have a MiB.
+  const { data: _data, state: _state, ...exported } = getTableColumns(tasks);
   const at = sql.placeholder;
   const tasksOf = createAgedTasks(context, sql`and user_id = ${at('userId')}`);
 
@@ -91,7 +93,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
 
     exportTasks: (userId, after, limit) =>
       db
-        .select()
+        .select(exported)
         .from(tasks)
         .where(and(eq(tasks.userId, userId), gt(tasks.id, after)))
         .orderBy(asc(tasks.id))

@@ -186,10 +186,10 @@ export function createUserStore(context: Context): UserStore {
 
     async usableTokens(hashes) {
       const rows = await db
-        .select({ hash: users.accessToken })
+        .select({ hash: users.accessToken, role: users.role })
         .from(users)
         .where(and(inArray(users.accessToken, [...hashes]), eq(users.status, STATUS.enabled), isPresent));
-      return rows.flatMap(({ hash }) => hash ?? []);
+      return rows.flatMap(({ hash, role }) => (hash === null ? [] : { hash, role }));
     },
 
     async byAccessToken(hash) {

@@ -2,8 +2,10 @@
  * Exports: what the list with the same filter holds, as CSV or JSON lines.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { PanelPrincipal } from '../../../src/auth/index.ts';
+import type { AccessWatch, PanelPrincipal } from '../../../src/auth/index.ts';
+import { createExportLimit } from '../../../src/http/panel-api/export/limit-exports.ts';
 import { taskRows } from '../../../src/http/panel-api/export/row-sources.ts';
+import { streamDocument } from '../../../src/http/panel-api/export/stream-document.ts';
 import { csvCell } from '../../../src/http/panel-api/export/write-rows.ts';
 import type { Tasks } from '../../../src/tasks/index.ts';
 import { until } from '../../support/until.ts';
@@ -146,6 +148,52 @@ describe('an export', () => {
       async () => (await read('/api/log/export?format=csv', tokens.admin)).response.status === 200,
     );
   });
+
+  test('of an own account is one of those that run, and keeps a refused proof from holding a turn', async () => {
+    const ask = () => panel.send('/api/user/self/export', { method: 'POST', token: tokens.user });
+    for (const _ of [1, 2]) expect((await ask()).status).toBe(403);
+    const headers = await panel.prove(tokens.user, 'account.export');
+    const document = await panel.send('/api/user/self/export', { method: 'POST', token: tokens.user, headers });
+    expect(document.json.tasks).toHaveLength(TASKS - 1);
+  });
+});
+
+describe('slow readers', () => {
+  const request = new Request('http://localhost/');
+  const principal = (id: number, role: number) => ({ user: { id, role } }) as PanelPrincipal;
+  const watch = (signal: AbortSignal): AccessWatch => ({ signal, hasEnded: () => false, stop: () => {} });
+  const createLimit = () => createExportLimit({ watchAccess: (_, signal) => watch(signal) });
+
+  test('users who hold all places of users leave administrators theirs', () => {
+    const begin = createLimit();
+    const held = [10, 11, 12, 13].map((id) => begin(principal(id, 1), request));
+    expect(() => begin(principal(14, 1), request)).toThrow('You have an export running');
+    begin(principal(1, 100), request).end();
+    held[0]?.end();
+    held[0]?.end();
+    begin(principal(14, 1), request);
+    expect(() => begin(principal(15, 1), request)).toThrow('You have an export running');
+  });
+
+  test('stolen session: a document breaks off once the access ends, and gives its place back', async () => {
+    const revoked = new AbortController();
+    let ended = 0;
+    const pieces = (async function* () {
+      for (;;) yield 'x'.repeat(1000);
+    })();
+    const end = () => {
+      ended += 1;
+    };
+    const body = new Response(streamDocument(pieces, { access: watch(revoked.signal), end })).body;
+    const reader = body?.getReader();
+    expect((await reader?.read())?.value?.byteLength).toBeGreaterThan(0);
+    revoked.abort();
+    const readAll = async () => {
+      while (!(await reader?.read())?.done);
+    };
+    await expect(readAll()).rejects.toThrow();
+    expect(ended).toBe(1);
+  });
 });
 
 test('formulas in cells: spreadsheets take them for text', () => {
@@ -157,6 +205,9 @@ test('formulas in cells: spreadsheets take them for text', () => {
     ' =1',
     '\t=1',
     '|x',
+    '＝1+1',
+    '\u3000＠x',
+    'a cat;\u3000＝1+1',
     'plain',
     'a "b", c',
     'two\nlines',
@@ -169,7 +220,8 @@ test('formulas in cells: spreadsheets take them for text', () => {
     undefined,
   ];
   expect(cells.map(csvCell)).toEqual([
-    ...['"\'=1+1"', '"\'+1"', '"\'-1"', '"\'@x"', '"\' =1"', '"\'\t\'=1"', '"\'|x"'],
+    ...['"\'=1+1"', '"\'+1"', '"\'-1"', '"\'@x"', '"\' =1"', '"\'\t\'=1"', '"\'|x"', '"\'＝1+1"'],
+    ...['"\'\u3000＠x"', '"a cat;\u3000\'＝1+1"'],
     ...['plain', '"a ""b"", c"', '"two\nlines"'],
     ...['"a cat;\'=1+1"', '"a cat\n""\'@x"', 'a;b - c', '-1', '0.5', '', ''],
   ]);

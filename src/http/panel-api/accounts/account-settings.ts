@@ -2,17 +2,20 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { streamChunks } from '../../v1/stream-chunks.ts';
+import type { BeginExport } from '../export/limit-exports.ts';
+import { streamDocument } from '../export/stream-document.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../sign-in/security-proof.ts';
 
 const password = (description: string) => t.String({ minLength: 1, maxLength: 1000, description });
 
+/** The pieces of one JSON document about a person. */
+export type ExportUser = (userId: number) => AsyncIterable<string>;
+
+type AccountSettingsDeps = { auth: Auth; audit: RecordAudit; exportUser: ExportUser; beginExport: BeginExport };
+
 /** Signed-in users change their own profile and password, or delete their account. */
-export function accountSettingsRoutes(
-  kit: Kit,
-  { auth, audit, exportUser }: { auth: Auth; audit: RecordAudit; exportUser: ExportUser },
-) {
+export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, beginExport }: AccountSettingsDeps) {
   return new Elysia({ normalize: false, tags: ['Account'] })
     .use(kit)
     .put(
@@ -55,9 +58,15 @@ export function accountSettingsRoutes(
     .post(
       '/api/user/self/export',
       async ({ request, panel, origin }) => {
-        await auth.account.confirmExport(panel, readProof(request));
+        const running = beginExport(panel, request);
+        try {
+          await auth.account.confirmExport(panel, readProof(request));
+        } catch (error) {
+          running.end();
+          throw error;
+        }
         await audit({ panel, origin }, { action: 'user.export', target: `user:${panel.user.id}`, detail: {} });
-        return sendExport(exportUser(panel.user.id));
+        return new Response(streamDocument(exportUser(panel.user.id), running), { headers: DOCUMENT });
       },
       {
         session: true,
@@ -66,7 +75,7 @@ export function accountSettingsRoutes(
         detail: {
           summary: 'Everything that the gateway holds about you, as one JSON document',
           description:
-            'account, identities, passkeys, sessions, api_keys, tasks (with prompt, request and timeline), webhook_notices, usage, ledger, audit. No credentials. It is streamed; a document without its last brace is incomplete.',
+            'account, identities, passkeys, sessions, api_keys, tasks (with prompt, request and timeline), webhook_notices, usage, ledger, audit. No credentials. It is streamed; a document without its last brace is incomplete. One export at a time for each user (429 EXPORTS_LIMITED).',
           responses: {
             '200': { description: 'The document', content: { 'application/json': { schema: { type: 'object' } } } },
           },
@@ -94,31 +103,9 @@ export function accountSettingsRoutes(
     );
 }
 
-/** The pieces of one JSON document about a person. */
-export type ExportUser = (userId: number) => AsyncIterable<string>;
-
-/** As the listener's idle timeout. */
-const STALL_MS = 120_000;
-
-function sendExport(pieces: AsyncIterable<string>): Response {
-  const iterator = pieces[Symbol.asyncIterator]();
-  const encoder = new TextEncoder();
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await iterator.next();
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
-      },
-      cancel: async () => void (await iterator.return?.()),
-    },
-    { highWaterMark: 1 },
-  );
-  const headers = {
-    'content-type': 'application/json;charset=utf-8',
-    'content-disposition': 'attachment; filename="taskgate-export.json"',
-  };
-  return new Response(streamChunks(body, STALL_MS), { headers });
-}
+const DOCUMENT = {
+  'content-type': 'application/json;charset=utf-8',
+  'content-disposition': 'attachment; filename="taskgate-export.json"',
+};
 
 const missing = (field: string) => fieldError(field, 'required', `The field "${field}" is missing: give a text.`);

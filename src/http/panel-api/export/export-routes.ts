@@ -7,7 +7,7 @@ import { listQuery, readUserFilter } from '../accounts/user-filter.ts';
 import { auditQuery, type RecordsSource, readAuditFilter, readUsageFilter, usageQuery } from '../operation/records.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readTaskFilter, taskFilterQuery } from '../tasks/task-filter.ts';
-import { createExportLimit } from './limit-exports.ts';
+import type { BeginExport } from './limit-exports.ts';
 import { auditRows, taskRows, usageRows, userRows } from './row-sources.ts';
 import { MAX_EXPORTED, type RowSource, streamExport } from './stream-export.ts';
 import type { ExportFormat } from './write-rows.ts';
@@ -23,7 +23,13 @@ const describeExport = (what: string) => ({
   },
 });
 
-type ExportDeps = { tasks: Tasks; records: RecordsSource; auth: Auth; audit: RecordAudit };
+type ExportDeps = {
+  tasks: Tasks;
+  records: RecordsSource;
+  auth: Auth;
+  audit: RecordAudit;
+  beginExport: BeginExport;
+};
 
 type Exporting = {
   panel: PanelPrincipal;
@@ -34,26 +40,21 @@ type Exporting = {
 };
 
 /** One export for all lists: the query of the list, row by row, as CSV or JSON lines. */
-export function exportRoutes(kit: Kit, { tasks, records, auth, audit }: ExportDeps) {
-  const limit = createExportLimit();
-
+export function exportRoutes(kit: Kit, { tasks, records, auth, audit, beginExport }: ExportDeps) {
   async function send<Row>(
     { panel, origin, request, log, keepOpen }: Exporting,
     { format: wanted, ...filter }: { format: ExportFormat } & Readonly<Record<string, string | undefined>>,
     source: RowSource<Row>,
   ): Promise<Response> {
-    const release = limit(panel.user.id);
+    const running = beginExport(panel, request);
     const given = Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const detail = { format: wanted, filter: Object.fromEntries(given) };
     await audit({ panel, origin }, { action: `export.${source.name}`, target: `user:${panel.user.id}`, detail });
     const restoreTimeout = keepOpen();
     return streamExport(source, {
       format: wanted,
-      access: auth.watchAccess(panel, request.signal),
-      onEnd: () => {
-        release();
-        restoreTimeout();
-      },
+      running,
+      onEnd: restoreTimeout,
       onFailure: (error) => log.warn({ err: error, export: source.name }, 'export failed'),
     });
   }

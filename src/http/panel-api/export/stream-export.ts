@@ -1,5 +1,5 @@
-import type { AccessWatch } from '../../../auth/index.ts';
 import { nextTurn } from '../../../kernel/index.ts';
+import type { RunningExport } from './limit-exports.ts';
 import { type ExportColumn, type ExportFormat, writeRows } from './write-rows.ts';
 
 /** Rows of one file. What is beyond them needs a narrower filter. */
@@ -33,7 +33,7 @@ export async function* readBatches<Row, Cursor>(
 
 type StreamOptions = {
   format: ExportFormat;
-  access: AccessWatch;
+  running: RunningExport;
   onEnd: () => void;
   onFailure: (error: unknown) => void;
 };
@@ -47,9 +47,9 @@ const TYPES = { csv: 'text/csv; charset=utf-8', jsonl: 'application/jsonl; chars
  */
 export function streamExport<Row>(
   { name, columns, batches }: RowSource<Row>,
-  { format, access, onEnd, onFailure }: StreamOptions,
+  { format, running, onEnd, onFailure }: StreamOptions,
 ): Response {
-  const { signal } = access;
+  const { signal } = running.access;
   const encoder = new TextEncoder();
   let isFirst = true;
   let hasEnded = false;
@@ -57,7 +57,7 @@ export function streamExport<Row>(
     if (hasEnded) return false;
     hasEnded = true;
     signal.removeEventListener('abort', leave);
-    access.stop();
+    running.end();
     onEnd();
     return true;
   }

@@ -5,14 +5,14 @@ export type ExportFormat = 'csv' | 'jsonl';
 
 /**
  * Begins what a spreadsheet evaluates: a formula in a prompt or a name would run where the file is
- * opened.
+ * opened. Where Chinese or Japanese is written, the wide signs begin one too.
  */
-const FORMULA = /^[\s]*[=+\-@|\t\r]/;
+const FORMULA = /^[\s]*[=+\-@|\t\r＝＋－＠｜]/;
 /**
  * Where the decimal sign is a comma, spreadsheets split lines at semicolons, and quotes within such
  * a part mean nothing: a cell may begin anywhere behind one of these.
  */
-const LATER_FORMULA = /([;\t\r\n][ \u00a0"]*)(?=[=+\-@|])/g;
+const LATER_FORMULA = /([;\t\r\n][ \u00a0\u3000"]*)(?=[=+\-@|＝＋－＠｜])/g;
 const SPECIAL = /[",\r\n]/;
 
 /** A cell as RFC 4180 has it. What looks like a formula begins with an apostrophe. */
