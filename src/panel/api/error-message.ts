@@ -1,9 +1,9 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
-import { codeTexts, isQuoted } from './code-texts.ts';
+import { codeTexts, isOperators, isQuoted } from './code-texts.ts';
 import type { FieldError } from './field-errors.ts';
-import { sayBeyondCode, sayOrQuote, sayServerText } from './say-server-text.ts';
+import { sayBeyondCode, sayOrQuote, sayServerText, sayValues } from './say-server-text.ts';
 import { UserError } from './user-error.ts';
 
 /** Says what went wrong and what to do, in the user's language. */
@@ -34,6 +34,7 @@ type CodeMessageInput = {
 export function codeMessage({ error, t, language, overrides = {} }: CodeMessageInput): string | null {
   const override = overrides[error.code];
   if (override !== undefined) return t(override, messageValues(error, t, language));
+  if (isOperators(error)) return error.message;
   const known = codeTexts[error.code];
   const said =
     reasonText(error, t) ?? (known !== undefined && isQuoted(error.code) ? null : sayBeyondCode(error.message, t));
@@ -62,7 +63,7 @@ type Said = Pick<FieldError, 'reason' | 'params'>;
 function reasonText({ reason, params }: Said, t: TFunction): string | null {
   if (reason === undefined) return null;
   const key = reason.startsWith('auth.') || reason.startsWith('http.') ? `error.${reason}` : `reason.${reason}`;
-  return hasText(key, t) ? t(key as TextKey, { ...params } as Record<string, string | number>) : null;
+  return hasText(key, t) ? t(key as TextKey, sayValues(params ?? {}, t)).trim() : null;
 }
 
 /** i18next answers with the key where it has no text. */

@@ -1,8 +1,9 @@
 import type { TFunction } from 'i18next';
 import { createRecognizer } from './recognize-sentence.ts';
+import { sayWanted } from './say-wanted.ts';
 
 /** Values that may be a sentence themselves; one that is not is a vendor's or an author's words. */
-const SENTENCES = /^(?:detail|fault|reason|event|source)$/;
+const SENTENCES = /^(?:detail|fault|note|reason|event|source)$/;
 
 /** What the catalogues of errors say where nothing more is known. */
 const DEFAULTS = 'reason.errors.';
@@ -21,11 +22,17 @@ export function learnSentences(sentences: Readonly<Record<string, string>>): voi
 export function sayServerText(text: string, t: TFunction): string | null {
   const found = recognize(text.trim());
   if (found === null) return null;
-  const params = Object.fromEntries(
-    Object.entries(found.params).map(([name, value]) => [name, sayValue(name, value, t)]),
-  );
-  return (t as (key: string, values: object) => string)(found.key, params);
+  return (t as (key: string, values: object) => string)(found.key, sayValues(found.params, t));
 }
+
+/** Values of a sentence, those that are sentences in the user's language. */
+export const sayValues = (
+  params: Readonly<Record<string, string | number>>,
+  t: TFunction,
+): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(params).map(([name, value]) => [name, typeof value === 'string' ? sayValue(name, value, t) : value]),
+  );
 
 /** As `sayServerText`, unless the text of the error's code says as much. */
 export const sayBeyondCode = (text: string, t: TFunction): string | null =>
@@ -37,5 +44,6 @@ export const sayOrQuote = (text: string, t: TFunction): string =>
 
 function sayValue(name: string, value: string, t: TFunction): string {
   if (name === 'names') return value.replaceAll(' and ', ', ');
+  if (name === 'wanted') return sayWanted(value, t);
   return SENTENCES.test(name) ? sayOrQuote(value, t) : value;
 }

@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, useNavigate } from 'react-router';
+import { loadAllTexts } from '../../i18n/create-i18n.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
@@ -26,7 +27,7 @@ type FinishLoginProps = {
  * redirect.
  */
 export function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const session = useSession();
   const navigate = useNavigate();
   const [flowToken, setFlowToken] = useState<string | null>(null);
@@ -34,7 +35,15 @@ export function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginP
   const [ended, setEnded] = useState<Error | null>(null);
   const hasStarted = useRef(false);
   const { mutate, error, isSuccess } = useMutation({
-    mutationFn: () => session.signInWith({ method: 'GET', path }),
+    mutationFn: async () => {
+      try {
+        return await session.signInWith({ method: 'GET', path });
+      } catch (refusal) {
+        // What providers do wrong has its texts among those of the pages after sign-in.
+        await loadAllTexts(i18n).catch(() => undefined);
+        throw refusal;
+      }
+    },
     onSuccess: setFlowToken,
   });
   useEffect(() => {

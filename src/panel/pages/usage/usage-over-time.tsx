@@ -3,6 +3,7 @@ import type { UsageReport } from '../../api/types.ts';
 import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
 import { PlainTable } from '../../ui/display/data-table.tsx';
 import { DayBars } from '../../ui/display/day-bars.tsx';
+import { formatHours } from '../../ui/display/use-chart-times.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { localZone } from './usage-period.ts';
 
@@ -13,10 +14,8 @@ export function UsageOverTime({ report }: { report: UsageReport }) {
   const { points, totals, unit, zone, days_per_point: days } = report;
   const isByHour = unit === 'hour';
   // Days are those of the report's zone, wherever the reader is now.
-  const short = new Intl.DateTimeFormat(i18n.language, {
-    timeZone: zone,
-    ...(isByHour ? { weekday: 'short', hour: 'numeric', minute: '2-digit' } : { day: 'numeric', month: 'short' }),
-  });
+  const dayOnly = new Intl.DateTimeFormat(i18n.language, { timeZone: zone, day: 'numeric', month: 'short' });
+  const short = isByHour ? formatHours(i18n.language, zone) : (day: Date) => dayOnly.format(day);
   const long = new Intl.DateTimeFormat(i18n.language, {
     timeZone: zone,
     dateStyle: 'medium',
@@ -41,7 +40,7 @@ export function UsageOverTime({ report }: { report: UsageReport }) {
         <DayBars
           label={t('usage.overTime.label', { total: format.money(totals.spend), most: format.money(peak) })}
           series={[{ key: 'value', name: t('usage.spent') }]}
-          days={points.map((point) => ({ day: short.format(at(point.at)), value: point.spend }))}
+          days={points.map((point) => ({ day: short(at(point.at)), value: point.spend }))}
           format={peak === 0 ? format.money : axis}
         />
       }
