@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-import { findAxeViolations, heading, password, screens, usePanel, waitForText } from './harness.ts';
+import { findAxeViolations, heading, password, screens, usePanel, waitForFocus, waitForText } from './harness.ts';
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -48,6 +48,13 @@ test('Ctrl+K finds pages, users, settings and tasks; j and k walk a list; ? list
   await option(page, /SMTPServer/).waitFor();
   await page.keyboard.press('Escape');
 
+  const users = page.getByRole('navigation').getByRole('link', { name: 'Users' });
+  await users.focus();
+  await search(page, 'demo-video');
+  await option(page, 'demo-video Demo vendor').waitFor();
+  await page.keyboard.press('Escape');
+  await waitForFocus(users);
+
   await search(page, 'paper boat');
   await option(page, /paper boat at dawn/).click();
   await page.waitForURL(/\/tasks\/task_/);
@@ -56,12 +63,22 @@ test('Ctrl+K finds pages, users, settings and tasks; j and k walk a list; ? list
   await page.getByRole('row').nth(2).waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
-  const inRow = () => page.evaluate(() => document.activeElement?.closest('tr')?.textContent ?? '');
+  const inRow = () => page.evaluate(() => document.activeElement?.closest('tr') && document.activeElement.textContent);
   const second = await inRow();
   await page.keyboard.press('k');
   expect(await inRow()).not.toBe(second);
+  await page.keyboard.press('j');
+  expect(await inRow()).toBe(second);
+  await page.keyboard.press('k');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/users\/\d+/);
+  await page.goBack();
+  await page.getByRole('row').nth(2).waitFor();
+  await page.keyboard.press('j');
+  expect(await inRow()).toBe(second);
+  await page.keyboard.press('/');
+  await waitForFocus(page.getByRole('searchbox', { name: 'Search' }));
+  await page.getByRole('heading', { level: 1 }).focus();
 
   await page.keyboard.press('?');
   await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();

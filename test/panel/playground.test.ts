@@ -79,6 +79,23 @@ async function forceRefetch(page: Page): Promise<void> {
   await page.evaluate(() => window.dispatchEvent(new Event('offline')));
 }
 
+type FileEvent = { event: 'drop' | 'paste'; at: string; name: string; type: string; text?: string };
+
+/** Drops or pastes a file, and says whether the page kept the browser from handling it. */
+const dispatchFile = (page: Page, given: FileEvent): Promise<boolean> =>
+  page.evaluate(({ event, at, name, type, text }) => {
+    const data = new DataTransfer();
+    data.items.add(new File(['content'], name, { type }));
+    if (text !== undefined) data.setData('text/plain', text);
+    const init = { bubbles: true, cancelable: true };
+    const raised =
+      event === 'drop'
+        ? new DragEvent('drop', { ...init, dataTransfer: data })
+        : new ClipboardEvent('paste', { ...init, clipboardData: data });
+    document.querySelector(at)?.dispatchEvent(raised);
+    return raised.defaultPrevented;
+  }, given);
+
 type Refusal = { status: number; code: string; message: string; headers?: Record<string, string> };
 
 const refuse = (route: Route, { status, code, message, headers = {} }: Refusal) =>
@@ -129,6 +146,12 @@ describe('a request', () => {
     });
     await page.getByRole('img', { name: 'pasted.png' }).waitFor({ state: 'attached' });
     await page.getByRole('button', { name: 'Remove pasted.png' }).click();
+    // A browser opens a file that nobody takes in place of the page, and what was typed is gone.
+    expect(await dispatchFile(page, { event: 'drop', at: 'aside', name: 'notes.txt', type: 'text/plain' })).toBe(true);
+    await waitForText(page, 'notes.txt is not an image, video or audio file.');
+    // Office programs put a picture of the copied words beside them.
+    const copied = { event: 'paste', at: 'textarea', name: 'words.png', type: 'image/png', text: 'words' } as const;
+    expect(await dispatchFile(page, copied)).toBe(false);
     await page.getByRole('radiogroup', { name: 'How many' }).getByText('2', { exact: true }).click();
     await page.getByRole('button', { name: 'Run for $0.16' }).waitFor();
     await page.keyboard.press('Control+Enter');

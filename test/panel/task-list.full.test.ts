@@ -28,6 +28,10 @@ afterAll(() => vendor?.stop());
 testInFullRun('tasks are chosen and run again after their sum was confirmed, and what fails is reported', async () => {
   const { page } = await panel.openAs(ROOT, '/tasks?q=boat&status=SUCCESS');
   const choices = page.getByRole('checkbox', { name: /^Select: / });
+  await choices.nth(1).check();
+  await choices.nth(4).click({ modifiers: ['Shift'] });
+  await page.getByText('4 selected').waitFor();
+  await page.getByRole('button', { name: 'Clear selection' }).click();
   await choices.first().check();
   await choices.nth(1).check();
   await page.getByRole('button', { name: 'Run again' }).click();

@@ -99,6 +99,9 @@ describe('the list', () => {
       .nth(1)
       .click({ position: { x: 600, y: 20 } });
     await page.waitForURL(`**${taskOf('a lost one [fail]')}`);
+    // Back to the list as it was left.
+    await page.getByRole('link', { name: 'All tasks' }).click();
+    await page.waitForURL('**/tasks?status=FAILURE');
 
     await page.goto(`${panel.origin()}/tasks?scope=all&platform=demo&channel=1&status=SUCCESS`);
     await page.getByRole('link', { name: /a lighthouse/ }).waitFor();

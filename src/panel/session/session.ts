@@ -2,6 +2,7 @@ import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { LoginResponse, SessionBundle, SessionRotation } from '../api/types.ts';
 import { UserError } from '../api/user-error.ts';
+import { forgetLists } from '../ui/page/list-address.ts';
 import { forgetDrafts } from './forget-drafts.ts';
 import { createRefresh } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
@@ -138,6 +139,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
       }
       // What was typed in the playground is not left to the next person at this browser.
       forgetDrafts();
+      forgetLists();
       state.clear(null);
       if (sid !== null) tabs.publish({ kind: 'signed_out', sid });
     },

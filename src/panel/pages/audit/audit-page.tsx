@@ -78,7 +78,7 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
   const all = { value: '', label: t('app.all') };
   return (
     <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>
-      <TextInput label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />
+      <TextInput type="search" label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />
       <Select
         label={t('audit.area')}
         allowDeselect={false}

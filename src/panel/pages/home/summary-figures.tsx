@@ -2,6 +2,7 @@ import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageStats } from '../../api/types.ts';
+import { withQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { Figures } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -24,6 +25,12 @@ export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFi
     ended === 0
       ? t('home.successNone')
       : t('home.successOf', { succeeded: format.number(totals.succeeded), ended: format.number(ended) });
+  const scope = balance === null ? 'all' : null;
+  const failedLink = (
+    <Anchor component={Link} to={withQuery('/tasks', { scope, status: 'FAILURE', period: `${days}d` })} size="sm">
+      {t('home.failedShow', { failed: format.number(totals.failed) })}
+    </Anchor>
+  );
   const runningLink = (
     <Anchor component={Link} to={balance === null ? '/tasks?scope=all' : '/tasks'} size="sm">
       {t('home.runningShow')}
@@ -46,7 +53,12 @@ export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFi
         {
           label: t('home.success'),
           value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
-          note: <span>{successNote}</span>,
+          note: (
+            <>
+              <span>{successNote}</span>
+              {totals.failed > 0 && failedLink}
+            </>
+          ),
         },
         ...(balance === null ? [{ label: t('home.ended'), value: format.number(ended) }] : []),
         { label: t('home.running'), value: format.number(totals.running), note: totals.running > 0 && runningLink },

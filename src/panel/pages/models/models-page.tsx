@@ -48,6 +48,7 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
     <>
       {models.length >= searchFrom && (
         <TextInput
+          type="search"
           aria-label={t('models.search')}
           placeholder={t('models.search')}
           leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}

@@ -5,10 +5,8 @@ import { useTranslation } from 'react-i18next';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './attach-file.module.css';
+import { isFileTooLarge, maxFileBytes } from './attached-files.ts';
 import type { RequestDraft } from './use-request-draft.ts';
-
-/** A data URL is a third larger than its file, and the gateway accepts 16 MiB of JSON. */
-const maxBytes = 11 * 1024 * 1024;
 
 /** Attaches a file to a field of the request. */
 export function AttachFile({ draft }: { draft: RequestDraft }) {
@@ -23,9 +21,11 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
     reset.current?.();
     if (file === null) return;
     const { name, size } = file;
-    const isTooLarge = size > maxBytes;
+    const isTooLarge = isFileTooLarge(file);
     setError(
-      isTooLarge ? t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(maxBytes) }) : null,
+      isTooLarge
+        ? t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(maxFileBytes) })
+        : null,
     );
     if (isTooLarge) return;
     try {

@@ -3,6 +3,11 @@ export type AttachedFiles = Readonly<Record<string, { type: string; dataUrl: str
 
 export type RequestBody = Readonly<Record<string, unknown>>;
 
+/** A data URL is a third larger than its file, and the gateway accepts 16 MiB of JSON. */
+export const maxFileBytes = 11 * 1024 * 1024;
+
+export const isFileTooLarge = ({ size }: File): boolean => size > maxFileBytes;
+
 /** The placeholder of a file: its name, numbered if another file has the same name. */
 export function filePlaceholder(files: AttachedFiles, name: string, dataUrl: string): string {
   for (let number = 1; ; number += 1) {

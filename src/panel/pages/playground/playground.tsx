@@ -85,8 +85,9 @@ export function Playground({ offers, source }: PlaygroundProps) {
     if (requested !== null) select(selectOffer(offers, requested, selection.offer));
   }
 
+  const dropped = useDroppedFiles(draft);
   return (
-    <div className={classes.columns} {...useDroppedFiles(draft)}>
+    <div className={classes.columns} data-over={dropped.isOver ? t('play.file.dropHere') : undefined}>
       <div className={classes.main}>
         <ModelSelect
           offers={offers}
@@ -139,6 +140,11 @@ export function Playground({ offers, source }: PlaygroundProps) {
             />
           ) : (
             <RequestJson draft={draft} />
+          )}
+          {dropped.fault !== null && (
+            <Text size="sm" c="var(--mantine-color-error)" role="alert">
+              {dropped.fault}
+            </Text>
           )}
         </Section>
       </div>

@@ -101,7 +101,9 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
     submit.mutate(attempts);
   };
   const runByKey = useEffectEvent((event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    // In a dialog, such as the palette, the keys are its own.
+    const isElsewhere = event.defaultPrevented || document.querySelector('[role="dialog"]') !== null;
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || isElsewhere) return;
     event.preventDefault();
     run();
   });

@@ -30,7 +30,7 @@ export function SavedViews() {
   };
   const failed = save.error ?? remove.error;
   return (
-    <Popover position="bottom-end" width={300} trapFocus opened={isOpen} onChange={setOpen}>
+    <Popover position="bottom-end" width={300} trapFocus returnFocus opened={isOpen} onChange={setOpen}>
       <Popover.Target>
         <Button
           variant="default"

@@ -57,7 +57,7 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
         data={Object.entries(taskStatusTexts).map(([value, text]) => ({ value, label: t(text) }))}
       />
       <Indicator disabled={hidden === 0} label={hidden} size={18} offset={4}>
-        <Popover position="bottom-end" width={320} trapFocus hideDetached={false}>
+        <Popover position="bottom-end" width={320} trapFocus returnFocus hideDetached={false}>
           <Popover.Target>
             <Button
               variant="default"

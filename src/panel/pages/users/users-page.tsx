@@ -87,6 +87,7 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
     <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>
       <TextInput
         className={classes.search}
+        type="search"
         label={t('app.search')}
         placeholder={t('users.searchHelp')}
         leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}

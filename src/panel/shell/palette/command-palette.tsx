@@ -10,7 +10,9 @@ import classes from './command-palette.module.css';
 import { filterEntries, listPages, listSettings, type PaletteEntry, type PaletteGroup } from './find-entries.ts';
 import { useServerEntries } from './use-server-entries.ts';
 
-const order: readonly PaletteGroup[] = ['pages', 'actions', 'tasks', 'keys', 'channels', 'users', 'settings'];
+const order: readonly PaletteGroup[] = [
+  ...(['pages', 'actions', 'models', 'tasks', 'keys', 'channels', 'plugins', 'users', 'settings'] as const),
+];
 
 /** Finds pages, tasks, users, channels, keys, settings and actions by some letters. */
 export function CommandPalette({ onClose, onShortcuts }: { onClose(): void; onShortcuts(): void }) {

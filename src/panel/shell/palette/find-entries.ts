@@ -3,7 +3,16 @@ import { optionTexts } from '../../pages/settings/option-texts.ts';
 import { roles } from '../../session/roles.ts';
 import { sections } from '../navigation-sections.ts';
 
-export type PaletteGroup = 'pages' | 'actions' | 'tasks' | 'keys' | 'channels' | 'users' | 'settings';
+export type PaletteGroup =
+  | 'pages'
+  | 'actions'
+  | 'models'
+  | 'tasks'
+  | 'keys'
+  | 'channels'
+  | 'plugins'
+  | 'users'
+  | 'settings';
 
 export type PaletteEntry = {
   id: string;

@@ -2,6 +2,9 @@
 const opener = 'a[href], button:not([disabled])';
 const rows = 'main table tbody tr, main [data-list-row]';
 
+/** Where the keys were last, so that they go on there when one comes back to the list. */
+let last = { page: '', at: -1 };
+
 /**
  * Moves the focus to the opener of the next row of the page's list, or of the one before. Enter
  * then opens it, as with any link.
@@ -13,8 +16,12 @@ export function moveInList(step: 1 | -1): void {
   });
   if (targets.length === 0) return;
   const present = targets.findIndex(({ row }) => row.contains(document.activeElement));
-  const next = present < 0 ? (step === 1 ? 0 : targets.length - 1) : present + step;
-  const found = targets[Math.max(0, Math.min(next, targets.length - 1))];
+  const page = location.pathname + location.search;
+  const from = present < 0 && last.page === page ? last.at : present;
+  const next = from < 0 ? (step === 1 ? 0 : targets.length - 1) : from + step;
+  const at = Math.max(0, Math.min(next, targets.length - 1));
+  last = { page, at };
+  const found = targets[at];
   found?.target.focus();
   found?.row.scrollIntoView({ block: 'nearest' });
 }

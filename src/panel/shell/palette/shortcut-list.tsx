@@ -5,6 +5,7 @@ import classes from './shortcut-list.module.css';
 
 const shortcuts: readonly { keys: readonly string[]; text: TextKey }[] = [
   { keys: ['Ctrl', 'K'], text: 'shortcuts.palette' },
+  { keys: ['/'], text: 'shortcuts.search' },
   { keys: ['J'], text: 'shortcuts.next' },
   { keys: ['K'], text: 'shortcuts.previous' },
   { keys: ['Enter'], text: 'shortcuts.open' },

@@ -1,5 +1,5 @@
 import { ActionIcon } from '@mantine/core';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { IconSearch } from '../../ui/icons.tsx';
 import { moveInList } from './move-in-list.ts';
@@ -15,6 +15,18 @@ export function Shortcuts() {
   const { t } = useTranslation();
   const [open, setOpen] = useState<'palette' | 'list' | null>(null);
   const close = (): void => setOpen(null);
+  const before = useRef<Element | null>(null);
+  // Both mount open, so they cannot tell what had the focus before.
+  useEffect(() => {
+    if (open !== null) {
+      before.current ??= document.activeElement;
+      return;
+    }
+    const target = before.current;
+    before.current = null;
+    // A page that was opened takes the focus itself.
+    if (target instanceof HTMLElement && target.isConnected && document.activeElement === document.body) target.focus();
+  }, [open]);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.isComposing || event.altKey) return;
@@ -25,6 +37,7 @@ export function Shortcuts() {
       }
       if (event.ctrlKey || event.metaKey || isTyping(event.target) || isDialogOpen()) return;
       if (event.key === '?') setOpen('list');
+      else if (event.key === '/' && focusSearch()) event.preventDefault();
       else if (event.key === 'j' || event.key === 'k') moveInList(event.key === 'j' ? 1 : -1);
     };
     document.addEventListener('keydown', onKeyDown);
@@ -50,6 +63,14 @@ export function Shortcuts() {
       </Suspense>
     </>
   );
+}
+
+/** Whether the page has a search. */
+function focusSearch(): boolean {
+  const field = document.querySelector<HTMLInputElement>('main input[type="search"]');
+  field?.focus();
+  field?.select();
+  return field !== null;
 }
 
 /** Letters belong to the field or the editor that has the focus. */

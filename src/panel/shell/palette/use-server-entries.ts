@@ -1,15 +1,17 @@
 import { useDebouncedValue } from '@mantine/hooks';
-import type { AccountPage, ChannelName, KeyName, TaskSummary } from '../../api/types.ts';
+import type { AccountPage, CallableModel, ChannelName, KeyName, PluginSummary, TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
+import { playgroundPath } from '../../pages/playground/playground-path.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
+
+import { filterEntries, MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
 
 /** Shorter queries find too much, and cost a search for every letter. */
 const MIN_LENGTH = 2;
 const DEBOUNCE_MS = 150;
 
-/** What the gateway knows: the user's tasks and keys; for administrators also the rest. */
+/** What the gateway knows: the user's models, tasks and keys; for administrators also the rest. */
 export function useServerEntries(query: string): { entries: PaletteEntry[]; isSearching: boolean } {
   const role = useRole();
   const ownId = useSessionSnapshot().bundle?.user.id;
@@ -26,18 +28,40 @@ export function useServerEntries(query: string): { entries: PaletteEntry[]; isSe
   const users = useApiQuery<AccountPage>(`/api/user?page=1&page_size=${MAX_ENTRIES}&keyword=${q}`, forAdmins);
   const keys = useApiQuery<KeyName[]>(`/api/token/names?keyword=${q}${scope}`, { enabled, cancelled: true });
   const channels = useApiQuery<ChannelName[]>(`/api/channel/names?keyword=${q}`, forAdmins);
+  // Whole lists, which other pages read too.
+  const models = useApiQuery<CallableModel[]>('/api/model', { enabled });
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task', { enabled: enabled && role >= roles.root });
   if (!enabled) return { entries: [], isSearching: false };
-  const isSearching = settled !== query.trim() || [tasks, users, keys, channels].some(({ isFetching }) => isFetching);
+  const isSearching =
+    settled !== query.trim() || [tasks, users, keys, channels, models, plugins].some(({ isFetching }) => isFetching);
   return {
     isSearching,
     entries: [
+      ...filterEntries((models.data ?? []).map(toModel), settled),
       ...(tasks.isPlaceholderData ? [] : (tasks.data?.items ?? [])).map(toTask),
       ...first((keys.isPlaceholderData ? [] : (keys.data ?? [])).map(toKey(ownId))),
       ...first((channels.isPlaceholderData ? [] : (channels.data ?? [])).map(toChannel)),
+      ...filterEntries((plugins.data ?? []).map(toPlugin), settled),
       ...(users.isPlaceholderData ? [] : (users.data?.items ?? [])).map(toUser),
     ],
   };
 }
+
+const toModel = ({ model, plugin_key, plugin_name }: CallableModel): PaletteEntry => ({
+  id: `models:${plugin_key}/${model}`,
+  group: 'models',
+  label: model,
+  note: plugin_name,
+  to: playgroundPath(plugin_key, model),
+});
+
+const toPlugin = ({ key, meta }: PluginSummary): PaletteEntry => ({
+  id: `plugins:${key}`,
+  group: 'plugins',
+  label: meta?.name ?? key,
+  note: key,
+  to: `/plugins/${encodeURIComponent(key)}`,
+});
 
 const toTask = ({ task_id, input, model, ...task }: TaskSummary): PaletteEntry => ({
   id: `task:${task_id}`,

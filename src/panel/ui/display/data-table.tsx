@@ -1,7 +1,7 @@
 import { Checkbox, Skeleton } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useEffectEvent } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import classes from './data-table.module.css';
@@ -61,6 +61,16 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
   const { columns, rowKey, selection, sort, onSort } = table;
   const isPhone = useMediaQuery('(max-width: 639px)', undefined, { getInitialValueInEffect: false }) === true;
   const shownBrief = isPhone ? brief : undefined;
+  const [lastChosen, setLastChosen] = useState<RowKey | null>(null);
+  /** With Shift all rows between the last one and this one follow it. */
+  const choose = (key: RowKey, { isChosen, isRange }: { isChosen: boolean; isRange: boolean }): void => {
+    const keys = rows.map(rowKey);
+    const [from, to] = [isRange && lastChosen !== null ? keys.indexOf(lastChosen) : -1, keys.indexOf(key)];
+    const meant = from < 0 ? [key] : keys.slice(Math.min(from, to), Math.max(from, to) + 1);
+    const others = [...(selection?.keys ?? [])].filter((each) => !meant.includes(each));
+    setLastChosen(key);
+    selection?.onChange(new Set(isChosen ? [...others, ...meant] : others));
+  };
   return (
     <div className={classes.frame} data-stale={isStale || undefined}>
       {/* In cards the elements are displayed as blocks and lose their table semantics, so the roles are explicit. */}
@@ -100,7 +110,11 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
             <tr key={rowKey(row)} role="row" data-selected={selection?.keys.has(rowKey(row)) || undefined}>
               {selection && (
                 <td role="cell" data-select>
-                  <SelectRow selection={selection} row={row} id={rowKey(row)} />
+                  <SelectRow
+                    label={selection.label(row)}
+                    isChosen={selection.keys.has(rowKey(row))}
+                    onChoose={(isChosen, isRange) => choose(rowKey(row), { isChosen, isRange })}
+                  />
                 </td>
               )}
               {shownBrief ? (
@@ -177,20 +191,19 @@ function SelectAll<Row>({ selection, keys }: { selection: TableSelection<Row>; k
   );
 }
 
-type SelectRowProps<Row> = { selection: TableSelection<Row>; row: Row; id: RowKey };
+type SelectRowProps = { label: string; isChosen: boolean; onChoose(isChosen: boolean, isRange: boolean): void };
 
-function SelectRow<Row>({ selection: { keys, label, onChange }, row, id }: SelectRowProps<Row>) {
-  return (
-    <Checkbox
-      size="xs"
-      aria-label={label(row)}
-      checked={keys.has(id)}
-      onChange={({ currentTarget: { checked } }) =>
-        onChange(new Set(checked ? [...keys, id] : [...keys].filter((key) => key !== id)))
-      }
-    />
-  );
-}
+const SelectRow = ({ label, isChosen, onChoose }: SelectRowProps) => (
+  <Checkbox
+    size="xs"
+    aria-label={label}
+    checked={isChosen}
+    onChange={({ currentTarget: { checked }, nativeEvent }) =>
+      // Browsers change a checkbox in a click.
+      onChoose(checked, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)
+    }
+  />
+);
 
 type DataTableProps<Row> = Omit<PlainTableProps<Row>, 'rows' | 'isStale'> & {
   query: UseQueryResult<PagedRows<Row>>;
@@ -207,6 +220,12 @@ export function DataTable<Row>({ query, empty, onPage, onPageSize, ...rows }: Da
   const isBeyond = query.data !== undefined && query.data.items.length === 0 && query.data.total > 0;
   const lastPage = isBeyond && !query.isPlaceholderData ? countPages(query.data) : null;
   const goBack = useEffectEvent(onPage);
+  const list = useRef<HTMLDivElement>(null);
+  const turn = (page: number): void => {
+    onPage(page);
+    // One reads a page from its first row on.
+    if ((list.current?.getBoundingClientRect().top ?? 0) < 0) list.current?.scrollIntoView({ block: 'start' });
+  };
   useEffect(() => {
     if (lastPage !== null) goBack(lastPage);
   }, [lastPage]);
@@ -216,9 +235,9 @@ export function DataTable<Row>({ query, empty, onPage, onPageSize, ...rows }: Da
         data.total === 0 ? (
           empty
         ) : (
-          <div>
+          <div ref={list} className={classes.list}>
             <PlainTable {...rows} rows={data.items} isStale={query.isPlaceholderData} />
-            <Pages data={data} onPage={onPage} {...(onPageSize ? { onPageSize } : {})} />
+            <Pages data={data} onPage={turn} {...(onPageSize ? { onPageSize } : {})} />
           </div>
         )
       }

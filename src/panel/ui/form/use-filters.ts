@@ -1,5 +1,6 @@
-import { useMemo } from 'react';
-import { useSearchParams } from 'react-router';
+import { useEffect, useMemo } from 'react';
+import { useLocation, useSearchParams } from 'react-router';
+import { rememberList } from '../page/list-address.ts';
 
 export type Filters<Name extends string> = {
   /** Empty if the URL has no value. */
@@ -21,6 +22,8 @@ export type Filters<Name extends string> = {
  */
 export function useFilters<const Name extends string>(names: readonly Name[]): Filters<Name> {
   const [params, setParams] = useSearchParams();
+  const { pathname, search } = useLocation();
+  useEffect(() => rememberList(pathname, search), [pathname, search]);
   const values = useMemo(
     () => Object.fromEntries(names.map((name) => [name, params.get(name) ?? ''])) as Record<Name, string>,
     [names, params],

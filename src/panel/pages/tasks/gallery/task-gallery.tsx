@@ -70,6 +70,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
             return (
               <li
                 key={tile.id}
+                data-list-row
                 style={{
                   width: `calc((100% - ${gap * (columns - 1)}px) / ${columns})`,
                   height: rowHeight - gap,
