@@ -725,8 +725,12 @@ export interface HookExtensions {
 export interface VendorInfo {
   /** Where the vendor gives out keys. */
   keyUrl?: string;
-  /** How a key looks, such as `sk-…`. At most 100 characters. */
-  keyFormat?: string;
+  /**
+   * How a key looks, such as `sk-…`, the usual form first; several if there are several, at most 4.
+   * `…` and a word in capitals such as `API_KEY` stand for any text, `|` joins parts. A key of none
+   * of these forms is doubted, not refused. At most 100 characters each.
+   */
+  keyFormat?: string | string[];
   /** What else helps to get the right key. At most 512 characters per locale. */
   keyHelp?: LocalizedText;
   /**

@@ -9,7 +9,7 @@
  * `context.ts` says what `ctx` holds.
  */
 
-export { DELETED, ROLE, STATUS } from '../store/ports/index.ts';
+export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
 export type { AccountView } from './administration/describe-account.ts';
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';

@@ -8,6 +8,7 @@ import {
   checkName,
   checkNames,
   type PluginFacts,
+  pluginOfBinding,
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';
 import { type PickRequest, pickChannel } from './pick-channel.ts';
@@ -126,7 +127,7 @@ export function createChannels(deps: {
     },
 
     async create(input) {
-      const key = checkKey(input.key);
+      const key = checkKey(input.key, pluginOfBinding(plugins, input)?.keyFormat);
       const binding = checkBinding(plugins, {
         type: input.type,
         taskPluginKey: input.taskPluginKey ?? null,
@@ -164,7 +165,10 @@ export function createChannels(deps: {
       // Otherwise anyone who may edit channels could send the key to a host of their own and read
       // it there.
       if (moves && change.key === undefined && !mayMoveKey) throw channelErrors.key_required({ param: 'key' });
-      const key = change.key === undefined ? undefined : checkKey(change.key);
+      const key =
+        change.key === undefined
+          ? undefined
+          : checkKey(change.key, pluginOfBinding(plugins, { ...before, ...binding })?.keyFormat);
       const channel = await store.channels.update(id, {
         ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
         ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: keyHintOf(key) }),

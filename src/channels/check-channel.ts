@@ -23,13 +23,22 @@ export type ChannelInput = {
   status?: EnabledStatus;
 };
 
+/** `keyFormat`: how the vendor's keys usually look. */
+type ChannelPlugin = { key: string; baseUrl?: string; keyFormat?: string };
+
 /** What the plugin room knows about plugins that channels depend on. */
 export type PluginFacts = {
   /** `undefined`: no such plugin is installed. */
-  plugin(key: string): { baseUrl?: string } | undefined;
+  plugin(key: string): ChannelPlugin | undefined;
   /** The plugin that declares a legacy channel type. */
-  byChannelType(type: number): { key: string; baseUrl?: string } | undefined;
+  byChannelType(type: number): ChannelPlugin | undefined;
 };
+
+/** The plugin that serves channels of this binding. */
+export const pluginOfBinding = (
+  facts: PluginFacts,
+  { type, taskPluginKey }: { type: number; taskPluginKey?: string | null | undefined },
+): ChannelPlugin | undefined => (taskPluginKey ? facts.plugin(taskPluginKey) : facts.byChannelType(type));
 
 const MAX_NAME = 64;
 const MAX_KEY = 16 * 1024;
@@ -59,9 +68,11 @@ function rejectHiddenCharacters(param: string, name: string, former: readonly (s
     throw invalid(param, channelSentences.hidden_characters({ field: param }));
 }
 
-export function checkKey(key: string): string {
+/** `format`: how keys of the vendor look, for the refusal. The vendor alone judges a key's form. */
+export function checkKey(key: string, format?: string): string {
   if (key.trim() === '' || key.length > MAX_KEY) {
-    throw invalid('key', channelSentences.key_length({ max: MAX_KEY }));
+    const { key_length, key_length_of } = channelSentences;
+    throw invalid('key', format === undefined ? key_length({ max: MAX_KEY }) : key_length_of({ max: MAX_KEY, format }));
   }
   return key.trim();
 }

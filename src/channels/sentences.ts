@@ -4,6 +4,7 @@ import { defineSentences } from '../kernel/index.ts';
 export const channelSentences = defineSentences('channels', {
   name_length: 'name must have 1 to {{max}} characters.',
   key_length: "key must have 1 to {{max}} characters: it is the vendor's credential.",
+  key_length_of: "key must have 1 to {{max}} characters: it is the vendor's credential, such as {{format}}.",
   address_length: 'base_url must have at most {{max}} characters.',
   address_absolute: 'base_url must be an absolute address such as https://api.example.com.',
   address_scheme: 'base_url must begin with http:// or https://.',

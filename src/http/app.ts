@@ -43,7 +43,7 @@ import { statsRoutes } from './panel-api/operation/stats.ts';
 import { type StatusDeps, statusRoutes } from './panel-api/operation/status.ts';
 import { type SystemHistory, type SystemView, systemRoutes } from './panel-api/operation/system.ts';
 import { usageRoutes } from './panel-api/operation/usage.ts';
-import { type AuditRow, createRecordAudit, type RecordAudit } from './panel-api/record-audit.ts';
+import { createRecordAudit, type NewAuditRow, type RecordAudit } from './panel-api/record-audit.ts';
 import { mailCodeRoutes } from './panel-api/sign-in/mail-codes.ts';
 import { oauthRoutes } from './panel-api/sign-in/oauth.ts';
 import { oauthProviderRoutes } from './panel-api/sign-in/oauth-providers.ts';
@@ -95,7 +95,7 @@ export type HttpDeps = {
   options: SettingsService;
   optionTrials: OptionTrials;
   exportUser: ExportUser;
-  records: RecordsSource & { addAudit(row: AuditRow): Promise<void> };
+  records: RecordsSource & { addAudit(row: NewAuditRow): Promise<void> };
   ledger: LedgerSource;
   publicSettings: StatusDeps['publicSettings'];
   publicProviders: StatusDeps['publicProviders'];

@@ -5,6 +5,7 @@
  *
  * Start reading at `pipeline/handle-request.ts`: route → access → body → answer.
  */
+export type { AuditAction } from '../auth/index.ts';
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
 export type { DevelopedCall, DevelopmentView, ViewDevelopment } from './development/development-routes.ts';
 export { NotReady } from './operator/health.ts';

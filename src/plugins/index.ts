@@ -57,6 +57,7 @@ export {
   listArtifacts,
   readContentRequest,
 } from './hooks/serve-artifacts.ts';
+export { keyPatternOf } from './manifest/key-pattern.ts';
 export { checkFolder } from './marketplace/check-folder.ts';
 export type { MarketTrust, PinMarketKey } from './marketplace/check-trust.ts';
 export {

@@ -67,7 +67,8 @@ export type Manifest = {
 /** The readable part of a plugin's `vendorInfo`, texts as maps. */
 export type VendorInfo = {
   keyUrl?: string;
-  keyFormat?: string;
+  /** The usual one first. */
+  keyFormat?: string[];
   keyHelp?: LocalizedText;
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
   /** By the names of facts. */

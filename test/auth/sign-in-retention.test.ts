@@ -12,7 +12,7 @@ test('the clean-up deletes sign-ins after AUDIT_SIGN_IN_DAYS, never changes, and
     const clock = { ...systemClock, unix: () => 100 * DAY };
     const row = { userId: 1, username: 'ada', authMethod: 'password', ip: '', target: 'user:1', detail: {} };
     for (const createdAt of [70 * DAY, 70 * DAY + 1])
-      for (const action of ['auth.login', 'auth.login_failed', 'user.edit'])
+      for (const action of ['auth.login', 'auth.login_failed', 'user.update'] as const)
         await store.logs.addAudit({ ...row, action, createdAt });
     const config = { sessionIssuanceWindowSeconds: DAY, revokedRetentionDays: 7 };
     const clean = (auditSignInDays: number) => {
@@ -26,7 +26,7 @@ test('the clean-up deletes sign-ins after AUDIT_SIGN_IN_DAYS, never changes, and
     await clean(0);
     expect(await kept()).toHaveLength(6);
     await clean(30);
-    expect(await kept()).toEqual(['auth.login 1', 'auth.login_failed 1', 'user.edit 0', 'user.edit 1']);
+    expect(await kept()).toEqual(['auth.login 1', 'auth.login_failed 1', 'user.update 0', 'user.update 1']);
     expect((await store.logs.verifyAudit()).faults).toEqual([]);
   } finally {
     await stop();

@@ -39,12 +39,12 @@ describeEachStore(
     let store: Store;
     let channels: Channels;
     /** What is installed; a test may take it away. */
-    let installed: Record<string, { baseUrl?: string }>;
+    let installed: Record<string, { baseUrl?: string; keyFormat?: string }>;
     const started: Channels[] = [];
 
     const start = async (over = store, logger = silentLogger): Promise<Channels> => {
       const plugins: PluginFacts = {
-        plugin: (key) => installed[key],
+        plugin: (key) => installed[key] && { key, ...installed[key] },
         byChannelType: (type) => (type === 45 && installed.demo ? { key: 'demo', ...installed.demo } : undefined),
       };
       const secretBox = createSecretBox(['a-secret-of-the-tests']);
@@ -119,6 +119,16 @@ describeEachStore(
           expect(await store.channels.all()).toEqual([]);
         });
       }
+
+      test('without a key says how a key of the vendor looks, for a new and for a stored channel', async () => {
+        installed.demo = { keyFormat: 'ACCESS_KEY|SECRET_KEY' };
+        const wanted =
+          "key must have 1 to 16384 characters: it is the vendor's credential, such as ACCESS_KEY|SECRET_KEY.";
+        expect(create({ key: ' ' })).rejects.toThrow(wanted);
+        // The vendor alone judges a form.
+        const { id } = await create({ key: 'one-part' });
+        expect(channels.update(id, { key: '' }, { mayMoveKey: false })).rejects.toThrow(wanted);
+      });
 
       test('of a type that no plugin declares is refused', async () => {
         const { taskPluginKey: _, ...plain } = input({ type: 46 });

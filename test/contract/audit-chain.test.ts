@@ -1,9 +1,10 @@
 /** The audit log as chains of hashes: changes made below the gateway are detected. */
 import { expect, test } from 'bun:test';
+import type { AuditAction } from '../../src/store/ports/index.ts';
 import { describeEachStore } from './each-store.ts';
 import { openRaw, runRaw } from './open-raw.ts';
 
-const row = (action: string, createdAt = 1) => ({
+const row = (action: AuditAction, createdAt = 1) => ({
   userId: 1,
   username: 'ada',
   authMethod: 'session',
@@ -19,7 +20,7 @@ describeEachStore(
   (opened) => {
     test('its rows form a chain of changes and one of sign-ins', async () => {
       const { store } = opened();
-      for (const action of ['channel.create', 'auth.login', 'option.set', 'auth.logout']) {
+      for (const action of ['channel.create', 'auth.login', 'option.set', 'auth.logout'] as const) {
         await store.logs.addAudit({ ...row(action), target: `odd \0 ${action} \ud800` });
       }
       expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 4, unchained: 0 });

@@ -323,7 +323,7 @@ describeEachStore(
     test('a row that is only said to be redacted is found to be changed', async () => {
       const { store } = opened();
       const row = { userId: 1, username: 'ada', authMethod: 'session', ip: '', target: 'channel:1', detail: {} };
-      for (const action of ['channel.create', 'channel.update', 'channel.delete'])
+      for (const action of ['channel.create', 'channel.update', 'channel.delete'] as const)
         await store.logs.addAudit({ ...row, action, createdAt: 1 });
       await runRaw(
         opened(),

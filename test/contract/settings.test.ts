@@ -125,7 +125,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
       username: 'system',
       authMethod: 'cli',
       ip: '',
-      action: 'user.create',
+      action: 'user.create' as const,
       target: '1',
       detail: { after: { name: 'x' } },
       createdAt: 1,

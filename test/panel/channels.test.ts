@@ -77,8 +77,15 @@ describe('a new channel', () => {
     }
     expect(await findPageIssues(page)).toEqual([]);
 
+    await page.getByRole('combobox', { name: 'Plugin' }).fill('runway');
+    await page.getByRole('option', { name: /Runway/ }).click();
+    await waitForText(page, 'One secret (key_…). Get a key');
+    await page.getByLabel(/^Key/).fill('ACCESS|SECRET');
+    const doubt = page.getByText('Check the key: it doesn’t look like one from Runway.');
+    await doubt.waitFor();
     await page.getByRole('combobox', { name: 'Plugin' }).fill('demo');
     await page.getByRole('option', { name: /Demo vendor/ }).click();
+    expect(await doubt.count()).toBe(0);
     expect(await page.getByLabel('Name').inputValue()).toBe('Demo vendor');
     expect(await page.getByLabel('Base URL').getAttribute('placeholder')).toBe('http://127.0.0.1:4010');
     await page.getByText('demo-video-pro', { exact: true }).waitFor();

@@ -15,6 +15,7 @@ test('what a plugin tells of its vendor is read, texts as maps', () => {
   const numbers = { kind: 'numbers', minimum: 1, maximum: 60, whole: false };
   expect(readVendorInfo(info) as unknown).toEqual({
     ...info,
+    keyFormat: ['sk-…'],
     keyHelp: { en: 'One a project.' },
     ranges: { seconds: { all: numbers, models: {} } },
   });
@@ -42,6 +43,7 @@ test.each([
   ['a script as address', { keyUrl: 'javascript:alert(1)' }],
   ['texts without English', { keyHelp: { zh: '密钥' } }],
   ['long texts', { keyFormat: 'x'.repeat(101), keyHelp: 'x'.repeat(513) }],
+  ['a format that is no text', { keyFormat: ['sk-…', 5] }],
   ['prices that are no texts', { listPrices: { models: { a: 1 } } }],
   ['an example without a request', { examples: [{ label: 'a' }] }],
   ['a huge example', { examples: [{ label: 'a', request: { prompt: 'x'.repeat(9000) } }] }],

@@ -2,7 +2,7 @@ import { type Auth, createAuth, rootHasOtherSignInMethod } from '../../auth/inde
 import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
 import { authSettings, createSettingsService, readOptions, type SettingsService } from '../../settings/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { AuditAction, Store } from '../../store/ports/index.ts';
 import { createSendMail, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { loadSecrets } from '../config/load-secrets.ts';
@@ -13,7 +13,7 @@ import { readSettings } from './read-settings.ts';
 import { requireDatabase } from './require-database.ts';
 
 /** What a command did to an account, for the audit log: `user.password_reset` of `user:1`. */
-export type AccountChange = { action: string; userId: number; detail: JsonObject };
+export type AccountChange = { action: AuditAction; userId: number; detail: JsonObject };
 
 export type Accounts = {
   auth: Auth;

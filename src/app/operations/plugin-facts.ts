@@ -1,15 +1,15 @@
 import type { DeclaredFact } from '../../billing/index.ts';
 import type { PluginFacts } from '../../channels/index.ts';
-import { type Generation, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
+import { type Generation, type Manifest, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
 
 /** What channels and prices may know of the plugins, without importing their room. */
 export function createPluginFacts(plugins: {
   current(): Generation;
 }): PluginFacts & { declaredFacts(pluginKey: string): Record<string, DeclaredFact> | undefined } {
-  const describe = (manifest: { key: string; baseUrl?: string }) => ({
-    key: manifest.key,
-    ...(manifest.baseUrl === undefined ? {} : { baseUrl: manifest.baseUrl }),
-  });
+  const describe = ({ key, baseUrl, vendor }: Manifest) => {
+    const keyFormat = vendor?.keyFormat?.[0];
+    return { key, ...(baseUrl !== undefined && { baseUrl }), ...(keyFormat !== undefined && { keyFormat }) };
+  };
   return {
     plugin(key) {
       const plugin = plugins.current().plugins.get(key);

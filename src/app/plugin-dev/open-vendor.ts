@@ -1,4 +1,5 @@
 import { randomToken, systemClock } from '../../kernel/index.ts';
+import { keyPatternOf } from '../../plugins/index.ts';
 import { askSecret } from '../cli/ask-secret.ts';
 import { type CommandInput, option, UsageError } from '../cli/command.ts';
 import { createDemoVendor } from '../demo-vendor/index.ts';
@@ -7,9 +8,9 @@ export type Vendor = { baseUrl: string; key: string; isDemo: boolean; stop(): Pr
 
 /**
  * The vendor that `--base-url` names, with a key from standard input or the terminal; else the demo
- * vendor in this process.
+ * vendor in this process. `formats`: how the vendor's keys look.
  */
-export async function openVendor(input: CommandInput, command: string): Promise<Vendor> {
+export async function openVendor(input: CommandInput, command: string, formats: string[] = []): Promise<Vendor> {
   const baseUrl = option(input, 'base-url');
   const fromStdin = input.values['key-stdin'] === true;
   if (baseUrl === undefined) {
@@ -23,9 +24,15 @@ export async function openVendor(input: CommandInput, command: string): Promise<
       `--base-url: read "${baseUrl}"; allowed: an address that begins with http:// or https://`,
       command,
     );
-  const typed = fromStdin ? await input.io.readStdin() : await askSecret(`Key of the vendor at ${baseUrl}: `);
+  const looks = formats.join(' or ');
+  const typed = fromStdin
+    ? await input.io.readStdin()
+    : await askSecret(`Key of the vendor at ${baseUrl}${looks && ` (${looks})`}: `);
   const key = typed?.replace(/\r?\n$/, '');
   if (!key)
     throw new UsageError('the key of the vendor is missing: give it on standard input with --key-stdin', command);
+  const pattern = keyPatternOf(formats);
+  if (pattern !== '' && !new RegExp(pattern).test(key.trim()))
+    input.io.err(`note: the key does not look like one of this vendor: ${looks}\n`);
   return { baseUrl, key, isDemo: false, stop: async () => {} };
 }

@@ -1,4 +1,4 @@
-import type { PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
+import type { AuditAction, PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
 import type { Clock, JsonObject, Logger } from '../../kernel/index.ts';
 
 /** A row of the audit log, as the store saves it. */
@@ -13,9 +13,10 @@ export type AuditRow = {
   createdAt: number;
 };
 
+export type NewAuditRow = AuditRow & { action: AuditAction };
+
 export type AuditEntry = {
-  /** `channel.create`, `plugin.activate`, … */
-  action: string;
+  action: AuditAction;
   /** The changed object, for instance `channel:3`. */
   target: string;
   /** The values before and after, without secrets. */
@@ -37,12 +38,12 @@ export type RecordAudit = (actor: Actor & { origin: RequestOrigin }, entry: Audi
  * audit row that cannot be stored goes to the log in full, and the request still succeeds.
  */
 export function createRecordAudit(deps: {
-  addAudit: (row: AuditRow) => Promise<void>;
+  addAudit: (row: NewAuditRow) => Promise<void>;
   clock: Clock;
   logger: Logger;
 }): RecordAudit {
   return async (actor, entry) => {
-    const row: AuditRow = { ...describeActor(actor), ip: actor.origin.ip, ...entry, createdAt: deps.clock.unix() };
+    const row: NewAuditRow = { ...describeActor(actor), ip: actor.origin.ip, ...entry, createdAt: deps.clock.unix() };
     try {
       await deps.addAudit(row);
     } catch (error) {

@@ -16,6 +16,8 @@ export type LintReport = {
   ok: boolean;
   key?: string;
   version?: string;
+  /** How the vendor's keys look, the usual form first. */
+  keyFormat?: string[];
   faults: PluginFault[];
   warnings: PluginFault[];
   /** What the plugin may do; empty while it has faults. */
@@ -38,5 +40,7 @@ export async function lintPlugin(source: string, sandbox: Sandbox, compiler?: Co
   const permissions = describePermissions(manifest, program);
   const hooks = EXTENSION_HOOKS.filter((name) => Object.hasOwn(exports, name));
   const extensions = [...hooks, ...(program ? findUsedExtensions(program as Syntax) : [])];
-  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings, permissions, extensions };
+  const { key, version, vendor } = manifest;
+  const known = { key, version, ...(vendor?.keyFormat && { keyFormat: vendor.keyFormat }) };
+  return { ok: true, ...known, faults: [], warnings, permissions, extensions };
 }

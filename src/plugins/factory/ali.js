@@ -88,8 +88,12 @@ export const vendorInfo = {
   keyUrl: 'https://modelstudio.console.alibabacloud.com/?tab=model#/api-key',
   keyFormat: 'sk-…',
   keyHelp: {
-    en: 'The key belongs to one region: the address of the channel must be of the same.',
+    en: 'Each key belongs to one region; the channel’s URL must be of the same.',
     zh: '密钥只属于一个地域，渠道地址须为同一地域。',
+    ja: 'キーは1つのリージョン専用です。チャンネルのURLも同じリージョンにしてください。',
+    es: 'Cada clave pertenece a una región; la URL del canal debe ser de la misma.',
+    de: 'Jeder Schlüssel gehört zu einer Region; die URL des Kanals muss zur selben gehören.',
+    pt: 'Cada chave pertence a uma região; a URL do canal deve ser da mesma.',
   },
   ranges: {
     seconds: byModel(({ seconds }) => ({ values: seconds })),

@@ -47,7 +47,14 @@ const MAX_SECONDS = 60;
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
-  keyHelp: { en: 'The demo vendor takes any key.', zh: '演示厂商接受任意密钥。' },
+  keyHelp: {
+    en: 'The demo vendor takes any key.',
+    zh: '演示厂商接受任意密钥。',
+    ja: 'デモベンダーはどのキーでも受け付けます。',
+    es: 'El proveedor de demostración acepta cualquier clave.',
+    de: 'Der Demo-Anbieter nimmt jeden Schlüssel an.',
+    pt: 'O fornecedor de demonstração aceita qualquer chave.',
+  },
   listPrices: {
     asOf: '2026-01-01',
     models: {

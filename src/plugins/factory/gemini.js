@@ -53,7 +53,7 @@ const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((mode
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://aistudio.google.com/apikey',
-  keyFormat: 'AIza…',
+  keyFormat: ['AIza…', 'AQ.…'],
   ranges: {
     seconds: byModel((model) => ({ values: lengthsOf(model) })),
     resolution: byModel((model) => ({ values: resolutionsOf(model) })),

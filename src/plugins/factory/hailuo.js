@@ -91,7 +91,7 @@ const byModel = (rangeOf) => ({
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
-  keyFormat: 'sk-api-…',
+  keyFormat: ['sk-api-…', 'eyJ…'],
   ranges: {
     seconds: byModel(({ lengths }) => ({ values: [...new Set(Object.values(lengths).flat())] })),
     resolution: byModel(({ lengths }) => ({ values: Object.keys(lengths) })),

@@ -59,8 +59,8 @@ const FRAMES = { 5: 121, 10: 241 };
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://console.volcengine.com/iam/keymanage',
-  keyFormat: 'ACCESS_KEY|SECRET_KEY',
-  keyHelp: { en: 'Join the access key and the secret key with a bar.', zh: '用竖线连接 Access Key 与 Secret Key。' },
+  // `sk-…` is of another gateway.
+  keyFormat: ['ACCESS_KEY|SECRET_KEY', 'sk-…'],
   // The model decides the resolution.
   ranges: { seconds: { values: Object.keys(FRAMES).map(Number) }, resolution: null },
 };

@@ -86,11 +86,8 @@ const hasTwoLengths = (model) => /^kling-v[12]\b/.test(model);
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://app.klingai.com/global/dev/api-key',
-  keyFormat: 'ACCESS_KEY|SECRET_KEY',
-  keyHelp: {
-    en: 'A newer API key is one text: paste it. Of a pair, join the access key and the secret key with a bar.',
-    zh: '新版 API Key 为一整段文本，直接粘贴；旧版请用竖线连接 Access Key 与 Secret Key。',
-  },
+  // Newer keys are one secret.
+  keyFormat: ['ACCESS_KEY|SECRET_KEY', 'API_KEY'],
   ranges: {
     seconds: {
       ...ANY_LENGTH,

@@ -57,7 +57,7 @@ export const meta = {
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
-  keyFormat: 'sk-api-…',
+  keyFormat: ['sk-api-…', 'eyJ…'],
   ranges: {
     songs: null,
     seconds: null,

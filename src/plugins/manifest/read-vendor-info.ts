@@ -6,6 +6,7 @@ import { toTextMap } from './localized-text.ts';
 
 const MAX_URL = 512;
 const MAX_KEY_FORMAT = 100;
+const MAX_KEY_FORMATS = 4;
 const MAX_TEXT = 512;
 const MAX_LOCALES = 16;
 const MAX_MODELS = 500;
@@ -24,7 +25,7 @@ const MAX_REQUEST = 8192;
 export function readVendorInfo(value: Json | undefined): VendorInfo | undefined {
   if (!isObject(value)) return undefined;
   const keyUrl = urlOf(value.keyUrl);
-  const keyFormat = textUpTo(MAX_KEY_FORMAT, value.keyFormat);
+  const keyFormat = keyFormatOf(value.keyFormat);
   const keyHelp = textsOf(value.keyHelp);
   const listPrices = listPricesOf(value.listPrices);
   const ranges = rangesOf(value.ranges);
@@ -42,6 +43,13 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
 
 const textUpTo = (limit: number, value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' && value.length <= limit ? value.trim() : undefined;
+
+function keyFormatOf(value: unknown): string[] | undefined {
+  const formats = (Array.isArray(value) ? value : [value])
+    .slice(0, MAX_KEY_FORMATS)
+    .map((format) => textUpTo(MAX_KEY_FORMAT, format));
+  return formats.length > 0 && formats.every((format) => format !== undefined) ? formats : undefined;
+}
 
 function urlOf(value: unknown): string | undefined {
   const text = textUpTo(MAX_URL, value);

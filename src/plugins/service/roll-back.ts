@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/index.ts';
-import type { ActivationRecord, FailureVerdict } from '../../store/ports/index.ts';
+import type { ActivationRecord, FailureVerdict, NewAuditRow } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { activateVersion } from './activate-version.ts';
 import { FACTORY, type ServiceContext } from './context.ts';
@@ -38,7 +38,7 @@ export async function rollBack(
     return;
   }
   logger.warn({ ...fields, ...verdict }, 'a failing version was rolled back');
-  const row = {
+  const row: NewAuditRow = {
     ...{ userId: null, username: '', authMethod: 'gateway', ip: '' },
     ...{ action: 'plugin.rollback', target: `plugin:${key}`, createdAt: clock.unix() },
     detail: {

@@ -1,5 +1,6 @@
 export * from './account-records.ts';
 export * from './account-stores.ts';
+export * from './audit-actions.ts';
 export * from './backup-store.ts';
 export * from './balance-alert-store.ts';
 export * from './counters.ts';

@@ -4,6 +4,7 @@
  */
 import type { ErrorKind, Json, JsonObject } from '../../kernel/index.ts';
 import type { EnabledStatus } from './account-records.ts';
+import type { AuditAction } from './audit-actions.ts';
 
 export type ChannelRecord = {
   id: number;
@@ -330,6 +331,9 @@ export type AuditRecord = {
   detail: JsonObject;
   createdAt: number;
 };
+
+/** What this version writes. */
+export type NewAuditRow = Omit<AuditRecord, 'id' | 'action'> & { action: AuditAction };
 
 /**
  * Sign-ins have their own chain, because they are deleted after a time while changes are kept for

@@ -24,6 +24,7 @@ import type {
   ChannelRecord,
   LedgerEntryRecord,
   LedgerKind,
+  NewAuditRow,
   NodeRecord,
   Page,
   Paged,
@@ -208,7 +209,7 @@ export interface LogStore {
    * Appends a row to the chain of its action (`auth.…` to that of sign-ins). It locks the chain
    * until its transaction ends, so call it in a transaction of its own.
    */
-  addAudit(row: Omit<AuditRecord, 'id'>): Promise<void>;
+  addAudit(row: NewAuditRow): Promise<void>;
   /**
    * Deletes at most `limit` of the oldest rows of a chain, written at or before `until`, and stores
    * the last one's hash. Returns their number.

@@ -1,10 +1,10 @@
 import { and, eq } from 'drizzle-orm';
 import { type JsonObject, sha256Hex } from '../../kernel/index.ts';
-import type { AuditRecord } from '../ports/index.ts';
+import type { AuditAction, AuditRecord } from '../ports/index.ts';
 import type { Context } from './context.ts';
 
 /** The action of the row that says what redacted rows became: `detail.rows`, id to digest. */
-export const REDACTION = 'audit.redact';
+export const REDACTION = 'audit.redact' satisfies AuditAction;
 
 type RedactedRow = AuditRecord & { hash: string };
 

@@ -57,6 +57,21 @@ const finished = (id: string, token = tokens.user) =>
 const order = { model: 'demo-video', prompt: 'a cat', seconds: 5, resolution: '480p' };
 
 describe('the models that a user may use', () => {
+  test.each(['/api/model', '/api/model/catalog'])(
+    '%s tells prices, and their expressions to administrators',
+    async (path) => {
+      const pricesFor = async (token: string) => {
+        const data = await must(path, { token });
+        const models = (data.items ?? data) as { model: string; price: Record<string, unknown> }[];
+        return models
+          .filter(({ model }) => model === 'demo-video')
+          .map(({ price }) => [price.priced, price.expression]);
+      };
+      expect(await pricesFor(tokens.user)).toEqual([[true, null]]);
+      expect(await pricesFor(tokens.root)).toEqual([[true, '0.02 * u("seconds")']]);
+    },
+  );
+
   const models = async (token: string) => {
     const text = await panel.send('/api/model', { token });
     expect(text.status).toBe(200);
@@ -79,7 +94,7 @@ describe('the models that a user may use', () => {
         native: [{ method: 'POST', path: '/demo/v1/videos' }],
       },
       price: {
-        expression: '0.02 * u("seconds")',
+        expression: null,
         priced: true,
         summary: { kind: 'amount', usd: 0.02, per: ['seconds'] },
       },

@@ -46,7 +46,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     answer(input, { ok: false, faults: linted.faults }, lines.join('\n'));
     return EXIT.failed;
   }
-  const vendor = await openVendor(input, 'plugin dev');
+  const vendor = await openVendor(input, 'plugin dev', linted.keyFormat);
   const print = (event: object, text: string): void => answer(input, event, text);
   try {
     const path = option(input, 'record');

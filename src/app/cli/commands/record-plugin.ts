@@ -46,7 +46,7 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
     return EXIT.failed;
   }
   const path = option(input, 'fixture') ?? fixtureBeside(file);
-  const vendor = await openVendor(input, 'plugin record');
+  const vendor = await openVendor(input, 'plugin record', linted.keyFormat);
   const stopping = stopSignals();
   try {
     const replaced = await removeMisfits(sandbox, { source, path });

@@ -1,5 +1,12 @@
 import { Elysia, t } from 'elysia';
-import { type AccountView, type Auth, type PanelPrincipal, type RequestOrigin, ROLE } from '../../../auth/index.ts';
+import {
+  type AccountView,
+  type AuditAction,
+  type Auth,
+  type PanelPrincipal,
+  type RequestOrigin,
+  ROLE,
+} from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { type Kit, type Ok, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
@@ -19,6 +26,8 @@ type ManagedAccount = AccountView & {
   repeated?: boolean;
 };
 
+type UserAction = AuditAction extends infer Action ? (Action extends `user.${infer Verb}` ? Verb : never) : never;
+
 /**
  * Administrators manage accounts. The auth room decides who may do what to whom, at the moment of
  * the change.
@@ -26,7 +35,7 @@ type ManagedAccount = AccountView & {
 export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   const { administration } = auth;
   type Actor = { panel: PanelPrincipal; origin: RequestOrigin };
-  type UserChange = { action: string; userId: number; detail: JsonObject };
+  type UserChange = { action: UserAction; userId: number; detail: JsonObject };
   const record = ({ panel, origin }: Actor, { action, userId, detail }: UserChange) =>
     audit({ panel, origin }, { action: `user.${action}`, target: `user:${userId}`, detail });
 

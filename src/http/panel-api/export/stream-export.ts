@@ -10,7 +10,7 @@ export type ExportBatch<Row, Cursor> = { rows: Row[]; next: Cursor | undefined }
 
 export type RowSource<Row> = {
   /** The name of the file, without its ending. */
-  name: string;
+  name: 'audit' | 'tasks' | 'usage' | 'users';
   columns: readonly ExportColumn<Row>[];
   batches: AsyncIterator<Row[], undefined>;
 };

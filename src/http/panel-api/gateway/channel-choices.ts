@@ -1,4 +1,4 @@
-import type { PluginService, PluginSummary, VendorInfo } from '../../../plugins/index.ts';
+import { keyPatternOf, type PluginService, type PluginSummary, type VendorInfo } from '../../../plugins/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 
 /** The plugins and groups that a channel form offers. */
@@ -39,7 +39,10 @@ const describeChoice = (
   credential: isServiceAccount(meta?.auth) ? ('service_account' as const) : ('key' as const),
   /** From the plugin's `vendorInfo`. */
   key_url: vendor?.keyUrl ?? '',
-  key_format: vendor?.keyFormat ?? '',
+  /** How a key looks, the usual form first. */
+  key_formats: vendor?.keyFormat ?? [],
+  /** A regular expression for a key of one of these forms; empty: any may be right. */
+  key_pattern: keyPatternOf(vendor?.keyFormat ?? []),
   key_help: vendor?.keyHelp ?? null,
   serves: runtimeStatus === 'registered' || runtimeStatus === 'disabled_fallback',
 });

@@ -58,12 +58,9 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
       async ({ request, panel, origin, body }) => {
         await requireProof(panel, request);
         const created = await providers.create(body);
-        const entry = {
-          action: 'oauth_provider.create',
-          target: `oauth_provider:${created.id}`,
-          detail: { after: auditFields(created) },
-        };
-        await audit({ panel, origin }, entry);
+        const target = `oauth_provider:${created.id}`;
+        const detail = { after: auditFields(created) };
+        await audit({ panel, origin }, { action: 'oauth_provider.create', target, detail });
         return ok(created);
       },
       {

@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia';
+import { ROLE } from '../../../auth/index.ts';
 import { type Billing, exemplifyPrice, scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { type CallableModel, RELAY_PLUGIN_KEY, type Tasks } from '../../../tasks/index.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
@@ -20,12 +21,14 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       const { models: figures } = await tasks.figures({ days: FIGURE_DAYS });
       const figuresOf = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
       const ratio = billing.groupRatio(caller.group);
+      const isAdmin = panel.user.role >= ROLE.admin;
       const priceOf = (expression: string | undefined, model: string, given: UsageExamples = []) => {
         const summary = expression === undefined ? null : summarizePrice(expression);
         const isTold = expression === undefined || summary !== null;
         const examples = isTold ? [] : exemplifyPrice(expression, model, given);
         return {
-          expression: expression ?? null,
+          priced: expression !== undefined,
+          expression: isAdmin ? (expression ?? null) : null,
           summary: summary && scaleSummary(summary, ratio),
           examples: examples.map(({ label, usd }) => ({ label, usd: usd * ratio })),
         };
@@ -78,7 +81,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       user: true,
       detail: {
         summary: 'The models that you may use, with price, usual time and success rate',
-        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
+        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. price.priced is false for a model that is free. price.expression is for administrators, null for others; price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
       },
     },
   );

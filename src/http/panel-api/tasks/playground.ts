@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia';
-import type { Auth } from '../../../auth/index.ts';
+import { type Auth, ROLE } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { AppError, type JsonObject } from '../../../kernel/index.ts';
 import type { CallableModel, RequestOptions, Tasks } from '../../../tasks/index.ts';
@@ -45,14 +45,19 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
     .use(kit)
-    .get('/api/model', ({ panel }) => ok(tasks.models(callerOf(panel)).map(describeModel)), {
-      user: true,
-      detail: {
-        summary: 'The models that you may use, with a schema for a form',
-        description:
-          'Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. requests are examples to begin with. blocked says why a submission would be refused now: no_price, plugin_suspended.',
+    .get(
+      '/api/model',
+      ({ panel }) =>
+        ok(tasks.models(callerOf(panel)).map((model) => describeModel(model, panel.user.role >= ROLE.admin))),
+      {
+        user: true,
+        detail: {
+          summary: 'The models that you may use, with a schema for a form',
+          description:
+            'Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. requests are examples to begin with. blocked says why a submission would be refused now: no_price, plugin_suspended.',
+        },
       },
-    })
+    )
     .post(
       '/api/task',
       async ({ body, panel, origin, requestId, request, keepOpen, files, digests, set }) => {
@@ -177,7 +182,10 @@ function readRefusal(thrown: unknown) {
   return { refused: { code: panelCode(code), message, reason, params, field: param } };
 }
 
-function describeModel({ plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel) {
+function describeModel(
+  { plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel,
+  isAdmin: boolean,
+) {
   const { manifest } = plugin;
   const summary = offer.price === undefined ? null : summarizePrice(offer.price);
   return {
@@ -198,7 +206,7 @@ function describeModel({ plugin, model, actions, protoVideo, responseModes, nati
     schema,
     examples: manifest.usageExamples,
     price: {
-      expression: offer.price ?? null,
+      expression: isAdmin ? (offer.price ?? null) : null,
       priced: offer.price !== undefined,
       summary: summary && scaleSummary(summary, offer.groupRatio),
     },

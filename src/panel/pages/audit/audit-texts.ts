@@ -1,4 +1,7 @@
+import type { AuditAction } from '../../../http/index.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+
+type SignInAction = Extract<AuditAction, `auth.${string}`>;
 
 /** An action as the second half of a sentence that begins with a name. */
 export const actionTexts: Readonly<Record<string, TextKey>> = {
@@ -8,6 +11,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'api_key.end_former': 'audit.action.api_key.end_former',
   'api_key.delete': 'audit.action.api_key.delete',
   'api_key.webhook_secret': 'audit.action.api_key.webhook_secret',
+  'audit.redact': 'audit.action.audit.redact',
   'backup.begin': 'audit.action.backup.begin',
   'backup.restore': 'audit.action.backup.restore',
   'channel.create': 'audit.action.channel.create',
@@ -83,7 +87,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'user.token.delete': 'audit.action.user.token.delete',
   'user.view.save': 'audit.action.user.view.save',
   'user.view.delete': 'audit.action.user.view.delete',
-};
+} satisfies Record<Exclude<AuditAction, SignInAction>, TextKey>;
 
 /**
  * Sign-in events as whole sentences: the person who fails to sign in is not the account they tried.
@@ -95,7 +99,7 @@ export const signInTexts: Readonly<Record<string, TextKey>> = {
   'auth.factor_failed': 'audit.signIn.factor_failed',
   'auth.refresh_reuse': 'audit.signIn.refresh_reuse',
   'auth.logout': 'audit.signIn.logout',
-};
+} satisfies Record<SignInAction, TextKey>;
 
 /** Authentication methods. */
 export const methodTexts: Readonly<Record<string, TextKey>> = {
@@ -113,9 +117,13 @@ export const methodTexts: Readonly<Record<string, TextKey>> = {
   wechat: 'audit.method.wechat',
 };
 
+type AuditArea = AuditAction extends infer Action ? (Action extends `${infer Area}.${string}` ? Area : never) : never;
+
 /** Filters for actions, by their prefix. */
 export const areaTexts: Readonly<Record<string, TextKey>> = {
+  audit: 'audit.area.audit',
   auth: 'audit.area.auth',
+  backup: 'audit.area.backup',
   channel: 'audit.area.channel',
   plugin: 'audit.area.plugin',
   price: 'audit.area.price',
@@ -125,5 +133,7 @@ export const areaTexts: Readonly<Record<string, TextKey>> = {
   api_key: 'audit.area.api_key',
   task: 'audit.area.task',
   export: 'audit.area.export',
+  import: 'audit.area.import',
+  secrets: 'audit.area.secrets',
   setup: 'audit.area.setup',
-};
+} satisfies Record<AuditArea, TextKey>;

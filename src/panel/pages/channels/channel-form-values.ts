@@ -64,6 +64,25 @@ export const pluginOf = (choices: ChannelChoices, source: string): PluginChoice 
     ({ key, channel_types: types }) => key === source || types.some((type) => source === `type:${type}`),
   );
 
+/** How the vendor's keys look, by how many parts they have; empty: nothing is told. */
+export const keyFormatsOf = (plugin: PluginChoice | undefined): { single: string[]; joined: string[] } => {
+  const formats = [...(plugin?.key_formats ?? [])];
+  return {
+    single: formats.filter((format) => !format.includes('|')),
+    joined: formats.filter((format) => format.includes('|')),
+  };
+};
+
+/** No key is shorter; what is being typed is not judged. */
+const shortestKey = 8;
+
+/** Whether a typed key has none of the forms that the vendor's keys usually have. */
+export function isUnusualKey(plugin: PluginChoice | undefined, key: string): boolean {
+  const typed = key.trim();
+  const pattern = plugin?.key_pattern ?? '';
+  return typed.length >= shortestKey && pattern !== '' && !new RegExp(pattern).test(typed);
+}
+
 /** Whether saving would send the stored key to another host or plugin than it was entered for. */
 export const sendsKeyElsewhere = (values: ChannelValues, stored: Channel): boolean =>
   values.task_plugin_key !== sourceOf(stored) || values.base_url.trim() !== stored.base_url;

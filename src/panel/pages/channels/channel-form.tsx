@@ -1,16 +1,15 @@
-import { Alert, Button, Group, NumberInput, PasswordInput, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Group, NumberInput, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
-import { localise } from '../../i18n/localise.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
-import { ExternalLink } from '../../ui/page/external-link.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { type ChannelValues, type PluginChoice, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
+import { type ChannelValues, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
 import classes from './channels.module.css';
+import { KeyInput } from './key-input.tsx';
 import { MappingInput } from './mapping-input.tsx';
 import { PluginSelect } from './plugin-select.tsx';
 
@@ -159,57 +158,5 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
         </Group>
       </Stack>
     </form>
-  );
-}
-
-type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; plugin: PluginChoice | undefined };
-
-/** The vendor's credential, a key or a service account's file. The API never returns it. */
-function KeyInput({ form, stored, plugin }: KeyInputProps) {
-  const { t, i18n } = useTranslation();
-  const isServiceAccount = plugin?.credential === 'service_account';
-  const hint = stored?.key_hint ?? '';
-  const kept = hint === '' ? t('channels.keyKept') : t('channels.keyKeptHint', { hint });
-  const help = t(isServiceAccount ? 'channels.keyHelpFile' : 'channels.keyHelp');
-  const common = {
-    label: t(isServiceAccount ? 'channels.keyFile' : 'channels.key'),
-    description: (
-      <>
-        {[stored === null ? help : `${kept} ${help}`, localise(plugin?.key_help, i18n.language)].join(' ').trim()}
-        {plugin !== undefined &&
-          plugin.key_format !== '' &&
-          ` ${t('channels.keyLooks', { format: plugin.key_format })}. `}
-        {plugin !== undefined && plugin.key_url !== '' && (
-          <ExternalLink address={plugin.key_url} name={t('channels.getKey')} />
-        )}
-      </>
-    ),
-    // The key is what comes next once the plugin is chosen.
-    autoFocus: stored === null && plugin !== undefined,
-    required: stored === null,
-    spellCheck: false,
-    ...form.bind('key'),
-  };
-  if (isServiceAccount) {
-    return (
-      <Textarea
-        {...common}
-        key={plugin?.key}
-        autosize
-        minRows={3}
-        maxRows={10}
-        placeholder={'{"type": "service_account", …}'}
-        classNames={{ input: classes.code ?? '' }}
-      />
-    );
-  }
-  return (
-    <PasswordInput
-      {...common}
-      key={plugin?.key}
-      autoComplete="new-password"
-      placeholder={hint === '' ? '' : `•••••••• ${hint}`}
-      visibilityToggleButtonProps={{ 'aria-label': t('channels.keyShowTyped') }}
-    />
   );
 }

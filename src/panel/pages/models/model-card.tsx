@@ -5,7 +5,6 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ModelCard as Model } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
-import { roles, useRole } from '../../session/roles.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
@@ -89,11 +88,10 @@ function ModelPrice({ card: { price, units } }: { card: Model }) {
   const { t } = useTranslation();
   const words = usePriceWords();
   const format = useFormat();
-  const isAdmin = useRole() >= roles.admin;
   const [first, ...others] = price.examples;
   const exampleWords = ({ label, usd }: Model['price']['examples'][number]): string =>
     t('models.priceExample', { amount: format.money(usd * quotaPerUsd), request: label });
-  if (price.expression === null) return <p className={classes.price}>{t('price.words.free')}</p>;
+  if (!price.priced) return <p className={classes.price}>{t('price.words.free')}</p>;
   if (price.summary === null) {
     return (
       <div>
@@ -103,7 +101,7 @@ function ModelPrice({ card: { price, units } }: { card: Model }) {
             {others.map(exampleWords).join(' · ')}
           </Text>
         )}
-        {isAdmin && <code className={classes.expression}>{price.expression}</code>}
+        {price.expression !== null && <code className={classes.expression}>{price.expression}</code>}
       </div>
     );
   }
