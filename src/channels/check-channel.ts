@@ -68,7 +68,7 @@ function rejectHiddenCharacters(param: string, name: string, former: readonly (s
     throw invalid(param, channelSentences.hidden_characters({ field: param }));
 }
 
-/** `format`: how keys of the vendor look, for the refusal. The vendor alone judges a key's form. */
+/** `format`: how keys of the vendor look, for the refusal. The vendor alone checks a key's form. */
 export function checkKey(key: string, format?: string): string {
   if (key.trim() === '' || key.length > MAX_KEY) {
     const { key_length, key_length_of } = channelSentences;

@@ -125,7 +125,7 @@ describeEachStore(
         const wanted =
           "key must have 1 to 16384 characters: it is the vendor's credential, such as ACCESS_KEY|SECRET_KEY.";
         expect(create({ key: ' ' })).rejects.toThrow(wanted);
-        // The vendor alone judges a form.
+        // The vendor alone checks a form.
         const { id } = await create({ key: 'one-part' });
         expect(channels.update(id, { key: '' }, { mayMoveKey: false })).rejects.toThrow(wanted);
       });

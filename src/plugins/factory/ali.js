@@ -8,8 +8,7 @@ const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /**
  * What each model makes. `tiers`: the first is what a request without a resolution gets. `seconds`:
- * one value means that the length is
- * fixed. `audio`: 'always', 'never', or 'choice', which is yes unless the request says no.
+ * one value means that the length is fixed. `audio`: 'always', 'never', or 'choice', which is yes unless the request says no.
  */
 const MODELS = {
   'wan2.7-t2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
@@ -66,10 +65,7 @@ export const meta = {
       unit: 'second',
       description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
     },
-    resolution: {
-      enum: TIERS,
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
+    resolution: { enum: TIERS, description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' } },
     audio: { type: 'boolean', description: { en: 'The video has sound', zh: '视频带有声音' } },
   },
   usageExamples: [
@@ -102,9 +98,7 @@ export const vendorInfo = {
   },
 };
 
-/**
- * What a list of the 2.7 models may hold: frames, a clip to go on with, a voice or music to follow.
- */
+/** In a list of the 2.7 models: frames, a clip to go on with, a voice or music to follow. */
 const MEDIA = ['first_frame', 'last_frame', 'first_clip', 'driving_audio'];
 /**
  * What this plugin reads. Any other member of `metadata`, or of its `input` and `parameters`, goes
@@ -119,9 +113,7 @@ const READ = new Set(
 const CLOSED =
   /^(model(_?(name|id|version))?|(req_?)?key|n|count|(num|sample|number|batch)_?\w*|base_?url|endpoint|headers)$|call_?back|webhook|notif|secret|token|(api|access)_?key|authorization|credential/i;
 
-/**
- * A model that a channel maps to and that is newer than this table: the vendor judges its limits.
- */
+/** A newer model that a channel maps to: the vendor judges its limits. */
 const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };
 const DEFAULT_SECONDS = 5;
 

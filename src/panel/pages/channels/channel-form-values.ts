@@ -73,7 +73,7 @@ export const keyFormatsOf = (plugin: PluginChoice | undefined): { single: string
   };
 };
 
-/** No key is shorter; what is being typed is not judged. */
+/** No key is shorter; what is being typed is not checked. */
 const shortestKey = 8;
 
 /** Whether a typed key has none of the forms that the vendor's keys usually have. */
