@@ -39,10 +39,17 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
 function describeError(error: unknown): string {
   if (error instanceof UsageError || error instanceof CommandError) return error.message;
   if (error instanceof AppError) return error.message;
+  if (isRefusal(error)) return `the system refuses: ${error.message}`;
   return error instanceof Error
     ? `unexpected error: ${error.stack ?? error.message}`
     : `unexpected error: ${String(error)}`;
 }
+
+/** What file systems answer where nothing is wrong with this program. */
+const REFUSALS = ['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EIO', 'ESTALE', 'ENOTDIR', 'EISDIR'];
+
+const isRefusal = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'path' in error && 'code' in error && REFUSALS.includes(String(error.code));
 
 function processIo(): CommandIo {
   // Without a listener, a full disk or a closed pipe would end the process, and with it a gateway.

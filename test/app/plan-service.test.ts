@@ -41,6 +41,7 @@ test('systemd, the system: a user of its own, no rights, nothing to write but it
     'ProtectSystem=strict',
     'ProtectHome=yes',
     'StateDirectoryMode=0700',
+    'LogsDirectory=taskgate',
   ]) {
     expect(unit).toContain(line);
   }

@@ -1,6 +1,6 @@
 /** What the daily backup removes from its place, and what it leaves there. */
 import { expect, test } from 'bun:test';
-import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openBackupPlace } from '../../src/app/backup/open-place.ts';
 import { pruneBackups } from '../../src/app/backup/prune-backups.ts';
@@ -54,6 +54,12 @@ function openFolder() {
       });
       writeFileSync(join(folder, id, 'manifest.json'), text);
     },
+    /** The file system answers neither that it is there nor that it is not. */
+    hideManifest(day: number): void {
+      const path = join(folder, idOf(day), 'manifest.json');
+      rmSync(path);
+      symlinkSync(path, path);
+    },
     damage: (day: number) => writeFileSync(join(folder, idOf(day), 'manifest.json'), '{'),
     ids: () =>
       readdirSync(folder)
@@ -98,6 +104,14 @@ test('while a manifest cannot be read, no result goes: it may be listed there', 
   expect(await place.prune()).toBe(1);
   expect(place.ids()).toEqual([idOf(2), idOf(9)]);
   expect(existsSync(old)).toBe(true);
+});
+
+test('a backup whose manifest cannot be looked at for a moment is not an unfinished one', async () => {
+  const place = openFolder();
+  for (const day of [1, 2, 9]) place.backUp(day, []);
+  place.hideManifest(1);
+  await expect(place.prune()).rejects.toThrow('cannot be read');
+  expect(place.ids()).toEqual([idOf(1), idOf(2), idOf(9)]);
 });
 
 test('backups of another installation in the same place stay, with their results', async () => {

@@ -1,7 +1,17 @@
 /** The commands for backups: what they refuse, and what interruptions leave behind. */
 import { Database } from 'bun:sqlite';
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { makeBackupKey } from '../support/backup-key.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
@@ -93,7 +103,29 @@ describe('backup create', () => {
     const { code, out } = await run('create', ['--to', other, '--data-dir', dataDir]);
     expect([code, JSON.parse(out).created]).toEqual([0, true]);
     expect(readdirSync(dataDir)).not.toContain('taskgate.backup');
+
+    const left = join(other, '.partial', 'of-a-killed-process');
+    writeFileSync(left, 'half');
+    const longAgo = Date.now() / 1000 - 3 * 86_400;
+    utimesSync(left, longAgo, longAgo);
+    expect((await run('create', ['--to', other, '--data-dir', dataDir])).code).toBe(0);
+    expect(existsSync(left)).toBe(false);
   });
+});
+
+test('a folder whose disk is not mounted is no place for a backup', async () => {
+  const mount = join(folder, 'mount');
+  const make = (options: string[] = []) => run('create', ['--to', mount, '--data-dir', dataDir, ...options]);
+  expect((await make()).code).toBe(0);
+  renameSync(mount, `${mount}.away`);
+  for (const isEmpty of [false, true]) {
+    if (isEmpty) mkdirSync(mount);
+    const { code, out } = await make();
+    expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('mount its disk')]);
+  }
+  expect(readdirSync(mount)).toEqual([]);
+  expect((await make(['--accept-folder'])).code).toBe(0);
+  expect((await make()).code).toBe(0);
 });
 
 describe('backup verify', () => {
@@ -140,6 +172,16 @@ describe('backup restore', () => {
     expect(after?.users).toEqual(before?.users ?? []);
     expect(after?.installation).not.toEqual(before?.installation ?? []);
     expect(after?.audit).toEqual([[1]]);
+  });
+
+  test.each([
+    ['restore', join(passphraseFile, 'data'), place, 'cannot be used: a part of the path is a file'],
+    ['restore', join(folder, 'none'), passphraseFile, `cannot be read: ${passphraseFile} (ENOTDIR)`],
+    ['verify', join(folder, 'work'), passphraseFile, `cannot be read: ${passphraseFile} (ENOTDIR)`],
+    ['restore', join(folder, 'none'), 'sftp://nas/backups', 'not to sftp://'],
+  ])('%s into %s from %s says what is wrong, without a stack', async (command, into, from, part) => {
+    const { code, out, err } = await run(command, ['--from', from, '--data-dir', into, ...opened]);
+    expect([code > 0, JSON.parse(out).error, err]).toEqual([true, expect.stringContaining(part), '']);
   });
 
   test('refuses a folder that is not empty, and changes nothing there', async () => {

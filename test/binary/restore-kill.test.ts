@@ -166,3 +166,19 @@ describe('PostgreSQL', () => {
     expect(await findTables(databaseUrl)).toEqual([]);
   });
 });
+
+test('PostgreSQL: on a new machine the key of the backups is enough, and gives the secrets back', async () => {
+  const { place } = await backUp(await testDatabaseUrl());
+  const databaseUrl = await testDatabaseUrl();
+  const dataDir = join(temporaryFolder(), 'restored');
+  const env = { DATABASE_URL: databaseUrl, PATH: process.env.PATH ?? '' };
+  for (const command of ['list', 'verify']) {
+    const { code, err } = await runCommand(['backup', command, '--from', place, '--data-dir', dataDir], { env });
+    expect([code, err]).toEqual([0, '']);
+  }
+  const restored = await runCommand(restoreWords(place, dataDir), { env });
+  expect([restored.code, restored.err]).toEqual([0, '']);
+  const secrets = readFileSync(join(dataDir, 'secrets.restored.env'), 'utf8');
+  const { SESSION_SECRET, CRYPTO_SECRET } = databaseEnvironment(databaseUrl);
+  expect(secrets).toBe(`SESSION_SECRET=${SESSION_SECRET}\nCRYPTO_SECRET=${CRYPTO_SECRET}\n`);
+});

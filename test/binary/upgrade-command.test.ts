@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { generateSigningKey } from '../../src/plugins/index.ts';
 import { databaseVersion } from '../../src/store/index.ts';
@@ -84,6 +84,21 @@ test('where BACKUP_TO is set, it makes a backup there as `backup create` does', 
   expect([code, err]).toEqual([0, '']);
   const [, id = ''] = /^backup (\S+)$/.exec((JSON.parse(out) as { backup: string }).backup) ?? [];
   expect(existsSync(join(place, id, 'manifest.json'))).toBe(true);
+});
+
+test('settings that lead to no database stop it: nothing would be backed up', async () => {
+  const path = install();
+  const nowhere = join(temporaryFolder(), 'nowhere');
+  for (const argv of [[], ['--no-backup'], ['--back']]) {
+    const { code, out } = await upgrade({ path, dataDir: nowhere }, ...argv);
+    if (argv[0] === '--no-backup') {
+      expect(code).toBe(0);
+      // As --back expects it: the former one is there.
+      copyFileSync(BINARY, path);
+    } else {
+      expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining(`no database in ${nowhere}`)]);
+    }
+  }
 });
 
 test('an upgrade beside a running gateway does not disturb it', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { readdirSync, utimesSync } from 'node:fs';
+import { readdirSync, symlinkSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
@@ -120,6 +120,14 @@ describe('a folder of results', () => {
     const files = createFolderFiles({ folder: temporaryFolder(), minFreeBytes: Number.MAX_SAFE_INTEGER });
     expect(await files.put(chunks('x'), limit())).toMatchObject({ ok: false, error: { kind: 'full' } });
     expect(await files.list('', 10)).toEqual([]);
+  });
+
+  test('that cannot be looked at has lost nothing', async () => {
+    const folder = temporaryFolder();
+    const files = createFolderFiles({ folder, minFreeBytes: 0 });
+    const loop = join(folder, sha256Hex('x').slice(0, 2));
+    symlinkSync(loop, loop);
+    await expect(files.open(sha256Hex('x'))).rejects.toMatchObject({ code: 'store.results_unavailable' });
   });
 
   test('that cannot be written says so', async () => {

@@ -7,7 +7,7 @@ const folder = new URL('../../ops/container/', import.meta.url).pathname;
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8');
 
 type Service = {
-  build?: string;
+  build?: string | { context: string };
   image: string;
   environment?: Record<string, string>;
   volumes?: string[];
@@ -22,13 +22,14 @@ type Compose = { services: Record<string, Service>; volumes: Record<string, null
 
 for (const name of ['compose.yaml', 'compose.cluster.yaml']) {
   const { services, volumes } = Bun.YAML.parse(read(name)) as Compose;
-  const nodes = Object.values(services).filter(({ image }) => image === 'taskgate');
+  const nodes = Object.values(services).filter(({ image }) => image.startsWith('taskgate'));
 
   test(`${name}: what it names is there`, () => {
     expect(nodes.length).toBeGreaterThan(0);
     const used = new Set<string>();
     for (const { build, volumes: mounts = [], depends_on: needed = {} } of Object.values(services)) {
-      if (build !== undefined) expect(existsSync(`${folder}${build}/Dockerfile`)).toBe(true);
+      const context = typeof build === 'object' ? build.context : build;
+      if (context !== undefined) expect(existsSync(`${folder}${context}/Dockerfile`)).toBe(true);
       for (const [from = ''] of mounts.map((mount) => mount.split(':'))) {
         if (from.startsWith('.')) expect(existsSync(`${folder}${from}`)).toBe(true);
         else used.add(from);
@@ -59,7 +60,7 @@ for (const name of ['compose.yaml', 'compose.cluster.yaml']) {
 
 test('Dockerfile: neither root nor a shell, and the data belong to its user', () => {
   const text = read('Dockerfile');
-  expect(text).toMatch(/^FROM gcr\.io\/distroless\/.*:nonroot$/m);
+  expect(text).toMatch(/^ARG BASE=gcr\.io\/distroless\/.*:nonroot\nFROM \$\{BASE\}$/m);
   expect(text).toContain('\nUSER 65532:65532\n');
   expect(text).toContain('COPY --chown=65532:65532 data /data');
   expect(text).toMatch(/^HEALTHCHECK .* CMD \["\/usr\/bin\/taskgate", "healthcheck"\]$/m);

@@ -6,7 +6,7 @@ import { VERSION } from '../version.ts';
 import { copyResults } from './copy-results.ts';
 import { dumpSqlite } from './dump-sqlite.ts';
 import { findInstallation } from './installation.ts';
-import { MANIFEST, newBackupId, SECRETS_PART } from './manifest.ts';
+import { MANIFEST, newBackupId, SECRETS_PART, UNFINISHED_SECONDS } from './manifest.ts';
 import { removeStaleWork } from './open-place.ts';
 import { bytesOf, putPart } from './put-part.ts';
 import { writeSecrets } from './seal-secrets.ts';
@@ -24,6 +24,8 @@ export async function createBackup(
 ): Promise<CreatedBackup> {
   const { store, config, clock, signal } = deps;
   await removeStaleWork(resolve(config.dataDir), clock.unix());
+  // A place that does not let go of them may still take a backup.
+  await deps.place.objects.sweep(clock.unix() - UNFINISHED_SECONDS).catch(() => 0);
   const installation = await findInstallation(store);
   const id = newBackupId(clock.nowMs());
   const createdAt = clock.unix();

@@ -8,6 +8,8 @@ export const MANIFEST = 'manifest.json';
 export const SECRETS_PART = 'secrets.age';
 export const RESULTS_PART = 'results.txt';
 export const RESULTS_FOLDER = 'results';
+/** What a backup in the making may have stored stays at least as long. */
+export const UNFINISHED_SECONDS = 2 * 86_400;
 /** A manifest has some 1 KB. */
 const MAX_BYTES = 64 * 1024;
 const ID = /^\d{8}T\d{6}Z-[A-Za-z0-9]{6}$/;

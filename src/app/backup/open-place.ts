@@ -5,7 +5,7 @@ import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects 
 import { CommandError, UsageError } from '../cli/command.ts';
 import { openBucketSender } from '../config/result-files.ts';
 import { backupPlace, type ResultsPlace } from '../config/results-place.ts';
-import { RESULTS_FOLDER } from './manifest.ts';
+import { isBackupId, RESULTS_FOLDER } from './manifest.ts';
 import type { BackupDeps, BackupPlace } from './types.ts';
 
 /** In the data directory: copies and uploads of a backup in the making. */
@@ -66,13 +66,17 @@ export function openBackupPlace(
   return {
     name: `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`,
     folder: undefined,
-    objects: createS3Objects({ ...options, place }),
+    objects: createS3Objects({ ...options, place, isOwn: (key) => isBackupId(key.split('/')[0] ?? '') }),
     results: createS3Files({ ...options, place: { ...place, prefix } }),
     close,
   };
 }
 
 function readPlace(given: string): ResultsPlace {
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(given) ?? [];
+  if (scheme !== undefined && !/^s3$/i.test(scheme)) {
+    throw new UsageError(`backups go into a folder or a bucket (s3://…), not to ${scheme}://`);
+  }
   if (!/^s3:/i.test(given)) return { kind: 'folder', path: resolve(given) };
   const read = backupPlace.parse(given);
   if (read.ok) return read.value;

@@ -1,6 +1,6 @@
 import { isoTime } from '../../kernel/index.ts';
 import { listBackups } from './list-backups.ts';
-import { MANIFEST } from './manifest.ts';
+import { MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
 import { resultsOf } from './read-parts.ts';
 import type { BackupPlace, Manifest } from './types.ts';
 
@@ -17,8 +17,6 @@ const DAY_SECONDS = 86_400;
 /** 1970-01-05 was a Monday. */
 const FIRST_MONDAY = 4;
 const PAGE = 1000;
-/** What a backup in the making may have stored stays at least as long. */
-const UNFINISHED_SECONDS = 2 * DAY_SECONDS;
 
 /**
  * Which backups stay: of those by schedule the newest of each of the last days, weeks and months

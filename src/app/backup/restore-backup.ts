@@ -1,12 +1,12 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { silentLogger } from '../../kernel/index.ts';
 import { beginSqliteRestore, endSqliteRestore, lockDataDir } from '../../store/index.ts';
 import type { EndedPast, FileStore, Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
 import { SECRETS_FILE } from '../config/load-secrets.ts';
 import { openUnguardedFiles } from '../config/result-files.ts';
+import { prepareDataDir } from '../operations/prepare-data-dir.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
 import { renewInstallation } from './installation.ts';
 import { requireKnownLayout } from './manifest.ts';
@@ -49,10 +49,9 @@ export async function restoreBackup(
   const secrets = unseal ? await openSecrets(place, manifest, unseal) : undefined;
   if (wanted === 'sqlite') return restoreSqlite(deps, manifest, secrets);
   const { restorePostgres } = await import('./restore-postgres.ts');
-  const dataDir = resolve(config.dataDir);
+  const { path: dataDir } = prepareDataDir(config.dataDir);
   const { past, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
   const results = await restoreResults(deps, manifest, resumed);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const notes = [...results.notes, ...noteSecrets(deps, dataDir, secrets)];
   await past.end();
   return { ...past.ended, ...results, notes };
@@ -63,8 +62,7 @@ async function restoreSqlite(
   manifest: Manifest,
   secrets: Opened | undefined,
 ): Promise<RestoredBackup> {
-  const dataDir = resolve(deps.config.dataDir);
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const { path: dataDir } = prepareDataDir(deps.config.dataDir);
   const unlock = lockDataDir(dataDir);
   try {
     const { folder, resumed } = beginSqliteRestore(dataDir);

@@ -10,6 +10,7 @@ import { readSecrets } from '../config/read-secrets.ts';
 import { createBackup } from './create-backup.ts';
 import { RETRY_SECONDS } from './last-due.ts';
 import { openBackupPlace, WORK_FOLDER } from './open-place.ts';
+import { requireKnownFolder } from './require-known-folder.ts';
 import type { BackupPlace, CreatedBackup, Seal } from './types.ts';
 
 /**
@@ -23,6 +24,8 @@ export type BackupRequest = {
   config: Config;
   /** A folder or `s3://…`; undefined: BACKUP_TO. */
   to: string | undefined;
+  /** Takes a folder in which the backups that were made there are missing. */
+  acceptFolder?: boolean;
   trigger: BackupTrigger;
   /** Names a run of the schedule by its day, so that one of several nodes makes it. */
   run?: (store: Store) => Promise<string>;
@@ -77,6 +80,7 @@ async function recordRun(
   const ended = new AbortController();
   const renewing = renewUntilEnd({ store, clock, lease, leaseForMs, lost, ended: ended.signal });
   try {
+    if (!request.acceptFolder) await requireKnownFolder(store, place);
     const made = await createBackup({ config, clock, logger, place, signal, store }, { trigger, secrets, seal });
     await request.afterwards?.({ place, store });
     const message = made.warnings.join('; ');

@@ -17,7 +17,7 @@ const BATCH = 500;
  * Undefined: none is due, or one is under way.
  */
 export function runScheduledBackup(
-  request: Pick<BackupRequest, 'config' | 'to' | 'seal' | 'signal'>,
+  request: Pick<BackupRequest, 'config' | 'to' | 'acceptFolder' | 'seal' | 'signal'>,
 ): Promise<CreatedBackup | undefined> {
   const box = createSecretBox(readSecrets(request.config).crypto);
   const optionsOf = async (store: Store) => readOptions(await store.options.all(), box);

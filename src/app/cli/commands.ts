@@ -277,6 +277,10 @@ export const COMMANDS: readonly CommandSpec[] = [
         doc: 'public keys of age, comma-separated, instead of a passphrase',
       },
       'without-secrets': { type: 'boolean', doc: 'leave the secrets out' },
+      'accept-folder': {
+        type: 'boolean',
+        doc: 'take a folder in which the backups of before are missing, such as a new disk',
+      },
       schedule: {
         type: 'boolean',
         doc: "make the day's backup unless it was made, and remove old ones, as the gateway does",

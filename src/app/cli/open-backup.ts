@@ -14,7 +14,8 @@ import { stopSignals } from './stop-signals.ts';
  * without backups
  */
 export async function withBackupPlace<T>(input: CommandInput, work: (deps: BackupDeps) => Promise<T>): Promise<T> {
-  const { config } = readSettings(input);
+  // On the day of a restore the secrets may be in the backup alone.
+  const { config } = readSettings(input, { needsSecrets: false });
   const base = { config, clock: systemClock, logger: silentLogger };
   const place = openBackupPlace(base, option(input, 'from'));
   try {

@@ -9,17 +9,21 @@ const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
 ];
 
 /**
- * Reads the configuration; the command's flags override it.
+ * Reads the configuration; the command's flags override it. `needsSecrets` false: the command runs
+ * without the gateway's secrets, which PostgreSQL demands else.
  *
  * @throws `UsageError` for an invalid flag, else `CommandError` that lists every fault
  */
-export function readSettings(input: CommandInput): { config: Config; warnings: string[] } {
+export function readSettings(
+  input: CommandInput,
+  needs?: { needsSecrets: boolean },
+): { config: Config; warnings: string[] } {
   const overrides: ConfigOverrides = {};
   for (const [flag, variable] of FLAGS) {
     const value = option(input, flag);
     if (value !== undefined) overrides[variable] = { flag: `--${flag}`, value };
   }
-  const reading = loadConfig(overrides);
+  const reading = loadConfig(overrides, needs);
   if (reading.ok) return reading;
   // An invalid flag is wrong usage; an invalid variable is a failure.
   const wrong = reading.faults.filter((fault) => fault.startsWith('--'));

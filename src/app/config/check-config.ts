@@ -4,11 +4,13 @@ import type { Config } from './config-variables.ts';
 
 /**
  * Checks rules between variables, and warns of unsafe combinations. `set` holds the environment
- * names that were given, with valid values or not.
+ * names that were given, with valid values or not. `needsSecrets` false: a command runs that can do
+ * without those of the gateway.
  */
 export function checkConfig(
   config: Config,
   set: ReadonlySet<string>,
+  { needsSecrets = true } = {},
 ): { config: Config; faults: string[]; warnings: string[] } {
   const faults: string[] = [];
   const warnings: string[] = [];
@@ -33,7 +35,7 @@ export function checkConfig(
   if (config.databasePoolUrl !== '' && config.databaseUrl === '') {
     faults.push('DATABASE_POOL_URL: set without DATABASE_URL; allowed: only together with it');
   }
-  if (config.databaseUrl !== '') {
+  if (config.databaseUrl !== '' && needsSecrets) {
     for (const [env, value] of [
       ['SESSION_SECRET', config.sessionSecret],
       ['CRYPTO_SECRET', config.cryptoSecret],

@@ -22,6 +22,7 @@ const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(VARIABLES).map(({ e
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   overrides: ConfigOverrides = {},
+  needs?: { needsSecrets: boolean },
 ): ConfigReading {
   const faults: string[] = [];
   const warnings: string[] = [];
@@ -51,7 +52,7 @@ export function readConfig(
     else faults.push(fault);
   }
   if (!set.has(VARIABLES.dataDir.env)) values.dataDir = findDataDir({ environment });
-  const checked = checkConfig(values as Config, set);
+  const checked = checkConfig(values as Config, set, needs);
   faults.push(...checked.faults);
   warnings.push(...checked.warnings);
   return faults.length > 0 ? { ok: false, faults } : { ok: true, config: checked.config, warnings };
@@ -64,7 +65,8 @@ export function readConfig(
 export const readEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
 
 /** The only code that reads the environment of the process for settings. */
-export const loadConfig = (overrides: ConfigOverrides = {}): ConfigReading => readConfig(readEnvironment(), overrides);
+export const loadConfig = (overrides: ConfigOverrides = {}, needs?: { needsSecrets: boolean }): ConfigReading =>
+  readConfig(readEnvironment(), overrides, needs);
 
 function describeFault(
   variable: Variable<unknown>,

@@ -11,6 +11,8 @@ export const SERVICE_USER = 'taskgate';
  */
 const HARDENING = `StateDirectory=taskgate
 StateDirectoryMode=0700
+LogsDirectory=taskgate
+LogsDirectoryMode=0700
 UMask=0077
 NoNewPrivileges=yes
 CapabilityBoundingSet=

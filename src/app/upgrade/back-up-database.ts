@@ -1,18 +1,16 @@
 import { join } from 'node:path';
-import { copyDatabase, databaseVersion } from '../../store/index.ts';
+import { copyDatabase } from '../../store/index.ts';
 import { CommandError } from '../cli/command.ts';
 import { stopSignals } from '../cli/stop-signals.ts';
 import type { Config } from '../config/config-variables.ts';
 
 /**
  * Backs up as `taskgate backup create` does where BACKUP_TO says where to; else copies the SQLite
- * database beside itself. A gateway may be running. Says what was made, in words; `undefined` where
- * there is no database yet.
+ * database beside itself. A gateway may be running. Says what was made, in words.
  *
  * @throws `CommandError` or `AppError` when there is no backup
  */
-export async function backUpDatabase(config: Config, version: string): Promise<string | undefined> {
-  if ((await databaseVersion(config)) === 0) return undefined;
+export async function backUpDatabase(config: Config, version: string): Promise<string> {
   const hasPlace = config.backupTo.kind !== 'folder' || config.backupTo.path !== '';
   if (hasPlace) {
     const [{ runBackup }, { configuredSeal }] = await Promise.all([

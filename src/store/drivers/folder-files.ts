@@ -1,5 +1,6 @@
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { storeErrors } from '../errors.ts';
 import type { FileStore } from '../ports/index.ts';
 import { createFileWriter } from './create-file-writer.ts';
 import { entriesOf, removeOldFiles, statOrNothing } from './remove-old-files.ts';
@@ -26,8 +27,10 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
     put: (source, limit) => writeFile(source, { ...limit, pathOf: ({ sha256 }) => pathOf(sha256) }),
 
     async open(sha256, span) {
-      const file = Bun.file(pathOf(sha256));
-      if (!(await file.exists())) return undefined;
+      const path = pathOf(sha256);
+      // What cannot be looked at is not lost.
+      if (!(await statOrNothing(path).catch(unavailable))) return undefined;
+      const file = Bun.file(path);
       return span ? file.slice(span.start, span.end) : file;
     },
 
@@ -65,4 +68,8 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
 
     presign: () => undefined,
   };
+}
+
+function unavailable(cause: NodeJS.ErrnoException): never {
+  throw storeErrors.results_unavailable({ cause });
 }

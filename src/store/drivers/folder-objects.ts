@@ -1,27 +1,33 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { storeErrors } from '../errors.ts';
 import type { ObjectStore } from '../ports/index.ts';
 import { createFileWriter } from './create-file-writer.ts';
-import { entriesOf } from './remove-old-files.ts';
+import { entriesOf, removeOldFiles, statOrNothing } from './remove-old-files.ts';
 
 /** Files in the making. */
 const PARTIAL = '.partial';
 
-/** Named files in a folder; they are readable by their owner only. */
+/**
+ * Named files in a folder; they are readable by their owner only. All but `put` reject with
+ * `store.backups_unavailable`: what cannot be looked at is not absent, or a clean-up would remove
+ * it.
+ */
 export function createFolderObjects(folder: string): ObjectStore {
-  const writeFile = createFileWriter({ folder, partial: join(folder, PARTIAL), minFreeBytes: 0 });
+  const partial = join(folder, PARTIAL);
+  const writeFile = createFileWriter({ folder, partial, minFreeBytes: 0 });
 
   return {
     put: (key, source, { signal }) =>
       writeFile(source, { signal, maxBytes: Number.POSITIVE_INFINITY, pathOf: () => join(folder, key) }),
 
     async open(key) {
-      const file = Bun.file(join(folder, key));
-      return (await file.exists()) ? file.stream() : undefined;
+      const path = join(folder, key);
+      return (await statOrNothing(path).catch(rethrow)) && Bun.file(path).stream();
     },
 
     async list(below) {
-      const entries = await entriesOf(join(folder, below));
+      const entries = await entriesOf(join(folder, below)).catch(rethrow);
       const named = (isWanted: boolean) =>
         entries
           .filter((entry) => entry.isDirectory() === isWanted && entry.name !== PARTIAL)
@@ -32,9 +38,19 @@ export function createFolderObjects(folder: string): ObjectStore {
 
     async delete(key) {
       const path = join(folder, key);
-      await rm(path, { force: true });
+      await rm(path, { force: true }).catch(rethrow);
       // An empty folder would look like an unfinished backup.
       await rmdir(dirname(path)).catch(() => undefined);
     },
+
+    sweep: (before) => removeOldFiles(partial, before).catch(rethrow),
   };
+}
+
+function rethrow(error: NodeJS.ErrnoException): never {
+  const { code = 'unknown reason', path } = error;
+  throw storeErrors.backups_unavailable({
+    message: `The backup location cannot be read: ${path} (${code}).`,
+    cause: error,
+  });
 }

@@ -19,4 +19,9 @@ export interface ObjectStore {
   list(folder: string): Promise<{ files: string[]; folders: string[] }>;
   /** Removes a file; nothing happens if it is not there. */
   delete(key: string): Promise<void>;
+  /**
+   * Removes what killed processes left half written before `before` (Unix seconds). Returns how
+   * many that were.
+   */
+  sweep(before: number): Promise<number>;
 }

@@ -29,7 +29,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   await requireDatabase(config);
   const isScheduled = input.values.schedule === true;
   const seal = isScheduled ? await configuredSeal(config) : await chooseSeal(input, config);
-  const request = { config, to: option(input, 'to'), seal, signal: stopSignals() };
+  const acceptFolder = input.values['accept-folder'] === true;
+  const request = { config, to: option(input, 'to'), acceptFolder, seal, signal: stopSignals() };
   const made = await (isScheduled ? runScheduledBackup(request) : runBackup({ ...request, trigger: 'manual' }));
   if (!made) {
     const why = isScheduled ? 'no backup is due, or one is running' : 'another backup is running';

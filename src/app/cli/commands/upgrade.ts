@@ -13,6 +13,7 @@ import { unpackExecutable } from '../../upgrade/unpack-executable.ts';
 import { TARGET, VERSION } from '../../version.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
+import { requireDatabase } from '../require-database.ts';
 
 const MAX_LIST_BYTES = 64 * 1024;
 const MAX_ARCHIVE_BYTES = 300 * 1024 * 1024;
@@ -59,11 +60,14 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
     answer(input, { ok: true, version: VERSION, release: version, available: true }, text);
     return EXIT.ok;
   }
+  const isCopied = input.values['no-backup'] !== true;
+  // Another user's settings lead elsewhere: then nothing would be backed up, and nobody told.
+  if (isCopied) await requireDatabase(config);
   const paths = executablePaths(process.execPath);
   try {
     writeNext(paths, await fetchExecutable(offered, read));
     await requireUsable(paths.next, version);
-    const copy = input.values['no-backup'] === true ? undefined : await backUpDatabase(config, version);
+    const copy = isCopied ? await backUpDatabase(config, version) : undefined;
     swapInNext(paths);
     const lines = [
       `taskgate ${version} is installed; ${VERSION} is kept as ${paths.previous}`,
@@ -126,6 +130,7 @@ async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
   if (database === undefined) {
     throw new CommandError(`taskgate ${version} does not say which database it knows: restore the backup from before`);
   }
+  await requireDatabase(config);
   const last = await databaseVersion(config);
   const reverted = last > database ? await revertStore({ ...config, to: database }) : [];
   swapBack(paths);

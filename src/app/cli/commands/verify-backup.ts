@@ -1,6 +1,7 @@
 import { verifyBackup } from '../../backup/verify-backup.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
+import { countOf } from '../pluralize.ts';
 import { configuredUnseal } from '../read-passphrase.ts';
 
 const SECRETS = {
@@ -16,7 +17,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const unseal = configuredUnseal(input, deps.config);
     const verified = await verifyBackup(deps, manifest, { unseal, readResults: input.values.results === true });
     const { counts } = manifest;
-    const text = `the backup ${manifest.id} is intact: ${counts.tasks} tasks, ${counts.ledger_entries} ledger lines, ${verified.results} kept results; ${SECRETS[verified.secrets]}`;
+    const text = `the backup ${manifest.id} is intact: ${countOf(counts.tasks, 'task')}, ${countOf(counts.ledger_entries, 'ledger line')}, ${countOf(verified.results, 'kept result')}; ${SECRETS[verified.secrets]}`;
     answer(input, { ok: true, id: manifest.id, ...verified, counts }, text);
     return EXIT.ok;
   });

@@ -3,12 +3,13 @@ import { storeErrors } from '../../errors.ts';
 import type { FileStore, StoredFile } from '../../ports/index.ts';
 import { removeOldFiles } from '../remove-old-files.ts';
 import { toFileFault, writeHashed } from '../write-hashed.ts';
+import { abortOldUploads } from './abort-old-uploads.ts';
 import { openBucket } from './call-bucket.ts';
 import { expectAnswer, readList } from './expect-answer.ts';
 import { childrenOf, textOf } from './read-answer.ts';
 import { withSpoolFile } from './spool-file.ts';
 import type { BucketCredentials, BucketPlace, SendToBucket } from './types.ts';
-import { abort, uploadFile } from './upload-file.ts';
+import { uploadFile } from './upload-file.ts';
 
 const DIGEST = /^[0-9a-f]{64}$/;
 const PAGE = 1000;
@@ -139,25 +140,8 @@ export function createS3Files(options: S3FilesOptions): FileStore {
     },
 
     async sweep(before) {
-      let removed = await removeOldFiles(spoolFolder, before);
-      let marker: Record<string, string> = {};
-      do {
-        const page = await readList(bucket, { uploads: '', prefix: bucket.keyPrefix, ...marker }, unavailable);
-        for (const upload of childrenOf(page, 'Upload')) {
-          const key = textOf(upload, 'Key').slice(bucket.keyPrefix.length);
-          const isOld = Date.parse(textOf(upload, 'Initiated')) / 1000 < before;
-          if (!DIGEST.test(key) || !isOld) continue;
-          if (await abort(bucket, { key, uploadId: textOf(upload, 'UploadId') })) removed += 1;
-        }
-        marker =
-          textOf(page, 'IsTruncated') === 'true'
-            ? {
-                'key-marker': textOf(page, 'NextKeyMarker'),
-                'upload-id-marker': textOf(page, 'NextUploadIdMarker'),
-              }
-            : {};
-      } while (marker['key-marker']);
-      return removed;
+      const removed = await removeOldFiles(spoolFolder, before);
+      return removed + (await abortOldUploads(bucket, { before, isOwn: (key) => DIGEST.test(key) }, unavailable));
     },
 
     presign(sha256, { seconds, mimeType, disposition }) {

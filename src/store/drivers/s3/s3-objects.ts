@@ -2,6 +2,7 @@ import { err } from '../../../kernel/index.ts';
 import { storeErrors } from '../../errors.ts';
 import type { ObjectStore } from '../../ports/index.ts';
 import { toFileFault, writeHashed } from '../write-hashed.ts';
+import { abortOldUploads } from './abort-old-uploads.ts';
 import { openBucket } from './call-bucket.ts';
 import { expectAnswer, readList } from './expect-answer.ts';
 import { childrenOf, textOf } from './read-answer.ts';
@@ -11,11 +12,16 @@ import { uploadFile } from './upload-file.ts';
 
 const PAGE = 1000;
 
+export type S3ObjectsOptions = S3FilesOptions & {
+  /** Whether a key below the prefix belongs here; of others no upload is aborted. */
+  isOwn: (key: string) => boolean;
+};
+
 /**
  * Named files in a bucket, as `PREFIX/key`. All but `put` reject with `store.backups_unavailable`.
  */
-export function createS3Objects(options: S3FilesOptions): ObjectStore {
-  const { place, spoolFolder, minFreeBytes, partBytes } = options;
+export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
+  const { place, spoolFolder, minFreeBytes, partBytes, isOwn } = options;
   const bucket = openBucket(options);
 
   return {
@@ -71,6 +77,8 @@ export function createS3Objects(options: S3FilesOptions): ObjectStore {
       if (!deleted.ok && deleted.error.code === 'NoSuchKey') return;
       expectAnswer(deleted, unavailable).discard();
     },
+
+    sweep: (before) => abortOldUploads(bucket, { before, isOwn }, unavailable),
   };
 }
 
