@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { datesOf, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
+import { type Axis, roundTicks } from '../../src/panel/ui/display/chart-axis.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 
 test('a column of money has one number of decimals: two, or up to four for small amounts', () => {
@@ -13,6 +14,28 @@ test('a column of money has one number of decimals: two, or up to four for small
   expect(column(0.0123, 3)).toEqual(['$0.012', '$3.000']);
   expect(column()).toEqual([]);
   expect([0.5, 1 / 3, 0].map(percentInColumn)).toEqual(['50.0%', '33.3%', '0.0%']);
+});
+
+test('axes have round ticks, and all labels of one have the same decimals', () => {
+  const { moneyAxis, durationAxis, bytesAxis } = createFormat('en');
+  const labels = ({ ticks, label }: Axis) => ticks.map(label);
+  expect(labels(moneyAxis(0.013 * 500_000))).toEqual(['$0.000', '$0.005', '$0.010', '$0.015']);
+  expect(labels(moneyAxis(0.3 * 500_000))).toEqual(['$0.00', '$0.10', '$0.20', '$0.30']);
+  expect(labels(moneyAxis(230 * 500_000))).toEqual(['$0', '$50', '$100', '$150', '$200', '$250']);
+  expect(labels(moneyAxis(0))).toEqual(['$0.00', '$0.20', '$0.40', '$0.60', '$0.80', '$1.00']);
+  expect(labels(durationAxis(130))).toEqual(['0.0 min', '0.5 min', '1.0 min', '1.5 min', '2.0 min', '2.5 min']);
+  expect(labels(bytesAxis(1.5 * 1024 ** 2))).toEqual(['0.0 MB', '0.5 MB', '1.0 MB', '1.5 MB']);
+  expect(roundTicks(3, { whole: true }).ticks).toEqual([0, 1, 2, 3]);
+  expect(roundTicks(47, { whole: true }).ticks).toEqual([0, 10, 20, 30, 40, 50]);
+});
+
+test('a column of durations or sizes has one number of decimals, whatever the units', () => {
+  const { durationLike, bytesLike } = createFormat('en');
+  const column = (...seconds: number[]) => seconds.map(durationLike(seconds));
+  expect(column(1, 1.4, 12)).toEqual(['1.0 sec', '1.4 sec', '12.0 sec']);
+  expect(column(3, 45, 600)).toEqual(['3 sec', '45 sec', '10 min']);
+  expect(column(0.04, 2)).toEqual(['0.04 sec', '2.00 sec']);
+  expect([12 * 1024, 1.5 * 1024 ** 2].map(bytesLike([12 * 1024, 1.5 * 1024 ** 2]))).toEqual(['12.0 kB', '1.5 MB']);
 });
 
 test('periods end today, apart from that of the last month; two dates are a period of their own', () => {

@@ -60,7 +60,8 @@ export function ChannelCharts({ channelId }: { channelId: number }) {
 function Totals({ history: { totals } }: { history: ChannelHistory }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const duration = (seconds: number | null): string => (seconds === null ? '–' : format.duration(seconds));
+  const inColumn = format.durationLike([totals.p50_seconds ?? 0, totals.p95_seconds ?? 0]);
+  const duration = (seconds: number | null): string => (seconds === null ? '–' : inColumn(seconds));
   return (
     <Figures
       label={t('home.figures')}
@@ -90,7 +91,6 @@ function Successes({ history: { points, totals } }: { history: ChannelHistory })
       chart={
         <DayBars
           label={t('channels.byHour.label', counts)}
-          whole
           days={points.map(({ at, succeeded, failed }) => ({ day: short(at), succeeded, failed }))}
           series={[
             { key: 'succeeded', name: t('task.status.SUCCESS') },
@@ -135,7 +135,9 @@ function Durations({ history: { points } }: { history: ChannelHistory }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { short, long } = useChartTimes();
-  const duration = (seconds: number | null): string => (seconds === null ? '–' : format.duration(seconds));
+  const known = points.flatMap(({ p50_seconds, p95_seconds }) => [p50_seconds ?? 0, p95_seconds ?? 0]);
+  const inColumn = format.durationLike(known);
+  const duration = (seconds: number | null): string => (seconds === null ? '–' : inColumn(seconds));
   return (
     <ChartOrTable
       heading={t('channels.durations')}
@@ -147,7 +149,8 @@ function Durations({ history: { points } }: { history: ChannelHistory }) {
             { key: 'usual', name: t('home.slowest.usual') },
             { key: 'long', name: t('home.slowest.long'), color: 'var(--tg-chart-wait)' },
           ]}
-          format={format.duration}
+          format={inColumn}
+          axis={format.durationAxis(Math.max(0, ...known))}
         />
       }
       table={

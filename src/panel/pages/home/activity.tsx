@@ -28,7 +28,6 @@ export function Activity({ report: { points, totals, zone } }: { report: UsageRe
     render: ({ at }) => fullDate.format(toDate(at)),
   };
   const peak = Math.max(0, ...points.map(({ spend }) => spend));
-  const axis = format.moneyLike([peak / 4]);
   const money = format.moneyLike(rows.map(({ spend }) => spend));
   const counts = {
     succeeded: format.number(totals.succeeded),
@@ -43,7 +42,6 @@ export function Activity({ report: { points, totals, zone } }: { report: UsageRe
         chart={
           <DayBars
             label={t('home.byDay.label', counts)}
-            whole
             days={days}
             series={[
               { key: 'succeeded', name: t('task.status.SUCCESS') },
@@ -83,7 +81,8 @@ export function Activity({ report: { points, totals, zone } }: { report: UsageRe
             label={t('home.spendByDay.label', { total: format.money(totals.spend), days: points.length })}
             days={days}
             series={[{ key: 'spend', name: t('home.spent') }]}
-            format={axis}
+            format={money}
+            axis={format.moneyAxis(peak)}
           />
         }
         table={

@@ -11,7 +11,10 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
   const { t } = useTranslation();
   const format = useFormat();
   if (models.length === 0) return null;
-  const duration = (seconds: number | null): string => (seconds === null ? '–' : format.duration(seconds));
+  const inColumn = format.durationLike(
+    models.flatMap(({ p50_seconds, p95_seconds }) => [p50_seconds ?? 0, p95_seconds ?? 0]),
+  );
+  const duration = (seconds: number | null): string => (seconds === null ? '–' : inColumn(seconds));
   return (
     <Section heading={t('home.slowest')} intro={t('home.slowest.intro')}>
       <PlainTable

@@ -75,6 +75,7 @@ function Report({ report: { place, daily, hour, sealed, runs } }: { report: Back
 function RunTable({ runs }: { runs: readonly Run[] }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const size = format.bytesLike(runs.flatMap(({ status, bytes }) => (status === 'done' ? [bytes] : [])));
   const columns: readonly Column<Run>[] = [
     { key: 'began', heading: t('system.backupBegan'), render: ({ started_at: at }) => format.ago(at) },
     {
@@ -98,7 +99,7 @@ function RunTable({ runs }: { runs: readonly Run[] }) {
       key: 'size',
       heading: t('system.backupSize'),
       numeric: true,
-      render: ({ status, bytes }) => (status === 'done' ? format.bytes(bytes) : ''),
+      render: ({ status, bytes }) => (status === 'done' ? size(bytes) : ''),
     },
   ];
   return <PlainTable label={t('system.backups')} columns={columns} rows={runs} rowKey={({ id }) => id} />;

@@ -12,6 +12,8 @@ type Node = NodeReport['nodes'][number];
 export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const upOf = ({ started_at, heartbeat_at }: Node): number => Math.max(0, heartbeat_at - started_at);
+  const up = format.durationLike(nodes.map(upOf));
   const columns: readonly Column<Node>[] = [
     {
       key: 'id',
@@ -49,7 +51,7 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
       key: 'started',
       heading: t('system.started'),
       numeric: true,
-      render: ({ started_at: started, heartbeat_at: beat }) => format.duration(Math.max(0, beat - started)),
+      render: (node) => up(upOf(node)),
     },
   ];
   return <PlainTable label={t('system.nodes')} columns={columns} rows={nodes} rowKey={({ id }) => id} />;

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { SystemHistory } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { type Axis, roundTicks } from '../../ui/display/chart-axis.ts';
 import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
 import { PlainTable } from '../../ui/display/data-table.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -15,31 +16,47 @@ import classes from './system.module.css';
 
 type Point = SystemHistory['points'][number];
 type Field = Exclude<keyof Point, 'at'>;
+type Measure = {
+  like(format: Format, values: readonly number[]): (value: number) => string;
+  axis(format: Format, peak: number): Axis;
+};
 type Chart = {
   heading: TextKey;
   series: readonly { field: Field; name: TextKey; color?: string }[];
-  format(format: Format, value: number): string;
-  whole?: boolean;
+  /** Whole numbers if there is none. */
+  measure?: Measure;
 };
 
 const filterNames = ['hours'] as const;
 const periods = { '24': 'chart.hours24', '168': 'chart.days7', '336': 'chart.days14' } as const;
 
-const milliseconds = (format: Format, value: number): string =>
-  value < 1000 ? `${format.number(value)} ms` : format.duration(value / 1000);
+const bytes: Measure = {
+  like: (format, values) => format.bytesLike(values),
+  axis: (format, peak) => format.bytesAxis(peak),
+};
+const milliseconds: Measure = {
+  like: (format, values) => {
+    const seconds = format.durationLike(values.filter((value) => value >= 1000).map((value) => value / 1000));
+    return (value) => (value < 1000 ? `${format.number(value)} ms` : seconds(value / 1000));
+  },
+  axis: (format, peak) => {
+    if (peak < 1000) {
+      return { ticks: roundTicks(peak, { whole: true }).ticks, label: (value) => `${format.number(value)} ms` };
+    }
+    const { ticks, label } = format.durationAxis(peak / 1000);
+    return { ticks: ticks.map((tick) => tick * 1000), label: (value) => label(value / 1000) };
+  },
+};
 
 const charts: readonly Chart[] = [
   {
     heading: 'system.chart.polls',
     series: [{ field: 'polls', name: 'system.polls' }],
-    format: (format, value) => format.number(value),
-    whole: true,
   },
   {
     heading: 'system.chart.lag',
     series: [{ field: 'lag_ms', name: 'system.chart.lag' }],
-    format: milliseconds,
-    whole: true,
+    measure: milliseconds,
   },
   {
     heading: 'system.chart.queue',
@@ -47,19 +64,16 @@ const charts: readonly Chart[] = [
       { field: 'unfinished', name: 'system.unfinished' },
       { field: 'due', name: 'system.due', color: 'var(--tg-wait)' },
     ],
-    format: (format, value) => format.number(value),
-    whole: true,
   },
   {
     heading: 'system.lateness',
     series: [{ field: 'lateness_ms', name: 'system.lateness' }],
-    format: milliseconds,
-    whole: true,
+    measure: milliseconds,
   },
   {
     heading: 'system.chart.database',
     series: [{ field: 'database_bytes', name: 'system.chart.database' }],
-    format: (format, value) => format.bytes(value),
+    measure: bytes,
   },
 ];
 
@@ -96,10 +110,12 @@ function OneChart({ chart, history: { points } }: { chart: Chart; history: Syste
   const { t } = useTranslation();
   const format = useFormat();
   const { short, long } = useChartTimes();
-  const { series } = chart;
+  const { series, measure } = chart;
   const known = points.filter((point) => series.some(({ field }) => point[field] !== null));
-  const show = (value: number | null): string => (value === null ? '–' : chart.format(format, value));
-  const peak = Math.max(0, ...known.flatMap((point) => series.map(({ field }) => point[field] ?? 0)));
+  const values = known.flatMap((point) => series.map(({ field }) => point[field] ?? 0));
+  const peak = Math.max(0, ...values);
+  const inColumn = measure?.like(format, values) ?? format.number;
+  const show = (value: number | null): string => (value === null ? '–' : inColumn(value));
   const heading = t(chart.heading);
   return (
     <ChartOrTable
@@ -121,8 +137,8 @@ function OneChart({ chart, history: { points } }: { chart: Chart; history: Syste
               name: t(name),
               ...(color === undefined ? {} : { color }),
             }))}
-            format={(value) => chart.format(format, value)}
-            whole={chart.whole ?? false}
+            format={inColumn}
+            {...(measure === undefined ? {} : { axis: measure.axis(format, peak) })}
           />
         )
       }
@@ -153,6 +169,8 @@ function BackupHistory({ history: { backups } }: { history: SystemHistory }) {
   const { short, long } = useChartTimes();
   if (backups.length === 0) return null;
   const sizes = backups.map(({ at, done, bytes }) => ({ at: short(at), bytes: done ? bytes : null }));
+  const size = format.bytesLike(backups.flatMap(({ done, bytes }) => (done ? [bytes] : [])));
+  const took = format.durationLike(backups.map(({ seconds }) => seconds));
   const failed = backups.filter(({ done }) => !done).length;
   return (
     <ChartOrTable
@@ -162,7 +180,8 @@ function BackupHistory({ history: { backups } }: { history: SystemHistory }) {
           label={t('system.chart.backups.label', { done: backups.length - failed, failed })}
           points={sizes}
           series={[{ key: 'bytes', name: t('system.backupSize') }]}
-          format={format.bytes}
+          format={size}
+          axis={format.bytesAxis(Math.max(0, ...sizes.map((each) => each.bytes ?? 0)))}
         />
       }
       table={
@@ -185,13 +204,13 @@ function BackupHistory({ history: { backups } }: { history: SystemHistory }) {
               key: 'took',
               heading: t('system.chart.took'),
               numeric: true,
-              render: ({ seconds }) => format.duration(seconds),
+              render: ({ seconds }) => took(seconds),
             },
             {
               key: 'size',
               heading: t('system.backupSize'),
               numeric: true,
-              render: ({ done, bytes }) => (done ? format.bytes(bytes) : '–'),
+              render: ({ done, bytes }) => (done ? size(bytes) : '–'),
             },
           ]}
         />

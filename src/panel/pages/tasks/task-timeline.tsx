@@ -36,11 +36,13 @@ const keptAtEnd = 4;
 /** The history of a task, failed polls included. */
 export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] }) {
   const { t } = useTranslation();
+  const format = useFormat();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const isLong = timeline.length > foldAbove;
   const hidden = isLong && !isOpen ? timeline.length - keptAtStart - keptAtEnd : 0;
   const startedAt = timeline[0]?.at ?? 0;
+  const since = format.durationLike(timeline.map(({ at }) => at - startedAt));
   const entries = timeline.map((entry, index) => ({ entry, index }));
   const shown = hidden === 0 ? entries : [...entries.slice(0, keptAtStart), ...entries.slice(-keptAtEnd)];
   return (
@@ -50,7 +52,7 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
           <TimelineLine
             key={index}
             entry={entry}
-            startedAt={index === 0 ? null : startedAt}
+            since={index === 0 ? null : since(entry.at - startedAt)}
             isAfterGap={hidden > 0 && index === timeline.length - keptAtEnd}
           />
         ))}
@@ -73,11 +75,12 @@ export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] 
 
 function TimelineLine({
   entry,
-  startedAt,
+  since,
   isAfterGap,
 }: {
   entry: TimelineEntry;
-  startedAt: number | null;
+  /** How long after the first entry; null for that one. */
+  since: string | null;
   isAfterGap: boolean;
 }) {
   const { t } = useTranslation();
@@ -88,7 +91,7 @@ function TimelineLine({
   return (
     <li className={classes.entry} data-bad={isBad || undefined} data-gap={isAfterGap || undefined}>
       <time dateTime={new Date(entry.at * 1000).toISOString()} title={format.time(entry.at)} className={classes.at}>
-        {startedAt === null ? format.clock(entry.at) : `+${format.duration(entry.at - startedAt)}`}
+        {since === null ? format.clock(entry.at) : `+${since}`}
       </time>
       <div className={classes.what}>
         <span>{timelineText(entry, t, format)}</span>

@@ -24,7 +24,7 @@ export function useTaskTitle(): (task: Pick<TaskSummary, 'input' | 'model'>) => 
 type TaskColumnsInput = {
   /** Adds the columns for user and channel. */
   all: boolean;
-  /** The rows: their costs have the same number of decimals. */
+  /** The rows: their costs and durations have the same number of decimals. */
   tasks: readonly TaskSummary[] | undefined;
 };
 
@@ -35,6 +35,9 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
   const titleOf = useTaskTitle();
   return useMemo((): Column<TaskSummary>[] => {
     const money = format.moneyLike((tasks ?? []).map(({ quota }) => quota));
+    const took = (task: TaskSummary): number | null =>
+      isFinished(task) && task.finish_time > 0 ? task.finish_time - sentAt(task) : null;
+    const duration = format.durationLike((tasks ?? []).map((task) => took(task) ?? 0));
     const keyOf = ({ api_key_name, api_key_id }: TaskSummary): string =>
       api_key_name ?? (api_key_id === null ? t('tasks.byPanel') : t('tasks.keyNumber', { id: api_key_id }));
     const channel: Column<TaskSummary> = {
@@ -103,8 +106,10 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         heading: t('tasks.column.took'),
         numeric: true,
         sorts: [{ value: 'duration', direction: 'descending' }],
-        render: (task) =>
-          isFinished(task) && task.finish_time > 0 ? format.duration(task.finish_time - sentAt(task)) : '–',
+        render: (task) => {
+          const seconds = took(task);
+          return seconds === null ? '–' : duration(seconds);
+        },
       },
       {
         key: 'when',

@@ -25,7 +25,6 @@ export function UsageOverTime({ report }: { report: UsageReport }) {
   const used = points.filter(({ spend, succeeded, failed }) => spend > 0 || succeeded > 0 || failed > 0);
   const money = format.moneyLike(used.map(({ spend }) => spend));
   const peak = Math.max(0, ...points.map(({ spend }) => spend));
-  const axis = format.moneyLike([peak / 4]);
   const heading = t(isByHour ? 'usage.byHour' : 'usage.byDay');
   return (
     <ChartOrTable
@@ -41,7 +40,8 @@ export function UsageOverTime({ report }: { report: UsageReport }) {
           label={t('usage.overTime.label', { total: format.money(totals.spend), most: format.money(peak) })}
           series={[{ key: 'value', name: t('usage.spent') }]}
           days={points.map((point) => ({ day: short(at(point.at)), value: point.spend }))}
-          format={peak === 0 ? format.money : axis}
+          format={money}
+          axis={format.moneyAxis(peak)}
         />
       }
       table={

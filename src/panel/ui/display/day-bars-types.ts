@@ -1,3 +1,5 @@
+import type { Axis } from './chart-axis.ts';
+
 /** `key` selects the numbers, `name` is shown in the tooltip; the default colour is the brand's. */
 export type DaySeries = { key: string; name: string; color?: string };
 
@@ -9,6 +11,6 @@ export type DayBarsProps = {
   /** Stacked, the first one at the bottom. */
   series: readonly DaySeries[];
   format(value: number): string;
-  /** The values are counts: the axis has whole numbers only. */
-  whole?: boolean;
+  /** Other than whole numbers, written by `format`. */
+  axis?: Axis;
 };

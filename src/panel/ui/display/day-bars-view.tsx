@@ -1,10 +1,14 @@
 import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
+import { roundTicks } from './chart-axis.ts';
 import type { DayBarsProps } from './day-bars-types.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
 
-export function DayBarsView({ days, series, format, height, whole = false }: DayBarsProps & { height: number }) {
+export function DayBarsView({ days, series, format, height, axis }: DayBarsProps & { height: number }) {
+  const sumOf = (day: DayBarsProps['days'][number]): number =>
+    series.reduce((sum, { key }) => sum + Number(day[key] ?? 0), 0);
+  const ticks = axis?.ticks ?? roundTicks(Math.max(0, ...days.map(sumOf)), { whole: true }).ticks;
   return (
     <BarChart
       h={height}
@@ -20,9 +24,9 @@ export function DayBarsView({ days, series, format, height, whole = false }: Day
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
-      barChartProps={{ accessibilityLayer: false, margin: { top: 8 } }}
+      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: 6 } }}
       xAxisProps={{ minTickGap: 24, interval: 'preserveStartEnd' }}
-      yAxisProps={{ width: 64, allowDecimals: !whole }}
+      yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
     />
   );
 }

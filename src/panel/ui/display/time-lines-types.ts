@@ -1,3 +1,5 @@
+import type { Axis } from './chart-axis.ts';
+
 /** `key` selects the numbers, `name` is shown in the tooltip; the default colour is the brand's. */
 type LineSeries = { key: string; name: string; color?: string };
 
@@ -8,6 +10,6 @@ export type TimeLinesProps = {
   points: readonly Readonly<Record<string, string | number | null>>[];
   series: readonly LineSeries[];
   format(value: number): string;
-  /** The values are counts: the axis has whole numbers only. */
-  whole?: boolean;
+  /** Other than whole numbers, written by `format`. */
+  axis?: Axis;
 };

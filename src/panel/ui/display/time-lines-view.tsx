@@ -1,5 +1,6 @@
 import { LineChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
+import { roundTicks } from './chart-axis.ts';
 import type { TimeLinesProps } from './time-lines-types.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
@@ -7,8 +8,10 @@ const fewPoints = 60;
 
 const brand = 'var(--mantine-primary-color-filled)';
 
-export function TimeLinesView({ points, series, format, height, whole = false }: TimeLinesProps & { height: number }) {
+export function TimeLinesView({ points, series, format, height, axis }: TimeLinesProps & { height: number }) {
   const known = points.filter((point) => series.some(({ key }) => point[key] !== null)).length;
+  const peak = Math.max(0, ...points.flatMap((point) => series.map(({ key }) => Number(point[key] ?? 0))));
+  const ticks = axis?.ticks ?? roundTicks(peak, { whole: true }).ticks;
   return (
     <LineChart
       h={height}
@@ -28,9 +31,9 @@ export function TimeLinesView({ points, series, format, height, whole = false }:
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       lineProps={{ isAnimationActive: false }}
-      lineChartProps={{ accessibilityLayer: false, margin: { top: 8 } }}
+      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: 6 } }}
       xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
-      yAxisProps={{ width: 64, allowDecimals: !whole }}
+      yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
     />
   );
 }

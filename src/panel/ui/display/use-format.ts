@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
+import { type Axis, decimalsOfStep, roundTicks } from './chart-axis.ts';
 
 /** 500,000 units of quota are one US dollar. */
 export const quotaPerUsd = 500_000;
@@ -12,6 +13,8 @@ export type Format = {
   money(quota: number): string;
   /** Money for one column or axis: all with as many decimals as the smallest of `quotas` needs. */
   moneyLike(quotas: readonly number[]): (quota: number) => string;
+  /** Of a chart of money from zero to `peak`: round amounts, all with the same decimals. */
+  moneyAxis(peak: number): Axis;
   /** Ratios for one column: always with one decimal. */
   percentInColumn(share: number): string;
   /** Unix seconds as local date and time. */
@@ -24,7 +27,14 @@ export type Format = {
   ago(seconds: number, now?: number): string;
   /** A duration in seconds, in its largest fitting unit. */
   duration(seconds: number): string;
+  /** Durations for one column: all with as many decimals as one of `durations` needs. */
+  durationLike(durations: readonly number[]): (seconds: number) => string;
+  /** Of a chart of durations: round numbers of the unit that fits `peak`. */
+  durationAxis(peak: number): Axis;
   bytes(count: number): string;
+  /** Sizes for one column. */
+  bytesLike(sizes: readonly number[]): (count: number) => string;
+  bytesAxis(peak: number): Axis;
 };
 
 const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
@@ -49,6 +59,34 @@ function decimalsOf(quotas: readonly number[]): number {
   return [2, 3].find((decimals) => decimals < most && isFull(decimals)) ?? most;
 }
 
+type Scale = readonly (readonly [unit: string, size: number, below: number])[];
+
+const durationScale: Scale = [
+  ['second', 1, 90],
+  ['minute', 60, 5400],
+  ['hour', 3600, 172_800],
+  ['day', 86_400, Infinity],
+];
+const byteScale: Scale = [
+  ['byte', 1, 1024],
+  ['kilobyte', 1024, 1024 ** 2],
+  ['megabyte', 1024 ** 2, 1024 ** 3],
+  ['gigabyte', 1024 ** 3, Infinity],
+];
+
+/** The largest fitting unit, and the value in it. */
+function measure(scale: Scale, value: number): { unit: string; size: number; amount: number } {
+  const [unit = '', size = 1] = scale.find(([, , below]) => value < below) ?? [];
+  return { unit, size, amount: value / size };
+}
+
+/** None if all amounts are whole or have two digits already; else one, or two for hundredths. */
+function decimalsOfAmounts(amounts: readonly number[]): number {
+  const isWhole = amounts.every((amount) => amount >= 9.95 || Math.abs(amount - Math.round(amount)) < 0.05);
+  if (isWhole && amounts.every((amount) => amount === 0 || amount >= 0.95)) return 0;
+  return amounts.some((amount) => amount > 0 && amount < 0.095) ? 2 : 1;
+}
+
 /** Formats numbers, money and times for the user's language. */
 export function useFormat(): Format {
   const { i18n } = useTranslation();
@@ -70,13 +108,25 @@ export function createFormat(language: string): Format {
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
-  const unit = (name: string, value: number): string =>
-    new Intl.NumberFormat(language, {
-      style: 'unit',
-      unit: name,
-      unitDisplay: 'short',
-      maximumFractionDigits: value < 1 ? 2 : value < 10 ? 1 : 0,
-    }).format(value);
+  const unit = (name: string, digits: Intl.NumberFormatOptions): Intl.NumberFormat =>
+    new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'short', ...digits });
+  const alone = (scale: Scale, value: number): string => {
+    const { unit: name, amount } = measure(scale, value);
+    return unit(name, { maximumFractionDigits: amount < 1 ? 2 : amount < 10 ? 1 : 0 }).format(amount);
+  };
+  const inColumn = (scale: Scale, values: readonly number[]): ((value: number) => string) => {
+    const digits = sameDecimals(decimalsOfAmounts(values.map((value) => measure(scale, value).amount)));
+    return (value) => {
+      const { unit: name, amount } = measure(scale, value);
+      return unit(name, digits).format(amount);
+    };
+  };
+  const axisOf = (scale: Scale, peak: number): Axis => {
+    const { unit: name, size } = measure(scale, peak);
+    const { ticks, step } = roundTicks(peak, { unit: size });
+    const label = unit(name, sameDecimals(decimalsOfStep(step)));
+    return { ticks, label: (value) => label.format(value / size) };
+  };
   return {
     number: (value) => plain.format(value),
     percent: (value) => share.format(value),
@@ -85,9 +135,14 @@ export function createFormat(language: string): Format {
       return dollars !== 0 && Math.abs(dollars) < 0.1 ? fine.format(dollars) : coarse.format(dollars);
     },
     moneyLike: (quotas) => {
-      const digits = { minimumFractionDigits: decimalsOf(quotas), maximumFractionDigits: decimalsOf(quotas) };
-      const equal = new Intl.NumberFormat(language, { ...usd, ...digits });
+      const equal = new Intl.NumberFormat(language, { ...usd, ...sameDecimals(decimalsOf(quotas)) });
       return (quota) => equal.format(quota / quotaPerUsd);
+    },
+    moneyAxis: (peak) => {
+      const { ticks, step } = roundTicks(peak, { unit: quotaPerUsd });
+      const decimals = step >= 1 ? 0 : Math.max(2, decimalsOfStep(step));
+      const label = new Intl.NumberFormat(language, { ...usd, ...sameDecimals(decimals) });
+      return { ticks, label: (quota) => label.format(quota / quotaPerUsd) };
     },
     percentInColumn: (value) => fixedShare.format(value),
     time: (seconds) => dateTime.format(new Date(seconds * 1000)),
@@ -98,15 +153,13 @@ export function createFormat(language: string): Format {
       const [name, size] = relativeUnits.find(([, length]) => Math.abs(distance) >= length) ?? ['second', 1];
       return relative.format(Math.trunc(distance / size), name);
     },
-    duration: (seconds) => {
-      if (seconds < 90) return unit('second', seconds);
-      if (seconds < 5400) return unit('minute', seconds / 60);
-      return seconds < 172_800 ? unit('hour', seconds / 3600) : unit('day', seconds / 86_400);
-    },
-    bytes: (count) => {
-      if (count < 1024) return unit('byte', count);
-      if (count < 1024 ** 2) return unit('kilobyte', count / 1024);
-      return count < 1024 ** 3 ? unit('megabyte', count / 1024 ** 2) : unit('gigabyte', count / 1024 ** 3);
-    },
+    duration: (seconds) => alone(durationScale, seconds),
+    durationLike: (durations) => inColumn(durationScale, durations),
+    durationAxis: (peak) => axisOf(durationScale, peak),
+    bytes: (count) => alone(byteScale, count),
+    bytesLike: (sizes) => inColumn(byteScale, sizes),
+    bytesAxis: (peak) => axisOf(byteScale, peak),
   };
 }
+
+const sameDecimals = (decimals: number) => ({ minimumFractionDigits: decimals, maximumFractionDigits: decimals });
