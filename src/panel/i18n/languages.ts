@@ -12,6 +12,9 @@ export function preferredLanguage(): string {
   return wanted.map(findLanguage).find((language) => language !== undefined) ?? fallback;
 }
 
+/** The language of a user's mails: `pick-language.ts` falls back to English as well. */
+export const mailLanguage = (chosen: string): string => findLanguage(chosen) ?? fallback;
+
 /** Matches the exact tag, then the primary one: `zh-TW` falls back to `zh`. */
 function findLanguage(wanted: string): string | undefined {
   const tag = wanted.toLowerCase();

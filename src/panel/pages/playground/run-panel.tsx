@@ -139,13 +139,18 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
         </div>
       )}
       <Group justify="space-between" gap="sm">
-        <SegmentedControl
-          size="xs"
-          aria-label={t('play.count')}
-          data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
-          value={String(count)}
-          onChange={(value) => setCount(Number(value))}
-        />
+        <Group gap="sm">
+          <Text size="sm" aria-hidden="true">
+            {t('play.count')}
+          </Text>
+          <SegmentedControl
+            size="xs"
+            aria-label={t('play.count')}
+            data={Array.from({ length: maxCount }, (_, i) => String(i + 1))}
+            value={String(count)}
+            onChange={(value) => setCount(Number(value))}
+          />
+        </Group>
         {tasks > 1 && (
           <Text size="sm" c="dimmed">
             {t('play.total', { count: tasks })}

@@ -2,7 +2,7 @@ import { Button, Group, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
-import { languages } from '../../i18n/languages.ts';
+import { languages, mailLanguage } from '../../i18n/languages.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -19,12 +19,12 @@ export function ProfileDetails({ user }: { user: User }) {
     invalidates: ['/api/user/self'],
     onSuccess: (saved) => {
       session.adopt({ user: saved });
-      form.reset({ display_name: saved.display_name, language: saved.language });
+      form.reset({ display_name: saved.display_name, language: mailLanguage(saved.language) });
       notifySuccess(t('app.saved'));
     },
   });
   const form = useForm({
-    initial: { display_name: user.display_name, language: user.language },
+    initial: { display_name: user.display_name, language: mailLanguage(user.language) },
     validate: ({ display_name }) => ({
       display_name: [...display_name.trim()].length > maxNameLength ? t('profile.nameLong') : null,
     }),
