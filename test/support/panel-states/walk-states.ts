@@ -7,6 +7,7 @@ import { type Gateway, ROOT, setUp, startGateway, startVendor } from '../gateway
 import { startMarket } from '../market-server.ts';
 import { accountStates } from './account-states.ts';
 import { finishAnimations } from './finish-animations.ts';
+import { dialogStates } from './dialog-states.ts';
 import { gatewayStates } from './gateway-states.ts';
 import { operationStates } from './operation-states.ts';
 import type { Age, PanelState, Scene, Viewer } from './state.ts';
@@ -17,6 +18,7 @@ export const stateGroups = {
   tasks: taskStates,
   gateway: gatewayStates,
   operation: operationStates,
+  dialogs: dialogStates,
 } as const satisfies Record<string, readonly PanelState[]>;
 
 /** Every page of the panel, in every state that looks different. */
