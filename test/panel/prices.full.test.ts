@@ -33,11 +33,11 @@ test('the back button leaves the list after the last price of a page was deleted
   const page = await visit('/plugins');
   await page.getByRole('navigation').getByRole('link', { name: 'Prices', exact: true }).click();
   await page.getByRole('button', { name: 'Page 2' }).click();
-  await page.getByRole('button', { name: `Remove the price of model-${prices}?` }).click();
+  await page.getByRole('button', { name: `Delete the price of model-${prices}?` }).click();
   await dialog(page).getByRole('button', { name: 'Delete' }).click();
   await waitForNotice(page, 'was removed');
   await dialog(page).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Remove the price of model-01?' }).waitFor();
+  await page.getByRole('button', { name: 'Delete the price of model-01?' }).waitFor();
   await page.goBack();
   await heading(page, 'Plugins').waitFor();
 });

@@ -77,6 +77,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   const [params, setParams] = useSearchParams();
   const version = params.get('version') ?? plugin.latest;
   const offered = plugin.versions.find((each) => each.version === version);
+  const hosts = pluginHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts });
   const text = useApiQuery<MarketplaceSourceText>(
     withQuery('/api/plugin/task/marketplace/source', { source, key: plugin.key, version }),
     { keepPrevious: false },
@@ -165,13 +166,9 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
             </>
           )}
           <dt>{t('plugins.models')}</dt>
-          <dd>
-            <Codes values={plugin.models} />
-          </dd>
+          <dd>{plugin.models.length === 0 ? '–' : <Codes values={plugin.models} />}</dd>
           <dt>{t('plugins.hosts')}</dt>
-          <dd>
-            <Codes values={pluginHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts })} />
-          </dd>
+          <dd>{hosts.length === 0 ? '–' : <Codes values={hosts} />}</dd>
         </dl>
       </Section>
       {text.data && text.data.permissions !== null && (

@@ -10,6 +10,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
+import classes from './marketplace.module.css';
 
 type Source = MarketplaceSource['source'];
 type Entry = Source & { id: number };
@@ -77,8 +78,15 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
           {t('market.sourcesIntro')}
         </Text>
         {change.isError && <ErrorNotice error={change.error} />}
-        {entries.map(({ id, name, index_url: address, public_key: key }) => (
-          <Group key={id} align="flex-end" gap="sm" wrap="nowrap">
+        {entries.map(({ id, name, index_url: address, public_key: key }, index) => (
+          <Group
+            key={id}
+            align="flex-start"
+            gap="sm"
+            wrap="nowrap"
+            className={classes.source}
+            data-first={index === 0 || undefined}
+          >
             {/* On a phone the fields stack: an address is long. */}
             <Group gap="sm" flex={1}>
               <TextInput
@@ -110,6 +118,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
               variant="subtle"
               color="gray"
               size={36}
+              className={classes.removeSource}
               aria-label={t('market.removeSource', { name })}
               onClick={() => setEntries((before) => before.filter((entry) => entry.id !== id))}
             >

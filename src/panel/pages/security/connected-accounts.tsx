@@ -58,7 +58,7 @@ function Providers({ bound, offered, email, status }: ProvidersProps) {
         title={t('account.email')}
         details={email ?? t('profile.email.none')}
         actions={
-          <Button component={Link} to="/profile" variant="subtle" size="xs">
+          <Button component={Link} to="/profile" variant="light" size="xs">
             {t(email === null ? 'profile.email.add' : 'profile.email.change')}
           </Button>
         }

@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { IconDownload, IconLink } from '@tabler/icons-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { TaskDetail } from '../../api/types.ts';
@@ -13,10 +13,16 @@ import classes from './artifact-view.module.css';
 import { diagnoseArtifact } from './diagnose-artifact.ts';
 
 type Artifact = TaskDetail['artifacts'][number];
-type ArtifactViewProps = { taskId: string; artifact: Artifact; onRenew(): Promise<unknown> };
+type ArtifactViewProps = {
+  taskId: string;
+  artifact: Artifact;
+  onRenew(): Promise<unknown>;
+  /** Beside the file's own actions. */
+  actions: ReactNode;
+};
 
 /** Plays or shows a task's file. `onRenew` fetches fresh links. */
-export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
+export function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps) {
   const { t } = useTranslation();
   const [errorText, setErrorText] = useState<TextKey | null>(null);
   const [tries, setTries] = useState(0);
@@ -68,6 +74,7 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
         >
           {t('task.copyLink')}
         </Button>
+        {actions}
       </Group>
       <KeptState artifact={artifact} />
       {artifact.expires_at !== undefined && (

@@ -1,4 +1,4 @@
-import { Button, Group } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useApiMutation } from '../../api/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
@@ -21,11 +21,9 @@ export function TaskLinks({ taskId }: { taskId: string }) {
   };
   return (
     <>
-      <Group mt={-8}>
-        <Button variant="subtle" color="gray" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
-          {t('task.endLinks')}
-        </Button>
-      </Group>
+      <Button variant="subtle" color="gray" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
+        {t('task.endLinks')}
+      </Button>
       {revoke.isError && <ErrorNotice error={revoke.error} />}
     </>
   );

@@ -21,10 +21,15 @@ export function TaskResult({ task }: { task: TaskDetail }) {
   const renew = () => queries.refetchQueries({ queryKey: ['api', `/api/task/${encodeURIComponent(task.id)}`] });
   return (
     <Stack gap="lg">
-      {task.artifacts.map((artifact) => (
-        <ArtifactView key={artifact.key} taskId={task.id} artifact={artifact} onRenew={renew} />
+      {task.artifacts.map((artifact, index) => (
+        <ArtifactView
+          key={artifact.key}
+          taskId={task.id}
+          artifact={artifact}
+          onRenew={renew}
+          actions={index === task.artifacts.length - 1 && <TaskLinks taskId={task.id} />}
+        />
       ))}
-      <TaskLinks taskId={task.id} />
     </Stack>
   );
 }

@@ -76,8 +76,13 @@ function BalanceForm({ account, change }: BalanceFormProps) {
     change,
   });
   const { mode, value } = form.values;
-  const amount = dollarsToQuota(value) ?? 0;
-  const after = { add: account.quota + amount, subtract: account.quota - amount, override: amount }[mode];
+  const amount = dollarsToQuota(value);
+  const changes = {
+    add: account.quota + (amount ?? 0),
+    subtract: account.quota - (amount ?? 0),
+    override: amount ?? 0,
+  };
+  const after = amount === null ? account.quota : changes[mode];
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
@@ -104,7 +109,9 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           {...form.bindValue('value')}
         />
         <Text size="sm" aria-live="polite">
-          {t('users.balancePreview', { before: format.money(account.quota), after: format.money(after) })}
+          {amount === null
+            ? t('users.balanceNow', { amount: format.money(account.quota) })
+            : t('users.balancePreview', { before: format.money(account.quota), after: format.money(after) })}
         </Text>
         {after < 0 && (
           <Text size="sm" c="dimmed">

@@ -1,4 +1,4 @@
-import { Group, Stack } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './page.module.css';
 import { PageHeading } from './page-heading.tsx';
@@ -26,7 +26,12 @@ export function Page({ heading, title = heading, intro, mark, actions, back, nar
       <Stack gap={10}>
         {back}
         <div className={classes.top}>
-          <PageHeading title={title} heading={heading} mark={mark} {...(intro === undefined ? {} : { intro })} focus />
+          <PageHeading title={title} heading={heading} mark={mark} focus />
+          {intro !== undefined && (
+            <Text c="dimmed" lh={1.55} className={classes.intro}>
+              {intro}
+            </Text>
+          )}
           {actions !== undefined && (
             <Group gap="sm" className={classes.actions}>
               {actions}
