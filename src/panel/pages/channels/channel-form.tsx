@@ -5,6 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import sideBySide from '../../ui/form/side-by-side.module.css';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type ChannelValues, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
@@ -52,7 +53,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
             error={form.errorOf('task_plugin_key')}
             inputRef={form.bind('task_plugin_key').ref}
           />
-          <div className={classes.pair}>
+          <div className={sideBySide.fields}>
             <TextInput
               label={t('channels.name')}
               description={t('channels.nameHelp')}
@@ -111,7 +112,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
         </Section>
 
         <Section heading={t('channels.share')} intro={t('channels.shareHelp')}>
-          <div className={classes.pair}>
+          <div className={sideBySide.fields}>
             <NumberInput
               label={t('channels.priority')}
               description={t('channels.priorityHelp')}

@@ -84,7 +84,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
             align="flex-start"
             gap="sm"
             wrap="nowrap"
-            className={classes.source}
+            className={classes.sourceFields}
             data-first={index === 0 || undefined}
           >
             {/* On a phone the fields stack: an address is long. */}

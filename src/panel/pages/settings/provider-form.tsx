@@ -9,6 +9,7 @@ import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
@@ -78,7 +79,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
           </Alert>
         )}
         <Section heading={t('providers.button')}>
-          <div className={classes.pair}>
+          <div className={sideBySide.fields}>
             <TextInput
               label={t('providers.name')}
               description={t('providers.nameHelp')}
@@ -106,7 +107,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
           )}
         </Section>
         <Section heading={t('providers.client')}>
-          <div className={classes.pair}>
+          <div className={sideBySide.fields}>
             <TextInput label={t('option.oidc.client_id')} required spellCheck={false} {...form.bind('client_id')} />
             <PasswordInput
               label={t('option.oidc.client_secret')}
@@ -119,7 +120,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
           <Endpoints form={form} />
         </Section>
         <Section heading={t('providers.people')} intro={t('providers.peopleHelp')}>
-          <div className={classes.pair}>
+          <div className={sideBySide.fields}>
             <TextInput label={t('providers.userId')} required spellCheck={false} {...form.bind('user_id_field')} />
             <TextInput label={t('setup.username')} spellCheck={false} {...form.bind('username_field')} />
             <TextInput label={t('users.displayName')} spellCheck={false} {...form.bind('display_name_field')} />

@@ -74,7 +74,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
           </div>
         ),
       },
-      { key: 'status', heading: t('tasks.status'), render: (task) => <TaskProgress task={task} /> },
+      { key: 'status', corner: true, heading: t('tasks.status'), render: (task) => <TaskProgress task={task} /> },
       all
         ? {
             key: 'user',

@@ -4,11 +4,11 @@ import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { usernameError } from './account-rules.ts';
 import { GroupSelect } from './group-select.tsx';
-import classes from './users.module.css';
 
 type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };
 
@@ -49,7 +49,7 @@ export function AccountFields({ account }: { account: Account }) {
     <Section heading={t('users.details')}>
       <form onSubmit={form.submit} noValidate>
         {form.error !== null && <ErrorNotice error={form.error} />}
-        <div className={classes.pair}>
+        <div className={sideBySide.fields}>
           <TextInput
             label={t('setup.username')}
             required

@@ -6,11 +6,11 @@ import { roles, useRole } from '../../session/roles.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
+import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { dollarsToQuota, passwordError, usernameError } from './account-rules.ts';
 import { GroupSelect } from './group-select.tsx';
-import classes from './users.module.css';
 
 type NewUserValues = {
   username: string;
@@ -80,7 +80,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
     <form onSubmit={form.submit} noValidate>
       <Stack gap="md">
         {form.error !== null && <ErrorNotice error={form.error} />}
-        <div className={classes.pair}>
+        <div className={sideBySide.fields}>
           <TextInput
             label={t('setup.username')}
             description={t('setup.usernameHint')}
@@ -105,7 +105,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
           visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
           {...form.bind('password')}
         />
-        <div className={classes.pair}>
+        <div className={sideBySide.fields}>
           <TextInput label={t('users.email')} type="email" autoComplete="off" {...form.bind('email')} />
           {role >= roles.root && (
             <Select

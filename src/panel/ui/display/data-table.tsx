@@ -1,7 +1,7 @@
 import { Checkbox, Skeleton } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
+import { type CSSProperties, type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import classes from './data-table.module.css';
@@ -20,6 +20,8 @@ export type Column<Row> = {
   minor?: boolean;
   /** A long text: in a card it gets the place of three. */
   wide?: boolean;
+  /** In a card it stands beside the row's name. */
+  corner?: boolean;
   /** The orders that the heading switches between, the first one first. */
   sorts?: readonly Sort[];
 };
@@ -82,6 +84,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
         data-compact={isCompact || undefined}
         data-brief={shownBrief !== undefined || undefined}
         data-selectable={selection !== undefined || undefined}
+        style={{ '--places': countPlaces(columns) } as CSSProperties}
       >
         <thead role="rowgroup">
           <tr role="row">
@@ -134,7 +137,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
 }
 
 const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<Row>[] }) =>
-  columns.map(({ key, heading, render, numeric, actions, minor, wide }, index) => (
+  columns.map(({ key, heading, render, numeric, actions, minor, wide, corner }, index) => (
     <td
       key={key}
       // biome-ignore lint/a11y/noRedundantRoles: as in the table
@@ -145,10 +148,15 @@ const RowCells = <Row,>({ row, columns }: { row: Row; columns: readonly Column<R
       data-actions={actions || undefined}
       data-minor={minor || undefined}
       data-wide={wide || undefined}
+      data-corner={corner || undefined}
     >
       <div className={classes.value}>{render(row)}</div>
     </td>
   ));
+
+/** Values side by side in a wide card. */
+const countPlaces = <Row,>([, ...columns]: readonly Column<Row>[]): number =>
+  columns.reduce((sum, { actions, corner, wide }) => sum + (actions || corner ? 0 : wide ? 3 : 1), 0);
 
 /** The link of a row: a click anywhere in the row follows it. */
 export function RowLink({ to, className, children }: { to: string; className?: string; children: ReactNode }) {

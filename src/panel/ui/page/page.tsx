@@ -14,18 +14,21 @@ type PageProps = {
   actions?: ReactNode;
   /** A link above the heading, back to the list. */
   back?: ReactNode;
+  /** The heading is a sentence. */
+  long?: boolean;
   /** A narrow column for forms and texts. */
   narrow?: boolean;
   children: ReactNode;
 };
 
 /** The layout of every page inside the app frame. */
-export function Page({ heading, title = heading, intro, mark, actions, back, narrow = false, children }: PageProps) {
+export function Page({ heading, title = heading, intro, mark, actions, back, children, ...shape }: PageProps) {
+  const { narrow = false, long = false } = shape;
   return (
     <div className={classes.page} data-narrow={narrow || undefined}>
       <Stack gap={10}>
         {back}
-        <div className={classes.top}>
+        <div className={classes.top} data-long={long || undefined}>
           <PageHeading title={title} heading={heading} mark={mark} focus />
           {intro !== undefined && (
             <Text c="dimmed" lh={1.55} className={classes.intro}>
