@@ -25,6 +25,22 @@ test('systemd, one user: the unit survives blanks and signs in its paths', () =>
   expect(plan.install.at(-1)?.command).toEqual(['systemctl', '--user', 'enable', '--now', 'taskgate.service']);
 });
 
+test('path injection: a line break in a path becomes no line of the file, and a $ stays one', () => {
+  const linux = { platform: 'linux' as const, ...machine };
+  for (const changes of [
+    { dataDir: '/a\nExecStartPre=/b' },
+    { executable: '/a\r\nX=1' },
+    { args: ['--host', 'a\0'] },
+  ]) {
+    for (const platform of ['linux', 'darwin', 'win32'] as const) {
+      expect(() => planService(input(changes), { ...linux, platform })).toThrow('line breaks');
+    }
+  }
+  const unit = textOf(planService(input({ dataDir: '/srv/ca$h', args: ['--host', '$HOME'] }), linux));
+  expect(unit).toContain('Environment=DATA_DIR=/srv/ca$h\n');
+  expect(unit).toContain('serve --host $$HOME\n');
+});
+
 test('systemd, the system: a user of its own, no rights, nothing to write but its data', () => {
   const plan = planService(input({ scope: 'system', executable: '/usr/local/bin/taskgate' }), {
     platform: 'linux',

@@ -12,8 +12,15 @@ type Machine = {
   uid: number;
 };
 
-/** @throws `CommandError` where the system has no service manager that is known here */
+/**
+ * @throws `CommandError` where the system has no service manager that is known here, and for a path
+ * whose line break would become a line of the service's file
+ */
 export function planService(input: ServiceInput, machine: Machine): ServicePlan {
+  const { executable, dataDir, args } = input;
+  if ([executable, dataDir, ...args].some((word) => /\p{Cc}/u.test(word))) {
+    throw new CommandError('a service cannot have a path with line breaks or control characters');
+  }
   switch (machine.platform) {
     case 'linux':
       return planSystemd(input, machine);

@@ -39,7 +39,8 @@ SystemCallFilter=@system-service landlock_create_ruleset landlock_add_rule landl
 /** The unit file: of the system, hardened and with a user of its own, or of one user. */
 export function systemdUnit({ scope, executable, dataDir, args }: ServiceInput): string {
   const isSystem = scope === 'system';
-  const command = [executable, 'serve', ...args].map(quote).join(' ');
+  // Variables are read in arguments alone.
+  const command = [quote(executable), 'serve', ...args.map((word) => quote(word.replaceAll('$', '$$$$')))].join(' ');
   const service = isSystem
     ? [
         `User=${SERVICE_USER}`,
@@ -76,7 +77,7 @@ export function systemdUnit({ scope, executable, dataDir, args }: ServiceInput):
 
 /** One word of a command line or an assignment, by the rules of `man systemd.syntax`. */
 function quote(word: string): string {
-  const escaped = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  const escaped = word.replaceAll('%', '%%');
   if (/^[\w/.:=@,+%$-]+$/.test(escaped)) return escaped;
   return `"${escaped.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
