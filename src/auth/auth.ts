@@ -14,7 +14,7 @@ import type { AccountEdit, AccountEdited } from './administration/edit-user.ts';
 import type { AuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import type { CreatedApiKey } from './api-keys/create-api-key.ts';
 import type { ApiKeyView } from './api-keys/describe-api-key.ts';
-import type { RotatedApiKey } from './api-keys/rotate-api-key.ts';
+import type { KeyRotation, RotatedApiKey } from './api-keys/rotate-api-key.ts';
 import type { NewWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
 import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 import type { FlowTicket } from './flows/flows.ts';
@@ -305,7 +305,7 @@ export interface GuardedAuth {
     update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
     delete(principal: PanelPrincipal, id: number): Promise<void>;
     /** Replaces a key; the old one works for a while (a day unless told otherwise). */
-    rotate(principal: PanelPrincipal, id: number, keepSeconds?: number): Promise<RotatedApiKey>;
+    rotate(principal: PanelPrincipal, id: number, rotation?: KeyRotation): Promise<RotatedApiKey>;
     /** Ends the replaced key now. */
     endFormer(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
     /** Creates or replaces the secret that signs a key's webhook notices. */

@@ -257,7 +257,7 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
       read: (principal, id) => readApiKey(ctx, principal, id),
       update: (principal, id, fields) => updateApiKey(ctx, principal, { id, fields }),
       delete: (principal, id) => deleteApiKey(ctx, principal, id),
-      rotate: (principal, id, keepSeconds) => rotateApiKey(ctx, principal, { id, keepSeconds }),
+      rotate: (principal, id, rotation) => rotateApiKey(ctx, principal, { id, ...rotation }),
       endFormer: (principal, id) => endFormerApiKey(ctx, principal, id),
       rotateWebhookSecret: (principal, id) => rotateWebhookSecret(ctx, principal, id),
     },

@@ -171,7 +171,7 @@ for (const dialect of RULE_DATABASES) {
 
     test('a rotated key: the old one works until its end, the one before it is refused at once', async () => {
       const first = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true, models: ['a'] });
-      const second = await auth.apiKeys.rotate(principal, first.id, 60);
+      const second = await auth.apiKeys.rotate(principal, first.id, { keepSeconds: 60 });
       const former = { prefix: first.prefix, until: clock.unix() + 60 };
       expect(second).toMatchObject({ id: first.id, name: 'k', models: ['a'], former_key: former });
       for (const { key } of [first, second]) {
@@ -186,12 +186,12 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.authenticateApiKey(second.key, { purpose: 'read' }), 'auth.api_key_invalid');
       expect((await auth.apiKeys.read(principal, first.id)).former_key).toBeNull();
 
-      const fourth = await auth.apiKeys.rotate(principal, first.id, 0);
+      const fourth = await auth.apiKeys.rotate(principal, first.id, { keepSeconds: 0 });
       await refusal(auth.authenticateApiKey(third.key), 'auth.api_key_invalid');
-      await auth.apiKeys.rotate(principal, first.id, 3600);
+      await auth.apiKeys.rotate(principal, first.id, { keepSeconds: 3600 });
       await auth.apiKeys.endFormer(principal, first.id);
       await refusal(auth.authenticateApiKey(fourth.key), 'auth.api_key_invalid');
-      await refusal(auth.apiKeys.rotate(principal, first.id, 2_592_001), 'auth.validation_failed');
+      await refusal(auth.apiKeys.rotate(principal, first.id, { keepSeconds: 2_592_001 }), 'auth.validation_failed');
     });
 
     test('a stream that a replaced key opened ends with that key; that of the new key stays', async () => {
@@ -199,7 +199,7 @@ for (const dialect of RULE_DATABASES) {
       const watchOf = async (key: string) =>
         auth.watchAccess(await auth.authenticateApiKey(key), new AbortController().signal);
       const old = await watchOf(first.key);
-      const { key } = await auth.apiKeys.rotate(principal, first.id, 60);
+      const { key } = await auth.apiKeys.rotate(principal, first.id, { keepSeconds: 60 });
       const present = await watchOf(key);
       clock.advance(60);
       await until(() => old.hasEnded());
@@ -216,6 +216,23 @@ for (const dialect of RULE_DATABASES) {
       const watch = auth.watchAccess(token, new AbortController().signal);
       await store.users.administer(id, { role: ROLE.user }, admin.authVersion);
       await until(() => watch.hasEnded());
+    });
+
+    test('an answer that never arrived: the key that programs use is kept, the one that nobody has stops', async () => {
+      const used = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
+      const { id, prefix } = used;
+      await refusal(auth.apiKeys.rotate(principal, id, { keep: 'former' }), 'auth.api_key_rotated');
+      const lost = await auth.apiKeys.rotate(principal, id, { prefix });
+      // The page still shows the key as it was before.
+      await refusal(auth.apiKeys.rotate(principal, id, { prefix }), 'auth.api_key_rotated');
+      const found = await auth.apiKeys.rotate(principal, id, { prefix: lost.prefix, keep: 'former', keepSeconds: 60 });
+      expect(found.former_key).toEqual({ prefix, until: clock.unix() + 60 });
+      await auth.authenticateApiKey(used.key);
+      await auth.authenticateApiKey(found.key);
+      await refusal(auth.authenticateApiKey(lost.key), 'auth.api_key_invalid');
+      clock.advance(60);
+      await refusal(auth.authenticateApiKey(used.key), 'auth.api_key_invalid');
+      await refusal(auth.apiKeys.rotate(principal, id, { keep: 'former' }), 'auth.api_key_rotated');
     });
 
     test('two rotations at once: one wins, and the key before it still works', async () => {

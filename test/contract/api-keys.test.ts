@@ -71,7 +71,12 @@ describeEachStore('API keys', (opened) => {
     expect(await idOf(second, 1999)).toBeUndefined();
     expect(await idOf(third, 1999)).toBe(key.id);
 
-    await store.apiKeys.rotate(key.id, user.id, { ...rotation, presentHash: third, keyHash: second });
+    const keeping = { ...rotation, presentHash: third, keyHash: second, keepsFormer: true };
+    expect(await store.apiKeys.rotate(key.id, user.id, keeping)).toBeUndefined();
+    await store.apiKeys.rotate(key.id, user.id, { ...rotation, presentHash: third, keyHash: key.keyHash });
+    await store.apiKeys.rotate(key.id, user.id, { ...keeping, presentHash: key.keyHash });
+    expect(await idOf(key.keyHash, 1999)).toBeUndefined();
+    expect([await idOf(third, 1999), await idOf(second, 1999)]).toEqual([key.id, key.id]);
     expect(await store.apiKeys.forgetFormers(1999, 10)).toBe(0);
     expect(await store.apiKeys.forgetFormers(2000, 10)).toBe(1);
     expect(await store.apiKeys.byId(key.id)).toMatchObject({ keyHash: second, formerHash: '', formerPrefix: '' });

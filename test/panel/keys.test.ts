@@ -148,6 +148,26 @@ describe('API keys', () => {
     expect(await page.content()).not.toContain(next);
   });
 
+  test('whose new key never arrived is rotated again, and the key that programs use works on', async () => {
+    const key = await panel.root().createKey({ name: 'Lost' });
+    const page = await openAt('/keys', 'API keys');
+    await page.getByRole('link', { name: 'Rotate Lost' }).click();
+    let isLost = true;
+    await page.route('**/api/token/*/rotate', async (route) => {
+      if (!isLost) return route.continue();
+      isLost = false;
+      await route.fetch();
+      await route.abort();
+    });
+    await button(page, 'Rotate key').click();
+    await page.getByRole('radio', { name: 'The one before' }).check();
+    await page.getByText('Choose this if you never received it.').waitFor();
+    await button(page, 'Rotate key').click();
+    await heading(page, '“Lost” was rotated').waitFor();
+    const next = await page.getByRole('status').locator('code').innerText();
+    for (const either of [key, next]) expect((await submit(either)).status).toBe(200);
+  });
+
   test('the first webhook address creates the secret; a rotated secret is shown once and the old one still signs', async () => {
     await panel.root().createKey({ name: 'Hooked' });
     const page = await openAt('/keys', 'API keys');

@@ -12,17 +12,27 @@ export type RotatedApiKey = ApiKeyView & { key: string };
 const DEFAULT_SECONDS = 24 * 3600;
 const MAX_SECONDS = 30 * 24 * 3600;
 
+export type KeyRotation = {
+  keepSeconds?: number | undefined;
+  /** Of the key to replace, as the caller last saw it. Another one now: somebody was first. */
+  prefix?: string | undefined;
+  /** `former`: the key that was replaced before works on, and the present one stops. */
+  keep?: 'present' | 'former' | undefined;
+};
+
 /**
  * Replaces one of the caller's own keys. The old one works for `keepSeconds` more; one that was
- * replaced before it stops now.
+ * replaced before it stops now. After an answer that never arrived, nobody has the present key:
+ * with `keep: 'former'` it stops instead of the one that programs still use.
  *
  * @throws `auth.api_key_not_found` for any other key; `auth.api_key_rotated` when another rotation
- * was first, whose key would otherwise be replaced before its owner has copied it.
+ * was first, whose key would otherwise be replaced before its owner has copied it, and where there
+ * is no former key to keep.
  */
 export async function rotateApiKey(
   { store, clock, secretBox }: AuthContext,
   { user }: PanelPrincipal,
-  { id, keepSeconds = DEFAULT_SECONDS }: { id: number; keepSeconds?: number | undefined },
+  { id, keepSeconds = DEFAULT_SECONDS, prefix, keep }: KeyRotation & { id: number },
 ): Promise<RotatedApiKey> {
   if (!Number.isSafeInteger(keepSeconds) || keepSeconds < 0 || keepSeconds > MAX_SECONDS) {
     throw invalidField('keep_seconds', authSentences.integer_range({ max: MAX_SECONDS }));
@@ -31,11 +41,17 @@ export async function rotateApiKey(
   if (present?.userId !== user.id) throw authErrors.api_key_not_found();
   const key = newApiKey();
   const now = clock.unix();
+  const keepsFormer = keep === 'former';
+  const hasFormer = present.formerUntil > now;
+  if ((prefix !== undefined && prefix !== present.prefix) || (keepsFormer && !hasFormer)) {
+    throw authErrors.api_key_rotated();
+  }
   const rotated = await store.apiKeys.rotate(id, user.id, {
     presentHash: present.keyHash,
     keyHash: key.hash,
     prefix: key.prefix,
     formerUntil: now + keepSeconds,
+    keepsFormer,
   });
   if (!rotated) throw authErrors.api_key_rotated();
   return { ...describeApiKey(rotated, now, secretBox), key: key.text };

@@ -143,12 +143,13 @@ export interface ApiKeyStore {
   ): Promise<ApiKeyRecord | undefined>;
   /**
    * Replaces the key whose digest is `presentHash`; until `formerUntil` that one works too. The one
-   * before it ends now. `undefined` when another rotation won, or the key does not exist.
+   * before it ends now. With `keepsFormer` it is the other way round. `undefined` when another
+   * rotation won, there is nothing to keep, or the key does not exist.
    */
   rotate(
     id: number,
     userId: number,
-    rotation: { presentHash: string; keyHash: string; prefix: string; formerUntil: number },
+    rotation: { presentHash: string; keyHash: string; prefix: string; formerUntil: number; keepsFormer?: boolean },
   ): Promise<ApiKeyRecord | undefined>;
   /** Ends the replaced key now. `undefined` when the key does not exist. */
   endFormer(id: number, userId: number): Promise<ApiKeyRecord | undefined>;

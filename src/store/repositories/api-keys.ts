@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-orm';
 import { type ApiKeyStore, STATUS } from '../ports/index.ts';
 import { type Context, containsText, countAll, isEmpty, lazy, paged } from './context.ts';
 
@@ -146,11 +146,14 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       return row;
     },
 
-    async rotate(id, userId, { presentHash, keyHash, prefix, formerUntil }) {
+    async rotate(id, userId, { presentHash, keyHash, prefix, formerUntil, keepsFormer }) {
+      const replaced = keepsFormer ? {} : { formerHash: presentHash, formerPrefix: sql`${keys.prefix}` };
+      // Ended meanwhile, it would be kept in name alone.
+      const hasFormer = keepsFormer ? ne(keys.formerHash, '') : undefined;
       const [row] = await db
         .update(keys)
-        .set({ keyHash, prefix, formerHash: presentHash, formerPrefix: sql`${keys.prefix}`, formerUntil })
-        .where(and(eq(keys.id, id), eq(keys.userId, userId), eq(keys.keyHash, presentHash)))
+        .set({ keyHash, prefix, ...replaced, formerUntil })
+        .where(and(eq(keys.id, id), eq(keys.userId, userId), eq(keys.keyHash, presentHash), hasFormer))
         .returning(columns);
       return row;
     },

@@ -90,7 +90,8 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       '/api/token/:id/rotate',
       async ({ panel, origin, params, body }) => {
         const id = readId(params.id);
-        const rotated = await auth.apiKeys.rotate(panel, id, body.keep_seconds);
+        const { keep_seconds: keepSeconds, prefix, keep } = body;
+        const rotated = await auth.apiKeys.rotate(panel, id, { keepSeconds, prefix, keep });
         // The prefixes, never the keys.
         const detail = { after: { prefix: rotated.prefix, former_key: rotated.former_key } };
         await audit({ panel, origin }, { action: 'api_key.rotate', target: `api_key:${id}`, detail });
@@ -104,6 +105,18 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
               minimum: 0,
               maximum: 2_592_000,
               description: 'How long the old key still works; a day if absent.',
+            }),
+          ),
+          prefix: t.Optional(
+            t.String({
+              maxLength: 40,
+              description: 'Of the key that you know as the present one. 409 where it was rotated since.',
+            }),
+          ),
+          keep: t.Optional(
+            t.Union([t.Literal('present'), t.Literal('former')], {
+              description:
+                'former: the replaced key, which still works, is kept; the present one stops. For a new key that never arrived.',
             }),
           ),
         }),

@@ -46,32 +46,53 @@ export function RotateKeyPage() {
           />
         }
       >
-        {(apiKey) => <RotateForm apiKey={apiKey} onRotated={setRotated} />}
+        {(apiKey) => <RotateForm apiKey={apiKey} onRotated={setRotated} onLost={() => void query.refetch()} />}
       </QueryResult>
     </Page>
   );
 }
 
-function RotateForm({ apiKey, onRotated }: { apiKey: ApiKey; onRotated(rotated: RotatedKey): void }) {
+type RotateFormProps = { apiKey: ApiKey; onRotated(rotated: RotatedKey): void; onLost(): void };
+
+function RotateForm({ apiKey, onRotated, onLost }: RotateFormProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const [seconds, setSeconds] = useState('86400');
+  const [keep, setKeep] = useState('present');
+  const { former_key: former, prefix } = apiKey;
   const rotate = useApiMutation<number, RotatedKey>({
-    request: (keep_seconds) => ({ method: 'POST', path: `/api/token/${apiKey.id}/rotate`, body: { keep_seconds } }),
+    request: (keep_seconds) => ({
+      method: 'POST',
+      path: `/api/token/${apiKey.id}/rotate`,
+      body: { keep_seconds, prefix, ...(former === null ? {} : { keep }) },
+    }),
     invalidates: ['/api/token'],
     // The key is shown only once, so it is taken before anything is refetched.
     onResponse: onRotated,
+    // The answer may be lost and the key rotated: then there are two to choose from.
+    onError: onLost,
   });
-  const { former_key: former } = apiKey;
+  const kept = former !== null && keep === 'former' ? former.prefix : prefix;
   return (
     <Stack gap={28}>
       {rotate.isError && <ErrorNotice error={rotate.error} />}
+      {former !== null && (
+        <Radio.Group label={t('keys.rotate.which')} value={keep} onChange={setKeep}>
+          <Stack gap="sm" mt="sm">
+            <Radio value="present" label={t('keys.rotate.latest', { prefix })} />
+            <Radio value="former" label={t('keys.rotate.former', { prefix: former.prefix })} />
+          </Stack>
+        </Radio.Group>
+      )}
       <Radio.Group
-        label={t('keys.rotate.keep', { prefix: apiKey.prefix })}
+        label={t('keys.rotate.keep', { prefix: kept })}
         {...(former === null
           ? {}
           : {
-              description: t('keys.rotate.formerEnds', { prefix: former.prefix, time: format.time(former.until) }),
+              description:
+                keep === 'former'
+                  ? t('keys.rotate.latestEnds', { prefix })
+                  : t('keys.rotate.formerEnds', { prefix: former.prefix, time: format.time(former.until) }),
             })}
         value={seconds}
         onChange={setSeconds}
