@@ -42,8 +42,8 @@ describe('plugin new', () => {
   sends requests to 127.0.0.1:4010
   reads the channel's key
   reads headers of the client's request
-  serves the models paper-s-films-video
-  serves the protocols proto_video
+  offers the models paper-s-films-video
+  supports the protocols proto_video
 `,
     });
     const { code, out } = await plugin('test', 'paper-s-films.js', '--json');

@@ -86,7 +86,7 @@ test('a file that could not be kept', async () => {
     await route.fulfill({ response: answer, json: body });
   });
   await page.goto(`${panel.origin()}/tasks/${lostTask}`);
-  await page.getByText('账户的存储空间不足。').waitFor();
+  await page.getByText('账号的存储空间不足。').waitFor();
   expect(await findEnglish(page)).toEqual([]);
 });
 

@@ -102,7 +102,7 @@ function planChannel(
     remark(
       'changed',
       'disabled',
-      `it is disabled until you have looked at it, because it has ${off.join(', ')}, and channels here have not`,
+      `it is disabled until you review it: it has ${off.join(', ')}, which channels here do not support`,
     );
   }
   if (keys.length > 1)
@@ -137,7 +137,7 @@ function planChannel(
 
 /** Why it cannot be taken as it was written. */
 function findFault(row: SourceRow, isTwice: boolean): string | undefined {
-  if (numberOf(row, 'id') === undefined) return 'its id is no whole number';
+  if (numberOf(row, 'id') === undefined) return 'its id is not a whole number';
   if (isTwice) return 'another channel has its id';
   const fault = faultOf(row, ['key', 'models', 'group', 'model_mapping', 'base_url', 'channel_info', 'other']);
   if (fault !== undefined) return fault;

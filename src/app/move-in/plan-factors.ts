@@ -60,7 +60,7 @@ export function planFactors(context: PlanContext, user: PlannedUser, rows: Facto
     remark(
       'changed',
       'factor_unreadable',
-      'its second factor cannot be read: it is disabled until an administrator has looked at it',
+      'its second factor cannot be read: it is disabled until an administrator reviews it',
     );
     return { ...user, passkeys, record: { ...record, status: STATUS.disabled } };
   }
@@ -101,7 +101,7 @@ function planPasskey(
     remark(
       'note',
       'passkey_renumbered',
-      'its passkey confirms and signs in with the user name, but not without: its account has another number here',
+      'its passkey works only together with the user name: its account has another id here',
     );
   }
   return [

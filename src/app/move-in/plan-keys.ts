@@ -47,33 +47,33 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
   const key = textOf(token, 'key');
   if (!KEY.test(key)) {
     const why = key.startsWith('sk-')
-      ? 'it is stored with sk-, so that it never worked there'
+      ? 'it is stored with the prefix sk-, so it never worked there'
       : 'keys have 48 letters and digits here';
     return leave('other_form', why);
   }
   if (owner.taken.has(hashOf(key))) return leave('key_taken', 'the same key exists here');
   const remaining = numberOf(token, 'remain_quota');
   if (remaining === undefined || !Number.isSafeInteger(toQuota(context.scale, remaining)))
-    return leave('unreadable', 'its budget is no whole number');
+    return leave('unreadable', 'its budget is not a whole number');
   owner.taken.add(hashOf(key));
 
   const disabled: string[] = [];
-  if (!isFlag(token, 'model_limits_enabled')) disabled.push('nobody can say whether its list of models counts');
+  if (!isFlag(token, 'model_limits_enabled')) disabled.push('it is unclear whether its list of models applies');
   const models = flagOf(token, 'model_limits_enabled') ? listOf(textOf(token, 'model_limits')) : [];
   if (flagOf(token, 'model_limits_enabled') && models.length === 0) disabled.push('it allows no model');
   if (models.length > MAX_LIST) disabled.push(`it names more than ${MAX_LIST} models`);
   const { ranges, unknown } = readAddresses(textOf(token, 'allow_ips'));
   if (unknown.length > 0 && ranges.length > 0) {
-    remark('changed', 'addresses_left', `these are no addresses: ${unknown.slice(0, 3).join(', ').slice(0, 100)}`);
+    remark('changed', 'addresses_left', `not IP addresses: ${unknown.slice(0, 3).join(', ').slice(0, 100)}`);
   }
-  if (unknown.length > 0 && ranges.length === 0) disabled.push('none of its addresses is one');
+  if (unknown.length > 0 && ranges.length === 0) disabled.push('none of its addresses is an IP address');
   if (ranges.length > MAX_LIST) disabled.push(`it names more than ${MAX_LIST} addresses`);
 
   const status = numberOf(token, 'status');
   const unlimited = flagOf(token, 'unlimited_quota');
   const expiresAt = planEnd(token, status);
   if (status === THERE.exhausted && (unlimited || remaining > 0))
-    disabled.push('it counts as used up there, with quota left');
+    disabled.push('it is marked as used up there although it has quota left');
   if (disabled.length > 0) remark('changed', 'disabled', `it is disabled: ${disabled.join('; ')}`);
   const isOn = status !== undefined && status !== THERE.disabled && Object.values<number>(THERE).includes(status);
   const group = planGroup(textOf(token, 'group').trim(), owner, remark);
@@ -113,7 +113,7 @@ function planGroup(
   if (group !== 'auto' && owner.role >= ROLE.admin && /^[\w.-]{1,64}$/.test(group)) return group;
   const why =
     group === 'auto'
-      ? 'there is no choice of a group by itself here'
+      ? 'groups are not chosen automatically here'
       : 'only keys of administrators have a group of their own here';
   remark('changed', 'group_left', `its group ${group.slice(0, 64)} is not taken, ${why}: that of its owner counts`);
   return null;

@@ -60,7 +60,7 @@ async function findUnread({ source, report }: PlanContext, seen: Seen, orphans: 
   }
   const tokens = ((await source.count('tokens')) ?? 0) - seen.tokens - orphans;
   if (tokens <= 0) return;
-  const message = 'the number of its owner is none';
+  const message = 'the id of its owner is not a number';
   report.remark({ kind: 'api_key', id: `${tokens} rows`, name: '', effect: 'left', code: 'unreadable', message });
 }
 
@@ -185,9 +185,9 @@ function planUser(
   const quota = numberOf(row, 'quota');
   const sourceId = numberOf(row, 'id');
   if (isTwice) return leave('unreadable', 'another account has its id');
-  if (sourceId === undefined || sourceId <= 0) return leave('unreadable', 'its id is no positive number');
+  if (sourceId === undefined || sourceId <= 0) return leave('unreadable', 'its id is not a positive number');
   if (quota === undefined || !Number.isSafeInteger(toQuota(scale, quota))) {
-    return leave('unreadable', 'its balance is no whole number');
+    return leave('unreadable', 'its balance is not a whole number');
   }
   // A name that an earlier account of the source has is no other person's here.
   if (!seen.names.has(given.toLowerCase()) && taken.usernames.has(given.toLowerCase())) {

@@ -17,7 +17,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const vendor = await start(port.value, isStrict ? createStrictVendor : createDemoVendor);
   const text = isStrict
     ? `strict vendor at ${vendor.url}; its key is ${STRICT_VENDOR_KEY}`
-    : `demo vendor at ${vendor.url}; any API key will do`;
+    : `demo vendor at ${vendor.url}; any API key works`;
   answer(input, { ok: true, url: vendor.url, ...(isStrict ? { key: STRICT_VENDOR_KEY } : {}) }, text);
   await ended;
   await vendor.stop();

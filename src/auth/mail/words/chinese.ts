@@ -24,7 +24,7 @@ export const chinese: MailWords = {
   'backup_overdue.after': '请检查网关在备份时刻是否运行，以及能否访问备份位置。面板的“系统”页面列出所有备份。',
   'balance_low.subject': '您在 {{system}} 的余额不足',
   'balance_low.line':
-    '您在 {{system}} 的可用余额为 {{balance}}，低于提醒阈值 {{threshold}}。（账户：{{username}}）运行中任务的预计费用已扣除。',
+    '您在 {{system}} 的可用余额为 {{balance}}，低于提醒阈值 {{threshold}}。（账号：{{username}}）运行中任务的预计费用已扣除。',
   'balance_low.label': '更改或关闭此提醒',
   'balance_low.after': '充值使余额回到阈值以上之前，不会再次提醒。',
   'channel_failing.subject': '{{system}} 的渠道 {{channel}} 出现故障',

@@ -26,9 +26,9 @@ export const english = {
     'Check that the gateway runs at that hour and can reach the backup location. System in the panel lists all backups.',
   'balance_low.subject': 'Your balance at {{system}} is low',
   'balance_low.line':
-    'Your available balance at {{system}} is {{balance}}, below the {{threshold}} that you are warned at. (Account: {{username}}.) What running tasks may cost is already taken off.',
-  'balance_low.label': 'Change or turn off this warning',
-  'balance_low.after': 'You get one message until a top-up lifts the balance above the threshold again.',
+    'Your available balance at {{system}} is {{balance}}, below your alert amount of {{threshold}}. (Account: {{username}}.) What running tasks may cost is already deducted.',
+  'balance_low.label': 'Change or turn off this alert',
+  'balance_low.after': 'You are not alerted again until a top-up lifts the balance above this amount.',
   'channel_failing.subject': 'Channel {{channel}} of {{system}} is failing',
   'channel_failing.line': '{{failed}} of {{ended}} tasks of the channel {{channel}} failed within a day.',
   'channel_failing.after': 'Open the channel in the panel to see the reasons and test it.',
