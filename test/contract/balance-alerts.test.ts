@@ -140,6 +140,19 @@ describeEachStore(
       expect(await claimAt(store, LATER + WARN_AGAIN_SECONDS, [userId, 120])).toMatchObject({ threshold: 120 });
     });
 
+    test('two first addresses at once: one secret is shown, and it is the one that signs', async () => {
+      const { store, openAnother } = opened();
+      const other = await openAnother();
+      const { id: userId } = await addUser(store);
+      const secrets = ['first', 'second', 'third', 'fourth'];
+      const set = await Promise.all(
+        secrets.map((secret, i) => (i % 2 === 0 ? store : other).balanceAlerts.setFirstSecret(userId, secret)),
+      );
+      expect(set.filter(Boolean)).toHaveLength(1);
+      const shown = secrets[set.indexOf(true)] ?? '';
+      expect(await store.balanceAlerts.byUser(userId)).toMatchObject({ webhookSecretSealed: shown });
+    });
+
     test('a claim whose notices cannot be queued is not made', async () => {
       const { store } = opened();
       const userId = await addUserWith(store, 99, 100);

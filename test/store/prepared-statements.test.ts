@@ -219,7 +219,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
 const UNCHECKED: Readonly<Record<string, string>> = {
   backups: 'begin renew end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
-  balanceAlerts: 'byUser choose setSecret findLow claim forget',
+  balanceAlerts: 'byUser choose setSecret setFirstSecret findLow claim forget',
   imports:
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
   apiKeys:

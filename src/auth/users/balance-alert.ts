@@ -92,11 +92,12 @@ export async function editBalanceAlert(
         ? null
         : validateWebhookUrl(given, config.checkWebhookUrl);
   const secret = webhookUrl !== null && !alert?.webhookSecretSealed ? newWebhookSecret() : null;
-  await store.transaction(async (tx) => {
+  const isFirst = await store.transaction(async (tx) => {
     await tx.balanceAlerts.choose(id, { threshold, mail, webhookUrl }, clock.unix());
-    if (secret !== null) await tx.balanceAlerts.setSecret(id, secretBox.seal(secret));
+    return secret !== null && tx.balanceAlerts.setFirstSecret(id, secretBox.seal(secret));
   });
-  return { ...(await readBalanceAlert(ctx, principal)), new_secret: secret };
+  // A request at the same moment may have been first: its answer has the secret that signs.
+  return { ...(await readBalanceAlert(ctx, principal)), new_secret: isFirst ? secret : null };
 }
 
 /** Replaces the secret at once: the next webhook is signed with the new one alone. */

@@ -32,6 +32,8 @@ export interface BalanceAlertStore {
    */
   choose(userId: number, choice: BalanceAlertChoice, now: number): Promise<void>;
   setSecret(userId: number, webhookSecretSealed: string): Promise<void>;
+  /** False: there is one, which somebody else has been shown. */
+  setFirstSecret(userId: number, webhookSecretSealed: string): Promise<boolean>;
   /**
    * Users to warn among `limit` users after `after`, in the order of their ids. `last` is the last
    * user that was looked at; undefined: there are no more. `fallback` applies to users who chose

@@ -71,6 +71,19 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
         .onConflictDoUpdate({ target: alerts.userId, set: { webhookSecretSealed } });
     },
 
+    async setFirstSecret(userId, webhookSecretSealed) {
+      const set = await db
+        .insert(alerts)
+        .values({ userId, webhookSecretSealed })
+        .onConflictDoUpdate({
+          target: alerts.userId,
+          set: { webhookSecretSealed },
+          setWhere: sql`${alerts.webhookSecretSealed} is null`,
+        })
+        .returning({ userId: alerts.userId });
+      return set.length === 1;
+    },
+
     async findLow({ fallback, after, limit, now }) {
       const rows = await (fallback > 0 ? findAmongAll() : findAmongChosen())({ fallback, after, limit, now });
       const low: LowBalance[] = rows
