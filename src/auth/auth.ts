@@ -307,7 +307,7 @@ export interface GuardedAuth {
     /** Replaces a key; the old one works for a while (a day unless told otherwise). */
     rotate(principal: PanelPrincipal, id: number, rotation?: KeyRotation): Promise<RotatedApiKey>;
     /** Ends the replaced key now. */
-    endFormer(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
+    endFormer(principal: PanelPrincipal, id: number, prefix?: string): Promise<ApiKeyView>;
     /** Creates or replaces the secret that signs a key's webhook notices. */
     rotateWebhookSecret(principal: PanelPrincipal, id: number): Promise<NewWebhookSecret>;
   };

@@ -258,7 +258,7 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
       update: (principal, id, fields) => updateApiKey(ctx, principal, { id, fields }),
       delete: (principal, id) => deleteApiKey(ctx, principal, id),
       rotate: (principal, id, rotation) => rotateApiKey(ctx, principal, { id, ...rotation }),
-      endFormer: (principal, id) => endFormerApiKey(ctx, principal, id),
+      endFormer: (principal, id, prefix) => endFormerApiKey(ctx, principal, { id, prefix }),
       rotateWebhookSecret: (principal, id) => rotateWebhookSecret(ctx, principal, id),
     },
   };

@@ -235,6 +235,17 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.apiKeys.rotate(principal, id, { keep: 'former' }), 'auth.api_key_rotated');
     });
 
+    test('a page from before another rotation ends no key that programs use since', async () => {
+      const first = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
+      const second = await auth.apiKeys.rotate(principal, first.id);
+      await auth.apiKeys.rotate(principal, first.id);
+      await refusal(auth.apiKeys.endFormer(principal, first.id, first.prefix), 'auth.api_key_rotated');
+      await auth.authenticateApiKey(second.key);
+      // Also when its answer was lost and it is asked again.
+      for (const _ of [1, 2]) await auth.apiKeys.endFormer(principal, first.id, second.prefix);
+      await refusal(auth.authenticateApiKey(second.key), 'auth.api_key_invalid');
+    });
+
     test('two rotations at once: one wins, and the key before it still works', async () => {
       const { id, key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
       let reads = 0;

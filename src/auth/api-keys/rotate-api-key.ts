@@ -58,16 +58,19 @@ export async function rotateApiKey(
 }
 
 /**
- * Ends the replaced key of one of the caller's own keys; its next use is refused.
+ * Ends the replaced key of one of the caller's own keys; its next use is refused. `prefix`: of the
+ * replaced key as the caller last saw it.
  *
- * @throws `auth.api_key_not_found` for any other key.
+ * @throws `auth.api_key_not_found` for any other key; `auth.api_key_rotated` when another key was
+ * replaced since, which programs may still use.
  */
 export async function endFormerApiKey(
   { store, clock, secretBox }: AuthContext,
   { user }: PanelPrincipal,
-  id: number,
+  { id, prefix }: { id: number; prefix?: string | undefined },
 ): Promise<ApiKeyView> {
-  const ended = await store.apiKeys.endFormer(id, user.id);
-  if (!ended) throw authErrors.api_key_not_found();
+  const ended = (await store.apiKeys.endFormer(id, user.id, prefix)) ?? (await store.apiKeys.byId(id));
+  if (ended?.userId !== user.id) throw authErrors.api_key_not_found();
+  if (ended.formerHash !== '') throw authErrors.api_key_rotated();
   return describeApiKey(ended, clock.unix(), secretBox);
 }

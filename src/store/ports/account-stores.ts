@@ -151,8 +151,11 @@ export interface ApiKeyStore {
     userId: number,
     rotation: { presentHash: string; keyHash: string; prefix: string; formerUntil: number; keepsFormer?: boolean },
   ): Promise<ApiKeyRecord | undefined>;
-  /** Ends the replaced key now. `undefined` when the key does not exist. */
-  endFormer(id: number, userId: number): Promise<ApiKeyRecord | undefined>;
+  /**
+   * Ends the replaced key now, with `prefix` only that one. `undefined` when another one was
+   * replaced since, or the key does not exist.
+   */
+  endFormer(id: number, userId: number, prefix?: string): Promise<ApiKeyRecord | undefined>;
   /** Removes at most `limit` replaced keys that have ended; resolves to how many. */
   forgetFormers(now: number, limit: number): Promise<number>;
   /** Keys with a webhook secret whose id is above `id`, in order of id. */

@@ -158,11 +158,12 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       return row;
     },
 
-    async endFormer(id, userId) {
+    async endFormer(id, userId, formerPrefix) {
+      const isIt = formerPrefix === undefined ? undefined : eq(keys.formerPrefix, formerPrefix);
       const [row] = await db
         .update(keys)
         .set(noFormer)
-        .where(and(eq(keys.id, id), eq(keys.userId, userId)))
+        .where(and(eq(keys.id, id), eq(keys.userId, userId), isIt))
         .returning(columns);
       return row;
     },

@@ -128,13 +128,21 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
     )
     .delete(
       '/api/token/:id/former-key',
-      async ({ panel, origin, params }) => {
+      async ({ panel, origin, params, query }) => {
         const id = readId(params.id);
-        const changed = await auth.apiKeys.endFormer(panel, id);
+        const changed = await auth.apiKeys.endFormer(panel, id, query.prefix);
         await audit({ panel, origin }, { action: 'api_key.end_former', target: `api_key:${id}`, detail: {} });
         return ok(changed);
       },
-      { user: true, detail: { summary: 'End the replaced API key before its time' } },
+      {
+        user: true,
+        query: strictObject({
+          prefix: t.Optional(
+            t.String({ maxLength: 40, description: 'End only this one; 409 where another was replaced since.' }),
+          ),
+        }),
+        detail: { summary: 'End the replaced API key before its time' },
+      },
     )
     .post(
       '/api/token/:id/webhook-secret',

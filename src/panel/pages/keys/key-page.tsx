@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
 import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -108,12 +108,15 @@ function KeySettings({ apiKey }: { apiKey: ApiKey }) {
 function KeyRotation({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const { former_key: former } = apiKey;
   const end = useApiMutation<void, ApiKey>({
-    request: () => ({ method: 'DELETE', path: `/api/token/${apiKey.id}/former-key` }),
+    request: () => ({
+      method: 'DELETE',
+      path: withQuery(`/api/token/${apiKey.id}/former-key`, { prefix: former?.prefix }),
+    }),
     invalidates: ['/api/token'],
     onSuccess: () => notifySuccess(t('keys.rotate.ended')),
   });
-  const { former_key: former } = apiKey;
   return (
     <SettingsBlock heading={t('keys.rotate')} intro={t('keys.rotate.intro')}>
       {end.isError && <ErrorNotice error={end.error} />}
