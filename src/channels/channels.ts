@@ -11,6 +11,7 @@ import {
   pluginOfBinding,
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';
+import { type ChannelFilter, filterChannels, isFilter } from './filter-channels.ts';
 import { type PickRequest, pickChannel } from './pick-channel.ts';
 
 export type ChannelChange = Partial<ChannelInput>;
@@ -32,7 +33,7 @@ export type Channels = {
   /** Whether a current or previous secret opens the credential. */
   isReadable(channel: ChannelRecord): boolean;
   get(id: number): Promise<ChannelRecord>;
-  list(page: Page): Promise<Paged<ChannelRecord>>;
+  list(page: Page, filter?: ChannelFilter): Promise<Paged<ChannelRecord>>;
   create(input: ChannelInput): Promise<SavedChannel>;
   /**
    * `mayMoveKey`: the caller has proven that they may read the key. Then address, type and plugin
@@ -105,7 +106,12 @@ export function createChannels(deps: {
     known: () => known,
     pick: (request) => pickChannel(known, request),
     get,
-    list: (page) => store.channels.list(page),
+    async list(page, filter = {}) {
+      if (!isFilter(filter)) return store.channels.list(page);
+      const found = filterChannels(await store.channels.all(), filter);
+      const from = (page.page - 1) * page.pageSize;
+      return { total: found.length, items: found.slice(from, from + page.pageSize) };
+    },
 
     async start() {
       await replica.start();

@@ -51,6 +51,24 @@ test('a dialog stays open while its request runs', async () => {
   expect(await dialog(page).count()).toBe(0);
 });
 
+test('a page whose code is on its way says so, and the former page stays', async () => {
+  const { page } = await panel.openAs({ username: 'root', password }, '/');
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/assets/admin-pages-*', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await link(page, 'Users').click();
+  await page.getByRole('progressbar', { name: 'Loading' }).waitFor();
+  await heading(page, 'Hello, root').waitFor();
+  release();
+  await heading(page, 'Users').waitFor();
+  await page.getByRole('progressbar').waitFor({ state: 'detached' });
+});
+
 describe('after leaving the page', () => {
   test('a late answer does not navigate', async () => {
     await panel.root().createKey({ name: 'Nightly' });

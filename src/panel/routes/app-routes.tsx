@@ -6,21 +6,28 @@ import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
 import { RequireAnonymous, RequireRole, RequireSession, SessionSwitch } from '../session/guards.tsx';
 import { roles, useRole } from '../session/roles.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
+import { waitForPart } from './pending-parts.ts';
 
 // Pages that are used together share a chunk. A chunk per page would load some fifty files a visit.
 const signedOutPages = () => import('./signed-out-pages.ts');
 const frame = () => import('../shell/app-frame.tsx');
-const signedInPages = () => import('./signed-in-pages.ts');
-const adminPages = () => import('./admin-pages.ts');
-const figurePages = () => import('./figure-pages.ts');
-const marketplacePages = () => import('./marketplace-pages.ts');
+const parts = {
+  signedIn: () => import('./signed-in-pages.ts'),
+  admin: () => import('./admin-pages.ts'),
+  figures: () => import('./figure-pages.ts'),
+  marketplace: () => import('./marketplace-pages.ts'),
+};
+const signedInPages = () => waitForPart(parts.signedIn());
+const adminPages = () => waitForPart(parts.admin());
+const figurePages = () => waitForPart(parts.figures());
+const marketplacePages = () => waitForPart(parts.marketplace());
 
 /** Pages that are in none of the chunks for everybody. */
 const otherPages = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system|usage)(\/|$)/;
 
 /** Preloads what a path after sign-in needs, before the session is confirmed. */
 export const preloadSignedInPages = (path: string): Promise<unknown> =>
-  Promise.all([frame(), ...(otherPages.test(path) ? [] : [signedInPages()])]);
+  Promise.all([frame(), ...(otherPages.test(path) ? [] : [parts.signedIn()])]);
 
 const SetupPage = lazy(async () => ({ default: (await signedOutPages()).SetupPage }));
 const SignUpPage = lazy(async () => ({ default: (await signedOutPages()).SignUpPage }));
@@ -71,10 +78,10 @@ function FrameWithPreload() {
   const role = useRole();
   useEffect(() => {
     const preload = (): void => {
-      void signedInPages().catch(() => {});
-      void figurePages().catch(() => {});
-      if (role >= roles.admin) void adminPages().catch(() => {});
-      if (role >= roles.root) void marketplacePages().catch(() => {});
+      void parts.signedIn().catch(() => {});
+      void parts.figures().catch(() => {});
+      if (role >= roles.admin) void parts.admin().catch(() => {});
+      if (role >= roles.root) void parts.marketplace().catch(() => {});
     };
     const timer = setTimeout(preload, preloadDelayMs);
     return () => clearTimeout(timer);

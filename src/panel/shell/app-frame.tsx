@@ -4,6 +4,7 @@ import { Notifications } from '@mantine/notifications';
 import { type ReactNode, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Outlet, useLocation } from 'react-router';
+import { useIsPagePending } from '../routes/pending-parts.ts';
 import { SecurityProofProvider } from '../session/security-proof.tsx';
 import { ConfirmProvider } from '../ui/form/confirm-dialog.tsx';
 import { UnsavedChangesOfPage } from '../ui/form/unsaved-changes.tsx';
@@ -17,6 +18,12 @@ import { NoticeBell } from './bell/notice-bell.tsx';
 import { OperatorNotice } from './operator-notice.tsx';
 import { Shortcuts } from './palette/shortcuts.tsx';
 import { SideNavigation } from './side-navigation.tsx';
+
+/** The former page stays until the next one is there; on a slow line that must not look dead. */
+function PagePending() {
+  const { t } = useTranslation();
+  return useIsPagePending() && <div className={classes.pending} role="progressbar" aria-label={t('app.loading')} />;
+}
 
 /** The frame of all pages after sign-in: navigation at the side, account menu at the top. */
 export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
@@ -41,6 +48,7 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
           </aside>
           <div className={classes.body}>
             <header className={classes.bar}>
+              <PagePending />
               <div className={classes.small}>
                 <Burger opened={isOpen} onClick={toggle} size="sm" aria-label={t('nav.open')} aria-expanded={isOpen} />
                 <BrandMark />

@@ -129,3 +129,22 @@ test('views of the task list belong to an account, up to a limit', async () => {
     { username: 'ulf', detail: { before: { name: 'Failed' } } },
   ]);
 });
+
+test('channels are found by name, model, group and address, and by their status', async () => {
+  const channel = { type: 61, key: 'vendor-key', task_plugin_key: 'demo', models: ['demo-video'] };
+  const make = (body: object) => panel.send('/api/channel', { token: root, body: { ...channel, ...body } });
+  await make({ name: 'North', base_url: 'https://north.example.com' });
+  await make({ name: 'South', models: ['demo-video-pro'], groups: ['vip'], status: 2 });
+  const find = async (query: string): Promise<[total: number, names: string[]]> => {
+    const { json } = await panel.send(`/api/channel?${query}`, { token: root });
+    return [json.data.total, json.data.items.map(({ name }: { name: string }) => name)];
+  };
+  expect(await find('keyword=NORTH.example')).toEqual([1, ['North']]);
+  expect(await find('keyword=video-pro')).toEqual([1, ['South']]);
+  expect(await find('keyword=vip')).toEqual([1, ['South']]);
+  expect(await find('keyword=th')).toEqual([2, ['North', 'South']]);
+  expect(await find('status=2')).toEqual([1, ['South']]);
+  expect(await find('keyword=th&status=1')).toEqual([1, ['North']]);
+  expect(await find('keyword=th&page=2&page_size=1')).toEqual([2, ['South']]);
+  expect(await find('keyword=west')).toEqual([0, []]);
+});

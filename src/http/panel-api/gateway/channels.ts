@@ -95,19 +95,31 @@ export function channelRoutes(
     return true;
   }
 
+  const statuses = { '1': 1, '2': 2 } as const;
   return new Elysia({ normalize: false, tags: ['Channels'] })
     .use(kit)
     .get(
       '/api/channel',
       async ({ query }) => {
         const page = readPage(query);
-        const { total, items } = await channels.list(page);
+        const { keyword = '', status } = query;
+        const filter = { keyword: keyword.trim(), ...(status ? { status: statuses[status] } : {}) };
+        const { total, items } = await channels.list(page, filter);
         const health = await tasks.channelHealth();
         return ok(paged(page, { total, items: items.map((channel) => show(channel, health)) }));
       },
       {
         admin: true,
-        query: strictObject(pageQuery),
+        query: strictObject({
+          ...pageQuery,
+          keyword: t.Optional(
+            t.String({
+              maxLength: 100,
+              description: "A part of a name, an address, a model, a group or a plugin's key",
+            }),
+          ),
+          status: t.Optional(t.Union([t.Literal('1'), t.Literal('2')], { description: '1 enabled, 2 disabled' })),
+        }),
         detail: {
           summary: 'Channels',
           description:

@@ -10,6 +10,7 @@ import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
+import { ChannelFilters, channelFilterNames } from './channel-filters.tsx';
 import { pluginOf, sourceOf } from './channel-form-values.ts';
 import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
@@ -18,25 +19,43 @@ import classes from './channels.module.css';
 /** Accounts at vendors, and which of them are enabled. */
 export function ChannelsPage() {
   const { t } = useTranslation();
-  const { page, setPage } = useFilters([]);
-  const query = useApiQuery<ChannelPage>(withQuery('/api/channel', { page }));
+  const filters = useFilters(channelFilterNames);
+  const query = useApiQuery<ChannelPage>(withQuery('/api/channel', { page: filters.page, ...filters.values }));
   const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
   const add = (
     <Button component={Link} to="/channels/new" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}>
       {t('channels.add')}
     </Button>
   );
+  const isNew = query.data?.total === 0 && !filters.isFiltered;
   const columns = useColumns(choices.data, query.data?.items ?? []);
   return (
-    <Page heading={t('nav.channels')} intro={t('channels.intro')} actions={query.data?.total === 0 ? undefined : add}>
-      <DataTable
-        label={t('nav.channels')}
-        query={query}
-        columns={columns}
-        rowKey={({ id }) => id}
-        onPage={setPage}
-        empty={<EmptyState heading={t('channels.empty')} text={t('channels.emptyText')} action={add} />}
-      />
+    <Page heading={t('nav.channels')} intro={t('channels.intro')} actions={isNew ? undefined : add}>
+      <div>
+        {!isNew && <ChannelFilters filters={filters} />}
+        <DataTable
+          label={t('nav.channels')}
+          query={query}
+          columns={columns}
+          rowKey={({ id }) => id}
+          onPage={filters.setPage}
+          empty={
+            filters.isFiltered ? (
+              <EmptyState
+                heading={t('tasks.noMatch')}
+                text={t('channels.noMatchText')}
+                action={
+                  <Button variant="default" onClick={filters.clear}>
+                    {t('tasks.clear')}
+                  </Button>
+                }
+              />
+            ) : (
+              <EmptyState heading={t('channels.empty')} text={t('channels.emptyText')} action={add} />
+            )
+          }
+        />
+      </div>
     </Page>
   );
 }

@@ -4,13 +4,13 @@ import { Link } from 'react-router';
 import type { AttentionItem } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { roles, useRole } from '../../session/roles.ts';
+import { useRole } from '../../session/roles.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { optionTexts } from '../settings/option-texts.ts';
 import { attentionDetail } from './attention-detail.ts';
 import classes from './attention-list.module.css';
 import { AttentionStrip } from './attention-strip.tsx';
+import { targetPage } from './attention-target.ts';
 
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
   plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
@@ -132,27 +132,4 @@ function withKeys(items: readonly AttentionItem[]): { key: string; item: Attenti
     seen.set(name, nth + 1);
     return { key: `${name} ${nth}`, item };
   });
-}
-
-/**
- * The page that shows the target, and the role that may open it; null for an environment variable,
- * which no page changes.
- */
-function targetPage({ kind, id }: AttentionItem['target']): { to: string; role: number } | null {
-  const name = encodeURIComponent(String(id ?? ''));
-  switch (kind) {
-    case 'plugin':
-      return { to: `/plugins/${name}`, role: roles.root };
-    case 'channel':
-      return { to: `/channels/${name}`, role: roles.admin };
-    case 'price':
-      return { to: '/prices', role: roles.root };
-    case 'setting':
-      if (id !== null && !Object.hasOwn(optionTexts, id)) return null;
-      return { to: id === null ? '/settings' : `/settings?q=${name}`, role: roles.root };
-    case 'tasks':
-      return { to: '/tasks?scope=all&status=IN_PROGRESS', role: roles.admin };
-    default:
-      return { to: '/system', role: roles.root };
-  }
 }

@@ -1,7 +1,10 @@
 import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import type { AttentionItem } from '../../api/types.ts';
 import { attentionDetail } from '../../pages/home/attention-detail.ts';
+import { targetPage } from '../../pages/home/attention-target.ts';
+import { useRole } from '../../session/roles.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BrowserNoticeSwitch } from './browser-notice-switch.tsx';
@@ -12,6 +15,12 @@ import type { Notices } from './use-notices.ts';
 export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave(): void }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
+  const role = useRole();
+  /** Home says what to do where no page of the reader's changes it. */
+  const pageOf = ({ target }: AttentionItem): string => {
+    const page = targetPage(target);
+    return page !== null && role >= page.role ? page.to : '/';
+  };
   return (
     <div className={classes.content}>
       {attention.length > 0 && (
@@ -20,7 +29,7 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
           <ul className={classes.items}>
             {attention.slice(0, 6).map((item) => (
               <li key={`${item.code} ${item.target.id} ${item.message}`}>
-                <Link to="/" onClick={onLeave} className={classes.item}>
+                <Link to={pageOf(item)} onClick={onLeave} className={classes.item}>
                   <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>
                     {t(`home.attention.${item.code}`)}
                   </StatusLabel>

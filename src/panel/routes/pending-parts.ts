@@ -1,0 +1,28 @@
+import { useSyncExternalStore } from 'react';
+
+/** How many parts of the panel are on their way because a page that somebody opened needs them. */
+let pending = 0;
+const listeners = new Set<() => void>();
+
+function change(by: 1 | -1): void {
+  pending += by;
+  for (const listener of listeners) listener();
+}
+
+/** Counts a part until it is there. React calls this while it renders, so listeners hear later. */
+export async function waitForPart<Part>(part: Promise<Part>): Promise<Part> {
+  queueMicrotask(() => change(1));
+  try {
+    return await part;
+  } finally {
+    queueMicrotask(() => change(-1));
+  }
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Whether the page that somebody opened is still on its way. */
+export const useIsPagePending = (): boolean => useSyncExternalStore(subscribe, () => pending > 0);
