@@ -7,12 +7,13 @@ import { root } from '../../scripts/hash-inputs.ts';
 import { listSentences } from '../../scripts/list-sentences.ts';
 import type { Json } from '../../src/kernel/index.ts';
 import { createSentenceFinder } from '../../src/panel/api/recognize-sentence.ts';
-import { createRuleSpeaker } from '../../src/panel/pages/plugins/say-plugin-rule.ts';
+import { createRuleSpeaker, readPlacedFaults } from '../../src/panel/pages/plugins/say-plugin-rule.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
 import { checkVisibleNames } from '../../src/plugins/manifest/check-visible-names.ts';
 import { createSchemaCheck } from '../../src/plugins/manifest/compile-schema.ts';
 import { REMOVED_EXPORTS, REMOVED_NAMES, REMOVED_ROUTE_NAMES } from '../../src/plugins/manifest/removed-names.ts';
 import { hintForMissing, RULES } from '../../src/plugins/manifest/rules.ts';
+import { describeFailure } from '../../src/plugins/source/compile-plugin.ts';
 import { invalid } from '../plugins/manifest-table/index.ts';
 
 const english = readRuleTexts('en');
@@ -104,6 +105,22 @@ test('each message in the source is known', () => {
     .map(({ file, text }) => `${file}: ${text}`);
   expect(unknown).toEqual([]);
   expect(files.length).toBeGreaterThan(30);
+});
+
+test('the status of a stored plugin has its faults in one line', () => {
+  const faults = [
+    { path: '/key', rule: 'key.type', message: 'must be string' },
+    { path: 'exports/extractUsage', rule: 'export.function', message: 'is a class; it must be a plain function' },
+    { path: 'source', rule: 'source.require', message: 'require() is not allowed', line: 3 },
+    { path: '', rule: 'manifest.type', message: 'meta must be an object' },
+  ];
+  expect(readPlacedFaults(describeFailure({ kind: 'faults', faults }))).toEqual([
+    { place: '/key', message: 'must be string' },
+    { place: 'exports/extractUsage', message: 'is a class; it must be a plain function' },
+    { place: 'source:3', message: 'require() is not allowed' },
+    { place: 'meta', message: 'meta must be an object' },
+  ]);
+  expect(readPlacedFaults('its source is not stored')).toBeNull();
 });
 
 describe.each(others)('in %s', (language) => {

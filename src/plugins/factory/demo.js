@@ -49,7 +49,7 @@ const MAX_SECONDS = 60;
 export const vendorInfo = {
   keyHelp: {
     en: 'The demo vendor takes any key.',
-    zh: '演示厂商接受任意密钥。',
+    zh: '演示服务商接受任意密钥。',
     ja: 'デモベンダーはどのキーでも受け付けます。',
     es: 'El proveedor de demostración acepta cualquier clave.',
     de: 'Der Demo-Anbieter nimmt jeden Schlüssel an.',

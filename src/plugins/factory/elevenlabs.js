@@ -44,7 +44,7 @@ export const meta = {
       unit: 'token',
       description: {
         en: 'Characters of the text to speak; what the vendor counts once it has answered',
-        zh: '朗读文本的字符数；厂商返回后以其计数为准',
+        zh: '朗读文本的字符数；服务商返回后以其计数为准',
       },
     },
     seconds: {

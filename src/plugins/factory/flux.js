@@ -70,7 +70,7 @@ export const meta = {
       unit: 'credit',
       description: {
         en: 'Credits that the vendor charges; an estimate until its answer names them',
-        zh: '厂商收取的积分；在其返回之前为估算值',
+        zh: '服务商收取的积分；在其返回之前为估算值',
       },
     },
   },

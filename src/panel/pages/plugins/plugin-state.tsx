@@ -1,9 +1,12 @@
-import { Text } from '@mantine/core';
+import { Code, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
+import { RuleText } from './plugin-errors.tsx';
+import { readPlacedFaults } from './say-plugin-rule.ts';
+import { usePluginRules } from './use-plugin-rules.ts';
 
 const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Tone }> = {
   registered: { text: 'plugins.state.registered', tone: 'good' },
@@ -22,9 +25,22 @@ export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_s
       <StatusLabel tone={tone}>{t(text)}</StatusLabel>
       {plugin.runtime_error !== undefined && (
         <Text size="xs" c="dimmed" mt={2} maw={280}>
-          <ServerText text={plugin.runtime_error} />
+          <RuntimeError text={plugin.runtime_error} />
         </Text>
       )}
     </>
   );
+}
+
+/** Why a plugin is not active; the rules that its source breaks are in one line. */
+function RuntimeError({ text }: { text: string }) {
+  const say = usePluginRules();
+  const faults = readPlacedFaults(text);
+  if (faults === null) return <ServerText text={text} />;
+  if (say === null) return null;
+  return faults.map(({ place, message }) => (
+    <span key={`${place} ${message}`} style={{ display: 'block' }}>
+      <Code>{place}</Code> <RuleText say={say} text={message} />
+    </span>
+  ));
 }

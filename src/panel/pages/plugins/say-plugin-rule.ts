@@ -25,3 +25,19 @@ export function createRuleSpeaker(sentences: Texts, texts: Texts): SayRule {
   };
   return say;
 }
+
+/** A fault of a plugin in one line: `/key: …` or `source line 3: …`. */
+export type PlacedFault = { place: string; message: string };
+
+const BETWEEN = /; (?=(?:meta|source|exports\/[^\s:]+|\/[^\s:]+)(?: line \d+)?: )/;
+const FAULT = /^(meta|source|exports\/[^\s:]+|\/[^\s:]+)(?: line (\d+))?: (.+)$/;
+
+/** Reads a plugin's faults in one line, as its status has them; null for other text. */
+export function readPlacedFaults(line: string): PlacedFault[] | null {
+  const faults = line.split(BETWEEN).map((each) => {
+    const [, path, number, message] = FAULT.exec(each) ?? [];
+    if (path === undefined || message === undefined) return null;
+    return { place: number === undefined ? path : `${path}:${number}`, message };
+  });
+  return faults.every((fault) => fault !== null) ? faults : null;
+}

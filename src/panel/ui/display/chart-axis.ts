@@ -22,3 +22,6 @@ export function roundTicks(
 
 /** As many as show each multiple of `step` in full. */
 export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
+
+/** Pixels at the right of a chart: the last label of its axis may be wider than it was measured. */
+export const lastLabel = 18;

@@ -1,6 +1,6 @@
 import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import { roundTicks } from './chart-axis.ts';
+import { lastLabel, roundTicks } from './chart-axis.ts';
 import type { DayBarsProps } from './day-bars-types.ts';
 
 const brand = 'var(--mantine-primary-color-filled)';
@@ -24,7 +24,7 @@ export function DayBarsView({ days, series, format, height, axis }: DayBarsProps
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
-      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: 6 } }}
+      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
       xAxisProps={{ minTickGap: 24, interval: 'preserveStartEnd' }}
       yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
     />

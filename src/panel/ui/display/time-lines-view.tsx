@@ -1,6 +1,6 @@
 import { LineChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
-import { roundTicks } from './chart-axis.ts';
+import { lastLabel, roundTicks } from './chart-axis.ts';
 import type { TimeLinesProps } from './time-lines-types.ts';
 
 /** A value between two gaps is a dot, or it would not be seen. */
@@ -31,7 +31,7 @@ export function TimeLinesView({ points, series, format, height, axis }: TimeLine
       strokeDasharray="0"
       gridColor="var(--tg-line)"
       lineProps={{ isAnimationActive: false }}
-      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: 6 } }}
+      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
       xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
       yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
     />
