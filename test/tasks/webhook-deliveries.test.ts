@@ -20,6 +20,7 @@ import {
 import { openStore } from '../../src/store/index.ts';
 import { MAIL, type Store, type WebhookDelivery, type WebhookRecord } from '../../src/store/ports/index.ts';
 import { type AllowedReceivers, createCallbackUrls } from '../../src/tasks/index.ts';
+import { deliverMail } from '../../src/tasks/webhooks/deliver-mail.ts';
 import { createWebhookWorker, type WebhookWorker } from '../../src/tasks/webhooks/webhook-worker.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';
 import { createTestClock } from '../auth/test-clock.ts';
@@ -139,6 +140,18 @@ async function after(store: Store, taskId: string, attempts = 1): Promise<Seen> 
   await until(async () => (await look(store, taskId)).attempts >= attempts);
   return look(store, taskId);
 }
+
+test('poison message: a mail that cannot be written is an attempt that failed, and ends like others', async () => {
+  const { logger, lines } = recordingLogger();
+  const unknown = async () => {
+    throw new TypeError('undefined is not an object');
+  };
+  const webhooks = { gateway: { sendMail: unknown } } as unknown as Parameters<typeof deliverMail>[0]['webhooks'];
+  const notice = { eventId: 'msg_new', retries: 0 } as WebhookRecord;
+  const { outcome, delivery } = await deliverMail({ clock: createTestClock(), logger, webhooks }, notice);
+  expect([outcome.status, delivery.error]).toEqual(['retry', 'mail_failed']);
+  expect(lines).toHaveLength(1);
+});
 
 describe('answers of a receiver', () => {
   let node: Node;
