@@ -43,19 +43,14 @@ export const dialogStates: readonly PanelState[] = [
   {
     name: 'key-rotated',
     path: '/keys/2/rotate',
-    act: inOrder(press('keys.rotate'), ({ page }) => page.locator('main pre').first().waitFor()),
+    act: inOrder(press('keys.rotate'), ({ page, text }) =>
+      page.getByRole('link', { name: text('keys.made.done') }).waitFor()),
   },
   { name: 'ask-account-delete', path: '/profile', viewer: 'member', act: asked('profile.delete') },
   { name: 'email-change', path: '/profile', viewer: 'member', act: press('profile.email.change') },
   { name: 'ask-email-remove', path: '/profile', viewer: 'member', act: asked('profile.email.remove') },
   { name: 'passkey-new', path: '/security', act: press('security.passkeys.add') },
   { name: 'ask-second-factor-off', path: '/security', viewer: 'member', act: asked('security.twoFactor.disable') },
-  {
-    name: 'member-proof',
-    path: '/security',
-    viewer: 'member',
-    act: inOrder(press('security.token.make'), dialogOpens),
-  },
   { name: 'ask-all-links-end', path: '/security', act: asked('links.revoke') },
   {
     name: 'ask-price-delete',
