@@ -91,6 +91,19 @@ describe('the list', () => {
     expect(await findPageIssues(page)).toEqual([]);
   });
 
+  test('Escape asks before it loses what was typed into a dialog', async () => {
+    const page = await openAsRoot('/users');
+    await page.getByRole('button', { name: 'Add user' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New user' });
+    await dialog.getByLabel('Username').fill('somebody');
+    await page.keyboard.press('Escape');
+    await page
+      .getByRole('dialog', { name: 'Discard changes?' })
+      .getByRole('button', { name: 'Discard changes' })
+      .click();
+    await dialog.waitFor({ state: 'hidden' });
+  });
+
   test('a new account: invalid input, a taken name, and one that is created', async () => {
     const page = await openAsRoot('/users');
     await page.getByRole('button', { name: 'Add user' }).click();

@@ -44,7 +44,8 @@ export const dialogStates: readonly PanelState[] = [
     name: 'key-rotated',
     path: '/keys/2/rotate',
     act: inOrder(press('keys.rotate'), ({ page, text }) =>
-      page.getByRole('link', { name: text('keys.made.done') }).waitFor()),
+      page.getByRole('link', { name: text('keys.made.done') }).waitFor(),
+    ),
   },
   { name: 'ask-account-delete', path: '/profile', viewer: 'member', act: asked('profile.delete') },
   { name: 'email-change', path: '/profile', viewer: 'member', act: press('profile.email.change') },

@@ -105,7 +105,7 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>, keys: readonly Ap
           >
             <IconRotate size={18} stroke={1.6} aria-hidden="true" />
           </ActionIcon>
-          <Menu position="bottom-end" width={180}>
+          <Menu position="bottom-end" width={180} withInitialFocusPlaceholder={false}>
             <Menu.Target>
               <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: key.name })}>
                 <IconDots size={18} stroke={1.6} aria-hidden="true" />

@@ -21,7 +21,7 @@ export function CopyMenu({ task }: { task: TaskDetail }) {
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const url = `${origin}/v1/tasks/${encodeURIComponent(task.platform)}`;
   return (
-    <Menu position="bottom-end" width={230}>
+    <Menu position="bottom-end" width={230} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <Button variant="default" rightSection={<IconChevronDown size={16} stroke={1.6} aria-hidden="true" />}>
           {t('app.copy')}

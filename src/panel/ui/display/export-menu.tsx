@@ -44,7 +44,14 @@ export function ExportMenu({ path, query, name, size = 'sm' }: ExportMenuProps) 
     }
   };
   return (
-    <Menu position="bottom-end" width={240} opened={isOpen} onChange={setOpen}>
+    <Menu
+      position="bottom-end"
+      width={240}
+      opened={isOpen}
+      onChange={setOpen}
+      withinPortal={false}
+      withInitialFocusPlaceholder={false}
+    >
       <Menu.Target>
         <Button
           variant="default"
@@ -62,7 +69,7 @@ export function ExportMenu({ path, query, name, size = 'sm' }: ExportMenuProps) 
             {t(`export.${format}`)}
           </Menu.Item>
         ))}
-        <Text size="xs" c="dimmed" px={12} py={6}>
+        <Text size="xs" c="dimmed" px={12} py={6} role="presentation">
           {t('export.limit')}
         </Text>
       </Menu.Dropdown>

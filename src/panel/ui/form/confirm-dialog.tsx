@@ -33,15 +33,17 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
     settle.current(false);
     setTyped('');
     setQuestion(next);
-    setOpen(true);
     return new Promise((resolve) => {
       settle.current = resolve;
+      // After the event that asks: the same Escape would close the question.
+      setTimeout(() => settle.current === resolve && setOpen(true));
     });
   }, []);
 
   const answer = useCallback((value: boolean): void => {
     setOpen(false);
     settle.current(value);
+    settle.current = () => {};
   }, []);
   // Leaving the page cancels the question.
   const { pathname } = useLocation();
