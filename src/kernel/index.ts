@@ -13,6 +13,7 @@ export {
   createConcurrencyLimit,
   holdSlotUntilSent,
 } from './concurrency-limit.ts';
+export { countOf } from './count-of.ts';
 export {
   constantTimeEqual,
   createSecretBox,

@@ -1,4 +1,4 @@
-import { type Clock, err, ok, type Result, type SecretBox, toMessage } from '../kernel/index.ts';
+import { type Clock, countOf, err, ok, type Result, type SecretBox, toMessage } from '../kernel/index.ts';
 import type { Repositories, Store } from '../store/ports/index.ts';
 import {
   describeRemoved,
@@ -141,7 +141,7 @@ async function refuseMovedProviders(tx: Repositories, moves: ReturnType<typeof f
   for (const { key, provider } of moves) {
     const count = await tx.identities.countProvider(provider);
     if (count === 0) continue;
-    const identities = `${count} ${count === 1 ? 'identity is' : 'identities are'}`;
+    const identities = countOf(count, 'identity is', 'identities are');
     refusals.push({
       key,
       rule: 'needs_force',

@@ -65,7 +65,7 @@ describe('the executable with a bucket of versitygw', () => {
     expect([direct.status, direct.headers.get('content-type')]).toEqual([206, 'video/mp4']);
     const args = ['doctor', '--results', '--verify', '--json', '--data-dir', gateway.dataDir];
     const { out } = await runCommand(args, { env });
-    expect(out).toContain('2 files of kept results with');
+    expect(out).toContain('2 files of kept results (');
     await gateway.stop();
     await server.stop();
   });

@@ -92,7 +92,7 @@ describe('results that the executable keeps in a bucket', () => {
     ]);
 
     expect(await doctor()).toContainEqual({
-      ...{ check: 'results', level: 'ok', message: `1 files of kept results with ${bytes.length} bytes are in place` },
+      ...{ check: 'results', level: 'ok', message: `1 file of kept results (${bytes.length} bytes) in place` },
     });
     const marker = bucket.objects.get('kept/.taskgate-results');
     const name = marker?.bytes.toString() ?? '';

@@ -72,12 +72,12 @@ describe('kept results of the executable', () => {
     };
     const checked = await doctor();
     expect(checked.findings).toContainEqual({
-      ...{ check: 'results', level: 'ok', message: `1 files of kept results with ${bytes.length} bytes are in place` },
+      ...{ check: 'results', level: 'ok', message: `1 file of kept results (${bytes.length} bytes) in place` },
     });
     appendFileSync(join(gateway.dataDir, 'results', (kept?.sha256 ?? '').slice(0, 2), kept?.sha256 ?? ''), 'x');
     const broken = await doctor();
     expect(broken.findings).toContainEqual({
-      ...{ check: 'results', level: 'error', message: `1 files have another size than recorded: ${kept?.sha256}` },
+      ...{ check: 'results', level: 'error', message: `1 file has another size than recorded: ${kept?.sha256}` },
     });
     expect((await ask(`${gateway.url}/v1/tasks/${id}`, { token: key, method: 'DELETE' })).status).toBe(200);
     expect((await fetch(link)).status).toBe(404);

@@ -68,7 +68,9 @@ const PARTS = new Set([
   'The value of * must be *.',
   // Notes of a backup that is made by a command.
   'the secrets are not in it: without them stored credentials cannot be read',
-  '* files of kept results were not there',
+  'file of a kept result was',
+  'files of kept results were',
+  '* not there',
   // For the author of a plugin, beside its faults or in quotation marks.
   'The plugin is not valid: *: **.',
   'The plugin cannot be served: *.',

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { silentLogger } from '../../kernel/index.ts';
+import { countOf, silentLogger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openResultFiles } from '../config/result-files.ts';
 import { VERSION } from '../version.ts';
@@ -76,6 +76,8 @@ async function sealSecrets(
 export function warningsOf({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): string[] {
   return [
     ...(secrets ? [] : ['the secrets are not in it: without them stored credentials cannot be read']),
-    ...(results.missing > 0 ? [`${results.missing} files of kept results were not there`] : []),
+    ...(results.missing > 0
+      ? [`${countOf(results.missing, 'file of a kept result was', 'files of kept results were')} not there`]
+      : []),
   ];
 }

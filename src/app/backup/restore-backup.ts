@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { silentLogger } from '../../kernel/index.ts';
+import { countOf, silentLogger } from '../../kernel/index.ts';
 import { beginSqliteRestore, endSqliteRestore, lockDataDir } from '../../store/index.ts';
 import type { EndedPast, FileStore, Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
@@ -122,7 +122,12 @@ async function restoreResults(
       if (await restoreOne(deps, files, sha256)) results += 1;
       else missing += 1;
     }
-    const notes = missing === 0 ? [] : [`${missing} files of kept results are missing or damaged in the backup`];
+    const notes =
+      missing === 0
+        ? []
+        : [
+            `${countOf(missing, 'file of a kept result is', 'files of kept results are')} missing or damaged in the backup`,
+          ];
     return { results, notes };
   } finally {
     await close();

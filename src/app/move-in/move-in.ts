@@ -1,4 +1,4 @@
-import { type Clock, type SecretBox, sha256Hex } from '../../kernel/index.ts';
+import { type Clock, countOf, type SecretBox, sha256Hex } from '../../kernel/index.ts';
 import type { SourceDatabase } from '../../store/index.ts';
 import { ROLE, type Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
@@ -141,6 +141,6 @@ async function noteWhatStays(source: SourceReader, reporter: ReturnType<typeof c
   for (const [table, message] of Object.entries(LEFT_TABLES)) {
     const count = await source.count(table);
     if (!count) continue;
-    reporter.remark({ kind: 'table', id: table, name: `${count} rows`, effect: 'left', code: 'stays', message });
+    reporter.remark({ kind: 'table', id: table, name: countOf(count, 'row'), effect: 'left', code: 'stays', message });
   }
 }

@@ -7,7 +7,7 @@ import {
   checkNames,
   RELAY_TYPE,
 } from '../../channels/check-channel.ts';
-import { AppError, hasHiddenCharacters, type JsonObject, parseJson } from '../../kernel/index.ts';
+import { AppError, countOf, hasHiddenCharacters, type JsonObject, parseJson } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { type EnabledStatus, type NewChannel, STATUS } from '../../store/ports/index.ts';
 import { foreignParts, isObjectOrNone } from './foreign-parts.ts';
@@ -90,7 +90,11 @@ function planChannel(
     return [];
   }
   if (keys.length > room) {
-    remark('left', 'too_many', `with its ${keys.length} keys there would be more than ${MAX_CHANNELS} channels`);
+    remark(
+      'left',
+      'too_many',
+      `with its ${countOf(keys.length, 'key')} there would be more than ${MAX_CHANNELS} channels`,
+    );
     return [];
   }
   if (keys.length === 0) {

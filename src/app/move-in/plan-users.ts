@@ -1,7 +1,7 @@
 import { readMailAddress } from '../../auth/mail/mail-address.ts';
 import { isImportableHash } from '../../auth/passwords/bcrypt-hashes.ts';
 import { isUsername } from '../../auth/users/validate-account.ts';
-import { hasHiddenCharacters } from '../../kernel/index.ts';
+import { countOf, hasHiddenCharacters } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { ROLE, type Role, STATUS } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
@@ -56,12 +56,12 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
 async function findUnread({ source, report }: PlanContext, seen: Seen, orphans: number): Promise<void> {
   const users = ((await source.count('users')) ?? 0) - seen.users;
   if (users > 0) {
-    throw new CommandError(`the table "users" of the source has ${users} rows whose id is no number`);
+    throw new CommandError(`the table "users" of the source has ${countOf(users, 'row')} whose id is no number`);
   }
   const tokens = ((await source.count('tokens')) ?? 0) - seen.tokens - orphans;
   if (tokens <= 0) return;
   const message = 'the id of its owner is not a number';
-  report.remark({ kind: 'api_key', id: `${tokens} rows`, name: '', effect: 'left', code: 'unreadable', message });
+  report.remark({ kind: 'api_key', id: countOf(tokens, 'row'), name: '', effect: 'left', code: 'unreadable', message });
 }
 
 /** What earlier accounts of the source have: empty at the begin of each of the two readings. */

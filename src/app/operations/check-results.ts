@@ -1,3 +1,4 @@
+import { countOf } from '../../kernel/index.ts';
 import type { FileStore, Store } from '../../store/ports/index.ts';
 import type { Finding } from './doctor-checks.ts';
 
@@ -38,12 +39,25 @@ export async function checkResults(
   const named = (digests: readonly string[]) =>
     digests.length > NAMED ? `${digests.slice(0, NAMED).join(', ')}, …` : digests.join(', ');
   const { missing, resized, changed } = faults;
-  if (missing.length > 0) add('error', `${missing.length} files of kept results are missing: ${named(missing)}`);
-  if (resized.length > 0) add('error', `${resized.length} files have another size than recorded: ${named(resized)}`);
-  if (changed.length > 0) add('error', `${changed.length} files have another content than recorded: ${named(changed)}`);
+  if (missing.length > 0)
+    add(
+      'error',
+      `${countOf(missing.length, 'file of a kept result is', 'files of kept results are')} missing: ${named(missing)}`,
+    );
+  if (resized.length > 0)
+    add('error', `${countOf(resized.length, 'file has', 'files have')} another size than recorded: ${named(resized)}`);
+  if (changed.length > 0)
+    add(
+      'error',
+      `${countOf(changed.length, 'file has', 'files have')} another content than recorded: ${named(changed)}`,
+    );
   if (faults.unneeded > 0)
-    add('warning', `${faults.unneeded} files are needed by no result; the clean-up removes them`);
-  if (findings.length === 0) add('ok', `${faults.files} files of kept results with ${faults.bytes} bytes are in place`);
+    add(
+      'warning',
+      `${countOf(faults.unneeded, 'file is', 'files are')} needed by no result: to be removed by the clean-up`,
+    );
+  if (findings.length === 0)
+    add('ok', `${countOf(faults.files, 'file')} of kept results (${countOf(faults.bytes, 'byte')}) in place`);
   return findings;
 }
 

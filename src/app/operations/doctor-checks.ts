@@ -1,4 +1,5 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
+import { countOf } from '../../kernel/index.ts';
 import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
@@ -69,7 +70,7 @@ async function checkLedger(store: Store): Promise<Finding> {
   return {
     check: 'ledger',
     level: 'error',
-    message: `${more ? 'at least ' : ''}${named.length} balances do not match the ledger: ${named.join('; ')}`,
+    message: `${more ? 'at least ' : ''}${countOf(named.length, 'balance does', 'balances do')} not match the ledger: ${named.join('; ')}`,
     details: { users, tasks },
   };
 }
@@ -91,11 +92,15 @@ async function checkAudit(store: Store): Promise<Finding> {
     return {
       check: 'audit',
       level: 'warning',
-      message: `${unchained} rows of the audit log are outside its chain: a node of an older version or another program wrote them`,
+      message: `${countOf(unchained, 'row of the audit log is', 'rows of the audit log are')} outside its chain, written by a node of an older version or another program`,
       details: { unchained },
     };
   }
-  return { check: 'audit', level: 'ok', message: `the audit log is unaltered (${chained} rows in its chains)` };
+  return {
+    check: 'audit',
+    level: 'ok',
+    message: `the audit log is unaltered (${countOf(chained, 'row')} in its chains)`,
+  };
 }
 
 async function checkSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {
@@ -168,7 +173,7 @@ async function checkTwoFactor(store: Store, secretBox: SecretBox): Promise<Findi
   return {
     check: 'secrets',
     level: 'error',
-    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator resets their second factor`,
+    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${countOf(lost.length, 'user')}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator resets their second factor`,
     details: { users: lost },
   };
 }

@@ -2,6 +2,7 @@ import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
 import type { AttentionItem } from '../../http/index.ts';
 import type { Clock } from '../../kernel/index.ts';
+import { countOf } from '../../kernel/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { ChannelHealth, Tasks } from '../../tasks/index.ts';
@@ -102,7 +103,7 @@ function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
       severity: 'warning' as const,
       target: { kind: 'plugin' as const, id: key },
       params: { plugin: key, version },
-      message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${calls} ${calls === 1 ? 'call' : 'calls'})`).join(', ')}, not only into headers.`,
+      message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${countOf(calls, 'call')})`).join(', ')}, not only into headers.`,
     })),
   ];
 }
@@ -198,7 +199,7 @@ async function taskItems({ store, clock, tasks, taskTimeoutMinutes }: AttentionD
   }
   if (overdue > 0) {
     const hours = Math.round(age / 3600);
-    const message = `${overdue} ${overdue === 1 ? 'task runs' : 'tasks run'} longer than ${hours} hours.`;
+    const message = `${countOf(overdue, 'task runs', 'tasks run')} longer than ${hours} hours.`;
     const params = { count: overdue, hours };
     items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
   }
@@ -262,7 +263,7 @@ async function resultItems({ tasks: { results } }: AttentionDeps): Promise<Atten
     items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message, params });
   }
   if (lost > 0) {
-    const message = `${lost} ${lost === 1 ? 'result' : 'results'} of the last seven days could not be kept.`;
+    const message = `${countOf(lost, 'result')} of the last seven days could not be kept.`;
     const params = { count: lost };
     items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
   }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { DevelopmentView } from '../../http/index.ts';
-import { parseJson } from '../../kernel/index.ts';
+import { countOf, parseJson } from '../../kernel/index.ts';
 import { runFixture } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { fixtureBeside } from '../cli/fixture-file.ts';
@@ -29,10 +29,9 @@ export async function findMisfits(
 export function describeMisfits({ fixture, cases, commands }: Misfits): string {
   const names = cases.slice(0, 3).map((name) => JSON.stringify(name));
   const more = cases.length > names.length ? ', …' : '';
-  const what = cases.length === 1 ? '1 case' : `${cases.length} cases`;
   const [see = '', record = ''] = commands;
   return [
-    `note: ${what} of ${fixture} no longer ${cases.length === 1 ? 'fits' : 'fit'}: ${names.join(', ')}${more}`,
+    `note: ${fixture} has ${countOf(cases.length, 'case that no longer fits', 'cases that no longer fit')}: ${names.join(', ')}${more}`,
     `  to see the difference  ${see}`,
     `  to record it anew      ${record}`,
     '',

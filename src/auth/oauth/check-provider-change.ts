@@ -1,3 +1,4 @@
+import { countOf } from '../../kernel/index.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { authSentences } from '../sentences.ts';
 import type { ProviderFields } from './validate-provider.ts';
@@ -30,7 +31,7 @@ export function checkIdentitiesKeepOwners(
   throw authErrors.provider_in_use({
     param: field,
     message: authSentences.identities_bound({
-      identities: identities === 1 ? '1 identity is' : `${identities} identities are`,
+      identities: countOf(identities, 'identity is', 'identities are'),
       count: identities,
       field,
     }),

@@ -1,8 +1,7 @@
-import { silentLogger, systemClock } from '../../../kernel/index.ts';
+import { countOf, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { acceptResultFiles } from '../../config/result-files.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { openBeside } from '../open-beside.ts';
-import { countOf } from '../pluralize.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
@@ -17,11 +16,10 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   try {
     const deps = { clock: systemClock, logger: silentLogger, store };
     const { name, missing } = await acceptResultFiles(config, deps);
-    const verb = missing === 1 ? 'is' : 'are';
     const rest =
       missing === 0
         ? 'it has every kept file'
-        : `${countOf(missing, 'kept file')} ${verb} not in it: downloads of them ask the vendor`;
+        : `${countOf(missing, 'kept file is', 'kept files are')} not in it: downloads of them ask the vendor`;
     const { kind } = config.resultsPlace;
     const place = kind === 'folder' ? { folder: name } : { bucket: name };
     const noun = kind === 'folder' ? 'folder' : 'bucket';

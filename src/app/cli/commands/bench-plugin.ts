@@ -1,9 +1,8 @@
-import { parseJson, systemClock } from '../../../kernel/index.ts';
+import { countOf, parseJson, systemClock } from '../../../kernel/index.ts';
 import { type BenchReport, benchPlugin } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
-import { countOf } from '../pluralize.ts';
 import { readPlugin } from '../read-plugin.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 

@@ -1,11 +1,10 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { systemClock } from '../../../kernel/index.ts';
+import { countOf, systemClock } from '../../../kernel/index.ts';
 import { readRevocations, type SigningKey, signIndex, writeIndex } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { openSigningKeys } from '../open-signing-key.ts';
-import { countOf } from '../pluralize.ts';
 import { replaceFile } from '../replace-file.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
+import { countOf } from '../../../kernel/index.ts';
 import { lintPlugin } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { countOf } from '../pluralize.ts';
 import { readPlugin } from '../read-plugin.ts';
 import { replaceFile } from '../replace-file.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { systemClock } from '../../../kernel/index.ts';
+import { countOf, systemClock } from '../../../kernel/index.ts';
 import { checkFolder, type PublicKey, parsePublicKeyFile } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
-import { countOf } from '../pluralize.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 /** Compares the index of a folder with its files; exit 1 if there is a fault. */

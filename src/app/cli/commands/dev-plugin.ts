@@ -1,4 +1,4 @@
-import { AppError, systemClock } from '../../../kernel/index.ts';
+import { AppError, countOf, systemClock } from '../../../kernel/index.ts';
 import { type HookCall, type LintReport, lintPlugin, type Manifest } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { integer } from '../../config/config-kinds.ts';
@@ -10,7 +10,6 @@ import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { fixtureBeside } from '../fixture-file.ts';
-import { countOf } from '../pluralize.ts';
 import { quoteForShell } from '../quote-for-shell.ts';
 import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { stopSignals } from '../stop-signals.ts';

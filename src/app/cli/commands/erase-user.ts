@@ -1,4 +1,4 @@
-import { silentLogger, systemClock } from '../../../kernel/index.ts';
+import { countOf, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { createUserErasure } from '../../../tasks/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
@@ -33,7 +33,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       rows: erased.rows,
       complete: erased.isComplete,
     },
-    `account ${erased.userId} is erased: ${erased.rows} rows of content${rest}`,
+    `account ${erased.userId} is erased: ${countOf(erased.rows, 'row')} of content${rest}`,
   );
   return EXIT.ok;
 }

@@ -1,7 +1,7 @@
+import { countOf } from '../../../kernel/index.ts';
 import { createCompiler, type LintReport, lintPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { describePermission } from '../describe-permission.ts';
-import { countOf } from '../pluralize.ts';
 import { type PluginFile, readPlugin } from '../read-plugin.ts';
 import { withSandbox } from '../with-sandbox.ts';
 

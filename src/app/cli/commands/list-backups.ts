@@ -1,8 +1,7 @@
-import { isoTime } from '../../../kernel/index.ts';
+import { countOf, isoTime } from '../../../kernel/index.ts';
 import { listBackups } from '../../backup/list-backups.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withBackupPlace } from '../open-backup.ts';
-import { countOf } from '../pluralize.ts';
 
 /** Lists the backups of a place, the newest first. */
 export async function run(input: CommandInput): Promise<ExitCode> {

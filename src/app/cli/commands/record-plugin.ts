@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { isObject, type JsonObject, parseJson, systemClock } from '../../../kernel/index.ts';
+import { countOf, isObject, type JsonObject, parseJson, systemClock } from '../../../kernel/index.ts';
 import {
   cleanExchange,
   type HookCall,
@@ -17,7 +17,6 @@ import { runTask } from '../../plugin-dev/run-task.ts';
 import { startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { fixtureBeside } from '../fixture-file.ts';
-import { countOf } from '../pluralize.ts';
 import { readPlugin } from '../read-plugin.ts';
 import { replaceFile } from '../replace-file.ts';
 import { stopSignals } from '../stop-signals.ts';

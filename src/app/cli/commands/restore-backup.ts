@@ -1,10 +1,10 @@
+import { countOf } from '../../../kernel/index.ts';
 import { restoreBackup } from '../../backup/restore-backup.ts';
 import { unsealWithPassphrase } from '../../backup/seal-secrets.ts';
 import type { Manifest, Unseal } from '../../backup/types.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
-import { countOf } from '../pluralize.ts';
 import { askPassphrase, configuredUnseal } from '../read-passphrase.ts';
 
 /** Restores a backup into an empty data directory or database. */

@@ -1,11 +1,10 @@
-import { parseJson, systemClock } from '../../../kernel/index.ts';
+import { countOf, parseJson, systemClock } from '../../../kernel/index.ts';
 import { addExpected, type FixtureReport, runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { describeMismatch } from '../describe-mismatch.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
-import { countOf } from '../pluralize.ts';
 import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { replaceFile } from '../replace-file.ts';
 import { stopSignals } from '../stop-signals.ts';

@@ -1,3 +1,4 @@
+import { countOf } from '../../../kernel/index.ts';
 import { verifyBackup } from '../../backup/verify-backup.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
