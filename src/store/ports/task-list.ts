@@ -45,8 +45,10 @@ export type TaskListPage = {
 export const LIST_LIMITS = {
   /** Tasks that are counted, and that pages reach. */
   counted: 100_000,
-  /** The newest tasks among which filters look. */
+  /** The newest tasks, of a user or of all, among which filters look. */
   window: 1_000_000,
+  /** Tasks that a part of a feed looks at. */
+  fed: 100_000,
   /** The newest tasks that match the other filters, whose prompts are searched. */
   searched: 10_000,
   /** Tasks found by a text. */

@@ -1,76 +1,44 @@
-import {
-  and,
-  asc,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  gte,
-  inArray,
-  lt,
-  lte,
-  type SQL,
-  type SQLWrapper,
-  sql,
-} from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, type SQL } from 'drizzle-orm';
 import { LIST_LIMITS, type TaskListFilter, type TaskListStore, type TaskSort } from '../ports/index.ts';
 import { type Context, countAll } from './context.ts';
+import { createTaskMatcher } from './match-tasks.ts';
+import { createTaskSlicer, type TaskSlice } from './task-slices.ts';
+
+/** Tasks that one statement looks at: ten milliseconds. */
+const TASKS_AT_ONCE = 20_000;
+/** The same where it reads their prompts. */
+const PROMPTS_AT_ONCE = 2000;
+/** Distinct reasons of failures that are counted. */
+const MAX_REASONS = 10_000;
+
+/** What a task is sorted by, the largest first. */
+type Ranked = { id: number; rank: number };
 
 /**
- * Lists of tasks. Filters and orders read the narrow rows of `task_list` alone; the wide rows of
- * tasks are read for the page that is shown, and for the prompts of a bounded number of tasks.
+ * Lists of tasks. Filters and orders read the narrow rows of `task_list` alone, slice by slice; the
+ * wide rows of tasks are read for the page that is shown, and for the prompts of a bounded number
+ * of tasks.
  */
-export function createTaskList({ db, dialect, tables, statement }: Context): TaskListStore {
+export function createTaskList(context: Context): TaskListStore {
+  const { db, tables } = context;
   const { tasks, taskList, users, apiKeys, channels } = tables;
   const { data: _data, state: _state, ...columns } = getTableColumns(tasks);
+  const { matches, containsText } = createTaskMatcher(context);
+  const { slices, reachesBelow, inTurn } = createTaskSlicer(context);
 
-  const matches = ({ query: _query, hidden, since, until, ...filter }: TaskListFilter) =>
-    and(
-      filter.userId === undefined ? sql`${taskList.id} > ${windowStart}` : eq(taskList.userId, filter.userId),
-      hidden === false ? eq(taskList.hiddenAt, 0) : undefined,
-      filter.apiKeyId === undefined ? undefined : eq(taskList.apiKeyId, filter.apiKeyId),
-      filter.channelId === undefined ? undefined : eq(taskList.channelId, filter.channelId),
-      filter.platform === undefined ? undefined : eq(taskList.platform, filter.platform),
-      filter.model === undefined ? undefined : eq(taskList.model, filter.model),
-      filter.status === undefined ? undefined : sql`${taskList.status} = ${filter.status}`,
-      filter.failReason === undefined ? undefined : eq(taskList.failReason, filter.failReason),
-      since === undefined ? undefined : gte(taskList.createdAt, since),
-      until === undefined ? undefined : lte(taskList.createdAt, until),
-    );
-  const windowStart = sql`(select coalesce(max(id), 0) - ${sql.raw(String(LIST_LIMITS.window))} from ${taskList})`;
-
-  const orders: Record<TaskSort, SQL[]> = {
-    newest: [desc(taskList.id)],
-    oldest: [asc(taskList.id)],
-    cost: [desc(taskList.quota), desc(taskList.id)],
-    duration: [desc(taskList.seconds), desc(taskList.id)],
+  const rankOf = (sort: TaskSort) => {
+    if (sort === 'cost') return taskList.quota;
+    return sort === 'duration' ? taskList.seconds : taskList.id;
   };
 
-  /** The newest tasks that match all but the text. */
-  const candidates = (filter: SQL | undefined, limit: number) =>
-    db
-      .select({ id: taskList.id })
-      .from(taskList)
-      .where(filter)
-      .orderBy(desc(taskList.id))
-      .limit(limit)
-      .as('candidates');
+  /** The newest tasks of a slice that match all but the text. */
+  const candidates = (where: SQL | undefined, limit: number) =>
+    db.select({ id: taskList.id }).from(taskList).where(where).orderBy(desc(taskList.id)).limit(limit).as('candidates');
 
-  /** Much quicker than `like`, which PostgreSQL evaluates character by character. */
-  const position = sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos');
-  /** Folds ASCII alone, as SQLite does; other folding takes PostgreSQL four times as long. */
-  const fold = (text: SQLWrapper | string): SQL =>
-    dialect === 'sqlite' ? sql`lower(${text})` : sql`lower(${text} collate "C")`;
-  const contains = (text: SQLWrapper, query: string): SQL => sql`${position}(${fold(text)}, ${fold(query)}) > 0`;
-  /**
-   * As it stands in the JSON: the first member, so that its end is certain, since within a text a
-   * quote has a backslash before it.
-   */
-  const prompt = sql`substr(${tasks.properties}, 11, ${position}(${tasks.properties}, '","originModelName":"') - 11)`;
-
-  const containsText = (query: string): SQL =>
-    sql`(${tasks.taskId} = ${query} or ${contains(prompt, JSON.stringify(query.toWellFormed()).slice(1, -1))}
-      or ${contains(taskList.model, query)} or ${contains(tasks.action, query)})`;
+  async function countOf(where: SQL | undefined): Promise<number> {
+    const [row] = await db.select({ total: countAll() }).from(taskList).where(where);
+    return row?.total ?? 0;
+  }
 
   async function read(ids: readonly number[]) {
     if (ids.length === 0) return [];
@@ -86,31 +54,93 @@ export function createTaskList({ db, dialect, tables, statement }: Context): Tas
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
-  const idsOf = (rows: { id: number }[]): number[] => rows.map(({ id }) => id);
-
-  /** Whether there are more tasks than those that were looked at. */
-  async function reachesFurther(filter: SQL | undefined, limit: number): Promise<boolean> {
-    const next = db.select({ id: taskList.id }).from(taskList).where(filter).orderBy(desc(taskList.id));
-    return (await next.limit(1).offset(limit)).length > 0;
+  /**
+   * Calls `look` for the slices of the newest tasks until it returns false; `oldestFirst`: in the
+   * other order. Whether tasks were left out because there are too many.
+   */
+  async function lookAtNewest(
+    { userId }: TaskListFilter,
+    { size, oldestFirst = false }: { size: number; oldestFirst?: boolean },
+    look: (slice: TaskSlice) => Promise<boolean>,
+  ): Promise<{ isCut: boolean }> {
+    const kept: TaskSlice[] = [];
+    let looked = 0;
+    let last: TaskSlice | undefined;
+    for await (const slice of slices({ userId, order: 'desc', size })) {
+      if (oldestFirst) kept.push(slice);
+      else if (!(await inTurn(userId, () => look(slice)))) return { isCut: false };
+      looked += slice.count;
+      last = slice;
+      if (looked >= LIST_LIMITS.window) break;
+    }
+    for (const slice of kept.reverse()) if (!(await inTurn(userId, () => look(slice)))) break;
+    return { isCut: last !== undefined && !last.isEnd && (await reachesBelow(userId, last.lastId)) };
   }
 
-  async function hasTasksBeforeWindow(): Promise<boolean> {
-    const [row] = await statement(sql`select 1 from ${taskList} where ${taskList.id} <= ${windowStart} limit 1`);
-    return row !== undefined;
+  /** The tasks of a page by creation; a slice whose tasks are on other pages is only counted. */
+  function pageByCreation(
+    where: SQL | undefined,
+    { from, until, sort }: { from: number; until: number; sort: TaskSort },
+  ) {
+    const ids: number[] = [];
+    let total = 0;
+    const direction = sort === 'oldest' ? asc : desc;
+    const look = async (slice: TaskSlice): Promise<boolean> => {
+      const within = and(slice.where, where);
+      const count = await countOf(within);
+      const limit = until - Math.max(from, total);
+      if (limit > 0 && total + count > from) {
+        const found = db.select({ id: taskList.id }).from(taskList).where(within).orderBy(direction(taskList.id));
+        for (const { id } of await found.limit(limit).offset(Math.max(0, from - total))) ids.push(id);
+      }
+      total += count;
+      return total <= LIST_LIMITS.counted;
+    };
+    return { look, result: () => ({ ids, total }) };
+  }
+
+  /** The tasks of a page by their rank: the first ones of each slice, merged. */
+  function pageByRank(where: SQL | undefined, { from, until, sort }: { from: number; until: number; sort: TaskSort }) {
+    const column = rankOf(sort);
+    let best: Ranked[] = [];
+    let total = 0;
+    const look = async (slice: TaskSlice): Promise<boolean> => {
+      const within = and(slice.where, where);
+      total += await countOf(within);
+      // Older tasks of the same rank come later.
+      const least = best.length < until ? undefined : best.at(-1)?.rank;
+      const ahead = least === undefined ? within : and(within, gt(column, least));
+      const found = db.select({ id: taskList.id, rank: column }).from(taskList).where(ahead);
+      best = byRank([...best, ...(await found.orderBy(desc(column), desc(taskList.id)).limit(until))]).slice(0, until);
+      return true;
+    };
+    return { look, result: () => ({ ids: best.slice(from).map(({ id }) => id), total }) };
   }
 
   async function search(filter: TaskListFilter & { query: string }, sort: TaskSort) {
-    const other = matches(filter);
-    const among = candidates(other, LIST_LIMITS.searched);
-    const found = await db
-      .select({ id: taskList.id })
-      .from(among)
-      .innerJoin(taskList, eq(taskList.id, among.id))
-      .innerJoin(tasks, eq(tasks.id, among.id))
-      .where(containsText(filter.query))
-      .orderBy(...orders[sort])
-      .limit(LIST_LIMITS.found + 1);
-    return { ids: idsOf(found), isPartial: await reachesFurther(other, LIST_LIMITS.searched) };
+    const where = matches(filter);
+    const column = rankOf(sort);
+    const found: Ranked[] = [];
+    let left: number = LIST_LIMITS.searched;
+    let isPartial = false;
+    const { isCut } = await lookAtNewest(filter, { size: PROMPTS_AT_ONCE }, async (slice) => {
+      const within = and(slice.where, where);
+      const among = candidates(within, left + 1);
+      const [row] = await db.select({ count: countAll() }).from(among);
+      isPartial = (row?.count ?? 0) > left;
+      const searched = candidates(within, left);
+      const rows = db
+        .select({ id: searched.id, rank: column })
+        .from(searched)
+        .innerJoin(taskList, eq(taskList.id, searched.id))
+        .innerJoin(tasks, eq(tasks.id, searched.id));
+      if (row?.count && left > 0) found.push(...(await rows.where(containsText(filter.query))));
+      left = Math.max(0, left - (row?.count ?? 0));
+      return !isPartial;
+    });
+    const sorted = sort === 'oldest' ? byRank(found).reverse() : byRank(found);
+    const searched = isPartial || isCut ? LIST_LIMITS.searched - left : null;
+    return { ids: sorted.map(({ id }) => id), searched };
   }
 
   return {
@@ -120,103 +150,99 @@ export function createTaskList({ db, dialect, tables, statement }: Context): Tas
       const from = (page - 1) * pageSize;
       const { query } = filter;
       if (query) {
-        const { ids, isPartial } = await search({ ...filter, query }, sort);
+        const { ids, searched } = await search({ ...filter, query }, sort);
         const total = Math.min(ids.length, LIST_LIMITS.found);
-        return {
-          total,
-          hasMore: ids.length > total,
-          searched: isPartial ? LIST_LIMITS.searched : null,
-          items: await read(ids.slice(0, total).slice(from, from + pageSize)),
-        };
+        const items = await read(ids.slice(0, total).slice(from, from + pageSize));
+        return { total, hasMore: ids.length > total, searched, items };
       }
-      const where = matches(filter);
-      const { counted: most, window } = LIST_LIMITS;
-      const counted = db
-        .select({ id: taskList.id })
-        .from(taskList)
-        .where(where)
-        .limit(most + 1)
-        .as('counted');
-      const [row] = await db.select({ total: countAll() }).from(counted);
-      const total = Math.min(row?.total ?? 0, most);
-      const limit = Math.max(0, Math.min(pageSize, total - from));
-      const ids =
-        limit === 0
-          ? []
-          : idsOf(
-              await db
-                .select({ id: taskList.id })
-                .from(taskList)
-                .where(where)
-                .orderBy(...orders[sort])
-                .limit(limit)
-                .offset(from),
-            );
-      const isPartial = filter.userId === undefined && (await hasTasksBeforeWindow());
-      return { total, hasMore: (row?.total ?? 0) > most, searched: isPartial ? window : null, items: await read(ids) };
+      const until = Math.min(from + pageSize, LIST_LIMITS.counted);
+      const isRanked = sort === 'cost' || sort === 'duration';
+      const { look, result } = (isRanked ? pageByRank : pageByCreation)(matches(filter), { from, until, sort });
+      const oldestFirst = sort === 'oldest';
+      const { isCut } = await lookAtNewest(filter, { size: TASKS_AT_ONCE, oldestFirst }, look);
+      const { ids, total } = result();
+      return {
+        total: Math.min(total, LIST_LIMITS.counted),
+        hasMore: total > LIST_LIMITS.counted,
+        searched: isCut ? LIST_LIMITS.window : null,
+        items: await read(ids),
+      };
     },
 
     async feed(filter, { after, limit, order }) {
+      const { userId, query } = filter;
+      const owned = userId === undefined ? undefined : eq(tasks.userId, userId);
       const [start] =
         after === undefined
           ? []
           : await db
               .select({ id: tasks.id })
               .from(tasks)
-              .where(
-                and(eq(tasks.taskId, after), filter.userId === undefined ? undefined : eq(tasks.userId, filter.userId)),
-              );
+              .where(and(eq(tasks.taskId, after), owned));
       if (after !== undefined && !start) return undefined;
-      const beyond = order === 'asc' ? gt : lt;
+      const where = matches(filter);
       const direction = order === 'asc' ? asc : desc;
-      const where = and(matches(filter), start && beyond(taskList.id, start.id));
-      const { query } = filter;
-      const looked = query ? LIST_LIMITS.searched : limit;
-      const idsBeyond = (most: number, offset: number) =>
-        db
-          .select({ id: taskList.id })
-          .from(taskList)
-          .where(where)
-          .orderBy(direction(taskList.id))
-          .limit(most)
-          .offset(offset);
-      const among = idsBeyond(looked + 1, 0);
-      const part = among.as('part');
-      const ids = query
-        ? idsOf(
-            await db
-              .select({ id: part.id })
-              .from(part)
-              .innerJoin(taskList, eq(taskList.id, part.id))
-              .innerJoin(tasks, eq(tasks.id, part.id))
-              .where(containsText(query))
-              .orderBy(direction(part.id))
-              .limit(limit + 1),
-          )
-        : idsOf(await among);
+      const ids: number[] = [];
+      let [looked, searched] = [0, 0];
+      let goesOnAt: number | undefined;
+      const size = query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE;
+      for await (const slice of slices({ userId, order, after: start?.id, size })) {
+        const within = and(slice.where, where);
+        const rows = db.select({ id: taskList.id }).from(taskList);
+        const found = await inTurn(userId, async () => {
+          if (query) searched += await countOf(within);
+          return (query ? rows.innerJoin(tasks, eq(tasks.id, taskList.id)) : rows)
+            .where(query ? and(within, containsText(query)) : within)
+            .orderBy(direction(taskList.id))
+            .limit(limit + 1 - ids.length);
+        });
+        for (const { id } of found) ids.push(id);
+        looked += slice.count;
+        if (ids.length > limit || slice.isEnd) break;
+        // There may be others beyond those that were looked at.
+        if (looked >= LIST_LIMITS.fed || searched >= LIST_LIMITS.searched) {
+          goesOnAt = slice.lastId;
+          break;
+        }
+      }
       const items = await read(ids.slice(0, limit));
       if (ids.length > limit) return { items, next: items.at(-1)?.taskId ?? null };
-      if (!query) return { items, next: null };
-      // Fewer were found among those that were searched; there may be others beyond them.
-      const [last] = await db
-        .select({ taskId: tasks.taskId })
-        .from(tasks)
-        .where(inArray(tasks.id, idsBeyond(1, looked)));
+      if (goesOnAt === undefined) return { items, next: null };
+      const [last] = await db.select({ taskId: tasks.taskId }).from(tasks).where(eq(tasks.id, goesOnAt));
       return { items, next: last?.taskId ?? null };
     },
 
     async failureReasons({ query, ...filter }, limit) {
-      const failed = and(matches({ ...filter, status: 'FAILURE' }));
-      const among = query ? candidates(failed, LIST_LIMITS.searched) : undefined;
-      const counts = db.select({ reason: taskList.failReason, count: countAll() }).from(taskList);
-      const grouped =
-        among && query
-          ? counts
-              .innerJoin(among, eq(among.id, taskList.id))
-              .innerJoin(tasks, eq(tasks.id, taskList.id))
-              .where(containsText(query))
-          : counts.where(failed);
-      return grouped.groupBy(taskList.failReason).orderBy(desc(countAll()), asc(taskList.failReason)).limit(limit);
+      const failed = matches({ ...filter, status: 'FAILURE' });
+      const counts = new Map<string, number>();
+      let left: number = LIST_LIMITS.searched;
+      await lookAtNewest(filter, { size: query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE }, async (slice) => {
+        const within = and(slice.where, failed);
+        const grouped = db.select({ reason: taskList.failReason, count: countAll() }).from(taskList);
+        if (query) {
+          const among = candidates(within, left);
+          const rows = grouped
+            .innerJoin(among, eq(among.id, taskList.id))
+            .innerJoin(tasks, eq(tasks.id, taskList.id))
+            .where(containsText(query));
+          addCounts(counts, await rows.groupBy(taskList.failReason));
+          left -= Math.min(left, await countOf(within));
+        } else addCounts(counts, await grouped.where(within).groupBy(taskList.failReason));
+        return left > 0;
+      });
+      return [...counts]
+        .map(([reason, count]) => ({ reason, count }))
+        .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
+        .slice(0, limit);
     },
   };
+}
+
+const byRank = (tasks: readonly Ranked[]): Ranked[] => tasks.toSorted((a, b) => b.rank - a.rank || b.id - a.id);
+
+function addCounts(counts: Map<string, number>, more: readonly { reason: string; count: number }[]): void {
+  for (const { reason, count } of more) {
+    const known = counts.get(reason);
+    if (known !== undefined || counts.size < MAX_REASONS) counts.set(reason, (known ?? 0) + count);
+  }
 }

@@ -91,7 +91,7 @@ function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
   const columns = useTaskColumns({ all, tasks: found.data?.items });
   return (
     <>
-      <SearchedNote searched={found.data?.searched ?? null} isText={query.q !== ''} />
+      <SearchedNote searched={found.data?.searched ?? null} note={noteOf(query, all)} />
       <DataTable
         label={t('tasks.heading')}
         query={found}
@@ -121,14 +121,21 @@ function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
   );
 }
 
+function noteOf({ q, user_id: userId }: TaskQuery['query'], all: boolean): SearchedNoteText {
+  if (q) return 'tasks.searched';
+  return all && !userId ? 'tasks.looked' : 'tasks.lookedOfUser';
+}
+
+type SearchedNoteText = 'tasks.searched' | 'tasks.looked' | 'tasks.lookedOfUser';
+
 /** Says what was searched where that was not everything. */
-export function SearchedNote({ searched, isText }: { searched: number | null; isText: boolean }) {
+export function SearchedNote({ searched, note }: { searched: number | null; note: SearchedNoteText }) {
   const { t } = useTranslation();
   const format = useFormat();
   if (searched === null) return null;
   return (
     <Text size="sm" c="dimmed" mb="sm" role="status">
-      {t(isText ? 'tasks.searched' : 'tasks.looked', { tasks: format.number(searched) })}
+      {t(note, { tasks: format.number(searched) })}
     </Text>
   );
 }
