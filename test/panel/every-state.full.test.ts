@@ -1,7 +1,7 @@
 /** Every page of the panel in every state: what holds for all of them, in three widths. */
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { findCutTexts, findSmallTargets } from '../support/panel-states/find-faults.ts';
+import { findCutTexts, findSmallTargets, findTallParts } from '../support/panel-states/find-faults.ts';
 import type { PanelState } from '../support/panel-states/state.ts';
 import { settle, stateGroups, walkStates } from '../support/panel-states/walk-states.ts';
 import { findAxeViolations, findOverflow } from './harness.ts';
@@ -28,7 +28,7 @@ test.each(Object.entries(stateGroups))(
         const found = [
           ...(overflow > 0 ? [`${overflow} px too wide`] : []),
           ...(await findCutTexts(page)),
-          ...(width < 600 ? await findSmallTargets(page) : []),
+          ...(width < 600 ? [...(await findTallParts(page)), ...(await findSmallTargets(page))] : []),
           ...(await findAxeViolations(page)),
         ];
         faults.push(...found.map((fault) => `${name} at ${width}: ${fault}`));

@@ -25,6 +25,23 @@ export const findCutTexts = (page: Page): Promise<string[]> =>
     return cut;
   });
 
+/** Rows of lists that are no two lines on a phone, and actions of a page in a second row. */
+export const findTallParts = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const most = 70;
+    const rows = [...document.querySelectorAll<HTMLElement>('table[data-brief] tbody tr')]
+      .filter((row) => row.querySelector('[aria-expanded="true"]') === null && row.offsetHeight > most)
+      .map((row) => `the row “${row.innerText.slice(0, 40)}” is ${row.offsetHeight} px high`);
+    // Segmented controls may take a row each.
+    const actions = document.querySelector('[data-page-actions]:not(:has(.mantine-SegmentedControl-root))');
+    const tops = [...(actions?.children ?? [])].flatMap((action) => {
+      if (!action.checkVisibility()) return [];
+      const { top, height } = action.getBoundingClientRect();
+      return [Math.round(top + height / 2)];
+    });
+    return [...rows, ...(new Set(tops).size > 1 ? ['the actions of the page take more than one row'] : [])];
+  });
+
 /** Controls that a finger misses. Links inside of a text are as high as their line. */
 export const findSmallTargets = (page: Page): Promise<string[]> =>
   page.evaluate(() => {

@@ -2,7 +2,6 @@ import { countOf } from '../../../kernel/index.ts';
 import { verifyBackup } from '../../backup/verify-backup.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
-import { countOf } from '../pluralize.ts';
 import { configuredUnseal } from '../read-passphrase.ts';
 
 const SECRETS = {

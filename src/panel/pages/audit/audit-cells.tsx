@@ -4,6 +4,7 @@ import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { AuditEntry } from '../../api/types.ts';
+import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './audit.module.css';
 import { type Change, listChanges, listFacts } from './audit-diff.ts';
@@ -44,6 +45,40 @@ export function AuditActionCell({ entry }: CellProps) {
         </Anchor>
       )}
     </div>
+  );
+}
+
+/** An entry in two lines, which shows its details when it is touched. */
+export function AuditBrief({ entry }: CellProps) {
+  const format = useFormat();
+  const [isOpen, setOpen] = useState(false);
+  const { sentence } = useActionText(entry);
+  return (
+    <RowBrief
+      name={sentence}
+      onPress={() => setOpen(!isOpen)}
+      isOpen={isOpen}
+      state={<BriefText>{entry.target}</BriefText>}
+      facts={[format.ago(entry.created_at)]}
+    >
+      <AuditDetails entry={entry} />
+    </RowBrief>
+  );
+}
+
+function AuditDetails({ entry }: CellProps) {
+  const format = useFormat();
+  const path = auditTargetPath(entry.target);
+  return (
+    <>
+      <AuditTimeCell entry={entry} />
+      {path !== null && (
+        <Anchor component={Link} to={path} size="sm">
+          {entry.target}
+        </Anchor>
+      )}
+      <ChangeList changes={listChanges(entry.detail, format.time)} facts={listFacts(entry.detail, format.time)} />
+    </>
   );
 }
 

@@ -1,4 +1,5 @@
-import { Button, Group, Select, TextInput } from '@mantine/core';
+import { Button, Select, TextInput } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AuditPage as AuditList } from '../../api/types.ts';
@@ -6,11 +7,11 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
+import { FilterBar } from '../../ui/form/filter-bar.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import classes from './audit.module.css';
-import { AuditActionCell, AuditChangesCell, AuditTimeCell } from './audit-cells.tsx';
+import { AuditActionCell, AuditBrief, AuditChangesCell, AuditTimeCell } from './audit-cells.tsx';
 import { areaTexts } from './audit-texts.ts';
 
 const filterNames = ['user', 'action', 'range', 'target'] as const;
@@ -44,13 +45,14 @@ export function AuditPage() {
       actions={<ExportMenu path="/api/audit/export" query={wanted} name="audit" />}
     >
       <div>
-        <FilterBar filters={filters} />
+        <AuditFilters filters={filters} />
         <DataTable
           label={t('audit.list')}
           query={query}
           columns={columns}
           rowKey={({ id }) => id}
           onPage={filters.setPage}
+          brief={(entry) => <AuditBrief entry={entry} />}
           empty={
             filters.isFiltered ? (
               <EmptyState
@@ -72,13 +74,22 @@ export function AuditPage() {
   );
 }
 
-function FilterBar({ filters }: { filters: Filters<FilterName> }) {
+function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
   const search = useDebouncedFilter(filters.values.user, (text) => filters.set('user', text));
   const all = { value: '', label: t('app.all') };
   return (
-    <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>
-      <TextInput type="search" label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />
+    <FilterBar
+      search={
+        <TextInput
+          type="search"
+          label={t('audit.user')}
+          placeholder={t('audit.userHelp')}
+          leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
+          {...search}
+        />
+      }
+    >
       <Select
         label={t('audit.area')}
         allowDeselect={false}
@@ -98,6 +109,6 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
         value={filters.values.range}
         onChange={(value) => filters.set('range', value ?? '')}
       />
-    </Group>
+    </FilterBar>
   );
 }

@@ -14,17 +14,24 @@ const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone:
   failing: { text: 'channels.health.failing', tone: 'bad' },
 };
 
-/** How the last day's tasks went: a state and two counts. */
-export function ChannelHealth({ channel: { health, key_readable: isReadable } }: HealthProps) {
+/** How the last day's tasks went, in a word. */
+export function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
   const { t } = useTranslation();
-  const format = useFormat();
   if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
   const { text, tone } = states[health.state];
+  return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
+}
+
+/** The same with two counts. */
+export function ChannelHealth({ channel }: HealthProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { health, key_readable: isReadable } = channel;
   const count = { good: format.number(health.succeeded), bad: format.number(health.failed) };
   return (
     <div>
-      <StatusLabel tone={tone}>{t(text)}</StatusLabel>
-      {health.succeeded + health.failed > 0 && (
+      <ChannelState channel={channel} />
+      {isReadable && health.succeeded + health.failed > 0 && (
         <Text size="xs" c="dimmed">
           {t('channels.health.count', count)}
         </Text>

@@ -1,5 +1,6 @@
 import { Anchor, Button, Text } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
@@ -7,12 +8,13 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
+import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { ChannelFilters, channelFilterNames } from './channel-filters.tsx';
 import { pluginOf, sourceOf } from './channel-form-values.ts';
-import { ChannelHealth } from './channel-health.tsx';
+import { ChannelHealth, ChannelState } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
 import classes from './channels.module.css';
 
@@ -39,6 +41,7 @@ export function ChannelsPage() {
           columns={columns}
           rowKey={({ id }) => id}
           onPage={filters.setPage}
+          brief={(channel) => <ChannelBrief channel={channel} choices={choices.data} />}
           empty={
             filters.isFiltered ? (
               <EmptyState
@@ -93,14 +96,25 @@ function useColumns(choices: ChannelChoices | undefined, channels: readonly Chan
   ];
 }
 
-function ChannelName({ channel, choices }: { channel: Channel; choices: ChannelChoices | undefined }) {
+type ChannelNameProps = { channel: Channel; choices: ChannelChoices | undefined };
+
+/** What a channel's vendor is called, and its icon. */
+function useVendor({ channel, choices }: ChannelNameProps): { vendor: string; icon: ReactNode } {
   const { t } = useTranslation();
   const source = sourceOf(channel);
   const plugin = choices === undefined ? undefined : pluginOf(choices, source);
-  const vendor = source === 'relay' ? t('channels.relay') : (plugin?.name ?? source);
+  const name = plugin?.name ?? source;
+  return {
+    vendor: source === 'relay' ? t('channels.relay') : name,
+    icon: <PluginIcon name={source === 'relay' ? 'API' : name} icon={plugin?.icon} size={34} />,
+  };
+}
+
+function ChannelName({ channel, choices }: ChannelNameProps) {
+  const { vendor, icon } = useVendor({ channel, choices });
   return (
     <div className={classes.name}>
-      <PluginIcon name={source === 'relay' ? 'API' : (plugin?.name ?? source)} icon={plugin?.icon} size={34} />
+      {icon}
       <div>
         <Anchor component={Link} to={`/channels/${channel.id}`} fw={550}>
           {channel.name}
@@ -110,6 +124,21 @@ function ChannelName({ channel, choices }: { channel: Channel; choices: ChannelC
         </Text>
       </div>
     </div>
+  );
+}
+
+function ChannelBrief({ channel, choices }: ChannelNameProps) {
+  const format = useFormat();
+  const { vendor, icon } = useVendor({ channel, choices });
+  return (
+    <RowBrief
+      icon={icon}
+      name={channel.name}
+      to={`/channels/${channel.id}`}
+      state={<ChannelState channel={channel} />}
+      facts={[channel.used_quota === 0 ? '' : format.money(channel.used_quota), vendor]}
+      actions={<ChannelSwitch channel={channel} />}
+    />
   );
 }
 

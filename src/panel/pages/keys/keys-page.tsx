@@ -8,6 +8,7 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
@@ -37,6 +38,7 @@ export function KeysPage() {
           columns={columns}
           rowKey={({ id }) => id}
           onPage={setPage}
+          brief={(key) => <KeyBrief apiKey={key} changes={changes} />}
           empty={<EmptyState heading={t('keys.empty.heading')} text={t('keys.empty.text')} action={create} />}
         />
       </div>
@@ -44,12 +46,13 @@ export function KeysPage() {
   );
 }
 
-function useColumns(changes: ReturnType<typeof useKeyChanges>, keys: readonly ApiKey[]): readonly Column<ApiKey>[] {
+type KeyChanges = ReturnType<typeof useKeyChanges>;
+
+function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Column<ApiKey>[] {
   const { t } = useTranslation();
   const format = useFormat();
   const left = format.moneyLike(keys.flatMap((key) => (key.unlimited_quota ? [] : key.quota)));
   const spent = format.moneyLike(keys.map((key) => key.used_quota));
-  const isPending = changes.isToggling || changes.isRemoving;
   return [
     {
       key: 'name',
@@ -105,29 +108,55 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>, keys: readonly Ap
           >
             <IconRotate size={18} stroke={1.6} aria-hidden="true" />
           </ActionIcon>
-          <Menu position="bottom-end" width={180} withInitialFocusPlaceholder={false}>
-            <Menu.Target>
-              <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: key.name })}>
-                <IconDots size={18} stroke={1.6} aria-hidden="true" />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              <Menu.Item component={Link} to={`/keys/${key.id}`}>
-                {t('app.edit')}
-              </Menu.Item>
-              <Menu.Item disabled={isPending} onClick={() => changes.toggle(key)}>
-                {t(key.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
-              </Menu.Item>
-              <Menu.Divider />
-              <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(key)}>
-                {t('app.delete')}
-              </Menu.Item>
-            </Menu.Dropdown>
-          </Menu>
+          <KeyMenu apiKey={key} changes={changes} />
         </Group>
       ),
     },
   ];
+}
+
+function KeyMenu({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) {
+  const { t } = useTranslation();
+  const isPending = changes.isToggling || changes.isRemoving;
+  return (
+    <Menu position="bottom-end" width={180} withInitialFocusPlaceholder={false}>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: apiKey.name })}>
+          <IconDots size={18} stroke={1.6} aria-hidden="true" />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item component={Link} to={`/keys/${apiKey.id}`}>
+          {t('app.edit')}
+        </Menu.Item>
+        <Menu.Item component={Link} to={`/keys/${apiKey.id}/rotate`}>
+          {t('keys.rotate')}
+        </Menu.Item>
+        <Menu.Item disabled={isPending} onClick={() => changes.toggle(apiKey)}>
+          {t(apiKey.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(apiKey)}>
+          {t('app.delete')}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <RowBrief
+      name={apiKey.name}
+      to={`/keys/${apiKey.id}`}
+      figure={apiKey.unlimited_quota ? t('keys.unlimited') : format.money(apiKey.quota)}
+      state={<KeyStatus status={apiKey.status} />}
+      facts={[`${apiKey.prefix}…`, apiKey.last_used_at === 0 ? '' : format.ago(apiKey.last_used_at)]}
+      actions={<KeyMenu apiKey={apiKey} changes={changes} />}
+    />
+  );
 }
 
 /** The limits in a few words: models, addresses and group. */

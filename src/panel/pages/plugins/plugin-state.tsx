@@ -16,13 +16,18 @@ const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Ton
   disabled_fallback: { text: 'plugins.state.disabled_fallback', tone: 'waiting' },
 };
 
-/** Whether a plugin is registered, and why not. */
-export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status' | 'runtime_error'> }) {
+/** Whether a plugin is registered. */
+export function PluginStateWord({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status'> }) {
   const { t } = useTranslation();
   const { text, tone } = states[plugin.runtime_status];
+  return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
+}
+
+/** The same, and why not. */
+export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status' | 'runtime_error'> }) {
   return (
     <>
-      <StatusLabel tone={tone}>{t(text)}</StatusLabel>
+      <PluginStateWord plugin={plugin} />
       {plugin.runtime_error !== undefined && (
         <Text size="xs" c="dimmed" mt={2} maw={280}>
           <RuntimeError text={plugin.runtime_error} />

@@ -9,12 +9,13 @@ import { localise } from '../../i18n/localise.ts';
 import { type Column, PlainTable, TableSkeleton } from '../../ui/display/data-table.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { iconPath } from './plugin-paths.ts';
-import { PluginState } from './plugin-state.tsx';
+import { PluginState, PluginStateWord } from './plugin-state.tsx';
 import { PluginSwitch } from './plugin-switch.tsx';
 import classes from './plugins.module.css';
 import { UploadDialog } from './upload-dialog.tsx';
@@ -121,7 +122,31 @@ function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
       render: (plugin) => <PluginSwitch plugin={plugin} />,
     },
   ];
-  return <PlainTable label={t('nav.plugins')} columns={columns} rows={plugins} rowKey={(plugin) => plugin.key} />;
+  return (
+    <PlainTable
+      label={t('nav.plugins')}
+      columns={columns}
+      rows={plugins}
+      rowKey={(plugin) => plugin.key}
+      brief={(plugin) => <PluginBrief plugin={plugin} />}
+    />
+  );
+}
+
+function PluginBrief({ plugin }: { plugin: PluginSummary }) {
+  const { t } = useTranslation();
+  const { meta, key, has_icon: hasIcon, version, source } = plugin;
+  const name = meta?.name ?? key;
+  return (
+    <RowBrief
+      icon={<PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />}
+      name={name}
+      to={`/plugins/${encodeURIComponent(key)}`}
+      state={<PluginStateWord plugin={plugin} />}
+      facts={[version, t(source === 'factory' ? 'plugins.source.factory' : 'plugins.source.uploaded')]}
+      actions={<PluginSwitch plugin={plugin} />}
+    />
+  );
 }
 
 function PluginName({ plugin }: { plugin: PluginSummary }) {

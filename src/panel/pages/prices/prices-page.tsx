@@ -9,6 +9,7 @@ import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
@@ -51,6 +52,35 @@ export function PricesPage() {
   const edit = ({ plugin_key: pluginKey, model, expression }: Price): void =>
     setSubject({ pluginKey, model, expression });
 
+  const deletion = (price: Price) => (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      size={32}
+      aria-label={t('prices.deleteTitle', { model: price.model })}
+      onClick={() => void ask(price)}
+    >
+      <IconTrash size={18} stroke={1.6} aria-hidden="true" />
+    </ActionIcon>
+  );
+  const brief = (price: Price) => (
+    <RowBrief
+      name={price.model}
+      onPress={() => edit(price)}
+      state={
+        price.problem === null ? (
+          <BriefText>
+            <code>{price.expression}</code>
+          </BriefText>
+        ) : (
+          <StatusLabel tone="bad">{t(problems[price.problem.code])}</StatusLabel>
+        )
+      }
+      facts={[nameOf(price.plugin_key)]}
+      actions={deletion(price)}
+    />
+  );
+
   const columns: readonly Column<Price>[] = [
     { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
     { key: 'plugin', heading: t('prices.appliesTo'), render: ({ plugin_key: key }) => nameOf(key) },
@@ -89,15 +119,7 @@ export function PricesPage() {
           >
             <IconPencil size={18} stroke={1.6} aria-hidden="true" />
           </ActionIcon>
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={32}
-            aria-label={t('prices.deleteTitle', { model: price.model })}
-            onClick={() => void ask(price)}
-          >
-            <IconTrash size={18} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
+          {deletion(price)}
         </>
       ),
     },
@@ -121,6 +143,7 @@ export function PricesPage() {
           query={prices}
           columns={columns}
           rowKey={({ plugin_key: key, model }) => `${key} ${model}`}
+          brief={brief}
           empty={<EmptyState heading={t('prices.empty')} text={t('prices.emptyText')} />}
           onPage={setPage}
         />

@@ -1,5 +1,5 @@
 import { Button, Menu } from '@mantine/core';
-import { IconChevronDown } from '@tabler/icons-react';
+import { IconChevronDown, IconCopy } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
@@ -23,7 +23,11 @@ export function CopyMenu({ task }: { task: TaskDetail }) {
   return (
     <Menu position="bottom-end" width={230} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
-        <Button variant="default" rightSection={<IconChevronDown size={16} stroke={1.6} aria-hidden="true" />}>
+        <Button
+          variant="default"
+          leftSection={<IconCopy size={17} stroke={1.6} aria-hidden="true" />}
+          rightSection={<IconChevronDown size={16} stroke={1.6} aria-hidden="true" />}
+        >
           {t('app.copy')}
         </Button>
       </Menu.Target>

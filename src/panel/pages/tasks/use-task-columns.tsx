@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { TaskSummary } from '../../api/types.ts';
 import { type Column, RowLink } from '../../ui/display/data-table.tsx';
+import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -140,31 +141,24 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const titleOf = useTaskTitle();
   const failed = task.status === 'FAILURE' && task.fail_reason !== '';
   return (
-    <div className={classes.row}>
-      <TaskPoster task={task} />
-      <div className={classes.brief}>
-        <RowLink to={taskPath(task)} className={classes.briefName ?? ''}>
-          {titleOf(task)}
-        </RowLink>
-        <span className={classes.briefFacts}>
-          {failed ? (
-            <span className={classes.briefReason}>
-              <ServerText text={task.fail_reason} />
-            </span>
-          ) : (
-            <TaskStatus status={task.status} />
-          )}
-          <span className={classes.briefEnd}>
-            {[
-              all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
-              task.quota === 0 ? '' : format.money(task.quota),
-              format.ago(sentAt(task)),
-            ]
-              .filter((text) => text !== '')
-              .join(' · ')}
-          </span>
-        </span>
-      </div>
-    </div>
+    <RowBrief
+      icon={<TaskPoster task={task} />}
+      name={titleOf(task)}
+      to={taskPath(task)}
+      state={
+        failed ? (
+          <BriefText isBad>
+            <ServerText text={task.fail_reason} />
+          </BriefText>
+        ) : (
+          <TaskStatus status={task.status} />
+        )
+      }
+      facts={[
+        all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
+        task.quota === 0 ? '' : format.money(task.quota),
+        format.ago(sentAt(task)),
+      ]}
+    />
   );
 }

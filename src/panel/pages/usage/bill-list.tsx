@@ -7,6 +7,7 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
+import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BillDrawer } from './bill-drawer.tsx';
@@ -45,6 +46,7 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
         columns={useColumns({ scope, rows: query.data?.items ?? [], open: setOpened })}
         rowKey={({ id }) => id}
         onPage={filters.setPage}
+        brief={(row) => <BillBrief row={row} scope={scope} onPress={() => setOpened(row)} />}
         empty={<EmptyState heading={t('usage.bills.empty')} text={t('usage.bills.emptyText')} />}
       />
       <BillDrawer row={opened} keyName={opened === null ? null : keyNameOf(opened)} onClose={() => setOpened(null)} />
@@ -55,12 +57,36 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
 const keyNameOf = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
   id === null ? null : (name ?? `#${id}`);
 
+const costOf = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
+
+function BillResult({ kind }: Pick<UsageRow, 'kind'>) {
+  const { t } = useTranslation();
+  if (kind === 'refund') return <StatusLabel tone="bad">{t('usage.givenBack')}</StatusLabel>;
+  return <StatusLabel tone="good">{t('task.status.SUCCESS')}</StatusLabel>;
+}
+
+function BillBrief({ row, scope, onPress }: { row: UsageRow; scope: Scope; onPress(): void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <RowBrief
+      name={row.model}
+      onPress={onPress}
+      figure={format.money(costOf(row))}
+      state={<BillResult kind={row.kind} />}
+      facts={[
+        scope === 'all' ? (row.username ?? `#${row.user_id}`) : (keyNameOf(row) ?? t('usage.noKey')),
+        format.ago(row.created_at),
+      ]}
+    />
+  );
+}
+
 type ColumnsOf = { scope: Scope; rows: readonly UsageRow[]; open(row: UsageRow): void };
 
 function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>[] {
   const { t } = useTranslation();
   const format = useFormat();
-  const costOf = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
   const money = format.moneyLike(rows.map(costOf));
   const userColumn: Column<UsageRow> = {
     key: 'user',
@@ -79,12 +105,7 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
     {
       key: 'result',
       heading: t('usage.result'),
-      render: ({ kind }) =>
-        kind === 'refund' ? (
-          <StatusLabel tone="bad">{t('usage.givenBack')}</StatusLabel>
-        ) : (
-          <StatusLabel tone="good">{t('task.status.SUCCESS')}</StatusLabel>
-        ),
+      render: ({ kind }) => <BillResult kind={kind} />,
     },
     {
       key: 'cost',

@@ -5,9 +5,11 @@ import type { LedgerEntry, LedgerPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
+import { taskPath } from '../tasks/use-task-columns.tsx';
 
 /** Every change of one user's balance, the newest first. */
 export function UserLedger({ userId }: { userId: number }) {
@@ -16,6 +18,7 @@ export function UserLedger({ userId }: { userId: number }) {
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<LedgerPage>(withQuery(`/api/user/${userId}/ledger`, { page }));
   const money = format.moneyLike(query.data?.items.map(({ amount }) => amount) ?? []);
+  const signed = (amount: number): string => `${amount > 0 ? '+' : ''}${money(amount)}`;
   const columns: readonly Column<LedgerEntry>[] = [
     { key: 'at', heading: t('users.ledger.at'), render: ({ created_at }) => format.time(created_at) },
     {
@@ -40,7 +43,7 @@ export function UserLedger({ userId }: { userId: number }) {
         id === null ? (
           '–'
         ) : (
-          <Anchor component={Link} to={`/tasks/${encodeURIComponent(id)}`} inherit>
+          <Anchor component={Link} to={taskPath({ id })} inherit>
             {id}
           </Anchor>
         ),
@@ -49,7 +52,7 @@ export function UserLedger({ userId }: { userId: number }) {
       key: 'amount',
       heading: t('users.ledger.amount'),
       numeric: true,
-      render: ({ amount }) => `${amount > 0 ? '+' : ''}${money(amount)}`,
+      render: ({ amount }) => signed(amount),
     },
   ];
   return (
@@ -59,6 +62,15 @@ export function UserLedger({ userId }: { userId: number }) {
       columns={columns}
       rowKey={({ id }) => id}
       onPage={setPage}
+      brief={({ kind, note, task_id: id, amount, created_at: at }) => (
+        <RowBrief
+          name={t(`users.ledger.kind.${kind}`)}
+          {...(id === null ? {} : { to: taskPath({ id }) })}
+          figure={signed(amount)}
+          state={<BriefText>{note === '' ? id : <ServerText text={note} />}</BriefText>}
+          facts={[format.time(at)]}
+        />
+      )}
       empty={<EmptyState heading={t('users.ledger.none')} text={t('users.ledger.noneText')} />}
     />
   );

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Select, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Select, Text, TextInput } from '@mantine/core';
 import { IconSearch, IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -6,11 +6,13 @@ import { Link } from 'react-router';
 import { accountStatus } from '../../api/record-status.ts';
 import type { AccountPage, AccountRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
-import { roles } from '../../session/roles.ts';
+import { roles, roleTextKey } from '../../session/roles.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
+import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { FilterBar } from '../../ui/form/filter-bar.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
@@ -50,13 +52,14 @@ export function UsersPage() {
       }
     >
       <div>
-        <FilterBar filters={filters} />
+        <UserFilters filters={filters} />
         <DataTable
           label={t('nav.users')}
           query={query}
           columns={columns}
           rowKey={({ id }) => id}
           onPage={filters.setPage}
+          brief={(account) => <AccountBrief account={account} />}
           empty={
             <EmptyState
               heading={t('users.none')}
@@ -75,7 +78,7 @@ export function UsersPage() {
   );
 }
 
-function FilterBar({ filters }: { filters: Filters<FilterName> }) {
+function UserFilters({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
   const search = useDebouncedFilter(filters.values.keyword, (text) => filters.set('keyword', text));
   const pick = (name: FilterName) => ({
@@ -84,15 +87,17 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
     allowDeselect: false,
   });
   return (
-    <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>
-      <TextInput
-        className={classes.search}
-        type="search"
-        label={t('app.search')}
-        placeholder={t('users.searchHelp')}
-        leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-        {...search}
-      />
+    <FilterBar
+      search={
+        <TextInput
+          type="search"
+          label={t('app.search')}
+          placeholder={t('users.searchHelp')}
+          leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
+          {...search}
+        />
+      }
+    >
       <Select
         label={t('users.role')}
         data={[
@@ -123,7 +128,7 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
         ]}
         {...pick('sort')}
       />
-    </Group>
+    </FilterBar>
   );
 }
 
@@ -148,8 +153,30 @@ function useColumns(accounts: readonly AccountRow[]): readonly Column<AccountRow
   ];
 }
 
+const hasDisplayName = ({ display_name: name, username }: AccountRow): boolean => name !== '' && name !== username;
+
+function AccountBrief({ account }: { account: AccountRow }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { id, display_name: name, username, role, group, quota, last_login_at: at } = account;
+  return (
+    <RowBrief
+      name={hasDisplayName(account) ? name : username}
+      to={`/users/${id}`}
+      figure={format.money(quota)}
+      state={<AccountStatus account={account} />}
+      facts={[
+        hasDisplayName(account) ? username : '',
+        role === roles.user ? '' : t(roleTextKey(role)),
+        group,
+        at === 0 ? '' : format.ago(at),
+      ]}
+    />
+  );
+}
+
 function AccountName({ account }: { account: AccountRow }) {
-  const hasOwnName = account.display_name !== '' && account.display_name !== account.username;
+  const hasOwnName = hasDisplayName(account);
   const second = [hasOwnName ? account.username : '', account.email ?? ''].filter((text) => text !== '').join(' · ');
   return (
     <div className={classes.name}>

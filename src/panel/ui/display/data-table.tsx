@@ -16,7 +16,7 @@ export type Column<Row> = {
   numeric?: boolean;
   /** Buttons at the end of the row; the heading is for screen readers only. */
   actions?: boolean;
-  /** Hidden where not all columns fit. */
+  /** Hidden where not all columns fit beside each other. */
   minor?: boolean;
   /** A long text: in a card it gets the place of three. */
   wide?: boolean;
@@ -47,7 +47,7 @@ type PlainTableProps<Row> = {
   rowKey(row: Row): RowKey;
   /** The rows are outdated while new ones load. */
   isStale?: boolean;
-  /** What a row is on a phone, in two lines. Without it, it is a card. */
+  /** What a row is on a phone: a `RowBrief`. Without it, it is a card. */
   brief?(row: Row): ReactNode;
   selection?: TableSelection<Row>;
   sort?: string;
@@ -56,8 +56,8 @@ type PlainTableProps<Row> = {
 };
 
 /**
- * Rows of a list. Where columns do not fit, each is a card whose values carry their headings. A
- * `RowLink` in the first column makes the whole row a link.
+ * Rows of a list. Where columns do not fit, each is a card whose values carry their headings, and on
+ * a phone it has two lines. A `RowLink` in the first column makes the whole row a link.
  */
 export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief, ...table }: PlainTableProps<Row>) {
   const { columns, rowKey, selection, sort, onSort } = table;
@@ -103,7 +103,7 @@ export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief
                 data-minor={column.minor || undefined}
                 aria-sort={column.sorts?.find(({ value }) => value === sort)?.direction}
               >
-                <ColumnHeading column={column} sort={sort} {...(onSort ? { onSort } : {})} />
+                <ColumnHeading column={column} sort={sort} {...(onSort && !isPhone ? { onSort } : {})} />
               </th>
             ))}
           </tr>
@@ -167,6 +167,22 @@ export function RowLink({ to, className, children }: { to: string; className?: s
   );
 }
 
+type RowButtonProps = { onPress(): void; isOpen?: boolean; className?: string; children: ReactNode };
+
+/** The button of a row: a click anywhere in the row presses it. `isOpen`: it shows more of the row. */
+export function RowButton({ onPress, isOpen, className, children }: RowButtonProps) {
+  return (
+    <button
+      type="button"
+      className={`${classes.rowButton} ${classes.rowLink}`}
+      aria-expanded={isOpen}
+      onClick={onPress}
+    >
+      <span className={className}>{children}</span>
+    </button>
+  );
+}
+
 type ColumnHeadingProps<Row> = { column: Column<Row>; sort: string | undefined; onSort?(value: string): void };
 
 function ColumnHeading<Row>({ column: { heading, actions, sorts }, sort, onSort }: ColumnHeadingProps<Row>) {
@@ -213,8 +229,10 @@ const SelectRow = ({ label, isChosen, onChoose }: SelectRowProps) => (
   />
 );
 
-type DataTableProps<Row> = Omit<PlainTableProps<Row>, 'rows' | 'isStale'> & {
+type DataTableProps<Row> = Omit<PlainTableProps<Row>, 'rows' | 'isStale' | 'brief'> & {
   query: UseQueryResult<PagedRows<Row>>;
+  /** Lists that go on for pages have two lines a row on a phone: a `RowBrief`. */
+  brief(row: Row): ReactNode;
   /** Shown instead of an empty table. */
   empty: ReactNode;
   onPage(page: number): void;

@@ -36,7 +36,7 @@ export function Page({ heading, title = heading, intro, mark, actions, back, chi
             </Text>
           )}
           {actions !== undefined && (
-            <Group gap="sm" className={classes.actions}>
+            <Group gap="sm" className={classes.actions} data-page-actions>
               {actions}
             </Group>
           )}

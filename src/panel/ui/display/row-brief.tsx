@@ -1,0 +1,66 @@
+import type { ReactNode } from 'react';
+import { RowButton, RowLink } from './data-table.tsx';
+import classes from './row-brief.module.css';
+
+type RowBriefProps = {
+  /** A picture at the start. */
+  icon?: ReactNode;
+  name: string;
+  /** The row's most important figure, beside its name. */
+  figure?: ReactNode;
+  state?: ReactNode;
+  /** What follows the state; empty ones are left out. Where they do not fit, the end is cut. */
+  facts: readonly string[];
+  /** What can be done without opening the row. */
+  actions?: ReactNode;
+  /** Where a touch of the row leads. */
+  to?: string;
+  /** What a touch does instead. */
+  onPress?(): void;
+  /** Says whether `children` are shown, which a touch shows and hides. */
+  isOpen?: boolean;
+  children?: ReactNode;
+};
+
+/** A row of a table in two lines, for a phone. */
+export function RowBrief({ icon, name, figure, state, facts, actions, to, onPress, isOpen, children }: RowBriefProps) {
+  const shown = facts.filter((fact) => fact !== '').join(' · ');
+  return (
+    <>
+      <div className={classes.row}>
+        {icon}
+        <div className={classes.lines}>
+          <div className={classes.line}>
+            {to !== undefined ? (
+              <RowLink to={to} className={classes.name ?? ''}>
+                {name}
+              </RowLink>
+            ) : onPress ? (
+              <RowButton className={classes.name ?? ''} onPress={onPress} {...(isOpen === undefined ? {} : { isOpen })}>
+                {name}
+              </RowButton>
+            ) : (
+              <span className={classes.name}>{name}</span>
+            )}
+            {figure !== undefined && <span className={classes.figure}>{figure}</span>}
+          </div>
+          <div className={classes.facts}>
+            {state !== undefined && <span className={classes.state}>{state}</span>}
+            {shown !== '' && <span className={classes.end}>{shown}</span>}
+          </div>
+        </div>
+        {actions !== undefined && <div className={classes.actions}>{actions}</div>}
+      </div>
+      {isOpen && <div className={classes.more}>{children}</div>}
+    </>
+  );
+}
+
+/** A text in place of the state, which gives way first. */
+export function BriefText({ isBad = false, children }: { isBad?: boolean; children: ReactNode }) {
+  return (
+    <span className={classes.text} data-bad={isBad || undefined}>
+      {children}
+    </span>
+  );
+}
