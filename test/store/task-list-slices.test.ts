@@ -1,4 +1,4 @@
-/** Lists of many tasks: they are looked at slice by slice, and nothing is lost between two of them. */
+/** Lists of many tasks are read slice by slice, and nothing is lost between two of them. */
 import { Database as SqliteFile } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const TASKS = 45_000;
 const OWNER = 1;
 const own: TaskListFilter = { userId: OWNER, hidden: false };
 
-/** Task i costs i * 31 % 9000; every 1,000th failed, the oldest hundred used a model of their own. */
+/** Task i costs i * 31 % 9000. Every 1,000th failed; the oldest hundred have their own model. */
 const fill = `insert into tasks (task_id, platform, user_id, api_key_id, "group", channel_id, action, status, progress, created_at,
     updated_at, quota, properties, execution, billing, fail_reason)
   with recursive n(i) as (select 1 union all select i + 1 from n where i < ${TASKS})
@@ -127,7 +127,7 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
         const plans = (await takePlans()).filter(({ text }) => text.includes('"task_list"'));
         expect(plans.length).toBeGreaterThan(3);
         for (const { text, plan } of plans) {
-          // By the ids of the slice; what finds the slice has a limit, and its order from the index.
+          // By the ids of the slice. What finds the slice has a limit, and the index's order.
           const isBounded = /id ?[<>]/.test(plan) || /limit/.test(text);
           expect([text, plan, isBounded]).toEqual([text, plan, true]);
           expect(plan).not.toMatch(/Seq Scan|SCAN tasks\b/);

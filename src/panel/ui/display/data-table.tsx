@@ -56,8 +56,8 @@ type PlainTableProps<Row> = {
 };
 
 /**
- * Rows of a list. Where columns do not fit, each is a card whose values carry their headings, and on
- * a phone it has two lines. A `RowLink` in the first column makes the whole row a link.
+ * Rows of a list. Where columns do not fit, each is a card whose values carry their headings, and
+ * on a phone it has two lines. A `RowLink` in the first column makes the whole row a link.
  */
 export function PlainTable<Row>({ label, rows, isStale = false, isCompact, brief, ...table }: PlainTableProps<Row>) {
   const { columns, rowKey, selection, sort, onSort } = table;
@@ -169,7 +169,7 @@ export function RowLink({ to, className, children }: { to: string; className?: s
 
 type RowButtonProps = { onPress(): void; isOpen?: boolean; className?: string; children: ReactNode };
 
-/** The button of a row: a click anywhere in the row presses it. `isOpen`: it shows more of the row. */
+/** The button of a row: a click anywhere in the row presses it. `isOpen`: more of it is shown. */
 export function RowButton({ onPress, isOpen, className, children }: RowButtonProps) {
   return (
     <button
