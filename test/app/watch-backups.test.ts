@@ -95,6 +95,19 @@ test.each<[string, Case, string[]]>([
     { now: at(10, 10), runs: [{ ...done(at(10, 9)), status: 'failed' as const, message: 'x' }, done(at(8, 3))] },
     ['backup_failed'],
   ],
+  [
+    'that of yesterday, and one of a clock that was a year ahead',
+    { now: at(10, 10), runs: [done(at(370, 3)), done(at(9, 3))] },
+    ['backup_overdue'],
+  ],
+  [
+    'a failed one, and one of a clock that was a year ahead',
+    {
+      now: at(10, 10),
+      runs: [done(at(370, 3)), { ...done(at(10, 9)), status: 'failed' as const, message: 'x' }],
+    },
+    ['backup_failed'],
+  ],
   ['none yet', { now: at(10, 10) }, []],
   [
     'none yet, a day after they were switched on',

@@ -1,7 +1,7 @@
 /** `taskgate secrets rotate`: secrets of the data directory, and two nodes on PostgreSQL. */
 import { Database } from 'bun:sqlite';
 import { expect, setDefaultTimeout, test } from 'bun:test';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecretBox, type SecretBox } from '../../src/kernel/index.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -23,8 +23,10 @@ test('generated secrets replace those of the file while nobody serves, and all v
 
   const read = () => JSON.parse(readFileSync(join(dataDir, 'secrets.json'), 'utf8'));
   const before = read();
+  const left = join(dataDir, 'secrets.json.a-killed-run.tmp');
+  writeFileSync(left, '{}');
   const done = await runCommand(['secrets', 'rotate', '--generate', '--data-dir', dataDir, '--json']);
-  expect([done.code, done.err]).toEqual([0, '']);
+  expect([done.code, done.err, existsSync(left)]).toEqual([0, '', false]);
   const { columns } = JSON.parse(done.out) as { columns: { column: string; resealed: number }[] };
   expect(columns.find(({ column }) => column === 'channels.key_sealed')?.resealed).toBe(15);
   expect(read()).toMatchObject({

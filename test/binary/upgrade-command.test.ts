@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { generateSigningKey } from '../../src/plugins/index.ts';
 import { databaseVersion } from '../../src/store/index.ts';
@@ -51,9 +60,15 @@ afterAll(() => {
   for (const path of copies) rmSync(dirname(path), { recursive: true, force: true });
 });
 
+/** The new executable that an upgrade writes beside the current one. */
+const nextOf = (path: string): string | undefined => {
+  const name = readdirSync(dirname(path)).find((each) => each.startsWith('taskgate.next'));
+  return name && join(dirname(path), name);
+};
+
 /** Nothing beside the executable, and it is what it was. */
 async function expectUntouched(path: string): Promise<void> {
-  expect(existsSync(join(dirname(path), 'taskgate.next'))).toBe(false);
+  expect(nextOf(path)).toBeUndefined();
   expect(existsSync(join(dirname(path), 'taskgate.previous'))).toBe(false);
   expect(statSync(path).size).toBe(statSync(BINARY).size);
 }
@@ -198,15 +213,15 @@ test('killed at any moment, it leaves a whole executable, and the next upgrade s
   });
   for (const moment of ['begun', 'written', 'swapped']) {
     const path = install();
-    const [next, previous] = ['next', 'previous'].map((name) => join(dirname(path), `taskgate.${name}`));
+    const previous = join(dirname(path), 'taskgate.previous');
     const child = spawnCommand(['upgrade', '--data-dir', dataDir], {
       program: [path],
       env: { UPGRADE_URL: slow.folder, UPGRADE_PUBLIC_KEY: slow.key.publicKey.text },
     });
     const reached = {
-      begun: () => existsSync(next ?? ''),
-      written: () => existsSync(next ?? '') && statSync(next ?? '').size > 32 * 1024 * 1024,
-      swapped: () => existsSync(previous ?? ''),
+      begun: () => nextOf(path) !== undefined,
+      written: () => (statSync(nextOf(path) ?? '', { throwIfNoEntry: false })?.size ?? 0) > 32 * 1024 * 1024,
+      swapped: () => existsSync(previous),
     }[moment];
     await until(`the upgrade has ${moment}`, () => child.exitCode !== null || reached?.());
     child.kill('SIGKILL');
@@ -215,6 +230,20 @@ test('killed at any moment, it leaves a whole executable, and the next upgrade s
     expect(await upgrade({ path, from: slow })).toMatchObject({ code: 0 });
     if ((await versionOf(path)) !== NEXT) expect.unreachable();
   }
+});
+
+test('two at once: the one that comes later replaces nothing, and what a killed one left goes', async () => {
+  const path = install();
+  const left = join(dirname(path), `taskgate.next-${2 ** 31 - 2}`);
+  const other = join(dirname(path), `taskgate.next-${process.pid}`);
+  writeFileSync(left, 'half');
+  writeFileSync(other, 'half');
+  const { code, out } = await upgrade({ path });
+  expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining(`process ${process.pid}`)]);
+  expect(statSync(path).size).toBe(statSync(BINARY).size);
+  rmSync(other);
+  expect((await upgrade({ path })).code).toBe(0);
+  expect([await versionOf(path), nextOf(path)]).toEqual([NEXT, undefined]);
 });
 
 describe('back', () => {

@@ -13,6 +13,8 @@ const LOOK_MS = 60_000;
 const DAY_SECONDS = 86_400;
 /** So long after its hour a backup that is not there is overdue: it may take a while. */
 const OVERDUE_SECONDS = 6 * 3600;
+/** So far the clocks of nodes may differ. */
+const CLOCK_SECONDS = 300;
 const SHOWN_RUNS = 10;
 const ANSWER_BYTES = 64 * 1024;
 
@@ -104,9 +106,21 @@ export function createBackups(deps: Deps): Backups {
     await make(['--schedule']);
   }
 
+  /** The latest runs, the newest first. One of the future, by a wrong clock, tells nothing. */
+  async function pastRuns(): Promise<BackupRun[]> {
+    const limit = clock.unix() + CLOCK_SECONDS;
+    return (await store.backups.latest(SHOWN_RUNS)).filter(({ startedAt }) => startedAt <= limit);
+  }
+
+  async function lastDone(): Promise<BackupRun | undefined> {
+    const done = await store.backups.latestDone();
+    if (done === undefined || done.startedAt <= clock.unix() + CLOCK_SECONDS) return done;
+    return (await pastRuns()).find(({ status }) => status === 'done');
+  }
+
   /** The hours since the latest backup where one is overdue, or since they are made each day. */
   async function overdueHours(latest: BackupRun | undefined): Promise<{ hours: number; isFirst: boolean } | undefined> {
-    const done = await store.backups.latestDone();
+    const done = await lastDone();
     const from = Math.max(done?.startedAt ?? 0, await scheduledSince(store.options));
     const { at } = lastDue(clock.unix(), options.number('backup.hour'));
     // What was due before the last one counts once this one has had its time as well.
@@ -120,7 +134,7 @@ export function createBackups(deps: Deps): Backups {
     const isOn = place !== null && options.flag('backup.daily');
     await noteSchedule(store.options, isOn, clock.unix());
     if (!isOn) return;
-    const [latest] = await store.backups.latest(1);
+    const [latest] = await pastRuns();
     // Of a failed one they know already.
     if (latest?.status === 'failed' || failure !== undefined) return;
     const overdue = await overdueHours(latest);
@@ -151,11 +165,11 @@ export function createBackups(deps: Deps): Backups {
       return { place, daily: options.flag('backup.daily'), hour: options.number('backup.hour'), sealed, runs };
     },
 
-    lastDone: () => store.backups.latestDone(),
+    lastDone,
 
     async attention() {
       const items: Awaited<ReturnType<Backups['attention']>> = [];
-      const [latest] = await store.backups.latest(1);
+      const [latest] = await pastRuns();
       const reason = latest?.status === 'failed' ? latest.message : failure;
       if (reason !== undefined) {
         items.push({ code: 'backup_failed', message: `The latest backup failed: ${reason}.` });

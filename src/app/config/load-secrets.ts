@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { deriveKey, hmacSha256Hex, isObject, parseJson, randomToken } from '../../kernel/index.ts';
 import { createFileOnce } from '../../store/index.ts';
@@ -18,6 +18,7 @@ export type Secrets = {
 };
 
 export const SECRETS_FILE = 'secrets.json';
+const LEFT_COPY = /^secrets\.json\.[\w-]{1,40}\.tmp$/;
 
 /**
  * The secrets of the configuration. On SQLite, unset ones come from `secrets.json` in the data
@@ -131,6 +132,8 @@ export function generateSecrets(config: Pick<Config, 'sessionSecret' | 'cryptoSe
     );
   }
   const path = join(dataDir, SECRETS_FILE);
+  // A copy of a killed run is one that nobody guards or rotates.
+  for (const name of readdirSync(dataDir).filter((each) => LEFT_COPY.test(each))) rmSync(join(dataDir, name));
   const stored = readOrCreate(path);
   const fresh = parseJson(Buffer.from(newSecrets()).toString());
   const next = {

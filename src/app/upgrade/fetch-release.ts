@@ -47,14 +47,16 @@ export function openRelease(
       idleTimeoutMs: IDLE_MS,
       maxResponseBytes: maxBytes,
     });
-    if (!answer.ok) return err({ message: `${name}: ${answer.error.message}`, absent: false });
+    // What the outbound requests know as a vendor is here the place of releases.
+    const inWords = (message: string): string => `${name}: ${message.replace('the vendor', 'the server')}`;
+    if (!answer.ok) return err({ message: inWords(answer.error.message), absent: false });
     const { status } = answer.value;
     if (status !== 200) {
       answer.value.discard();
       return err({ message: `${name}: HTTP ${status}`, absent: status === 404 || status === 410 });
     }
     const bytes = await answer.value.bytes();
-    return bytes.ok ? bytes : err({ message: `${name}: ${bytes.error.message}`, absent: false });
+    return bytes.ok ? bytes : err({ message: inWords(bytes.error.message), absent: false });
   };
   return { read, close: () => upstream.close() };
 }

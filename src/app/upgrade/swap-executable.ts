@@ -5,32 +5,41 @@ import {
   fsyncSync,
   linkSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   writeSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { CommandError } from '../cli/command.ts';
 
-/** The files of an upgrade, all beside the executable: a rename does not leave a file system. */
+/**
+ * The files of an upgrade, all beside the executable: a rename does not leave a file system. The
+ * next one is each process's own, so that nobody renames what another one is writing.
+ */
 export type ExecutablePaths = { current: string; next: string; previous: string };
 
-export function executablePaths(current: string): ExecutablePaths {
+/** The next executable of a process, by its number. */
+const NEXT = /\.next-(\d{1,10})(?:\.exe)?$/;
+
+export function executablePaths(current: string, pid = process.pid): ExecutablePaths {
   const [stem, ending] = current.endsWith('.exe') ? [current.slice(0, -4), '.exe'] : [current, ''];
-  return { current, next: `${stem}.next${ending}`, previous: `${stem}.previous${ending}` };
+  return { current, next: `${stem}.next-${pid}${ending}`, previous: `${stem}.previous${ending}` };
 }
 
 /**
- * Writes the new executable beside the current one, flushed to the disk. What an interrupted
- * upgrade has left there is replaced.
+ * Writes the new executable beside the current one, flushed to the disk. What interrupted upgrades
+ * have left there goes.
  *
- * @throws `CommandError` when it cannot be written
+ * @throws `CommandError` when it cannot be written, or while another upgrade runs
  */
-export function writeNext({ next }: ExecutablePaths, bytes: Uint8Array): void {
+export function writeNext(paths: ExecutablePaths, bytes: Uint8Array): void {
+  const { next } = paths;
   try {
     rmSync(next, { force: true });
     const file = openSync(next, 'wx', 0o755);
     try {
+      requireAlone(paths);
       for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
       fsyncSync(file);
     } finally {
@@ -38,6 +47,32 @@ export function writeNext({ next }: ExecutablePaths, bytes: Uint8Array): void {
     }
   } catch (error) {
     throw unwritable(next, error);
+  }
+}
+
+/** Each process looks for others once its own file is there: of two at once, one sees the other. */
+function requireAlone({ current, next }: ExecutablePaths): void {
+  const folder = dirname(current);
+  const stem = basename(executablePaths(current).previous).replace(/\.previous(?:\.exe)?$/, '');
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const [, pid] = (name.startsWith(`${stem}.next-`) && path !== next && NEXT.exec(name)) || [];
+    if (pid === undefined) continue;
+    if (isRunning(Number(pid))) {
+      throw new CommandError(
+        `another upgrade is running (process ${pid}); nothing was replaced. If none is, delete ${path}`,
+      );
+    }
+    rmSync(path, { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
@@ -78,6 +113,7 @@ export function swapBack(paths: ExecutablePaths): void {
   try {
     rmSync(next, { force: true });
     linkOrCopy(previous, next);
+    requireAlone(paths);
   } catch (error) {
     throw unwritable(next, error);
   }
@@ -103,6 +139,7 @@ function flushFolder(path: string): void {
 }
 
 function unwritable(path: string, error: unknown): CommandError {
+  if (error instanceof CommandError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? String(error);
   const advice = code === 'EACCES' || code === 'EPERM' || code === 'EROFS' ? ': run the command as its owner' : '';
   return new CommandError(`${path} cannot be written (${code})${advice}; nothing was replaced`);

@@ -133,7 +133,11 @@ async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
   await requireDatabase(config);
   const last = await databaseVersion(config);
   const reverted = last > database ? await revertStore({ ...config, to: database }) : [];
-  swapBack(paths);
+  try {
+    swapBack(paths);
+  } finally {
+    rmSync(paths.next, { force: true });
+  }
   const lines = [
     `taskgate ${version} is back; ${VERSION} is kept as ${paths.previous}`,
     ...reverted.map((name) => `Taken back: ${name}`),
