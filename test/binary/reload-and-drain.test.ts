@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { setUp, startGateway } from '../support/gateway.ts';
 import { makeCertificate as makeCertificateIn } from '../support/make-certificate.ts';
+import { runCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -56,6 +57,16 @@ describe('SIGHUP', () => {
       delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
       expect(await gateway.stop()).toBe(0);
     }
+  });
+
+  test('a start with a key of another certificate says so, without a stack', async () => {
+    const argv = ['serve', '--port', '0', '--data-dir', temporaryFolder()];
+    const env = { TLS_CERT_FILE: makeCertificate('one').cert, TLS_KEY_FILE: makeCertificate('other').key };
+    const { code, err } = await runCommand(argv, { env });
+    expect([code, err.trim().split('\n').at(-1)]).toEqual([
+      1,
+      'taskgate: TLS_CERT_FILE and TLS_KEY_FILE cannot be served: the key does not belong to the certificate',
+    ]);
   });
 
   test('does not end a gateway without TLS', async () => {

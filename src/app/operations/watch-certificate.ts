@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
+import { CommandError } from '../cli/command.ts';
 
 /** PEM texts. */
 export type Certificate = { cert: string; key: string };
@@ -66,9 +67,15 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
   }
 
   return {
-    /** The certificate to begin with. @throws when the files cannot be read */
+    /** The certificate to begin with. @throws `CommandError` when the pair cannot be served */
     async first(): Promise<Certificate> {
       const found = await read();
+      try {
+        // One that has ended is served: the panel can be opened, and says so.
+        readPair(found, 0);
+      } catch (error) {
+        throw new CommandError(`TLS_CERT_FILE and TLS_KEY_FILE cannot be served: ${(error as Error).message}`);
+      }
       served = digestOf(found);
       return found;
     },
