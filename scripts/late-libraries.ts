@@ -20,6 +20,7 @@ const libraries: readonly (readonly string[])[] = [
   ['@fastify/busboy'],
   ['ajv/dist/2020.js'],
   ['otpauth'],
+  ['saxes'],
   ['@opentelemetry/api', '@opentelemetry/sdk-trace', '@opentelemetry/otlp-transformer', '@opentelemetry/resources'],
 ];
 
