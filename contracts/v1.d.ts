@@ -744,8 +744,25 @@ export interface VendorInfo {
    * `meta.models`.
    */
   ranges?: Record<string, (FactRange & { models?: Record<string, FactRange | null> }) | null>;
+  /**
+   * Fields that requests have besides `prompt` and the facts, by name, for forms. Those without
+   * which a model refuses its request belong here.
+   */
+  inputs?: Record<string, RequestInput>;
   /** Requests to begin with in the playground, of all models or of `models`. At most 16. */
   examples?: { label: LocalizedText; models?: string[]; request: JsonObject }[];
+}
+
+/** A field of a request: a text, or a file as its https URL or as a data URL. */
+export interface RequestInput {
+  type: 'text' | 'image' | 'video' | 'audio';
+  /** The request is refused without it. */
+  required?: boolean;
+  description?: LocalizedText;
+  /** A value for samples. At most 512 characters. */
+  example?: string;
+  /** Models that take it, by their names in `meta.models`; all without. */
+  models?: string[];
 }
 
 /**

@@ -110,6 +110,7 @@ export type {
   PluginRoute,
   ProtocolClaim,
   ProtocolName,
+  RequestInput,
   ResponsesMode,
   RouteMatch,
   RouteMethod,

@@ -73,8 +73,21 @@ export type VendorInfo = {
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
   /** By the names of facts. */
   ranges?: Record<string, FactRanges>;
+  /** Fields of requests besides `prompt` and the facts, by name. */
+  inputs?: Record<string, RequestInput>;
   examples: { label: LocalizedText; models?: string[]; request: JsonObject }[];
 };
+
+export type RequestInput = {
+  type: InputType;
+  required: boolean;
+  description?: LocalizedText;
+  example?: string;
+  /** Undefined: all. */
+  models?: string[];
+};
+/** All but `text` are files. */
+export type InputType = 'text' | 'image' | 'video' | 'audio';
 
 /** What a request may say of a fact: numbers, or one of `values`. `any`: what its type allows. */
 export type FactRange =

@@ -1,10 +1,12 @@
 /**
- * What the playground's form offers for each model of a factory plugin is what the plugin takes:
+ * What the playground's form offers for each model of a factory plugin is what the plugin takes: the
+ * fields that it requires are enough,
  * all that a range allows is accepted and billed as it was said, and what it forbids is refused.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import type { CallableModel } from '../../src/panel/api/types.ts';
+import { fillEmptyFields } from '../../src/panel/pages/playground/find-invalid-field.ts';
 import { usableFacts } from '../../src/panel/pages/playground/usable-facts.ts';
 import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { accountKey } from '../support/service-account-cloud.ts';
@@ -20,7 +22,7 @@ type Model = {
   plugin_key: string;
   examples: { label: string; facts: Record<string, unknown> }[];
   model: string;
-  schema: { properties: Record<string, Field & Record<string, unknown>> };
+  schema: { required: string[]; properties: Record<string, Field & Record<string, unknown>> };
 };
 type Quote = { refused: { message: string } | null; facts: Record<string, unknown> };
 
@@ -50,10 +52,13 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.stop());
 
+const isFact = (field: Record<string, unknown>): boolean =>
+  field.pattern === undefined && field['x-input'] === undefined;
+
 /** A price that uses every fact of the form: a quote answers with those. */
 const priceOf = (fields: Model['schema']['properties']): string =>
   Object.entries(fields)
-    .filter(([name, { pattern }]) => name !== 'model' && name !== 'prompt' && pattern === undefined)
+    .filter(([name, field]) => name !== 'model' && name !== 'prompt' && isFact(field))
     .map(([name, { type }]) =>
       type === 'string'
         ? `(u("${name}") == "" ? 0 : 0.01)`
@@ -64,25 +69,28 @@ const priceOf = (fields: Model['schema']['properties']): string =>
     .concat('0.01')
     .join(' + ');
 
-const IMAGE = 'https://example.com/frame.png';
-const VIDEO = 'https://example.com/clip.mp4';
-/** What the models need besides a prompt. */
-function requestOf({ plugin_key: plugin, model }: Model): Record<string, unknown> {
-  const request = { model, prompt: 'a kite' };
-  if (plugin === 'elevenlabs') return { ...request, voice_id: 'voice' };
-  if (plugin === 'minimax-music') return { ...request, lyrics: 'la la' };
-  if (model === 'pixverse-upload') return { ...request, image: IMAGE };
-  if (plugin === 'hailuo' && model.startsWith('S2V')) return { ...request, subject: IMAGE };
-  if (plugin === 'runway' && model === 'act_two') {
-    return { ...request, character: { type: 'image', uri: IMAGE }, reference: { type: 'video', uri: VIDEO } };
+/** As the form sends a chosen file. */
+const FILES: Record<string, string> = {
+  image: 'data:image/png;base64,iVBORw0KGgo=',
+  video: 'data:video/mp4;base64,AAAAGGZ0eXA=',
+  audio: 'data:audio/mpeg;base64,SUQzBAA=',
+};
+
+/** A prompt, and what the form marks as required: nothing else that the plugin would know. */
+function requestOf({ model, schema }: Model): Record<string, unknown> {
+  const request: Record<string, unknown> = { model, prompt: 'a kite' };
+  for (const name of schema.required) {
+    const field: Record<string, unknown> = schema.properties[name] ?? {};
+    const { 'x-input': input, 'x-example': example } = field;
+    if (input !== undefined) request[name] = FILES[input as string] ?? example ?? 'words';
   }
-  if (plugin === 'runway' && /aleph|upscale/.test(model)) return { ...request, video: VIDEO };
-  if (plugin === 'runway' && model === 'gen4_image_turbo') return { ...request, images: [IMAGE] };
-  if (plugin === 'runway' && /gen3|gen4_turbo/.test(model)) return { ...request, image: IMAGE };
-  if (plugin === 'jimeng' && model.includes('tail')) return { ...request, image: IMAGE, last_image: IMAGE };
-  if (/kf2v/.test(model)) return { ...request, image: IMAGE, last_image: IMAGE };
-  return /i2v/i.test(model) || model.endsWith('2.3-Fast') ? { ...request, image: IMAGE } : request;
+  // Lyrics are required of songs alone.
+  if ('lyrics' in schema.properties) request.lyrics = 'la la';
+  return request;
 }
+
+const emptied = ({ schema }: Model) =>
+  Object.fromEntries(Object.keys(schema.properties).map((name) => [name, undefined]));
 
 const quote = (model: Model, more: Record<string, unknown>) =>
   admin.call<Quote>('POST', '/api/task/quote', {
@@ -113,19 +121,28 @@ describe.each(keys)('%s', (key) => {
     expect(served.length).toBeGreaterThan(0);
     const faults: string[] = [];
     for (const model of served) {
+      const plain = await quote(model, {});
+      if (plain.refused !== null) faults.push(`${model.model}: what the form requires: ${plain.refused.message}`);
+      const empty = fillEmptyFields(model as unknown as CallableModel, { model: model.model });
+      const unfinished = await quote(model, { ...emptied(model), ...empty });
+      if (unfinished.refused !== null) faults.push(`${model.model}: an empty form: ${unfinished.refused.message}`);
+      for (const name of model.schema.required.filter((required) => required !== 'model')) {
+        const lacking = await quote(model, { [name]: undefined });
+        if (lacking.refused === null) faults.push(`${model.model}: ${name} is not required`);
+      }
       for (const { label, facts } of model.examples) {
         const fields = usableFacts(model as unknown as CallableModel, facts);
         const answer = fields === null ? undefined : await quote(model, fields);
         if (answer?.refused) faults.push(`${model.model}: example ${label}: ${answer.refused.message}`);
       }
       for (const [name, field] of Object.entries(model.schema.properties)) {
-        if (name === 'model' || name === 'prompt' || field.pattern !== undefined) continue;
+        if (name === 'model' || name === 'prompt' || !isFact(field)) continue;
         const isStated = field.type !== 'number' || field['x-range'] === 'plugin';
         if (!isStated) faults.push(`${model.model}: no range of ${name}`);
         const { taken, refused } = valuesOf(field);
         for (const value of taken) {
           // 512P is made of a first frame alone.
-          const frame = value === '512P' ? { image: IMAGE } : {};
+          const frame = value === '512P' ? { image: FILES.image } : {};
           const answer = await quote(model, { [name]: value, ...frame });
           if (answer.refused !== null) faults.push(`${model.model}: ${name} ${value}: ${answer.refused.message}`);
           else if (answer.facts[name] !== value) faults.push(`${model.model}: ${name} ${value}: ${answer.facts[name]}`);

@@ -36,6 +36,16 @@ test('a range is read for all models and for some, and what is none is left out'
   });
 });
 
+test('inputs are read, and what is none is left out', () => {
+  const image = { type: 'image', required: true, models: ['a', 5] };
+  const voice = { type: 'text', description: 'A voice.', example: 'x' };
+  const info = readVendorInfo({ inputs: { image, voice, odd: { type: 'file' }, 'no name': voice, list: [] } });
+  expect(info?.inputs).toEqual({
+    image: { type: 'image', required: true, models: ['a'] },
+    voice: { type: 'text', required: false, description: { en: 'A voice.' }, example: 'x' },
+  });
+});
+
 test.each([
   ['another host’s export of that name', 'text'],
   ['a list', []],

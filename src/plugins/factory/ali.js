@@ -91,6 +91,10 @@ export const vendorInfo = {
     de: 'Jeder Schlüssel gehört zu einer Region; die URL des Kanals muss zur selben gehören.',
     pt: 'Cada chave pertence a uma região; a URL do canal deve ser da mesma.',
   },
+  inputs: {
+    image: { type: 'image', required: true, models: meta.models.filter((model) => !model.includes('t2v')) },
+    last_image: { type: 'image', required: true, models: meta.models.filter((model) => model.includes('kf2v')) },
+  },
   ranges: {
     seconds: byModel(({ seconds }) => ({ values: seconds })),
     resolution: byModel(({ tiers }) => ({ values: tiers })),

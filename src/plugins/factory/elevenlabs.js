@@ -84,6 +84,22 @@ const MOST_MUSIC = Math.floor(HELD_BYTES / bytesASecond(MUSIC_FORMATS.at(-1)));
 export const vendorInfo = {
   keyUrl: 'https://elevenlabs.io/app/settings/api-keys',
   keyFormat: 'sk_…',
+  inputs: {
+    voice_id: {
+      type: 'text',
+      required: true,
+      example: 'JBFqnCBsd6RMkjVDRZzb',
+      description: {
+        en: 'The id of a voice, from Voices at elevenlabs.io',
+        zh: '声音的 ID，见 elevenlabs.io 的 Voices 页面',
+        ja: '音声のID（elevenlabs.ioの「Voices」で確認）',
+        es: 'El ID de una voz, en Voices de elevenlabs.io',
+        de: 'Die ID einer Stimme, unter Voices auf elevenlabs.io',
+        pt: 'O ID de uma voz, em Voices no elevenlabs.io',
+      },
+      models: SPEECH,
+    },
+  },
   ranges: {
     kind: null,
     seconds: {

@@ -88,10 +88,16 @@ const byModel = (rangeOf) => ({
   models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
 });
 
+const named = (is) => Object.keys(MODELS).filter((model) => is(MODELS[model]));
+
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: ['sk-api-…', 'eyJ…'],
+  inputs: {
+    image: { type: 'image', required: true, models: named(({ first }) => first === 'needed') },
+    subject: { type: 'image', required: true, models: named(({ subject }) => subject) },
+  },
   ranges: {
     seconds: byModel(({ lengths }) => ({ values: [...new Set(Object.values(lengths).flat())] })),
     resolution: byModel(({ lengths }) => ({ values: Object.keys(lengths) })),

@@ -61,6 +61,10 @@ export const vendorInfo = {
   keyUrl: 'https://console.volcengine.com/iam/keymanage',
   // `sk-…` is of another gateway.
   keyFormat: ['ACCESS_KEY|SECRET_KEY', 'sk-…'],
+  inputs: {
+    image: { type: 'image', required: true, models: meta.models.filter((model) => model.includes('i2v_first')) },
+    last_image: { type: 'image', required: true, models: meta.models.filter((model) => model.includes('tail')) },
+  },
   // The model decides the resolution.
   ranges: { seconds: { values: Object.keys(FRAMES).map(Number) }, resolution: null },
 };

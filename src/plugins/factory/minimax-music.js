@@ -58,6 +58,19 @@ export const meta = {
 export const vendorInfo = {
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: ['sk-api-…', 'eyJ…'],
+  inputs: {
+    lyrics: {
+      type: 'text',
+      description: {
+        en: 'The lyrics, one line each; none for instrumental music',
+        zh: '歌词，每句一行；纯音乐无需填写',
+        ja: '歌詞（1行に1フレーズ）。インストゥルメンタルの場合は不要',
+        es: 'La letra, un verso por línea; vacía para música instrumental',
+        de: 'Der Liedtext, Zeile für Zeile; leer für Instrumentalmusik',
+        pt: 'A letra, um verso por linha; vazia para música instrumental',
+      },
+    },
+  },
   ranges: {
     songs: null,
     seconds: null,

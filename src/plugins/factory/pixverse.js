@@ -83,6 +83,8 @@ const byModel = (rangeOf) => ({
 export const vendorInfo = {
   keyUrl: 'https://platform.pixverse.ai/api-key',
   keyFormat: 'sk-…',
+  // Clients may upload a file in a form.
+  inputs: { image_url: { type: 'text', required: true, example: 'https://example.com/image.png', models: [UPLOAD] } },
   ranges: {
     seconds: byModel(({ lengths, only }) =>
       only ? { values: only } : { minimum: lengths[0], maximum: lengths[1], whole: true },

@@ -93,6 +93,13 @@ const byModel = (rangeOf) => ({
 export const vendorInfo = {
   keyUrl: 'https://dev.runwayml.com/settings/api-keys',
   keyFormat: 'key_…',
+  inputs: {
+    image: { type: 'image', required: true, models: words('gen4_turbo gen3a_turbo') },
+    reference_images: { type: 'image', required: true, models: ['gen4_image_turbo'] },
+    video: { type: 'video', required: true, models: words('gen4_aleph aleph2 upscale_v1') },
+    character: { type: 'image', required: true, models: ['act_two'] },
+    reference: { type: 'video', required: true, models: ['act_two'] },
+  },
   // Credits by Runway's own https://github.com/runwayml/skills (rw-api-reference) at $0.01 each, by
   // rw-check-org-details there and https://www.toolcolumn.com/learn/runway-web-credits-vs-api-pricing.
   listPrices: {
@@ -283,6 +290,11 @@ function bodyOf({ model, order, endpoint }) {
   for (const name of [...ENDPOINTS[endpoint], ...(endpoint === 'video_upscale' ? [] : PASSED)]) {
     const isVideo = ['videoUri', 'character', 'reference'].includes(name);
     if (name in order) body[name] = place(order[name], isVideo ? MAX_VIDEO_BYTES : MAX_IMAGE_BYTES);
+  }
+  // A client may say nothing but where they are.
+  if (endpoint === 'character_performance') {
+    body.character = { type: 'image', ...body.character };
+    body.reference = { type: 'video', ...body.reference };
   }
   if (order.lastImage && body.promptImage) {
     const last = { uri: place(order.lastImage, MAX_IMAGE_BYTES), position: 'last' };

@@ -1,8 +1,10 @@
 import type { LocalizedText as WrittenText } from '../../../contracts/v1.d.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import type { FactRange, VendorInfo } from '../types.ts';
+import type { VendorInfo } from '../types.ts';
 import { isHttpUrl } from './addresses.ts';
 import { toTextMap } from './localized-text.ts';
+import { inputsOf } from './read-inputs.ts';
+import { rangesOf } from './read-ranges.ts';
 
 const MAX_URL = 512;
 const MAX_KEY_FORMAT = 100;
@@ -11,9 +13,6 @@ const MAX_TEXT = 512;
 const MAX_LOCALES = 16;
 const MAX_MODELS = 500;
 const MAX_EXPRESSION = 4096;
-const MAX_RANGES = 100;
-const MAX_VALUES = 50;
-const MAX_CHOICE = 100;
 const MAX_EXAMPLES = 16;
 /** An example is shown and edited in a form. */
 const MAX_REQUEST = 8192;
@@ -29,6 +28,7 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
   const keyHelp = textsOf(value.keyHelp);
   const listPrices = listPricesOf(value.listPrices);
   const ranges = rangesOf(value.ranges);
+  const inputs = inputsOf(value.inputs, textsOf);
   const examples = (Array.isArray(value.examples) ? value.examples : []).slice(0, MAX_EXAMPLES).flatMap(exampleOf);
   const info: VendorInfo = {
     ...(keyUrl && { keyUrl }),
@@ -36,6 +36,7 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
     ...(keyHelp && { keyHelp }),
     ...(listPrices && { listPrices }),
     ...(ranges && { ranges }),
+    ...(inputs && { inputs }),
     examples,
   };
   return Object.keys(info).length === 1 && examples.length === 0 ? undefined : info;
@@ -74,40 +75,6 @@ function listPricesOf(value: unknown): VendorInfo['listPrices'] {
   const asOf = typeof value.asOf === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value.asOf) ? value.asOf : undefined;
   return { ...(url && { url }), ...(asOf && { asOf }), models: Object.fromEntries(models) };
 }
-
-function rangesOf(value: unknown): VendorInfo['ranges'] {
-  if (!isObject(value)) return undefined;
-  const ranges = Object.entries(value)
-    .slice(0, MAX_RANGES)
-    .flatMap(([name, range]) => {
-      const all = rangeOf(range);
-      if (all === undefined) return [];
-      const byModel = isObject(range) && isObject(range.models) ? Object.entries(range.models) : [];
-      const models = byModel.slice(0, MAX_MODELS).flatMap(([model, of]) => {
-        const own = rangeOf(of);
-        return own === undefined ? [] : [[model, own] as const];
-      });
-      return [[name, { all, models: Object.fromEntries(models) }] as const];
-    });
-  return ranges.length === 0 ? undefined : Object.fromEntries(ranges);
-}
-
-/** Undefined for what is no range. */
-function rangeOf(value: unknown): FactRange | null | undefined {
-  if (value === null) return null;
-  if (!isObject(value)) return undefined;
-  const { minimum, maximum, values, whole } = value;
-  if (values !== undefined) {
-    const isFit = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES && values.every(isChoice);
-    return isFit ? { kind: 'values', values: values as (number | string)[] } : undefined;
-  }
-  if (minimum === undefined && maximum === undefined) return { kind: 'any' };
-  const isFit = typeof minimum === 'number' && typeof maximum === 'number' && 0 <= minimum && minimum <= maximum;
-  return isFit ? { kind: 'numbers', minimum, maximum, whole: whole === true } : undefined;
-}
-
-const isChoice = (value: unknown): boolean =>
-  typeof value === 'number' ? value >= 0 : textUpTo(MAX_CHOICE, value) !== undefined;
 
 function exampleOf(value: unknown): VendorInfo['examples'] {
   if (!isObject(value) || !isObject(value.request)) return [];

@@ -3,6 +3,7 @@ import {
   type LocalizedText,
   type Manifest,
   NUMBER_LIMITS,
+  type RequestInput,
   type UsageField,
 } from '../../plugins/index.ts';
 
@@ -18,6 +19,9 @@ export type SchemaField = {
   /** `plugin`: the range is the plugin's own, not that of every plugin. */
   'x-range'?: 'plugin';
   'x-unit'?: 'second' | 'count';
+  /** A field that is no fact: a text, or a file as a URL or data URL. */
+  'x-input'?: RequestInput['type'];
+  'x-example'?: string;
   'x-description'?: LocalizedText;
   'x-enum-labels'?: Record<string, LocalizedText>;
 };
@@ -32,26 +36,41 @@ type RequestedModel = {
 
 /**
  * The fields that a form can offer. A manifest describes billed facts, not requests. So the schema
- * has the prompt, the facts that plugins read from request fields of the same name, and the size
- * for video protocols. The plugin's `ranges` say what it takes of a fact, and which facts no
- * request states. Plugins take more fields, and report what is missing or wrong.
+ * has the prompt, the plugin's `inputs`, the facts that plugins read from request fields of the
+ * same name, and the size for video protocols. The plugin's `ranges` say what it takes of a fact,
+ * and which facts no request states. Plugins take more fields, and report what is missing or wrong.
  */
 export function describeRequest(
   { usageSchema, vendor }: Pick<Manifest, 'usageSchema' | 'vendor'>,
   { model, upstreamModel, protoVideo }: RequestedModel,
 ): RequestSchema {
+  const names = [upstreamModel, model];
+  const inputs = Object.entries(vendor?.inputs ?? {}).filter(
+    ([name, { models }]) => !RESERVED.has(name) && (!models || names.some((each) => models.includes(each))),
+  );
   const properties: RequestSchema['properties'] = {
     model: { type: 'string', const: model },
     prompt: { type: 'string' },
+    ...Object.fromEntries(inputs.map(([name, input]) => [name, inputField(input)])),
     ...(protoVideo && !Object.hasOwn(usageSchema, 'size') ? { size: SIZE } : {}),
   };
   for (const [name, field] of Object.entries(usageSchema)) {
-    const range = rangeOf(vendor?.ranges?.[name], [upstreamModel, model]);
+    const range = rangeOf(vendor?.ranges?.[name], names);
     const schema = range === null ? undefined : fieldOf(field, range);
     if (schema && !Object.hasOwn(properties, name)) properties[name] = schema;
   }
-  return { type: 'object', required: ['model'], properties };
+  const required = inputs.flatMap(([name, input]) => (input.required ? [name] : []));
+  return { type: 'object', required: ['model', ...required], properties };
 }
+
+const RESERVED: ReadonlySet<string> = new Set(['model', 'prompt']);
+
+const inputField = ({ type, description, example }: RequestInput): SchemaField => ({
+  type: 'string',
+  'x-input': type,
+  ...(description && { 'x-description': description }),
+  ...(example !== undefined && { 'x-example': example }),
+});
 
 const SIZE: SchemaField = { type: 'string', pattern: '^[0-9]+x[0-9]+$' };
 

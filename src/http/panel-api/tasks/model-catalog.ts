@@ -9,8 +9,15 @@ type UsageExamples = CallableModel['plugin']['manifest']['usageExamples'];
 
 /** Of how many days the usual time and the success rate are. */
 const FIGURE_DAYS = 30;
+const SAMPLE_FILE = 'https://example.com/file';
 /** The most models that are listed; `total` counts all. */
 const MAX_MODELS = 1000;
+
+/** What a request must have besides `model` and `prompt`. */
+const sampleOf = ({ required, properties }: CallableModel['schema']): Record<string, string> =>
+  Object.fromEntries(
+    required.filter((name) => name !== 'model').map((name) => [name, properties[name]?.['x-example'] ?? SAMPLE_FILE]),
+  );
 
 /** The models that the caller may use, as cards: each with its price, time and success rate. */
 export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks; billing: Billing }) {
@@ -43,7 +50,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       };
 
       const offers = tasks.models(caller).filter(({ blocked }) => blocked !== 'no_price');
-      const own = offers.map(({ plugin, model, price, blocked }) => ({
+      const own = offers.map(({ plugin, model, price, blocked, schema }) => ({
         model,
         plugin_key: plugin.key,
         plugin_name: plugin.manifest.name,
@@ -55,6 +62,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
             field.kind === 'number' ? [[name, field.unit] as const] : [],
           ),
         ),
+        sample: sampleOf(schema),
         price: priceOf(price, model, plugin.manifest.usageExamples),
         ...describeFigures(plugin.key, model),
         suspended: blocked === 'plugin_suspended',
@@ -70,6 +78,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
           description: null,
           icon: null,
           units: {},
+          sample: {},
           price: priceOf(billing.prices.find(RELAY_PLUGIN_KEY, id, id)?.row.expression, id),
           ...describeFigures(RELAY_PLUGIN_KEY, id),
           suspended: false,
@@ -81,7 +90,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       user: true,
       detail: {
         summary: 'The models that you may use, with price, usual time and success rate',
-        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. price.priced is false for a model that is free. price.expression is for administrators, null for others; price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
+        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. sample has the fields that a request must have besides model and prompt, with values for an example. price.priced is false for a model that is free. price.expression is for administrators, null for others; price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
       },
     },
   );

@@ -118,7 +118,7 @@ function ModelPrice({ card: { price, units } }: { card: Model }) {
   );
 }
 
-function ModelCode({ card: { model, plugin_key: pluginKey } }: { card: Model }) {
+function ModelCode({ card: { model, plugin_key: pluginKey, sample } }: { card: Model }) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
@@ -132,5 +132,7 @@ function ModelCode({ card: { model, plugin_key: pluginKey } }: { card: Model }) 
       </>
     );
   }
-  return <CodeTabs url={`${origin}/v1/tasks/${pluginKey}`} body={{ model, prompt: t('keys.samplePrompt') }} />;
+  return (
+    <CodeTabs url={`${origin}/v1/tasks/${pluginKey}`} body={{ model, prompt: t('keys.samplePrompt'), ...sample }} />
+  );
 }

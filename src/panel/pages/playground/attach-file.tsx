@@ -3,36 +3,21 @@ import { IconPaperclip } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
-import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './attach-file.module.css';
-import { isFileTooLarge, maxFileBytes } from './attached-files.ts';
+import { useAttachFile } from './use-attach-file.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 /** Attaches a file to a field of the request. */
 export function AttachFile({ draft }: { draft: RequestDraft }) {
   const { t } = useTranslation();
-  const format = useFormat();
   const [field, setField] = useState('image');
-  const [error, setError] = useState<string | null>(null);
+  const { error, attach } = useAttachFile(draft);
   const reset = useRef<() => void>(null);
 
-  const attach = async (file: File | null): Promise<void> => {
+  const choose = (file: File | null): void => {
     // Without a reset, choosing the same file again raises no event.
     reset.current?.();
-    if (file === null) return;
-    const { name, size } = file;
-    const isTooLarge = isFileTooLarge(file);
-    setError(
-      isTooLarge
-        ? t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(maxFileBytes) })
-        : null,
-    );
-    if (isTooLarge) return;
-    try {
-      await draft.attach(file, field.trim() || 'image');
-    } catch {
-      setError(t('play.file.unreadable', { name }));
-    }
+    void attach(file, field.trim() || 'image');
   };
 
   return (
@@ -46,11 +31,7 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
           value={field}
           onChange={({ currentTarget }) => setField(currentTarget.value)}
         />
-        <FileButton
-          resetRef={reset}
-          onChange={(file) => void attach(file)}
-          inputProps={{ 'aria-label': t('play.file.choose') }}
-        >
+        <FileButton resetRef={reset} onChange={choose} inputProps={{ 'aria-label': t('play.file.choose') }}>
           {(props) => (
             <Button
               {...props}

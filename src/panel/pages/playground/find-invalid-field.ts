@@ -12,6 +12,28 @@ export function findInvalidField({ schema }: Pick<CallableModel, 'schema'>, body
 
 type Field = CallableModel['schema']['properties'][string];
 
+export const isFileInput = (field: Field): boolean => field['x-input'] !== undefined && field['x-input'] !== 'text';
+
+const isEmpty = (value: unknown): boolean => value === undefined || value === '';
+
+/** Fields that the schema requires and the request lacks. */
+export const missingFields = ({ schema }: Pick<CallableModel, 'schema'>, body: RequestBody): string[] =>
+  schema.required.filter((name) => name !== 'model' && isEmpty(body[name]));
+
+const standInFile = 'https://example.com/file';
+
+/** The request with something in each field that is still to be filled in: no price depends on it. */
+export function fillEmptyFields({ schema }: Pick<CallableModel, 'schema'>, body: RequestBody): RequestBody {
+  const filled: Record<string, unknown> = { ...body };
+  if (isEmpty(body.prompt)) filled.prompt = '-';
+  for (const [name, field] of Object.entries(schema.properties)) {
+    if (field['x-input'] === undefined || !isEmpty(body[name])) continue;
+    if (!isFileInput(field)) filled[name] = field['x-example'] ?? '-';
+    else if (schema.required.includes(name)) filled[name] = standInFile;
+  }
+  return filled;
+}
+
 function isFit(field: Field, value: unknown): boolean {
   if (field.type === 'number') return isFitNumber(field, value);
   return field.pattern === undefined || (typeof value === 'string' && new RegExp(field.pattern).test(value));

@@ -12,6 +12,7 @@ export type FieldSchema = CallableModel['schema']['properties'][string];
 type RequestFieldProps = {
   name: string;
   schema: FieldSchema;
+  isRequired: boolean;
   value: unknown;
   /** Why the plugin refuses the value; null: it does not. */
   refusal: string | null;
@@ -28,7 +29,7 @@ const isListed = ({ enum: choices = [], minimum = 0, maximum = 0 }: FieldSchema)
 /**
  * The input for a field's schema. Empty fields are omitted, so that the plugin's default applies.
  */
-export function RequestField({ name, schema, value, refusal, onChange }: RequestFieldProps) {
+export function RequestField({ name, schema, isRequired, value, refusal, onChange }: RequestFieldProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const help = localise(schema['x-description'], i18n.language);
@@ -107,6 +108,24 @@ export function RequestField({ name, schema, value, refusal, onChange }: Request
         minRows={3}
         maxRows={12}
         data-autofocus
+        error={refusal}
+        value={text}
+        onChange={({ currentTarget }) => asText(currentTarget.value)}
+      />
+    );
+  }
+  if (schema['x-input'] === 'text') {
+    const example = schema['x-example'];
+    return (
+      <Textarea
+        label={humanizeFieldName(name)}
+        description={help || null}
+        placeholder={example === undefined ? '' : t('play.field.example', { example })}
+        required={isRequired}
+        autosize
+        minRows={example === undefined ? 3 : 1}
+        maxRows={12}
+        spellCheck={example === undefined}
         error={refusal}
         value={text}
         onChange={({ currentTarget }) => asText(currentTarget.value)}

@@ -3,8 +3,10 @@ import { IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { AttachFile } from './attach-file.tsx';
+import { FileField } from './file-field.tsx';
 import { FilePreviews } from './file-previews.tsx';
-import { RequestField } from './request-field.tsx';
+import { isFileInput } from './find-invalid-field.ts';
+import { type FieldSchema, RequestField } from './request-field.tsx';
 import classes from './request-form.module.css';
 import { SampleRequests } from './sample-requests.tsx';
 import type { RequestDraft } from './use-request-draft.ts';
@@ -31,14 +33,25 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
       <SampleRequests offer={offer} draft={draft} />
       <div className={classes.fields}>
         {fields.map(([name, schema]) => (
-          <div key={name} data-wide={name === 'prompt' || undefined}>
-            <RequestField
-              name={name}
-              schema={schema}
-              value={body[name]}
-              refusal={refused?.field === name ? refused.text : null}
-              onChange={(value) => setField(name, value)}
-            />
+          <div key={name} data-wide={isWide(name, schema) || undefined}>
+            {isFileInput(schema) ? (
+              <FileField
+                name={name}
+                schema={schema}
+                isRequired={offer.schema.required.includes(name)}
+                draft={draft}
+                refusal={refused?.field === name ? refused.text : null}
+              />
+            ) : (
+              <RequestField
+                name={name}
+                schema={schema}
+                isRequired={offer.schema.required.includes(name)}
+                value={body[name]}
+                refusal={refused?.field === name ? refused.text : null}
+                onChange={(value) => setField(name, value)}
+              />
+            )}
           </div>
         ))}
       </div>
@@ -74,6 +87,9 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
     </Stack>
   );
 }
+
+const isWide = (name: string, schema: FieldSchema): boolean =>
+  name === 'prompt' || (schema['x-input'] === 'text' && schema['x-example'] === undefined);
 
 const maxJsonLength = 60;
 

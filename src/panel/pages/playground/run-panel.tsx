@@ -14,9 +14,10 @@ import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
-import { findInvalidField } from './find-invalid-field.ts';
+import { findInvalidField, missingFields } from './find-invalid-field.ts';
 import { jsonErrorMessage } from './json-error-message.ts';
 import { PriceView } from './price-view.tsx';
+import { refusalText } from './refusal-text.ts';
 import { type QuoteState, useQuote } from './use-quote.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
@@ -47,7 +48,7 @@ type RunPanelProps = {
 
 /** The price, and the button that submits the request, once or several times. */
 export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const format = useFormat();
   const [count, setCount] = useState(1);
   const rivalBody = { ...draft.body, model: rival?.model };
@@ -80,10 +81,19 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
   const isBlocked = offer.blocked !== null || (rival !== null && rival.blocked !== null);
   const quotes = rival === null ? [own] : [own, other];
   const isRefused = quotes.some(({ quote, isCurrent }) => isCurrent && (quote.data?.refusal ?? null) !== null);
-  const lacksPrompt = quotes.some(({ quote, isCurrent }) => isCurrent && quote.data?.lacksPrompt === true);
+  const unfinished = quotes.find(({ quote, isCurrent }) => isCurrent && quote.data?.isUnfinished === true);
+  const missing = [offer, rival].flatMap((each) => (each === null ? [] : missingFields(each, draft.body)));
   const isInvalid = draft.error !== null || invalidField !== undefined || isRefused;
   const isOff = isBlocked || isInvalid || fileBeingRead !== undefined;
 
+  const unfinishedText = (): string | null => {
+    if (missing.length > 0) {
+      const names = [...new Set(missing)].map(humanizeFieldName);
+      return t('play.fillFirst', { fields: new Intl.ListFormat(i18n.language).format(names) });
+    }
+    const hasPrompt = typeof draft.body.prompt === 'string' && draft.body.prompt !== '';
+    return hasPrompt ? refusalText(unfinished?.quote.data?.refusal ?? null, t, i18n.language) : t('play.promptFirst');
+  };
   const run = (): void => {
     if (isOff || submit.isPending) return;
     const edited = repeats === undefined ? {} : { repeats };
@@ -178,9 +188,9 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
           {t('play.fieldFirst', { field: humanizeFieldName(invalidField) })}
         </Text>
       )}
-      {draft.error === null && invalidField === undefined && lacksPrompt && (
+      {draft.error === null && invalidField === undefined && unfinished !== undefined && (
         <Text size="sm" c="dimmed">
-          {t('play.promptFirst')}
+          {unfinishedText()}
         </Text>
       )}
       {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}

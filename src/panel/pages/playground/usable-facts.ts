@@ -10,7 +10,10 @@ type Offer = Pick<CallableModel, 'schema'>;
  */
 export function usableFacts(offer: Offer, facts: RequestBody): RequestBody | null {
   const { properties } = offer.schema;
-  const said = Object.entries(facts).filter(([name]) => Object.hasOwn(properties, name));
+  // A field of a fact's name that is no fact has other values.
+  const said = Object.entries(facts).filter(
+    ([name]) => Object.hasOwn(properties, name) && properties[name]?.['x-input'] === undefined,
+  );
   const isTaken = said.every(([name, value]) => {
     const { enum: choices } = properties[name] ?? {};
     return choices === undefined || (choices as readonly unknown[]).includes(value);

@@ -4,7 +4,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { CallableModel, TaskQuote } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { type AttachedFiles, type RequestBody, withFileStandIns } from './attached-files.ts';
-import { findInvalidField } from './find-invalid-field.ts';
+import { fillEmptyFields, findInvalidField } from './find-invalid-field.ts';
 
 /** Delay after the last change before the price is requested: a quote runs the plugin. */
 const debounceMs = 450;
@@ -15,8 +15,8 @@ export type Estimate = {
   price: Exclude<TaskQuote, { refused: Refusal }> | null;
   /** Why the request as it stands would be refused. */
   refusal: Refusal | null;
-  /** The request lacks nothing but a prompt; it has a price all the same. */
-  lacksPrompt: boolean;
+  /** The request lacks nothing but what is still to be filled in; it has a price all the same. */
+  isUnfinished: boolean;
 };
 
 export type QuoteState = {
@@ -47,7 +47,7 @@ export function useQuote({ offer, body, files }: QuoteInput): QuoteState {
     queryKey: ['quote', debounced],
     // Prices and balance may have changed.
     staleTime: 0,
-    queryFn: () => estimate(ask, JSON.parse(debounced) as QuoteRequest),
+    queryFn: () => estimate(ask, JSON.parse(debounced) as QuoteRequest, offer),
     enabled: isAskable,
     retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
     placeholderData: keepPreviousData,
@@ -58,14 +58,19 @@ export function useQuote({ offer, body, files }: QuoteInput): QuoteState {
 type QuoteRequest = { plugin_key: string; body: RequestBody };
 
 /** No price depends on the words of a prompt, so there is one before a prompt is typed. */
-async function estimate(ask: (request: QuoteRequest) => Promise<TaskQuote>, request: QuoteRequest): Promise<Estimate> {
+async function estimate(
+  ask: (request: QuoteRequest) => Promise<TaskQuote>,
+  request: QuoteRequest,
+  offer: CallableModel | null,
+): Promise<Estimate> {
   const { body } = request;
   const answer = await ask(request);
-  if (answer.refused === null) return { price: answer, refusal: null, lacksPrompt: false };
-  if (body.prompt !== undefined && body.prompt !== '')
-    return { price: null, refusal: answer.refused, lacksPrompt: false };
-  const prompted = await ask({ ...request, body: { ...body, prompt: '-' } });
-  return prompted.refused === null
-    ? { price: prompted, refusal: answer.refused, lacksPrompt: true }
-    : { price: null, refusal: prompted.refused, lacksPrompt: false };
+  if (answer.refused === null) return { price: answer, refusal: null, isUnfinished: false };
+  const filled = offer === null ? body : fillEmptyFields(offer, body);
+  if (JSON.stringify(filled) === JSON.stringify(body))
+    return { price: null, refusal: answer.refused, isUnfinished: false };
+  const finished = await ask({ ...request, body: filled });
+  return finished.refused === null
+    ? { price: finished, refusal: answer.refused, isUnfinished: true }
+    : { price: null, refusal: finished.refused, isUnfinished: false };
 }
