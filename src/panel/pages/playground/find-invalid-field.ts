@@ -22,7 +22,7 @@ export const missingFields = ({ schema }: Pick<CallableModel, 'schema'>, body: R
 
 const standInFile = 'https://example.com/file';
 
-/** The request with something in each field that is still to be filled in: no price depends on it. */
+/** The request with something in each empty field: no price depends on what is filled in. */
 export function fillEmptyFields({ schema }: Pick<CallableModel, 'schema'>, body: RequestBody): RequestBody {
   const filled: Record<string, unknown> = { ...body };
   if (isEmpty(body.prompt)) filled.prompt = '-';

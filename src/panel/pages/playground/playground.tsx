@@ -187,7 +187,7 @@ const maxResults = 8;
 
 const nameOf = ({ model, plugin_name: plugin }: CallableModel): string => `${model} (${plugin})`;
 
-/** What the plugin refuses of the current request; what is still to be filled in is no fault yet. */
+/** What the plugin refuses of the current request; an empty field is no fault yet. */
 function readRefusal(offer: CallableModel, { quote, isCurrent }: QuoteState) {
   const refusal = isCurrent && quote.data?.isUnfinished === false ? quote.data.refusal : null;
   return refusal && { refusal, field: findRefusedField(offer, refusal) };
