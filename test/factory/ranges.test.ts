@@ -1,7 +1,7 @@
 /**
- * What the playground's form offers for each model of a factory plugin is what the plugin takes: the
- * fields that it requires are enough, all that a range allows is accepted and billed as it was said,
- * and what it forbids is refused.
+ * What the playground's form offers for each model of a factory plugin is what the plugin takes:
+ * the fields that it requires are enough, what a range allows is accepted and billed as it was
+ * said, and what it forbids is refused.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
