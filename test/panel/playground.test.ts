@@ -176,6 +176,10 @@ describe('a request', () => {
 
   testInFullRun('takes a dropped image, and goes four times to each of two models', async () => {
     const { page } = await open('/playground?model=demo-video');
+    const refused: string[] = [];
+    page.on('response', (response) => {
+      if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`);
+    });
     await prompt(page).fill('side by side [duration=0.2]');
     await page.getByRole('region', { name: 'Request', exact: true }).evaluate((target, png) => {
       const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
@@ -202,6 +206,7 @@ describe('a request', () => {
       ...Array.from({ length: 4 }, () => 'demo-video-pro'),
     ]);
     await page.locator('video').nth(7).waitFor();
+    expect(refused).toEqual([]);
   });
 
   testInFullRun('is not offered at the price of the previous input', async () => {

@@ -16,7 +16,7 @@ type RunningTaskProps = { id: string; isOneOfMany: boolean; onClose(): void };
 export function RunningTask({ id, isOneOfMany, onClose }: RunningTaskProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const task = useTask(id);
+  const task = useTask(id, { isOneOfMany });
   const container = useRef<HTMLDivElement>(null);
   const isLoaded = task.data !== undefined;
   useEffect(() => {

@@ -35,7 +35,8 @@ export function useQuote({ offer, body, files }: QuoteInput): QuoteState {
   const session = useSession();
   // What is asked is what would be refused for certain only where the schema says so.
   const isAskable = offer !== null && offer.blocked === null && findInvalidField(offer, body) === null;
-  const text = JSON.stringify({ plugin_key: offer?.plugin_key, body: withFileStandIns(body, files) });
+  const text =
+    offer === null ? '' : JSON.stringify({ plugin_key: offer.plugin_key, body: withFileStandIns(body, files) });
   const [debounced, setDebounced] = useState(text);
   useEffect(() => {
     const timer = setTimeout(() => setDebounced(text), debounceMs);
@@ -48,7 +49,8 @@ export function useQuote({ offer, body, files }: QuoteInput): QuoteState {
     // Prices and balance may have changed.
     staleTime: 0,
     queryFn: () => estimate(ask, JSON.parse(debounced) as QuoteRequest, offer),
-    enabled: isAskable,
+    // Right after the first choice of a model there is nothing to ask yet.
+    enabled: isAskable && debounced !== '',
     retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
     placeholderData: keepPreviousData,
   });

@@ -15,9 +15,10 @@ const reopenMs = 8000;
 
 /**
  * A task that stays up to date while it runs: by server-sent events, and by polling while there is
- * no stream.
+ * no stream. Where many are watched at once they are polled alone: the gateway limits the streams
+ * of a user, and a browser its connections.
  */
-export function useTask(id: string): UseQueryResult<TaskDetail> {
+export function useTask(id: string, { isOneOfMany = false } = {}): UseQueryResult<TaskDetail> {
   const session = useSession();
   const queries = useQueryClient();
   const [isStreaming, setStreaming] = useState(false);
@@ -28,14 +29,14 @@ export function useTask(id: string): UseQueryResult<TaskDetail> {
   const isRunning = task.data !== undefined && !isFinished(task.data);
 
   useEffect(() => {
-    if (!isRunning) return;
+    if (!isRunning || isOneOfMany) return;
     const abort = new AbortController();
     void followWithRetry({ session, queries, path, signal: abort.signal, onStreaming: setStreaming });
     return () => {
       abort.abort();
       setStreaming(false);
     };
-  }, [isRunning, path, session, queries]);
+  }, [isRunning, isOneOfMany, path, session, queries]);
 
   return task;
 }
