@@ -41,6 +41,9 @@ const unusedBy = /[\\/]prom-client[\\/]/;
 const textModules = [
   'contracts/v1.schema.json',
   'src/auth/mail/words/mail-words.ts',
+  'src/http/development/development-script.ts',
+  'src/http/openapi/docs-script.ts',
+  'src/http/openapi/docs-style.ts',
   'src/plugins/author/contract-text.ts',
   'src/plugins/author/template-texts.ts',
 ];

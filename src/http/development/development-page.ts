@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DOCS_STYLE } from '../openapi/docs-style.ts';
-import { embedScript } from '../panel-files/embed-script.ts' with { type: 'macro' };
-
-const SCRIPT = embedScript('development/development.ts');
+import { DEVELOPMENT_SCRIPT } from './development-script.ts';
 
 const STYLE = `${DOCS_STYLE}
 .frame { grid-template-columns: 17rem minmax(0, 64rem); gap: 2.5rem; }
@@ -48,12 +46,12 @@ export function renderDevelopmentPage(): { html: string; contentSecurityPolicy: 
 <div id="calls"></div>
 </main>
 </div>
-<script type="module">${SCRIPT}</script>
+<script type="module">${DEVELOPMENT_SCRIPT}</script>
 </body>
 </html>
 `;
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(SCRIPT)}; style-src ${sourceOf(STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(DEVELOPMENT_SCRIPT)}; style-src ${sourceOf(STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../kernel/index.ts';
-import { embedScript } from '../panel-files/embed-script.ts' with { type: 'macro' };
 import { escapeHtml, exampleOf, renderParameters, renderSchema } from './docs-schema.ts';
+import { DOCS_SCRIPT } from './docs-script.ts';
 import { DOCS_STYLE } from './docs-style.ts';
 import type { OpenApiDocument, Operation } from './types.ts';
 
@@ -16,8 +16,6 @@ const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
   refreshCookie: 'refresh cookie',
   operator: 'metrics token',
 };
-
-const SCRIPT = embedScript('reference/reference.ts');
 
 /**
  * The API reference as one page that loads nothing: no file of a script, no font, no image. It can
@@ -67,13 +65,13 @@ ${intro.join('\n')}
 ${sections.map((section) => `<section id="${anchor(section.title)}"><h2>${escapeHtml(section.title)}</h2>${section.body}</section>`).join('\n')}
 </main>
 </div>
-<script type="module">${SCRIPT}</script>
+<script type="module">${DOCS_SCRIPT}</script>
 </body>
 </html>
 `;
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(SCRIPT)}; style-src ${sourceOf(DOCS_STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
+    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(DOCS_SCRIPT)}; style-src ${sourceOf(DOCS_STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
   };
 }
 
