@@ -18,6 +18,7 @@ const libraries: readonly (readonly string[])[] = [
   ['pino-pretty'],
   ['age-encryption'],
   ['@fastify/busboy'],
+  ['acorn'],
   ['ajv/dist/2020.js'],
   ['otpauth'],
   ['saxes'],
