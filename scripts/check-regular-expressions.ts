@@ -105,7 +105,7 @@ function patternOf(node: Node, constants: Constants): { source: string; flags: s
   if (node.type === 'NewExpression' || node.type === 'CallExpression') {
     if ((node.callee as Node & { name?: string }).name !== 'RegExp') return undefined;
     const [text, flags] = node.arguments as Node[];
-    if (isSchemaPattern(text)) return undefined;
+    if (isSchemaPattern(text) || isLinearByTest(text)) return undefined;
     const source = constantText(text, constants);
     const how = flags === undefined ? '' : constantText(flags, constants);
     return source === undefined || how === undefined ? 'unreadable' : { source, flags: how };
@@ -123,6 +123,11 @@ function isSchemaPattern(node: Node | undefined): boolean {
   if (at?.type !== 'MemberExpression' || (at.property as { name?: string }).name !== 'pattern') return false;
   while (at?.type === 'MemberExpression') at = at.object as Node;
   return (at as { name?: string } | undefined)?.name === 'schema';
+}
+
+/** Makes expressions that its own test shows to be linear. */
+function isLinearByTest(node: Node | undefined): boolean {
+  return node?.type === 'CallExpression' && (node.callee as { name?: string }).name === 'keyPatternOf';
 }
 
 /** The texts that a module's `const` declarations give names to. */

@@ -1,6 +1,7 @@
 /** What a plugin tells of its vendor's keys, as a doubt about others. */
 import { describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
+import { checkSync } from 'recheck/lib/browser.js';
 import type { Json } from '../../src/kernel/index.ts';
 import { keyPatternOf } from '../../src/plugins/index.ts';
 import { readVendorInfo } from '../../src/plugins/manifest/read-vendor-info.ts';
@@ -30,6 +31,12 @@ test('a format in words and no format say nothing of a key', () => {
     '',
     '',
   ]);
+});
+
+test('regular expression denial of service: every pattern is linear', () => {
+  const formats = ['a-…', 'ACCESS_KEY|SECRET_KEY|…', '{"type": …}', 'ACCESS_KEY|SECRET_KEY', '…'];
+  expect(formats.map((format) => checkSync(keyPatternOf([format]), '').status)).toEqual(formats.map(() => 'safe'));
+  expect(checkSync(keyPatternOf(formats), '').status).toBe('safe');
 });
 
 /** Keys as the vendors give them out. */

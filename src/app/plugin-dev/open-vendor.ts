@@ -31,8 +31,7 @@ export async function openVendor(input: CommandInput, command: string, formats: 
   const key = typed?.replace(/\r?\n$/, '');
   if (!key)
     throw new UsageError('the key of the vendor is missing: give it on standard input with --key-stdin', command);
-  const pattern = keyPatternOf(formats);
-  if (pattern !== '' && !new RegExp(pattern).test(key.trim()))
+  if (!new RegExp(keyPatternOf(formats)).test(key.trim()))
     input.io.err(`note: the key does not look like one of this vendor: ${looks}\n`);
   return { baseUrl, key, isDemo: false, stop: async () => {} };
 }
