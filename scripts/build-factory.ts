@@ -1,124 +1,50 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfig } from '../src/app/config/config.ts';
-import { sandboxCommand, sandboxLimits } from '../src/app/config/sandbox-settings.ts';
-import { silentLogger, systemClock } from '../src/kernel/index.ts';
-import type { FactoryPlugin } from '../src/plugins/index.ts';
-import { preflight } from '../src/plugins/registry/build-index.ts';
-import { loadPlugin } from '../src/plugins/registry/load-plugin.ts';
-import { createCompiler, describeFailure } from '../src/plugins/source/compile-plugin.ts';
-import type { LoadedPlugin } from '../src/plugins/types.ts';
-import { createSandbox, type Sandbox } from '../src/sandbox/index.ts';
-import { hashInputs, isFresh, root, writeWhole } from './hash-inputs.ts';
+import { hashInputs, root } from './hash-inputs.ts';
 
-const folder = 'src/plugins/factory';
-const output = 'build/factory';
-const manifestPath = `${output}/manifest.gen.ts`;
-const stampPath = `${output}/built-from`;
+export const output = 'build/factory';
+export const manifestPath = `${output}/manifest.gen.ts`;
+/** The plugins, and what judges them: the rooms that `write-factory.ts` loads. */
 const inputs = [
   'src/plugins',
   'src/sandbox',
   'src/kernel',
+  'src/upstream',
+  'src/store/ports',
+  'src/app/config',
   'contracts',
   'package-lock.json',
   'scripts/build-factory.ts',
+  'scripts/write-factory.ts',
 ];
 
-type FactoryFile = { name: string; source: string };
-type Judgement = { plugins: FactoryPlugin[]; faults: string[] };
+/**
+ * The manifest's first line. It has the hash of its inputs in itself: a stamp beside it could
+ * outlive it where a build was stopped between the two.
+ */
+export const stampLine = (hash: string): string => `// built from ${hash}`;
 
 /**
- * Judges every plugin in `src/plugins/factory` by all rules of the contract, in the real sandbox,
- * when its inputs have changed, and writes what a start needs to serve them without judging them
- * again. Says whether it built. Throws with each file and its faults.
+ * Writes the manifest of the factory plugins when its inputs have changed. Says whether it did.
+ * Throws with each file and its faults.
+ *
+ * The inputs are read before a process of its own loads the code that judges them. This process may
+ * have loaded that code long ago, before a pull: it would write an old manifest under the new hash.
  */
 export async function buildFactory(): Promise<boolean> {
   const hash = hashInputs(inputs);
-  if (isFresh(stampPath, hash, [manifestPath])) return false;
-  const files = readdirSync(join(root, folder))
-    .filter((name) => name.endsWith('.js'))
-    .sort()
-    .map((name) => ({ name: `${folder}/${name}`, source: readFileSync(join(root, folder, name), 'utf8') }));
-  const defaults = readConfig({});
-  if (!defaults.ok) throw new Error(defaults.faults.join('\n'));
-  const common = { clock: systemClock, logger: silentLogger };
-  const sandbox = createSandbox({ limits: sandboxLimits(defaults.config), command: sandboxCommand(), ...common });
-  try {
-    const { plugins, faults } = await checkFactory(files, sandbox);
-    if (faults.length > 0) throw new Error(`Factory plugins are not valid:\n${faults.join('\n')}`);
-    mkdirSync(join(root, output), { recursive: true });
-    writeWhole(manifestPath, renderFactory(plugins));
-    writeWhole(stampPath, hash);
-    return true;
-  } finally {
-    await sandbox.close();
-  }
+  if (isCurrent(hash)) return false;
+  const command = [process.execPath, join(root, 'scripts/write-factory.ts'), hash];
+  const child = Bun.spawn(command, { cwd: root, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+  const texts = await Promise.all([child.stdout, child.stderr].map((stream) => new Response(stream).text()));
+  if ((await child.exited) !== 0) throw new Error(texts.join('').trim());
+  return true;
 }
 
-/**
- * The plugins, and one line a fault that names the file: of each by itself, and where two claim the
- * same.
- */
-export async function checkFactory(files: readonly FactoryFile[], sandbox: Sandbox): Promise<Judgement> {
-  const compiler = createCompiler(sandbox);
-  const results = await Promise.all(files.map(({ source }) => compiler.compile(source)));
-  const plugins: FactoryPlugin[] = [];
-  const faults: string[] = [];
-  const admitted = new Map<string, LoadedPlugin>();
-  for (const [index, result] of results.entries()) {
-    const name = files[index]?.name ?? '';
-    if (!result.ok) {
-      faults.push(`${name}: ${describeFailure(result.error)}`);
-      continue;
-    }
-    const compiled = result.value;
-    const { key } = compiled.manifest;
-    const deps = { sandbox, clock: systemClock, logger: silentLogger };
-    const plugin = loadPlugin({ compiled, layer: 'factory', narrowedModels: null, ...deps });
-    const conflict = preflight(admitted.values(), plugin);
-    if (conflict) faults.push(`${name}: ${conflict.message}`);
-    if (admitted.has(key)) faults.push(`${name}: another factory plugin has the key ${key}`);
-    admitted.set(key, plugin);
-    plugins.push(compiled);
-  }
-  return { plugins, faults };
+function isCurrent(hash: string): boolean {
+  const path = join(root, manifestPath);
+  return existsSync(path) && readFileSync(path, 'utf8').startsWith(`${stampLine(hash)}\n`);
 }
-
-/**
- * The generated module. The sources lie compressed in it: as texts they would be in the executable
- * twice, in JavaScript and in bytecode, there with two bytes a letter because of their Chinese.
- */
-export function renderFactory(plugins: readonly FactoryPlugin[]): string {
-  const sources = JSON.stringify(plugins.map(({ source }) => source));
-  const packed = Buffer.from(Bun.zstdCompressSync(Buffer.from(sources), { level: 19 })).toString('base64');
-  return [
-    `// Generated by scripts/build-factory.ts from ${folder}. Not for editing.`,
-    "import type { FactoryPlugin } from '../../src/plugins/index.ts';",
-    '',
-    `const packed = '${packed}';`,
-    'const unpacked = new TextDecoder().decode(Bun.zstdDecompressSync(Buffer.from(packed, "base64")));',
-    'const sources = JSON.parse(unpacked) as string[];',
-    '',
-    'export const factoryPlugins: readonly FactoryPlugin[] = [',
-    ...plugins.map(({ source: _, ...plugin }, index) => {
-      return `  { ${renderMembers(plugin)}, "source": sources[${index}] as string },`;
-    }),
-    '];',
-    '',
-  ].join('\n');
-}
-
-/** JSON, and `undefined` where a member is there without a value. */
-function renderValue(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(renderValue).join(', ')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined';
-  return `{ ${renderMembers(value)} }`;
-}
-
-const renderMembers = (value: object): string =>
-  Object.entries(value)
-    .map(([name, member]) => `${JSON.stringify(name)}: ${renderValue(member)}`)
-    .join(', ');
 
 if (import.meta.main) {
   try {

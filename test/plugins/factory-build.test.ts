@@ -1,7 +1,8 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkFactory, renderFactory } from '../../scripts/build-factory.ts';
+import { readImports } from '../../scripts/read-imports.ts';
+import { checkFactory, renderFactory } from '../../scripts/write-factory.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
@@ -66,9 +67,15 @@ test('the generated module has the checked plugins', async () => {
   );
   const file = join(folder, 'manifest.gen.ts');
   // The import of a type has no place to lead to from here.
-  writeFileSync(file, renderFactory(plugins).replace(/^import type .*$/m, 'type FactoryPlugin = unknown;'));
+  writeFileSync(file, renderFactory(plugins, 'hash').replace(/^import type .*$/m, 'type FactoryPlugin = unknown;'));
   const { factoryPlugins } = (await import(file)) as { factoryPlugins: unknown };
   expect(factoryPlugins).toEqual(plugins);
+});
+
+test('who hashes the inputs has loaded none of the code that judges plugins: a pull between the two is seen', () => {
+  const path = join(import.meta.dir, '../../scripts/build-factory.ts');
+  const loaded = readImports(readFileSync(path, 'utf8')).map(({ specifier }) => specifier);
+  expect(loaded.filter((name) => name.includes('/src/') || name.includes('write-factory'))).toEqual([]);
 });
 
 test('starting calls no sandbox, however many factory plugins there are', async () => {
