@@ -7,7 +7,7 @@ import { createLogFlush } from '../../src/store/drivers/flush-log.ts';
 import { createGroupCommit } from '../../src/store/drivers/group-commit.ts';
 import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
 import { createReadSnapshot } from '../../src/store/drivers/read-snapshot.ts';
-import { migrateStore, openStore } from '../../src/store/index.ts';
+import { beginSqliteRestore, lockDataDir, migrateStore, openStore } from '../../src/store/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -52,6 +52,19 @@ function run(command: string[]): { child: Bun.Subprocess; lines: string[] } {
 const program = (url: string, dataDir: string) => [process.execPath, Bun.fileURLToPath(url), dataDir];
 const holdDataDir = (dataDir: string) => program(import.meta.resolve('./hold-data-dir.ts'), dataDir);
 const writeUntilFull = (dataDir: string) => program(import.meta.resolve('./write-until-full.ts'), dataDir);
+
+test('a restore is named as what it is to a second one at the same time, and to a gateway', async () => {
+  const dataDir = newFolder();
+  const unlock = lockDataDir(dataDir);
+  expect(() => lockDataDir(dataDir)).toThrow(`Another gateway is running on the data directory ${dataDir}`);
+  beginSqliteRestore(dataDir);
+  const restoring = {
+    message: expect.stringContaining(`A backup is being restored into the data directory ${dataDir}`),
+  };
+  expect(() => lockDataDir(dataDir)).toThrow(expect.objectContaining(restoring));
+  await expect(openStore({ ...setup(dataDir), exclusive: true })).rejects.toMatchObject(restoring);
+  unlock();
+});
 
 test('one gateway a data directory: the second is refused, commands beside it are not, and a killed one leaves no lock', async () => {
   const dataDir = newFolder();

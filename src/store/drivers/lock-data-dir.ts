@@ -2,6 +2,7 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeErrors } from '../errors.ts';
+import { isRestoreUnfinished } from '../snapshot/restore-folder.ts';
 
 const LOCK_FILE = 'taskgate.lock';
 const BACKUP_LOCK_FILE = 'taskgate.backup.lock';
@@ -15,6 +16,11 @@ const BACKUP_LOCK_FILE = 'taskgate.backup.lock';
 export function lockDataDir(dataDir: string): () => void {
   const release = tryLock(join(dataDir, LOCK_FILE));
   if (release) return release;
+  if (isRestoreUnfinished(dataDir)) {
+    throw storeErrors.in_use({
+      message: `A backup is being restored into the data directory ${dataDir}. Wait until it has ended, or choose another with --data-dir.`,
+    });
+  }
   throw storeErrors.in_use({
     message: `Another gateway is running on the data directory ${dataDir}. Stop it first, or choose another with --data-dir.`,
   });

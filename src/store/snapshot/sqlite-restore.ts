@@ -1,11 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { syncFolder } from '../drivers/create-file-writer.ts';
 import { sqlitePath } from '../drivers/sqlite.ts';
 import { storeErrors } from '../errors.ts';
+import { isRestoreUnfinished, restoreFolder } from './restore-folder.ts';
 
-/** In the data directory: what a restore has not finished. */
-const RESTORING = 'taskgate.restoring';
 /** Locks, and the work of backups: nothing that anybody would miss. */
 const LOCK = /^taskgate\.(?:lock|backup)/;
 
@@ -16,12 +15,12 @@ const LOCK = /^taskgate\.(?:lock|backup)/;
  */
 export function beginSqliteRestore(dataDir: string): { folder: string; resumed: boolean } {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const folder = join(dataDir, RESTORING);
+  const folder = restoreFolder(dataDir);
   const resumed = existsSync(folder);
   // An interrupted restore has put results and secrets in place, never the database: it comes last.
   const allowed = resumed ? ['results', 'results-upload', 'secrets.json', 'secrets.restored.env'] : [];
   const others = readdirSync(dataDir).filter(
-    (name) => name !== RESTORING && !LOCK.test(name) && !allowed.includes(name),
+    (name) => name !== basename(folder) && !LOCK.test(name) && !allowed.includes(name),
   );
   if (others.length > 0) {
     throw storeErrors.in_use({
@@ -35,7 +34,7 @@ export function beginSqliteRestore(dataDir: string): { folder: string; resumed: 
 
 /** Puts the prepared files in place, the database last: with it the restore has happened. */
 export async function endSqliteRestore(dataDir: string, otherFiles: readonly string[]): Promise<void> {
-  const folder = join(dataDir, RESTORING);
+  const folder = restoreFolder(dataDir);
   for (const name of otherFiles) renameSync(join(folder, name), join(dataDir, name));
   await syncFolder(dataDir);
   renameSync(sqlitePath(folder), sqlitePath(dataDir));
@@ -48,8 +47,7 @@ export async function endSqliteRestore(dataDir: string, otherFiles: readonly str
  * @throws `store.restore_unfinished`
  */
 export function requireNoSqliteRestore(dataDir: string): void {
-  const folder = join(dataDir, RESTORING);
-  if (!existsSync(folder) || existsSync(sqlitePath(dataDir))) return;
+  if (!isRestoreUnfinished(dataDir)) return;
   throw storeErrors.restore_unfinished({
     message: `A restore into ${dataDir} has not ended. Run "taskgate backup restore" again, or empty the folder.`,
   });
