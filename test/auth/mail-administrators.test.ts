@@ -17,8 +17,12 @@ test('a failed backup is mailed to administrators with an address, in their lang
     const send = (userId: number) => auth.mail.sendStored({ eventId: `msg_${userId}`, userId, payload: failed });
     const administrators = await auth.mail.findAdministrators(store);
     expect(await Promise.all(administrators.map(send))).toEqual(['sent', 'sent']);
-    expect((await mailbox.next('root@example.org')).text).toContain('failed: the folder is full (ENOSPC).');
-    expect((await mailbox.next('admin@example.org')).subject).toContain('备份失败');
+    expect((await mailbox.next('root@example.org')).text).toContain('“the folder is full (ENOSPC)”');
+    const chinese = await mailbox.next('admin@example.org');
+    expect(chinese.subject).toContain('备份失败');
+    // The server's English sentence stands apart, and says what it is.
+    expect(chinese.text).toContain('的每日备份失败。\n');
+    expect(chinese.text).toContain('（英文）：“the folder is full (ENOSPC)”');
     expect(mailbox.mails).toHaveLength(2);
     // Who was disabled meanwhile is not mailed any more.
     expect(await send(gone.id)).toBe('refused');

@@ -42,6 +42,13 @@ export function writeMail(content: MailContent, language: MailLanguage, system: 
         after: [say('balance_low.after')],
       };
     }
+    case 'backup_failed':
+      return {
+        subject: say('backup_failed.subject'),
+        // The reason is a sentence of the server or of a program: English, so quoted and by itself.
+        lines: [say('backup_failed.line'), say('backup_failed.detail', { reason: content.reason })],
+        after: [say('backup_failed.after')],
+      };
     case 'test':
       return { subject: say('test.subject'), lines: [say('test.line')], after: [] };
     default: {

@@ -22,7 +22,8 @@ export const german: MailWords = {
     'Der Link gilt einmal und läuft nach {{minutes}} Minuten ab. Ein neues Passwort beendet alle Sitzungen des Kontos.',
   'reset.ignore': 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail. Ihr Passwort bleibt gleich.',
   'backup_failed.subject': 'Sicherung von {{system}} fehlgeschlagen',
-  'backup_failed.line': 'Die tägliche Sicherung von {{system}} ist fehlgeschlagen: {{reason}}.',
+  'backup_failed.line': 'Die tägliche Sicherung von {{system}} ist fehlgeschlagen.',
+  'backup_failed.detail': 'Technische Meldung des Servers (Englisch): „{{reason}}“',
   'backup_failed.after':
     'Das Gateway versucht es in einer Stunde noch einmal. Alle Sicherungen stehen im Panel unter System.',
   'backup_overdue.subject': 'Sicherung von {{system}} überfällig',

@@ -19,7 +19,8 @@ export const spanish: MailWords = {
     'El enlace sirve una sola vez y caduca en {{minutes}} minutos. Una nueva contraseña cierra todas las sesiones de la cuenta.',
   'reset.ignore': 'Si no fuiste tú, ignora este correo. Tu contraseña no cambia.',
   'backup_failed.subject': 'Falló la copia de seguridad de {{system}}',
-  'backup_failed.line': 'La copia de seguridad diaria de {{system}} falló: {{reason}}.',
+  'backup_failed.line': 'La copia de seguridad diaria de {{system}} falló.',
+  'backup_failed.detail': 'Detalle técnico del servidor (en inglés): «{{reason}}»',
   'backup_failed.after':
     'El gateway volverá a intentarlo en una hora. En Sistema, en el panel, están todas las copias.',
   'backup_overdue.subject': 'La copia de seguridad de {{system}} lleva retraso',
