@@ -164,7 +164,8 @@ describe('service', () => {
     expect(readFileSync(unit, 'utf8')).toContain(`DATA_DIR=${home}/.local/share/taskgate\n`);
     const status = await runCommand(['service', 'status', '--user', '--json'], { env, cwd: home });
     expect([status.code, JSON.parse(status.out)]).toMatchObject([0, { running: true, scope: 'user' }]);
-    expect((await runCommand(['service', 'uninstall', '--user'], { env, cwd: home })).code).toBe(0);
+    const uninstall = () => runCommand(['service', 'uninstall', '--user'], { env, cwd: home });
+    expect(await uninstall()).toMatchObject({ code: 0, out: expect.stringContaining('was removed') });
     expect(existsSync(unit)).toBe(false);
     expect(readFileSync(join(home, 'calls'), 'utf8').trim().split('\n')).toEqual([
       '--user daemon-reload',
@@ -172,6 +173,12 @@ describe('service', () => {
       '--user is-active taskgate.service',
       '--user disable --now taskgate.service',
     ]);
+    // systemctl knows it no more.
+    systemctl(home, 1);
+    expect(await uninstall()).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('No service (user) is installed'),
+    });
   });
 
   test.skipIf(process.platform !== 'linux')('a service that does not start is a failure with its reason', async () => {

@@ -38,12 +38,19 @@ export async function install(input: CommandInput): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-/** Stops the service and removes its file. The data stays. */
+/** Stops the service and removes its file. The data stays. Exit 0 where there was none, too. */
 export async function uninstall(input: CommandInput): Promise<ExitCode> {
   const { plan, scope } = readPlan(input);
-  await runSteps(plan.uninstall);
-  rmSync(plan.file.path, { force: true });
-  answer(input, { ok: true, scope, file: plan.file.path }, `The service (${scope}) was removed; its data was kept.`);
+  const file = plan.file.path;
+  const hadFile = existsSync(file);
+  // The service manager may know a service whose file somebody deleted.
+  const wasKnown = await runSteps(plan.uninstall);
+  rmSync(file, { force: true });
+  const removed = hadFile || wasKnown;
+  const text = removed
+    ? `The service (${scope}) was removed; its data was kept.`
+    : `No service (${scope}) is installed; nothing was changed.`;
+  answer(input, { ok: true, scope, file, removed }, text);
   return EXIT.ok;
 }
 
@@ -77,11 +84,15 @@ function readPlan(input: CommandInput): { plan: ServicePlan; scope: ServiceScope
   return { plan, scope };
 }
 
-async function runSteps(steps: readonly ServiceStep[]): Promise<void> {
+/** Returns whether a step succeeded. */
+async function runSteps(steps: readonly ServiceStep[]): Promise<boolean> {
+  let succeeded = false;
   for (const { command, mayFail } of steps) {
     const { code, text } = await runStep(command);
     if (code !== 0 && !mayFail) throw new CommandError(`${command.join(' ')} failed: ${text}`);
+    succeeded ||= code === 0;
   }
+  return succeeded;
 }
 
 async function runStep(command: readonly string[]): Promise<Outcome> {
