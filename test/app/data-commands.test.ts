@@ -194,7 +194,7 @@ describe('doctor', () => {
   test('tampering: exits 1 and names a changed row of the audit log', async () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
-    expect((await doctor(dataDir)).out).toContain('the audit log is unaltered (1 rows in its chains)');
+    expect((await doctor(dataDir)).out).toContain('the audit log is unaltered (1 row in its chains)');
     const database = new Database(databaseOf(dataDir));
     database.run(`update audit_logs set username = 'somebody else'`);
     database.close();
@@ -239,6 +239,44 @@ describe('doctor', () => {
     expect(out).toContain('warning  nodes: every running node is a worker');
     expect(out).not.toContain('nobody.opens');
     expect(code).toBe(1);
+  });
+
+  test('says how old the latest good backup is: advice exits 0, a failed or overdue one exits 1', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const advice = await doctor(dataDir);
+    expect(advice.out).toContain('warning  backups: BACKUP_TO is not set');
+    expect(advice.code).toBe(0);
+
+    const database = new Database(databaseOf(dataDir));
+    const now = Math.floor(Date.now() / 1000);
+    const addRun = (id: string, status: string, at: number) =>
+      database.run(
+        `insert into backup_runs (id, trigger_kind, status, place, owner, lease_until, started_at, ended_at, message)
+         values (?, 'schedule', ?, '/backups', 'x', 0, ?, ?, 'the folder is full')`,
+        [id, status, at, at],
+      );
+    const env = { BACKUP_TO: join(dataDir, '..'), BACKUP_PASSPHRASE: 'a passphrase of a test' };
+    addRun('good', 'done', now - 5 * 3600);
+    database.run("insert into options (key, value) values ('backup.daily', 'true')");
+    const same = await doctor(dataDir, env);
+    expect(same.out).toContain('is on the same disk as the database');
+    expect(same.code).toBe(0);
+    const good = await doctor(dataDir, { ...env, BACKUP_TO: 's3://copies/x?endpoint=https://s3.example.org' });
+    expect(good.out).toContain('ok       backups: The latest good backup is 5 hours old, in s3://copies/x');
+
+    addRun('bad', 'failed', now - 60);
+    const failed = await doctor(dataDir, env);
+    expect(failed.out).toContain(
+      'ERROR    backups: The latest backup failed: the folder is full. The latest good backup is 5 hours old.',
+    );
+    expect(failed.code).toBe(1);
+    database.run('delete from backup_runs');
+    addRun('old', 'done', now - 60 * 3600);
+    database.close();
+    const overdue = await doctor(dataDir, env);
+    expect(overdue.out).toContain('ERROR    backups: The latest backup is 60 hours old.');
+    expect(overdue.code).toBe(1);
   });
 
   test('creates nothing: an absent data directory or database is an error', async () => {

@@ -19,6 +19,7 @@ export type Finding = {
     | 'tasks'
     | 'results'
     | 'ffmpeg'
+    | 'backups'
     | 'clock'
     | 'nodes';
   /** An error changes the exit code; a warning does not. */

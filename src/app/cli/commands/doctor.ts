@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { AppError, createSecretBox, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { AppError, createSecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { createProgramRunner } from '../../../sandbox/index.ts';
-import { readOptions } from '../../../settings/index.ts';
+import { type OptionValues, readOptions } from '../../../settings/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
@@ -12,6 +12,7 @@ import { readSecrets } from '../../config/read-secrets.ts';
 import { openResultFiles } from '../../config/result-files.ts';
 import { confinedCommand } from '../../config/sandbox-settings.ts';
 import { findFfmpeg } from '../../media/find-ffmpeg.ts';
+import { checkBackups } from '../../operations/check-backups.ts';
 import { checkResults } from '../../operations/check-results.ts';
 import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
 import { describeFolder } from '../../operations/prepare-data-dir.ts';
@@ -67,6 +68,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
     try {
       const secrets = readSecrets(config);
       const box = createSecretBox(secrets.crypto);
+      const options = readOptions(await store.options.all(), box);
       const found = await runDoctorChecks({
         store,
         secretBox: box,
@@ -75,8 +77,9 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
       });
       return [
         ...found,
-        ...(await checkNames(config, store, box)),
-        await checkFfmpeg(store, box),
+        ...checkNames(config, options),
+        await checkFfmpeg(options),
+        ...(await checkBackups({ store, clock: systemClock, config, options })),
         ...(results ? await checkFiles(config, store, results) : []),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
@@ -103,8 +106,8 @@ async function checkFiles(config: Config, store: Store, { verify }: { verify: bo
 }
 
 /** Whether previews are made by ffmpeg, and if not, whether they could be. */
-async function checkFfmpeg(store: Store, box: SecretBox): Promise<Finding> {
-  const isUsed = readOptions(await store.options.all(), box).flag('results.ffmpeg');
+async function checkFfmpeg(options: OptionValues): Promise<Finding> {
+  const isUsed = options.flag('results.ffmpeg');
   const run = createProgramRunner({ command: confinedCommand(), clock: systemClock });
   const { fault, path } = await findFfmpeg(run, { isUsed });
   if (fault !== null) return { check: 'ffmpeg', level: 'warning', message: `results.ffmpeg is on, but ${fault}` };
@@ -114,9 +117,9 @@ async function checkFfmpeg(store: Store, box: SecretBox): Promise<Finding> {
 }
 
 /** The host names of the panel; a listener on loopback refuses all others. */
-async function checkNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
+function checkNames(config: Config, options: OptionValues): Finding[] {
   if (!isLoopback(config.host)) return [];
-  const names = [...new Set(panelHostNames(config, readOptions(await store.options.all(), box)))];
+  const names = [...new Set(panelHostNames(config, options))];
   const others = names.filter((name) => name !== 'localhost');
   const message =
     others.length === 0

@@ -1,0 +1,52 @@
+import { statSync } from 'node:fs';
+import { type Clock, countOf, silentLogger } from '../../kernel/index.ts';
+import type { OptionValues } from '../../settings/index.ts';
+import type { BackupRun, Store } from '../../store/ports/index.ts';
+import { createBackups } from '../backup/backup-schedule.ts';
+import { describePlace } from '../backup/describe-place.ts';
+import type { Config } from '../config/config-variables.ts';
+import type { Finding } from './doctor-checks.ts';
+
+type Deps = { store: Store; clock: Clock; config: Config; options: OptionValues };
+
+/** Whether there are backups to go back to; judged as the home page does, without making any. */
+export async function checkBackups(deps: Deps): Promise<Finding[]> {
+  const { clock, config } = deps;
+  const backups = createBackups({ ...deps, logger: silentLogger, program: [], notices: { write: async () => {} } });
+  const [faults, done] = await Promise.all([backups.attention(), backups.lastDone()]);
+  const latest = describeLatest(done, clock);
+  const findings = faults.map(
+    ({ code, message }): Finding => ({
+      check: 'backups',
+      level: code === 'backup_unsealed' ? 'warning' : 'error',
+      message: code === 'backup_failed' ? `${message} ${latest}.` : message,
+    }),
+  );
+  const warn = (message: string) => findings.push({ check: 'backups', level: 'warning', message });
+  const place = describePlace(config);
+  // Daily ones without a place are a fault already.
+  if (place === null && !deps.options.flag('backup.daily')) {
+    warn(`BACKUP_TO is not set, so no daily backups are made. ${latest}`);
+  } else if (place !== null && !deps.options.flag('backup.daily')) {
+    warn(`Daily backups are off (Settings, Backups: backup.daily). ${latest}`);
+  }
+  if (isOnDiskOfDatabase(config)) {
+    warn(`${place} is on the same disk as the database: a broken disk takes both. Choose another one for BACKUP_TO.`);
+  }
+  if (findings.length === 0) findings.push({ check: 'backups', level: 'ok', message: `${latest}, in ${place}` });
+  return findings;
+}
+
+function describeLatest(done: BackupRun | undefined, clock: Clock): string {
+  if (done === undefined) return 'No backup was made yet';
+  const hours = Math.max(0, Math.floor((clock.unix() - done.startedAt) / 3600));
+  const age = hours < 48 ? countOf(hours, 'hour') : countOf(Math.floor(hours / 24), 'day');
+  return `The latest good backup is ${age} old`;
+}
+
+/** False where it cannot be known: PostgreSQL, a bucket, a folder that is not there. */
+function isOnDiskOfDatabase({ databaseUrl, dataDir, backupTo }: Config): boolean {
+  if (databaseUrl !== '' || backupTo.kind !== 'folder' || backupTo.path === '') return false;
+  const [place, data] = [backupTo.path, dataDir].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return place !== undefined && place.dev === data?.dev;
+}
