@@ -4,7 +4,7 @@ import { hashInputs, root } from './hash-inputs.ts';
 
 export const output = 'build/factory';
 export const manifestPath = `${output}/manifest.gen.ts`;
-/** The plugins, and what judges them: the rooms that `write-factory.ts` loads. */
+/** The plugins, and what checks them: the rooms that `write-factory.ts` loads. */
 const inputs = [
   'src/plugins',
   'src/sandbox',
@@ -28,7 +28,7 @@ export const stampLine = (hash: string): string => `// built from ${hash}`;
  * Writes the manifest of the factory plugins when its inputs have changed. Says whether it did.
  * Throws with each file and its faults.
  *
- * The inputs are read before a process of its own loads the code that judges them. This process may
+ * The inputs are read before a process of its own loads the code that checks them. This process may
  * have loaded that code long ago, before a pull: it would write an old manifest under the new hash.
  */
 export async function buildFactory(): Promise<boolean> {

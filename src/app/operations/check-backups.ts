@@ -9,7 +9,7 @@ import type { Finding } from './doctor-checks.ts';
 
 type Deps = { store: Store; clock: Clock; config: Config; options: OptionValues };
 
-/** Whether there are backups to go back to; judged as the home page does, without making any. */
+/** Whether there are backups to go back to; as the home page sees it; makes none. */
 export async function checkBackups(deps: Deps): Promise<Finding[]> {
   const { clock, config } = deps;
   const backups = createBackups({ ...deps, logger: silentLogger, program: [], notices: { write: async () => {} } });
