@@ -31,13 +31,17 @@ const spawn = (command: readonly string[], ipc: { detached: boolean } = { detach
   Bun.spawn([...AS_POSTGRES, ...command], { cwd: '/', env: ENVIRONMENT, stdout: 'ignore', stderr: 'ignore', ...ipc });
 
 async function run(command: readonly string[]): Promise<void> {
-  if ((await spawn(command).exited) !== 0) throw new Error(`${command[0]} failed`);
+  const options = { cwd: '/', env: ENVIRONMENT, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' } as const;
+  const child = Bun.spawn([...AS_POSTGRES, ...command], options);
+  const text = await new Response(child.stderr).text();
+  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed: ${text}`);
 }
 
 /** A folder that PostgreSQL's user owns, with these files. */
 function ownedFolder(files: Record<string, string> = {}): string {
   const folder = temporaryFolder();
-  chmodSync(folder, 0o755);
+  // PostgreSQL's user passes through, and through the folder of the run, which is root's alone.
+  for (const path of [folder, process.env.TASKGATE_TEST_FOLDER]) if (path) chmodSync(path, 0o711);
   const inner = join(folder, 'own');
   mkdirSync(inner);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(inner, name), text, { mode: 0o600 });

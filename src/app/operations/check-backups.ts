@@ -9,7 +9,7 @@ import type { Finding } from './doctor-checks.ts';
 
 type Deps = { store: Store; clock: Clock; config: Config; options: OptionValues };
 
-/** Whether there are backups to go back to; as the home page sees it; makes none. */
+/** Whether there are backups to go back to, by the same rules as the home page. Makes none. */
 export async function checkBackups(deps: Deps): Promise<Finding[]> {
   const { clock, config } = deps;
   const backups = createBackups({ ...deps, logger: silentLogger, program: [], notices: { write: async () => {} } });
@@ -40,6 +40,7 @@ export async function checkBackups(deps: Deps): Promise<Finding[]> {
 function describeLatest(done: BackupRun | undefined, clock: Clock): string {
   if (done === undefined) return 'No backup was made yet';
   const hours = Math.max(0, Math.floor((clock.unix() - done.startedAt) / 3600));
+  if (hours === 0) return 'The latest good backup is less than an hour old';
   const age = hours < 48 ? countOf(hours, 'hour') : countOf(Math.floor(hours / 24), 'day');
   return `The latest good backup is ${age} old`;
 }
