@@ -5,6 +5,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
+import { rowsOptions } from '../../src/panel/pages/settings/rows-options.ts';
 import { OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { ask } from '../support/gateway.ts';
@@ -18,12 +19,13 @@ import {
   password,
   setOptions,
   usePanel,
+  waitForFocus,
   waitForNotice,
   waitForText,
   waitForValue,
 } from './harness.ts';
 
-type Option = { key: string; value: string; group: string };
+type Option = { key: string; value: string; group: string; type: string };
 
 let provider: IdentityProvider;
 const { origin, gateway, root, sharedRootPage } = usePanel(async () => {
@@ -45,6 +47,15 @@ test('every option and every group has a name and a help text', async () => {
   expect(Object.keys(optionTexts).sort()).toEqual([...OPTION_KEYS].sort());
   const groups = (await root().call<Option[]>('GET', '/api/option')).map(({ group }) => group);
   expect(Object.keys(groupTexts).sort()).toEqual([...new Set(groups)].sort());
+});
+
+test('every JSON option is edited as rows, and its stored value survives them', async () => {
+  const options = (await root().call<Option[]>('GET', '/api/option')).filter(({ type }) => type === 'json');
+  expect(Object.keys(rowsOptions).sort()).toEqual(options.map(({ key }) => key).sort());
+  for (const { key, value } of options) {
+    const format = rowsOptions[key];
+    expect(JSON.parse(format?.serialize(format.parse(value)) ?? '')).toEqual(JSON.parse(value));
+  }
 });
 
 describe('search', () => {
@@ -175,16 +186,76 @@ describe('changing settings', () => {
     await page.getByRole('button', { name: 'Discard' }).click();
   });
 
-  test('groups are edited as a table of names and ratios', async () => {
+  const field = (page: Page, key: string, row: string, label: string) =>
+    page.locator(`[id="option-${key}"]`).getByRole('group', { name: row }).getByLabel(label, { exact: true });
+
+  test('groups are edited as rows, and the first invalid field gets the focus', async () => {
     const page = await visit('/settings/billing');
     await page.getByRole('button', { name: 'Add group' }).click();
+    const name = field(page, 'groups', 'Row 2', 'Group');
+    await waitForFocus(name);
+    await field(page, 'groups', 'Row 2', 'Ratio').fill('0.8');
     await save(page);
-    await waitForText(page, 'Each group needs a unique name');
-    await page.getByLabel('Name of group 2').fill('vip');
-    await page.getByLabel('Ratio of group 2').fill('0.8');
+    await waitForText(page, 'Required.');
+    await waitForFocus(name);
+    await name.fill('default');
+    await waitForText(page, 'Already in the list.');
+    expect(await findPageIssues(page)).toEqual([]);
+    await name.fill('vip');
     await save(page);
     await waitForNotice(page, 'Settings saved.');
     expect(await stored('groups')).toBe('{"default":1,"vip":0.8}');
+  });
+
+  test('limits by group are numbers in fields, stored as JSON', async () => {
+    const page = await visit('/settings/results');
+    await field(page, 'results.days', 'All other groups', 'Days').fill('30');
+    await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add group' }).click();
+    await field(page, 'results.days', 'Row 2', 'Group').fill('vip');
+    const days = field(page, 'results.days', 'Row 2', 'Days');
+    await days.fill('40000');
+    await save(page);
+    await waitForText(page, 'Enter a whole number from 0 to 36500.');
+    await waitForFocus(days);
+    await days.fill('365');
+    await field(page, 'results.price_gb_day', 'All other groups', 'USD per GB and day').fill('0.05');
+    expect(await findPageIssues(page)).toEqual([]);
+    await save(page);
+    await waitForNotice(page, 'Settings saved.');
+    expect([await stored('results.days'), await stored('results.price_gb_day')]).toEqual([
+      '{"default":30,"vip":365}',
+      '{"default":0.05}',
+    ]);
+
+    await page.goto(`${origin()}/settings/limits`);
+    await page.getByRole('button', { name: 'Add group' }).click();
+    await field(page, 'ModelRequestRateLimitGroup', 'Row 1', 'Group').fill('vip');
+    await field(page, 'ModelRequestRateLimitGroup', 'Row 1', 'Successful').fill('5000');
+    expect(await findPageIssues(page)).toEqual([]);
+    await save(page);
+    await waitForNotice(page, 'Settings saved.');
+    expect(await stored('ModelRequestRateLimitGroup')).toBe('{"vip":[0,5000]}');
+  });
+
+  test('marketplace sources are edited as rows; a row added and removed is no change', async () => {
+    const page = await visit('/settings/plugins');
+    const key = 'task_plugin.marketplace_sources';
+    const before = (await stored(key)) ?? '';
+    await page.getByRole('button', { name: 'Add source' }).click();
+    await field(page, key, 'Row 3', 'Name').fill('Ours');
+    await waitForText(page, 'One unsaved change');
+    await page.getByRole('button', { name: 'Remove row 3' }).click();
+    await page.getByText('One unsaved change').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Add source' }).click();
+    await field(page, key, 'Row 3', 'Name').fill('Ours');
+    await field(page, key, 'Row 3', 'Index URL').fill('https://plugins.example.com/index.json');
+    expect(await findPageIssues(page)).toEqual([]);
+    await save(page);
+    await confirmWithPassword(page);
+    await waitForNotice(page, 'Settings saved.');
+    const added = { name: 'Ours', index_url: 'https://plugins.example.com/index.json' };
+    expect(JSON.parse((await stored(key)) ?? '')).toEqual([...JSON.parse(before), added]);
+    await setOptions(root(), { [key]: before });
   });
 
   test('amounts are dollars in the panel and quota in the API', async () => {

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import { fieldMessage } from '../../api/error-message.ts';
@@ -38,17 +39,21 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
     if (hash === '') return;
     const row = document.getElementById(decodeURIComponent(hash.slice(1)));
     row?.scrollIntoView({ block: 'center' });
-    row?.querySelector<HTMLElement>('input, textarea')?.focus({ preventScroll: true });
+    const field = row?.querySelector<HTMLElement>('input, textarea') ?? row?.querySelector('button');
+    field?.focus({ preventScroll: true });
   }, [hash]);
 
   const validationErrorOf = (option: Option): string | null =>
     drafts.isChanged(option.key) ? validateOption(t, option, drafts.valueOf(option)) : null;
 
   const save = async (): Promise<void> => {
-    setSubmitted(true);
+    // At once: the field to focus is known by its error.
+    flushSync(() => setSubmitted(true));
     const firstInvalid = own.find((option) => validationErrorOf(option) !== null);
     if (firstInvalid !== undefined) {
-      document.getElementById(`option-${firstInvalid.key}`)?.querySelector<HTMLElement>('input, textarea')?.focus();
+      const row = document.getElementById(`option-${firstInvalid.key}`);
+      const field = row?.querySelector<HTMLElement>('[aria-invalid="true"]') ?? row?.querySelector('input, textarea');
+      if (field instanceof HTMLElement) field.focus();
       return;
     }
     const read = (key: string): string => {

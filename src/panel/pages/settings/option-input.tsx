@@ -4,7 +4,8 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
 import { LogoInput } from './logo-input.tsx';
 import type { OptionInputProps } from './option-input-props.ts';
-import { RatioTable } from './ratio-table.tsx';
+import { RowsInput } from './rows-input.tsx';
+import { rowsOptions } from './rows-options.ts';
 import { SecretInput } from './secret-input.tsx';
 import classes from './settings.module.css';
 
@@ -32,7 +33,8 @@ export function OptionInput(props: OptionInputProps) {
   const { t } = useTranslation();
   const common = { label, description: help, error };
   if (option.type === 'secret') return <SecretInput {...props} />;
-  if (option.key === 'groups') return <RatioTable {...props} />;
+  const rowsFormat = rowsOptions[option.key];
+  if (rowsFormat !== undefined) return <RowsInput {...props} format={rowsFormat} />;
   if (option.key === 'branding.logo') return <LogoInput {...props} />;
   if (option.key === 'branding.accent') {
     return (
@@ -89,19 +91,7 @@ export function OptionInput(props: OptionInputProps) {
     value,
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
   };
-  if (option.type === 'json' || option.multiline === true) {
-    const isCode = option.type === 'json';
-    return (
-      <Textarea
-        {...input}
-        autosize
-        minRows={isCode ? 3 : 6}
-        maxRows={20}
-        spellCheck={!isCode}
-        {...(isCode ? { classNames: { input: classes.code ?? '' } } : {})}
-      />
-    );
-  }
+  if (option.multiline === true) return <Textarea {...input} autosize minRows={6} maxRows={20} />;
   return (
     <TextInput
       {...input}

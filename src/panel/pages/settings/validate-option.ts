@@ -11,7 +11,8 @@ export function validateOption(t: TFunction, option: Option, value: string): str
         ? null
         : t('settings.addressInvalid');
     case 'json':
-      return isJson(value) ? null : t('settings.jsonInvalid');
+      // The fields of its rows show what is wrong.
+      return value === '' ? t('providers.missing') : null;
     default:
       return null;
   }
@@ -21,13 +22,4 @@ function validateInteger(t: TFunction, { min: low = 0, max: high = Number.MAX_SA
   if (!/^\d+$/.test(value)) return t('settings.wholeInvalid');
   const number = Number(value);
   return number >= low && number <= high ? null : t('settings.between', { low, high });
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,0 +1,116 @@
+import type { RowColumn, RowsFormat } from '../../ui/form/rows/rows-format.ts';
+
+/** A JSON option that is edited as rows, each the texts of its fields. */
+export type RowsOption = RowsFormat & {
+  parse(text: string): readonly (readonly string[])[];
+  serialize(rows: readonly (readonly string[])[]): string;
+};
+
+const maxGroups = 1000;
+const maxRequests = 1_000_000;
+const publicKey = /^RW[QRST][A-Za-z0-9+/]{53}$/;
+
+const groupColumn = {
+  label: 'rows.group',
+  isUnique: true,
+  pattern: { matches: (text) => /^[\w.-]{1,64}$/.test(text), fault: 'rows.groupInvalid' },
+} as const satisfies Partial<RowColumn>;
+
+/** An object of groups to a number, or to a list of numbers where there are several columns. */
+const byGroup = (kind: 'text' | 'group', numbers: readonly RowColumn[]): RowsOption => ({
+  columns: [{ ...groupColumn, kind }, ...numbers],
+  layout: 'table',
+  add: 'rows.addGroup',
+  maximum: maxGroups,
+  parse: (text) =>
+    Object.entries(readObject(text)).map(([group, value]) => [
+      group,
+      ...(Array.isArray(value) ? value.map(String) : [String(value)]),
+    ]),
+  serialize: (rows) =>
+    JSON.stringify(
+      Object.fromEntries(
+        rows.map(([group = '', ...texts]) => {
+          const values = texts.map(Number);
+          return [group.trim(), values.length === 1 ? values[0] : values];
+        }),
+      ),
+    ),
+});
+
+/** As above; `default`, which stands for all other groups, is always the first row. */
+function byGroupWithDefault(number: RowColumn): RowsOption {
+  const option = byGroup('group', [number]);
+  return {
+    ...option,
+    fixedFirst: 'rows.otherGroups',
+    parse(text) {
+      const rows = option.parse(text);
+      const initial = rows.find(([group]) => group === 'default') ?? ['default', '0'];
+      return [initial, ...rows.filter(([group]) => group !== 'default')];
+    },
+  };
+}
+
+const marketplaceSources: RowsOption = {
+  columns: [
+    { label: 'market.sourceName', kind: 'text', isUnique: true },
+    {
+      label: 'market.sourceAddress',
+      kind: 'text',
+      pattern: {
+        matches: (text) => /^(?:https?|file):\/\/\S+$/i.test(text) && URL.canParse(text),
+        fault: 'settings.addressInvalid',
+      },
+      placeholder: { text: 'https://example.com/plugins/index.json' },
+    },
+    {
+      label: 'market.sourceKey',
+      kind: 'text',
+      isOptional: true,
+      pattern: { matches: (text) => publicKey.test(text), fault: 'rows.keyInvalid' },
+      placeholder: { key: 'market.sourceKeyHint' },
+    },
+  ],
+  layout: 'card',
+  add: 'market.addSource',
+  maximum: 20,
+  parse: (text) =>
+    Object.values(readObject(text)).map((source) => {
+      const { name, index_url, public_key } = isRecord(source) ? source : {};
+      return [name, index_url, public_key].map((field) => String(field ?? ''));
+    }),
+  serialize: (rows) =>
+    JSON.stringify(
+      rows.map((row) => {
+        const [name, index_url, public_key] = row.map((text) => text.trim());
+        return { name, index_url, ...(public_key === '' ? {} : { public_key }) };
+      }),
+    ),
+};
+
+/** Each option whose value is JSON. The ranges are those of the gateway, which checks again. */
+export const rowsOptions: Readonly<Record<string, RowsOption>> = {
+  groups: byGroup('text', [{ label: 'rows.ratio', kind: 'decimal', initial: '1' }]),
+  'results.days': byGroupWithDefault({ label: 'rows.days', kind: 'integer', max: 36_500 }),
+  'results.quota_gb': byGroupWithDefault({ label: 'rows.gb', kind: 'decimal', max: 1_000_000 }),
+  'results.price_gb_day': byGroupWithDefault({ label: 'rows.usdPerGbDay', kind: 'decimal', max: 1000 }),
+  ModelRequestRateLimitGroup: byGroup('group', [
+    { label: 'rows.submissions', kind: 'integer', initial: '0', max: maxRequests },
+    { label: 'rows.successful', kind: 'integer', min: 1, max: maxRequests },
+  ]),
+  'task_plugin.marketplace_sources': marketplaceSources,
+};
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+/** The object or list in a JSON text; an empty object if there is none. */
+function readObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,68 @@
+import type { TFunction } from 'i18next';
+import type { TextKey } from '../../../i18n/texts.ts';
+
+/** A field that each row has. Its value is text, as it is typed. */
+export type RowColumn = {
+  label: TextKey;
+  kind: 'text' | 'group' | 'integer' | 'decimal';
+  /** Of a new row. */
+  initial?: string;
+  isOptional?: true;
+  /** No two rows have the same, in any case of letters. */
+  isUnique?: true;
+  /** The range of a number; the least is 0 without `min`. */
+  min?: number;
+  max?: number;
+  /** What a text must match, and what is shown if it does not. */
+  pattern?: { matches(text: string): boolean; fault: TextKey };
+  placeholder?: { text: string } | { key: TextKey };
+};
+
+/** How a list or an object is edited as rows of fields. */
+export type RowsFormat = {
+  columns: readonly RowColumn[];
+  /** `table`: a row is one line; `card`: its texts are long and take several. */
+  layout: 'table' | 'card';
+  /** The button that adds a row. */
+  add: TextKey;
+  maximum: number;
+  /** The first row is always there; this text stands for its first field. */
+  fixedFirst?: TextKey;
+};
+
+export type Row = { id: number; cells: readonly string[] };
+
+export const toRows = (cells: readonly (readonly string[])[]): readonly Row[] =>
+  cells.map((each, id) => ({ id, cells: each }));
+
+export const addRow = (rows: readonly Row[], { columns }: RowsFormat): readonly Row[] => [
+  ...rows,
+  { id: Math.max(-1, ...rows.map(({ id }) => id)) + 1, cells: columns.map(({ initial = '' }) => initial) },
+];
+
+export const hasFaults = (t: TFunction, rows: readonly Row[], { columns }: RowsFormat): boolean =>
+  rows.some((row) => columns.some((_, index) => findFault(t, { columns, rows, row, index }) !== null));
+
+type Cell = { columns: readonly RowColumn[]; rows: readonly Row[]; row: Row; index: number };
+
+/** What is wrong with the field of this column in this row, or null. */
+export function findFault(t: TFunction, { columns, rows, row, index }: Cell): string | null {
+  const column = columns[index];
+  const text = row.cells[index]?.trim() ?? '';
+  if (column === undefined) return null;
+  if (text === '') return column.isOptional ? null : t('providers.missing');
+  if (column.kind === 'integer' || column.kind === 'decimal') return findNumberFault(t, column, text);
+  if (column.pattern?.matches(text) === false) return t(column.pattern.fault);
+  const isTaken = rows.some(
+    ({ id, cells }) => id !== row.id && cells[index]?.trim().toLowerCase() === text.toLowerCase(),
+  );
+  return column.isUnique && isTaken ? t('rows.duplicate') : null;
+}
+
+function findNumberFault(t: TFunction, { kind, min: low = 0, max: high }: RowColumn, text: string): string | null {
+  const number = Number(text);
+  const isInRange = number >= low && number <= (high ?? Number.MAX_VALUE);
+  if (isInRange && (kind === 'decimal' || Number.isInteger(number))) return null;
+  if (high === undefined) return t('rows.atLeast', { low });
+  return t(kind === 'integer' ? 'settings.between' : 'rows.between', { low, high });
+}
