@@ -186,15 +186,15 @@ describe('changing settings', () => {
     await page.getByRole('button', { name: 'Discard' }).click();
   });
 
-  const field = (page: Page, key: string, row: string, label: string) =>
+  const field = (page: Page, key: string, [row, label]: [row: string, label: string]) =>
     page.locator(`[id="option-${key}"]`).getByRole('group', { name: row }).getByLabel(label, { exact: true });
 
   test('groups are edited as rows, and the first invalid field gets the focus', async () => {
     const page = await visit('/settings/billing');
     await page.getByRole('button', { name: 'Add group' }).click();
-    const name = field(page, 'groups', 'Row 2', 'Group');
+    const name = field(page, 'groups', ['Row 2', 'Group']);
     await waitForFocus(name);
-    await field(page, 'groups', 'Row 2', 'Ratio').fill('0.8');
+    await field(page, 'groups', ['Row 2', 'Ratio']).fill('0.8');
     await save(page);
     await waitForText(page, 'Required.');
     await waitForFocus(name);
@@ -209,16 +209,16 @@ describe('changing settings', () => {
 
   test('limits by group are numbers in fields, stored as JSON', async () => {
     const page = await visit('/settings/results');
-    await field(page, 'results.days', 'All other groups', 'Days').fill('30');
+    await field(page, 'results.days', ['All other groups', 'Days']).fill('30');
     await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add group' }).click();
-    await field(page, 'results.days', 'Row 2', 'Group').fill('vip');
-    const days = field(page, 'results.days', 'Row 2', 'Days');
+    await field(page, 'results.days', ['Row 2', 'Group']).fill('vip');
+    const days = field(page, 'results.days', ['Row 2', 'Days']);
     await days.fill('40000');
     await save(page);
     await waitForText(page, 'Enter a whole number from 0 to 36500.');
     await waitForFocus(days);
     await days.fill('365');
-    await field(page, 'results.price_gb_day', 'All other groups', 'USD per GB and day').fill('0.05');
+    await field(page, 'results.price_gb_day', ['All other groups', 'USD per GB and day']).fill('0.05');
     expect(await findPageIssues(page)).toEqual([]);
     await save(page);
     await waitForNotice(page, 'Settings saved.');
@@ -229,8 +229,8 @@ describe('changing settings', () => {
 
     await page.goto(`${origin()}/settings/limits`);
     await page.getByRole('button', { name: 'Add group' }).click();
-    await field(page, 'ModelRequestRateLimitGroup', 'Row 1', 'Group').fill('vip');
-    await field(page, 'ModelRequestRateLimitGroup', 'Row 1', 'Successful').fill('5000');
+    await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Group']).fill('vip');
+    await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Successful']).fill('5000');
     expect(await findPageIssues(page)).toEqual([]);
     await save(page);
     await waitForNotice(page, 'Settings saved.');
@@ -242,13 +242,13 @@ describe('changing settings', () => {
     const key = 'task_plugin.marketplace_sources';
     const before = (await stored(key)) ?? '';
     await page.getByRole('button', { name: 'Add source' }).click();
-    await field(page, key, 'Row 3', 'Name').fill('Ours');
+    await field(page, key, ['Row 3', 'Name']).fill('Ours');
     await waitForText(page, 'One unsaved change');
     await page.getByRole('button', { name: 'Remove row 3' }).click();
     await page.getByText('One unsaved change').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Add source' }).click();
-    await field(page, key, 'Row 3', 'Name').fill('Ours');
-    await field(page, key, 'Row 3', 'Index URL').fill('https://plugins.example.com/index.json');
+    await field(page, key, ['Row 3', 'Name']).fill('Ours');
+    await field(page, key, ['Row 3', 'Index URL']).fill('https://plugins.example.com/index.json');
     expect(await findPageIssues(page)).toEqual([]);
     await save(page);
     await confirmWithPassword(page);

@@ -64,7 +64,7 @@ export function RowsFields({ format, rows, onChange, showsFaults, groups = [] }:
           const isFixed = fixedFirst !== undefined && number === 0;
           const name = isFixed ? t(fixedFirst) : t('rows.row', { number: number + 1 });
           return (
-            // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a grid everywhere
+            // biome-ignore lint/a11y/useSemanticElements: browsers differ in a fieldset's grid
             <div key={row.id} role="group" aria-label={name} className={classes.row} data-row={row.id}>
               {columns.map((column, index) =>
                 isFixed && index === 0 ? (
