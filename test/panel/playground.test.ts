@@ -149,6 +149,8 @@ describe('a request', () => {
     // A browser opens a file that nobody takes in place of the page, and what was typed is gone.
     expect(await dispatchFile(page, { event: 'drop', at: 'aside', name: 'notes.txt', type: 'text/plain' })).toBe(true);
     await waitForText(page, 'notes.txt is not an image, video or audio file.');
+    await dispatchFile(page, { event: 'drop', at: 'aside', name: 'clip.mp4', type: 'video/mp4' });
+    await waitForText(page, 'demo-video has no empty field for clip.mp4.');
     // Office programs put a picture of the copied words beside them.
     const copied = { event: 'paste', at: 'textarea', name: 'words.png', type: 'image/png', text: 'words' } as const;
     expect(await dispatchFile(page, copied)).toBe(false);

@@ -85,7 +85,7 @@ export function Playground({ offers, source }: PlaygroundProps) {
     if (requested !== null) select(selectOffer(offers, requested, selection.offer));
   }
 
-  const dropped = useDroppedFiles(draft);
+  const dropped = useDroppedFiles(offer, draft);
   return (
     <div className={classes.columns} data-over={dropped.isOver ? t('play.file.dropHere') : undefined}>
       <div className={classes.main}>

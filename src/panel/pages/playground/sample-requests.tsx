@@ -4,6 +4,7 @@ import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import type { RequestBody } from './attached-files.ts';
+import { findMedium, type Medium } from './find-medium.ts';
 import classes from './request-form.module.css';
 import { usableFacts } from './usable-facts.ts';
 import type { RequestDraft } from './use-request-draft.ts';
@@ -20,18 +21,25 @@ const prompts = {
     ['play.sample.still', 'play.sample.stillPrompt'],
     ['play.sample.poster', 'play.sample.posterPrompt'],
   ],
-} as const satisfies Record<string, readonly (readonly [label: TextKey, prompt: TextKey])[]>;
+  music: [
+    ['play.sample.folk', 'play.sample.folkPrompt'],
+    ['play.sample.piano', 'play.sample.pianoPrompt'],
+  ],
+  speech: [
+    ['play.sample.platform', 'play.sample.platformPrompt'],
+    ['play.sample.story', 'play.sample.storyPrompt'],
+  ],
+  sound: [['play.sample.thunder', 'play.sample.thunderPrompt']],
+  lyrics: [['play.sample.harbor', 'play.sample.harborPrompt']],
+} as const satisfies Record<Medium, readonly (readonly [label: TextKey, prompt: TextKey])[]>;
 
 /** Requests to begin with: the plugin's own, else prompts, and the facts that it bills. */
 export function SampleRequests({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
   const { t, i18n } = useTranslation();
-  const makesImages =
-    offer.surfaces.proto_video === null && offer.examples.some(({ facts }) => Number(facts.images) > 0);
-  const medium = makesImages ? 'image' : 'video';
   const own = offer.requests.map(
     ({ label, request }): Sample => ({ label: localise(label, i18n.language), fields: request }),
   );
-  const written = prompts[medium].map(
+  const written = prompts[findMedium(offer)].map(
     ([label, prompt]): Sample => ({ label: t(label), fields: { prompt: t(prompt) } }),
   );
   const priced = offer.examples.flatMap(({ label, facts }): Sample[] => {

@@ -1,41 +1,47 @@
 import { useEffect, useEffectEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { CallableModel } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { isFileTooLarge, maxFileBytes } from './attached-files.ts';
+import { chooseFileField } from './choose-file-field.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
-/** The field of a dropped or pasted file; a second one goes beside the first. */
-const field = 'image';
-
 const isMedia = ({ type }: File): boolean => /^(?:image|video|audio)\//.test(type);
+const isText = ({ type }: File): boolean => type.startsWith('text/');
+/** Longer texts are no lyrics and no speech, and a form holds them badly. */
+const maxTextBytes = 256 * 1024;
 const carriesFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes('Files') === true;
 
 /** Attaches what is dropped on the playground or pasted into the page. */
-export function useDroppedFiles(draft: RequestDraft) {
+export function useDroppedFiles(offer: CallableModel, draft: RequestDraft) {
   const { t } = useTranslation();
   const format = useFormat();
   const [isOver, setOver] = useState(false);
   /** Why the last file was not attached. */
   const [fault, setFault] = useState<string | null>(null);
-  const findFault = (file: File): string | null => {
+  const findFault = (file: File, field: string | null): string | null => {
     const { name, size } = file;
-    if (!isMedia(file)) return t('play.file.otherKind', { name });
-    if (!isFileTooLarge(file)) return null;
-    return t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(maxFileBytes) });
+    if (!isMedia(file) && field === null) return t('play.file.otherKind', { name });
+    if (field === null) return t('play.file.notTaken', { name, model: offer.model });
+    if (isText(file) ? size <= maxTextBytes : !isFileTooLarge(file)) return null;
+    const limit = isText(file) ? maxTextBytes : maxFileBytes;
+    return t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(limit) });
+  };
+  const read = async (file: File, field: string): Promise<void> => {
+    if (isText(file)) draft.setField(field, await file.text());
+    else await draft.attach(file, field);
   };
   const attach = (files: Iterable<File>): void => {
     setFault(null);
-    const taken = new Set([...Object.keys(draft.body), ...Object.keys(draft.reading)]);
+    const typed = Object.entries(draft.body).flatMap(([name, value]) => (value === '' ? [] : [name]));
+    const taken = new Set([...typed, ...Object.keys(draft.reading)]);
     for (const file of files) {
-      const found = findFault(file);
-      if (found !== null) {
-        setFault(found);
-        continue;
-      }
-      let name = field;
-      for (let number = 2; taken.has(name); number += 1) name = `${field}_${number}`;
-      taken.add(name);
-      draft.attach(file, name).catch(() => setFault(t('play.file.unreadable', { name: file.name })));
+      const field = chooseFileField(offer, file.type, taken);
+      const found = findFault(file, field);
+      setFault((before) => found ?? before);
+      if (found !== null || field === null) continue;
+      taken.add(field);
+      read(file, field).catch(() => setFault(t('play.file.unreadable', { name: file.name })));
     }
   };
   const paste = useEffectEvent((event: ClipboardEvent) => {
