@@ -3,7 +3,17 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-import { findAxeViolations, heading, password, screens, usePanel, waitForFocus, waitForText } from './harness.ts';
+import {
+  findAxeViolations,
+  heading,
+  password,
+  screens,
+  signInAsRoot,
+  usePanel,
+  waitForFocus,
+  waitForText,
+  waitForValue,
+} from './harness.ts';
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -84,6 +94,34 @@ test('Ctrl+K finds pages, users, settings and tasks; j and k walk a list; ? list
   await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   expect(await findAxeViolations(page)).toEqual([]);
   await page.keyboard.press('Escape');
+});
+
+test('letters typed while the palette loads are its own, and Ctrl+Enter runs nothing behind it', async () => {
+  const { page, apiCalls } = await panel.open({ viewport: screens.desktop });
+  const { promise: wanted, resolve: release } = Promise.withResolvers<void>();
+  await page.route('**/assets/command-palette-*.js', async (route) => {
+    await wanted;
+    await route.continue();
+  });
+  await signInAsRoot(page, panel.origin());
+  await page.goto(`${panel.origin()}/playground?model=demo-video`);
+  const prompt = page.getByLabel('Prompt');
+  await prompt.fill('a kite');
+  await page.getByRole('button', { name: /^Run for|^Run$/, disabled: false }).waitFor();
+  await prompt.focus();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('audi');
+  await page.keyboard.press('Control+Enter');
+  expect(await prompt.inputValue()).toBe('a kite');
+  release();
+  const search = page.getByRole('combobox', { name: 'Search' });
+  await waitForValue(search, 'audi');
+  await page.keyboard.type('t');
+  await waitForValue(search, 'audit');
+  await option(page, 'Audit log').first().waitFor();
+  await page.keyboard.press('Escape');
+  await waitForFocus(prompt);
+  expect(apiCalls).not.toContain('POST /api/task');
 });
 
 test('the palette and the bell show a user only what is theirs', async () => {

@@ -16,6 +16,7 @@ const parts = {
   admin: () => import('./admin-pages.ts'),
   figures: () => import('./figure-pages.ts'),
   marketplace: () => import('./marketplace-pages.ts'),
+  palette: () => import('../shell/palette/command-palette.tsx'),
 };
 const signedInPages = () => waitForPart(parts.signedIn());
 const adminPages = () => waitForPart(parts.admin());
@@ -78,6 +79,7 @@ function FrameWithPreload() {
   const role = useRole();
   useEffect(() => {
     const preload = (): void => {
+      void parts.palette().catch(() => {});
       void parts.signedIn().catch(() => {});
       void parts.figures().catch(() => {});
       if (role >= roles.admin) void parts.admin().catch(() => {});

@@ -1,5 +1,5 @@
-import { Modal, useMantineColorScheme } from '@mantine/core';
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
+import { useMantineColorScheme } from '@mantine/core';
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useNavigate } from 'react-router';
 import { changeLanguage } from '../../i18n/create-i18n.ts';
@@ -8,19 +8,27 @@ import { roles, useRole } from '../../session/roles.ts';
 import { useSession } from '../../session/session-context.tsx';
 import classes from './command-palette.module.css';
 import { filterEntries, listPages, listSettings, type PaletteEntry, type PaletteGroup } from './find-entries.ts';
+import frame from './palette-frame.module.css';
 import { useServerEntries } from './use-server-entries.ts';
 
 const order: readonly PaletteGroup[] = [
   ...(['pages', 'actions', 'models', 'tasks', 'keys', 'channels', 'plugins', 'users', 'settings'] as const),
 ];
 
+type CommandPaletteProps = {
+  /** What was typed while this was loaded. */
+  typed: string;
+  onClose(): void;
+  onShortcuts(): void;
+};
+
 /** Finds pages, tasks, users, channels, keys, settings and actions by some letters. */
-export function CommandPalette({ onClose, onShortcuts }: { onClose(): void; onShortcuts(): void }) {
+export function CommandPalette({ typed, onClose, onShortcuts }: CommandPaletteProps) {
   const { t } = useTranslation();
   const role = useRole();
   const navigate = useNavigate();
   const listId = useId();
-  const [query, setQuery] = useState('');
+  const [query, setQuery] = useState(typed);
   const [active, setActive] = useState(0);
   const server = useServerEntries(query);
   const actions = useActions(onShortcuts);
@@ -63,64 +71,66 @@ export function CommandPalette({ onClose, onShortcuts }: { onClose(): void; onSh
       list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
   }, [current]);
 
+  const input = useRef<HTMLInputElement>(null);
+  // The caret stays behind what was typed before.
+  useLayoutEffect(() => input.current?.setSelectionRange(typed.length, typed.length), [typed]);
+
   return (
-    <Modal.Root opened onClose={onClose} size={600} yOffset="12vh">
-      <Modal.Overlay />
-      <Modal.Content aria-label={t('palette.title')} radius="md">
-        <input
-          className={classes.input}
-          // biome-ignore lint/a11y/noAutofocus: the palette is for typing
-          autoFocus
-          data-autofocus
-          type="text"
-          role="combobox"
-          aria-expanded="true"
-          aria-controls={listId}
-          aria-autocomplete="list"
-          aria-activedescendant={current && optionId(current)}
-          aria-label={t('palette.search')}
-          placeholder={t('palette.placeholder')}
-          autoComplete="off"
-          spellCheck={false}
-          maxLength={200}
-          value={query}
-          onChange={(event) => {
-            setQuery(event.currentTarget.value);
-            setActive(0);
-          }}
-          onKeyDown={onKeyDown}
-        />
-        <div ref={list} id={listId} role="listbox" aria-label={t('palette.results')} className={classes.list}>
-          {groups.map((group) => (
-            // biome-ignore lint/a11y/useSemanticElements: a group of options
-            <div key={group.group} role="group" aria-labelledby={`${listId}-${group.group}`}>
-              <div id={`${listId}-${group.group}`} className={classes.group}>
-                {t(`palette.group.${group.group}`)}
-              </div>
-              {group.entries.map((entry) => (
-                // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the input
-                // biome-ignore lint/a11y/useKeyWithClickEvents: the input has the keys
-                <div
-                  key={entry.id}
-                  id={optionId(entry)}
-                  role="option"
-                  aria-selected={entry === current}
-                  className={classes.entry}
-                  onMouseMove={() => setActive(entries.indexOf(entry))}
-                  onClick={() => choose(entry)}
-                >
-                  <span className={classes.label}>{entry.label}</span>
-                  {entry.note && <span className={classes.note}>{entry.note}</span>}
-                </div>
-              ))}
+    <>
+      <input
+        ref={input}
+        className={frame.input}
+        // biome-ignore lint/a11y/noAutofocus: the palette is for typing
+        autoFocus
+        data-autofocus
+        type="text"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={listId}
+        aria-autocomplete="list"
+        aria-activedescendant={current && optionId(current)}
+        aria-label={t('palette.search')}
+        placeholder={t('palette.placeholder')}
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={200}
+        value={query}
+        onChange={(event) => {
+          setQuery(event.currentTarget.value);
+          setActive(0);
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <div ref={list} id={listId} role="listbox" aria-label={t('palette.results')} className={classes.list}>
+        {groups.map((group) => (
+          // biome-ignore lint/a11y/useSemanticElements: a group of options
+          <div key={group.group} role="group" aria-labelledby={`${listId}-${group.group}`}>
+            <div id={`${listId}-${group.group}`} className={classes.group}>
+              {t(`palette.group.${group.group}`)}
             </div>
-          ))}
-        </div>
-        <p className={classes.status} role="status">
-          {entries.length === 0 ? t(server.isSearching ? 'palette.searching' : 'palette.nothing') : t('palette.help')}
-        </p>
-      </Modal.Content>
-    </Modal.Root>
+            {group.entries.map((entry) => (
+              // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the input
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the input has the keys
+              <div
+                key={entry.id}
+                id={optionId(entry)}
+                role="option"
+                aria-selected={entry === current}
+                className={classes.entry}
+                onMouseMove={() => setActive(entries.indexOf(entry))}
+                onClick={() => choose(entry)}
+              >
+                <span className={classes.label}>{entry.label}</span>
+                {entry.note && <span className={classes.note}>{entry.note}</span>}
+              </div>
+            ))}
+          </div>
+        ))}
+      </div>
+      <p className={classes.status} role="status">
+        {entries.length === 0 ? t(server.isSearching ? 'palette.searching' : 'palette.nothing') : t('palette.help')}
+      </p>
+    </>
   );
 }
 

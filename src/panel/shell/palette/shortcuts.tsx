@@ -3,18 +3,23 @@ import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { IconSearch } from '../../ui/icons.tsx';
 import { moveInList } from './move-in-list.ts';
+import { PaletteFrame } from './palette-frame.tsx';
 
 const CommandPalette = lazy(async () => ({ default: (await import('./command-palette.tsx')).CommandPalette }));
 const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list.tsx')).ShortcutList }));
 
 /**
- * The keys of the whole panel, and a button for those who do not know them. Palette and list of
- * shortcuts are loaded when they are first wanted.
+ * The keys of the whole panel, and a button for those who do not know them. The palette is loaded
+ * soon after the first page, the list of shortcuts when it is first wanted.
  */
 export function Shortcuts() {
   const { t } = useTranslation();
   const [open, setOpen] = useState<'palette' | 'list' | null>(null);
-  const close = (): void => setOpen(null);
+  const [typed, setTyped] = useState('');
+  const close = (): void => {
+    setOpen(null);
+    setTyped('');
+  };
   const before = useRef<Element | null>(null);
   // Both mount open, so they cannot tell what had the focus before.
   useEffect(() => {
@@ -32,6 +37,7 @@ export function Shortcuts() {
       if (event.defaultPrevented || event.isComposing || event.altKey) return;
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault();
+        setTyped('');
         setOpen((now) => (now === 'palette' ? null : 'palette'));
         return;
       }
@@ -57,10 +63,12 @@ export function Shortcuts() {
       >
         <IconSearch />
       </ActionIcon>
-      <Suspense fallback={null}>
-        {open === 'palette' && <CommandPalette onClose={close} onShortcuts={() => setOpen('list')} />}
-        {open === 'list' && <ShortcutList onClose={close} />}
-      </Suspense>
+      {open === 'palette' && (
+        <PaletteFrame typed={typed} onType={setTyped} onClose={close}>
+          <CommandPalette typed={typed} onClose={close} onShortcuts={() => setOpen('list')} />
+        </PaletteFrame>
+      )}
+      <Suspense fallback={null}>{open === 'list' && <ShortcutList onClose={close} />}</Suspense>
     </>
   );
 }
