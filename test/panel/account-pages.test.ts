@@ -414,6 +414,13 @@ describe('profile', () => {
     await page.reload();
     expect(await field(page, 'Display name').inputValue()).toBe('Nam Ng');
     expect(await page.getByRole('combobox', { name: 'Mail language' }).inputValue()).toBe('简体中文');
+    // A failure says nothing of what is typed after it.
+    await page.route('**/api/user/self', (route) => route.abort(), { times: 1 });
+    await field(page, 'Display name').fill('Nam');
+    await button(page, 'Save').click();
+    await alert(page).waitFor();
+    await field(page, 'Display name').fill('Nam N.');
+    await alert(page).waitFor({ state: 'detached' });
     // Input typed while the request runs is not saved by it.
     await page.route('**/api/user/self', async (route) => {
       if (route.request().method() === 'PUT') await field(page, 'Display name').fill('Nam Nguyen');

@@ -6,6 +6,7 @@ import type { Option } from '../../api/types.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
+import { useErrorUntilEdit } from '../../ui/form/use-error-until-edit.ts';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 
@@ -23,7 +24,7 @@ export type OptionDrafts = {
   /** Whether any changed option needs `force`. */
   needsForce: boolean;
   isPending: boolean;
-  /** An error that belongs to no option. */
+  /** An error that belongs to no option, until an edit. */
   error: Error | null;
   save(force?: boolean): void;
   discard(): void;
@@ -66,11 +67,13 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
   useUnsavedChanges(() => changes.length > 0);
 
   const optionErrors = readOptionErrors(change.error, change.variables?.changes ?? []);
+  const general = useErrorUntilEdit(optionErrors.size === 0 ? change.error : null);
   const isBound = (key: string): boolean => !touched.has(key) && optionErrors.get(key)?.isBound === true;
   return {
     isBound,
     valueOf: ({ key, value }) => drafts[key] ?? value,
     set: (key, value) => {
+      general.dismiss();
       setTouched((before) => new Set(before).add(key));
       setDrafts(({ [key]: _, ...others }) => (value === undefined ? others : { ...others, [key]: value }));
     },
@@ -79,7 +82,7 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
     changes,
     needsForce: [...optionErrors.keys()].some(isBound) && touched.size === 0,
     isPending: change.isPending,
-    error: change.isError && optionErrors.size === 0 ? change.error : null,
+    error: general.error,
     save: (force = false) => {
       setTouched(new Set());
       change.mutate({ changes, force });

@@ -6,6 +6,7 @@ import { codeMessage, fieldMessage } from '../../api/error-message.ts';
 import type { FieldError } from '../../api/field-errors.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useUnsavedChanges } from './unsaved-changes.tsx';
+import { useErrorUntilEdit } from './use-error-until-edit.ts';
 
 type FormOptions<Values, Variables> = {
   initial: Values;
@@ -32,7 +33,7 @@ export type Form<Values> = {
   /** Whether the values differ from the original ones. */
   isDirty: boolean;
   isPending: boolean;
-  /** The server's error, if no field shows it. */
+  /** The server's error until an edit, if no field shows it. */
   error: Error | null;
   set<Field extends keyof Values & string>(field: Field, value: Values[Field]): void;
   /** Starts over with other values. Values typed while the request was running are kept. */
@@ -99,7 +100,9 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   const hasFieldError = fields.some((field) => fieldErrors.has(field));
   const validationErrors: Partial<Record<Field, string | null>> = validate?.(values) ?? {};
 
+  const general = useErrorUntilEdit(hasFieldError ? null : change.error);
   const set: Form<Values>['set'] = (field, value) => {
+    general.dismiss();
     setValues((before) => ({ ...before, [field]: value }));
     setTouched((before) => new Set(before).add(field));
   };
@@ -138,7 +141,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     values,
     isDirty,
     isPending: change.isPending,
-    error: change.isError && !hasFieldError ? change.error : null,
+    error: general.error,
     set,
     reset: (next) => {
       const sentValues = sent.current;
