@@ -6,9 +6,9 @@ type Offer = Pick<CallableModel, 'model' | 'schema' | 'surfaces' | 'examples'>;
 const defaultField = 'image';
 
 /**
- * The field for a dropped or pasted file: the first empty input of its kind that the model declares.
- * Images also go to `image`, the next one beside it: plugins declare only what a model requires.
- * Null: the model takes no file of the kind, or has no room for one more.
+ * The field for a dropped or pasted file: the first empty input of its kind that the model
+ * declares. Images also go to `image`, the next one beside it: plugins declare only what a model
+ * requires. Null: the model takes no file of the kind, or has no room for one more.
  */
 export function chooseFileField(offer: Offer, type: string, taken: ReadonlySet<string>): string | null {
   const kind = type.split('/')[0] ?? '';
