@@ -333,6 +333,46 @@ describe('the end of a session', () => {
     await atKeys(page);
   });
 
+  test('with unsaved changes: the page waits below the sign-in, and keeps what was typed for its user', async () => {
+    const { page } = await openSignedIn({}, ROAMER);
+    const typed = page.getByLabel('Display name');
+    await typed.fill('Half a name');
+    await revokeOthers(ROAMER);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const over = page.getByRole('dialog', { name: 'Sign in' });
+    await over.getByText('What you typed is kept for the same user.').waitFor();
+    expect(await findAxeViolations(page)).toEqual([]);
+    // What is below cannot be used.
+    await page.keyboard.press('Escape');
+    await over.getByLabel('Username or email').fill(ROAMER.username);
+    await over.getByLabel('Password', { exact: true }).fill(ROAMER.password);
+    await page.keyboard.press('Enter');
+    await over.waitFor({ state: 'detached' });
+    expect(await typed.inputValue()).toBe('Half a name');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await accountMenu(page, 'Half a name').waitFor();
+
+    await typed.fill('Not for others');
+    await revokeOthers(ROAMER);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await over.getByLabel('Username or email').fill(ADA.username);
+    await over.getByLabel('Password', { exact: true }).fill(ADA.password);
+    await page.keyboard.press('Enter');
+    await accountMenu(page, ADA.username).waitFor();
+    await until('nothing of the other user is shown', async () => (await typed.inputValue()) !== 'Not for others');
+  });
+
+  test('signing out in another tab says that unsaved changes of this one are gone', async () => {
+    const { page } = await openSignedIn({}, ADA);
+    const opened = page.waitForEvent('popup');
+    await page.evaluate((path) => void window.open(path), quietPath);
+    const tab = await opened;
+    await accountMenu(tab, ADA.username).waitFor();
+    await tab.getByLabel('Display name').fill('Half a name');
+    await signOut(page);
+    await waitForText(tab, 'You signed out in another tab. Unsaved changes on the page were discarded.');
+  });
+
   testInFullRun('revoked while the page was closed: the sign-in page says why', async () => {
     const { page } = await openSignedIn({}, ROAMER);
     await revokeOthers(ROAMER);

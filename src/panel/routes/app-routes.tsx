@@ -17,6 +17,7 @@ const parts = {
   figures: () => import('./figure-pages.ts'),
   marketplace: () => import('./marketplace-pages.ts'),
   palette: () => import('../shell/palette/command-palette.tsx'),
+  signInAgain: () => import('../session/sign-in-again.tsx'),
 };
 const signedInPages = () => waitForPart(parts.signedIn());
 const adminPages = () => waitForPart(parts.admin());
@@ -29,6 +30,8 @@ const otherPages = /^\/(channels|plugins|marketplace|prices|users|settings|audit
 /** Preloads what a path after sign-in needs, before the session is confirmed. */
 export const preloadSignedInPages = (path: string): Promise<unknown> =>
   Promise.all([frame(), ...(otherPages.test(path) ? [] : [parts.signedIn()])]);
+
+const SignInAgain = lazy(async () => ({ default: (await parts.signInAgain()).SignInAgain }));
 
 const SetupPage = lazy(async () => ({ default: (await signedOutPages()).SetupPage }));
 const SignUpPage = lazy(async () => ({ default: (await signedOutPages()).SignUpPage }));
@@ -80,6 +83,7 @@ function FrameWithPreload() {
   useEffect(() => {
     const preload = (): void => {
       void parts.palette().catch(() => {});
+      void parts.signInAgain().catch(() => {});
       void parts.signedIn().catch(() => {});
       void parts.figures().catch(() => {});
       if (role >= roles.admin) void parts.admin().catch(() => {});
@@ -131,7 +135,13 @@ export function AppRoutes() {
         <Route path="/oauth/:provider" element={<OAuthPage />} />
         <Route
           element={
-            <RequireSession>
+            <RequireSession
+              signIn={
+                <SignInAgain>
+                  <SignInPage isInPlace />
+                </SignInAgain>
+              }
+            >
               <RequireTexts>
                 <FrameWithPreload />
               </RequireTexts>

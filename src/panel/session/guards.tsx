@@ -1,4 +1,4 @@
-import { type ReactNode, useCallback, useEffect, useState } from 'react';
+import { type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
@@ -8,20 +8,50 @@ import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
 import { useIsUnreachable } from './connection-notice.tsx';
 import { useRole } from './roles.ts';
 import { safeRedirect } from './safe-redirect.ts';
-import { useSession, useSessionSnapshot } from './session-context.tsx';
+import { SessionProvider, useSession, useSessionSnapshot } from './session-context.tsx';
 import { hasSessionHint } from './session-hint.ts';
+import { createTypedWork, TypedWorkProvider } from './typed-work.ts';
 
-/** Guards pages that need a session. Without one in memory it asks the server. */
-export function RequireSession({ children }: { children: ReactNode }) {
+type RequireSessionProps = {
+  /** Asks for the sign-in over a page that would otherwise lose what was typed. */
+  signIn: ReactNode;
+  children: ReactNode;
+};
+
+/**
+ * Guards pages that need a session. Without one in memory it asks the server. A session that ends
+ * leaves the page for the sign-in, except where something typed would be lost: that page waits
+ * below the sign-in, for its own user. Who signs out in another tab leaves nothing behind.
+ */
+export function RequireSession({ signIn, children }: RequireSessionProps) {
   const { t, i18n } = useTranslation();
   const { pathname, search } = useLocation();
-  const { phase } = useSessionSnapshot();
+  const session = useSession();
+  const snapshot = useSessionSnapshot();
+  const { phase, end } = snapshot;
   const { error, retry } = useRestore(phase === 'unknown');
+  const [last, setLast] = useState(snapshot);
+  const [work] = useState(createTypedWork);
+  if (phase === 'signed_in' && last !== snapshot) setLast(snapshot);
 
-  if (phase === 'signed_in') return children;
+  const isEnded = phase === 'anonymous' && last.phase === 'signed_in';
+  const isKept = isEnded && (end === 'expired' || end === 'revoked') && work.exists();
+  const shown = useMemo(() => (isKept ? { ...session, read: () => last } : session), [isKept, session, last]);
+  if (phase === 'signed_in' || isKept) {
+    return (
+      <>
+        {/* Of another user nothing is shown. */}
+        <SessionProvider value={shown} key={last.bundle?.user.id}>
+          <TypedWorkProvider value={work}>{children}</TypedWorkProvider>
+        </SessionProvider>
+        <Suspense fallback={null}>{isKept && signIn}</Suspense>
+      </>
+    );
+  }
   if (phase === 'anonymous') {
     const target = `${pathname}${search}`;
-    return <Navigate to={target === '/' ? '/sign-in' : `/sign-in?redirect=${encodeURIComponent(target)}`} replace />;
+    const to = target === '/' ? '/sign-in' : `/sign-in?redirect=${encodeURIComponent(target)}`;
+    return <Navigate to={to} replace state={isEnded && work.exists() ? { isWorkLost: true } : null} />;
   }
   if (error === null) return <FullPageLoader />;
   return (

@@ -17,14 +17,19 @@ import { WeChatStep } from './wechat-step.tsx';
 
 type Step = { kind: 'begin' | 'wechat' | 'telegram' } | { kind: 'code'; flowToken: string };
 
+type SignInPageProps = {
+  /** Over a page that keeps what was typed. */
+  isInPlace?: boolean;
+};
+
 /** Offers every enabled sign-in method. */
-export function SignInPage() {
+export function SignInPage({ isInPlace = false }: SignInPageProps) {
   return (
     <WithGatewayStatus>
       {(status) => (
         <WelcomeLayout>
           <Stack gap={32}>
-            <SignIn status={status} />
+            <SignIn status={status} isInPlace={isInPlace} />
           </Stack>
         </WelcomeLayout>
       )}
@@ -32,7 +37,7 @@ export function SignInPage() {
   );
 }
 
-function SignIn({ status }: { status: GatewayStatus }) {
+function SignIn({ status, isInPlace }: { status: GatewayStatus; isInPlace: boolean }) {
   const { t } = useTranslation();
   const [step, setStep] = useState<Step>({ kind: 'begin' });
   const [notice, setNotice] = useState<Error | null>(null);
@@ -62,7 +67,7 @@ function SignIn({ status }: { status: GatewayStatus }) {
         heading={t('signIn.heading')}
         intro={t('signIn.intro', { name: status.system_name })}
       />
-      <SessionEndedNotice />
+      <SessionEndedNotice isInPlace={isInPlace} />
       <Stack gap={24}>
         {status.password_login_enabled && <SignInForm notice={notice} onTwoFactorRequired={askCode} />}
         {!status.password_login_enabled && notice !== null && <SignInError error={notice} />}

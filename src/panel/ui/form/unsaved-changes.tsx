@@ -5,33 +5,46 @@ import {
   useContext,
   useEffect,
   useEffectEvent,
+  useLayoutEffect,
   useMemo,
   useRef,
 } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useBlocker } from 'react-router';
+import { useTypedWork } from '../../session/typed-work.ts';
 import { useConfirm } from './confirm-dialog.tsx';
 
 /** Whether something typed would be lost. */
 type IsUnsaved = () => boolean;
 
+type FormState = {
+  isUnsaved: IsUnsaved;
+  /** The same if what is being saved fails. */
+  isTyped: IsUnsaved;
+};
+
 type UnsavedChanges = {
   /** Returns how to remove the form again. */
-  add(isUnsaved: IsUnsaved): () => void;
+  add(form: FormState): () => void;
 };
 
 const UnsavedContext = createContext<UnsavedChanges | null>(null);
 
 /** Tells the page, and a dialog around the form, of what a form would lose. */
-export function useUnsavedChanges(isUnsaved: IsUnsaved): void {
+export function useUnsavedChanges(isUnsaved: IsUnsaved, isTyped: IsUnsaved = isUnsaved): void {
   const owner = useContext(UnsavedContext);
-  const read = useEffectEvent(isUnsaved);
-  useEffect(() => owner?.add(() => read()), [owner]);
+  const readUnsaved = useEffectEvent(isUnsaved);
+  // The guard of the session asks while it renders, which an effect event forbids.
+  const typed = useRef(isTyped);
+  useLayoutEffect(() => {
+    typed.current = isTyped;
+  });
+  useEffect(() => owner?.add({ isUnsaved: () => readUnsaved(), isTyped: () => typed.current() }), [owner]);
 }
 
 /** The forms below, of which each may have unsaved changes. */
-function useForms(): { context: UnsavedChanges; isUnsaved: IsUnsaved } {
-  const forms = useRef(new Set<IsUnsaved>());
+function useForms(): FormState & { context: UnsavedChanges } {
+  const forms = useRef(new Set<FormState>());
   const context = useMemo<UnsavedChanges>(
     () => ({
       add: (form) => {
@@ -41,8 +54,9 @@ function useForms(): { context: UnsavedChanges; isUnsaved: IsUnsaved } {
     }),
     [],
   );
-  const isUnsaved = useCallback((): boolean => [...forms.current].some((form) => form()), []);
-  return { context, isUnsaved };
+  const isUnsaved = useCallback((): boolean => [...forms.current].some((form) => form.isUnsaved()), []);
+  const isTyped = useCallback((): boolean => [...forms.current].some((form) => form.isTyped()), []);
+  return { context, isUnsaved, isTyped };
 }
 
 function useConfirmLoss(): () => Promise<boolean> {
@@ -54,7 +68,8 @@ function useConfirmLoss(): () => Promise<boolean> {
 
 /** Asks before a page with unsaved changes is left, by a link or by closing the tab. */
 export function UnsavedChangesOfPage({ children }: { children: ReactNode }) {
-  const { context, isUnsaved } = useForms();
+  const { context, isUnsaved, isTyped } = useForms();
+  useTypedWork(isTyped);
   const confirmLoss = useConfirmLoss();
   const blocker = useBlocker(
     ({ currentLocation: from, nextLocation: to }) =>
@@ -81,9 +96,9 @@ export function UnsavedChangesOfPage({ children }: { children: ReactNode }) {
 
 /** For a dialog: its forms count for the page too, and `close` asks before they are lost. */
 export function useUnsavedChangesOfDialog(onClose: () => void) {
-  const { context, isUnsaved } = useForms();
+  const { context, isUnsaved, isTyped } = useForms();
   const confirmLoss = useConfirmLoss();
-  useUnsavedChanges(isUnsaved);
+  useUnsavedChanges(isUnsaved, isTyped);
   const close = async (): Promise<void> => {
     if (!isUnsaved() || (await confirmLoss())) onClose();
   };

@@ -135,6 +135,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   // What is being saved is not lost when the page is left on success.
   useUnsavedChanges(
     () => isDirty && (sent.current === null || JSON.stringify(values) !== JSON.stringify(sent.current)),
+    () => isDirty,
   );
 
   return {
