@@ -220,7 +220,7 @@ export function describeBackupDrill(
           results: { count: number };
         }[];
       const made = await backup('create', ['--to', place]);
-      expect([made.code, made.err]).toEqual([0, '']);
+      expect([made.code, made.err, made.code === 0 ? '' : made.out]).toEqual([0, '', '']);
       const [second, first] = await list();
       expect(second?.results.count).toBeGreaterThanOrEqual(first?.results.count ?? 1);
       expect(second?.installation).not.toBe(first?.installation);
