@@ -274,11 +274,14 @@ describe('marketplace', () => {
     await page.getByRole('button', { name: 'Sources' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Add source' }).waitFor();
-    const remove = dialog.getByRole('button', { name: /^Remove source/ });
+    const remove = dialog.getByRole('button', { name: /^Remove row/ });
     while ((await remove.count()) > 0) await remove.first().click();
     await dialog.getByRole('button', { name: 'Add source' }).click();
     await dialog.getByLabel('Name').fill('good');
     await dialog.getByLabel('Index URL').fill('not an address');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await waitForText(page, 'Enter a URL such as');
+    await dialog.getByLabel('Index URL').fill('https://name:word@example.com/index.json');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await confirmWithPassword(page);
     await dialog.getByRole('alert').waitFor();

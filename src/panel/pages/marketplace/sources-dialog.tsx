@@ -1,7 +1,7 @@
-import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { useTranslation } from 'react-i18next';
 import type { MarketplaceSource } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
@@ -10,20 +10,12 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import classes from './marketplace.module.css';
+import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
+import { hasFaults, toRows } from '../../ui/form/rows/rows-format.ts';
+import { type SentSource, sourceRows, toSource, toSourceCells } from './source-rows.ts';
 
 type Source = MarketplaceSource['source'];
-type Entry = Source & { id: number };
-
 const path = '/api/plugin/task/marketplace/sources';
-
-/** An emptied key unpins the source. */
-type SentSource = { name: string; index_url: string; public_key: string | null };
-
-function toSource({ name, index_url, public_key }: Entry): SentSource {
-  const key = public_key?.trim() ?? '';
-  return { name: name.trim(), index_url: index_url.trim(), public_key: key === '' ? null : key };
-}
 
 /** The addresses of the marketplace indexes that the gateway reads. */
 export function SourcesDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
@@ -48,7 +40,9 @@ function StoredSources({ onClose }: { onClose(): void }) {
 
 function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose(): void }) {
   const { t } = useTranslation();
-  const [entries, setEntries] = useState<readonly Entry[]>(() => stored.map((source, id) => ({ ...source, id })));
+  const [rows, setRows] = useState(() => toRows(stored.map(toSourceCells)));
+  const [isSubmitted, setSubmitted] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
   const change = useMutationWithProof<SentSource[]>({
     scope: 'settings.security',
     request: (body) => ({ method: 'PUT', path, body }),
@@ -58,19 +52,19 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
       onClose();
     },
   });
-  const edit = (id: number, part: Partial<Source>): void =>
-    setEntries((before) => before.map((entry) => (entry.id === id ? { ...entry, ...part } : entry)));
-  const add = (): void =>
-    setEntries((before) => [
-      ...before,
-      { id: Math.max(-1, ...before.map(({ id }) => id)) + 1, name: '', index_url: '', public_key: '' },
-    ]);
+  const save = (): void => {
+    // At once: the field to focus is known by its error.
+    flushSync(() => setSubmitted(true));
+    if (hasFaults(t, rows, sourceRows)) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    else change.mutate(rows.map(({ cells }) => toSource(cells)));
+  };
   return (
     <form
+      ref={form}
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        change.mutate(entries.map(toSource));
+        save();
       }}
     >
       <Stack gap="lg">
@@ -78,58 +72,8 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
           {t('market.sourcesIntro')}
         </Text>
         {change.isError && <ErrorNotice error={change.error} />}
-        {entries.map(({ id, name, index_url: address, public_key: key }, index) => (
-          <Group
-            key={id}
-            align="flex-start"
-            gap="sm"
-            wrap="nowrap"
-            className={classes.sourceFields}
-            data-first={index === 0 || undefined}
-          >
-            {/* On a phone the fields stack: an address is long. */}
-            <Group gap="sm" flex={1}>
-              <TextInput
-                label={t('market.sourceName')}
-                value={name}
-                onChange={(event) => edit(id, { name: event.currentTarget.value })}
-                flex="1 1 150px"
-              />
-              <TextInput
-                label={t('market.sourceAddress')}
-                value={address}
-                placeholder="https://example.com/plugins/index.json"
-                onChange={(event) => edit(id, { index_url: event.currentTarget.value })}
-                flex="3 1 250px"
-                spellCheck={false}
-                autoCapitalize="none"
-              />
-              <TextInput
-                label={t('market.sourceKey')}
-                value={key ?? ''}
-                placeholder={t('market.sourceKeyHint')}
-                onChange={(event) => edit(id, { public_key: event.currentTarget.value })}
-                flex="1 1 100%"
-                spellCheck={false}
-                autoCapitalize="none"
-              />
-            </Group>
-            <ActionIcon
-              variant="subtle"
-              color="gray"
-              size={36}
-              className={classes.removeSource}
-              aria-label={t('market.removeSource', { name })}
-              onClick={() => setEntries((before) => before.filter((entry) => entry.id !== id))}
-            >
-              <IconTrash size={18} stroke={1.6} aria-hidden="true" />
-            </ActionIcon>
-          </Group>
-        ))}
         <div>
-          <Button variant="subtle" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />} onClick={add}>
-            {t('market.addSource')}
-          </Button>
+          <RowsFields format={sourceRows} rows={rows} onChange={setRows} showsFaults={isSubmitted} />
         </div>
         <FormDialogButtons action={t('app.save')} isPending={change.isPending} />
       </Stack>

@@ -1,4 +1,5 @@
 import type { RowColumn, RowsFormat } from '../../ui/form/rows/rows-format.ts';
+import { sourceRows, toSource, toSourceCells } from '../marketplace/source-rows.ts';
 
 /** A JSON option that is edited as rows, each the texts of its fields. */
 export type RowsOption = RowsFormat & {
@@ -8,7 +9,6 @@ export type RowsOption = RowsFormat & {
 
 const maxGroups = 1000;
 const maxRequests = 1_000_000;
-const publicKey = /^RW[QRST][A-Za-z0-9+/]{53}$/;
 
 const groupColumn = {
   label: 'rows.group',
@@ -53,39 +53,11 @@ function byGroupWithDefault(number: RowColumn): RowsOption {
 }
 
 const marketplaceSources: RowsOption = {
-  columns: [
-    { label: 'market.sourceName', kind: 'text', isUnique: true },
-    {
-      label: 'market.sourceAddress',
-      kind: 'text',
-      pattern: {
-        matches: (text) => /^(?:https?|file):\/\/\S+$/i.test(text) && URL.canParse(text),
-        fault: 'settings.addressInvalid',
-      },
-      placeholder: { text: 'https://example.com/plugins/index.json' },
-    },
-    {
-      label: 'market.sourceKey',
-      kind: 'text',
-      isOptional: true,
-      pattern: { matches: (text) => publicKey.test(text), fault: 'rows.keyInvalid' },
-      placeholder: { key: 'market.sourceKeyHint' },
-    },
-  ],
-  layout: 'card',
-  add: 'market.addSource',
-  maximum: 20,
-  parse: (text) =>
-    Object.values(readObject(text)).map((source) => {
-      const { name, index_url, public_key } = isRecord(source) ? source : {};
-      return [name, index_url, public_key].map((field) => String(field ?? ''));
-    }),
+  ...sourceRows,
+  parse: (text) => Object.values(readObject(text)).map((source) => toSourceCells(isRecord(source) ? source : {})),
   serialize: (rows) =>
     JSON.stringify(
-      rows.map((row) => {
-        const [name, index_url, public_key] = row.map((text) => text.trim());
-        return { name, index_url, ...(public_key === '' ? {} : { public_key }) };
-      }),
+      rows.map(toSource).map(({ public_key, ...source }) => (public_key === null ? source : { ...source, public_key })),
     ),
 };
 
