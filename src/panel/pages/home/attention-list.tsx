@@ -85,7 +85,7 @@ export function AttentionList() {
       <ul className={classes.items}>
         {withKeys(data).map(({ key, item }) => {
           const { title, remedy } = texts[item.code];
-          const page = targetPage(item.target);
+          const page = targetPage(item);
           const variable = item.target.kind === 'setting' && page === null ? item.target.id : null;
           return (
             <li key={key} className={classes.item}>

@@ -17,8 +17,8 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
   const format = useFormat();
   const role = useRole();
   /** Home says what to do where no page of the reader's changes it. */
-  const pageOf = ({ target }: AttentionItem): string => {
-    const page = targetPage(target);
+  const pageOf = (item: AttentionItem): string => {
+    const page = targetPage(item);
     return page !== null && role >= page.role ? page.to : '/';
   };
   return (
