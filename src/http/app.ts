@@ -223,7 +223,13 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
   );
   if (deps.development) controllers.push(developmentRoutes(kit, deps.development));
   // Last: the OpenAPI document describes its own two routes too.
-  controllers.push(openApiRoutes(kit, () => describeApi(joined([...first, ...controllers]), deps.version)));
+  controllers.push(
+    openApiRoutes(kit, {
+      document: () => describeApi(joined([...first, ...controllers]), deps.version),
+      gatewayName: () => deps.publicSettings().system_name,
+      panel: deps.panel,
+    }),
+  );
   return controllers;
 }
 

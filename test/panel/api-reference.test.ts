@@ -32,8 +32,25 @@ describe('the API reference', () => {
     const { page } = await panel.openAs(ROOT, '/', { viewport: screens.desktop });
     await page.getByRole('link', { name: 'API reference', exact: true }).first().click();
     await page.waitForURL(/\/reference$/);
-    await page.frameLocator('iframe').locator('#search').waitFor();
+    const frame = page.frameLocator('iframe');
+    await frame.locator('#search').waitFor();
+    // Drawn in the panel's font: a page whose font was refused still names it.
+    const isLoaded = () =>
+      frame.locator('body').evaluate(async ({ ownerDocument }) => {
+        await ownerDocument.fonts.ready;
+        return ownerDocument.fonts.check('16px "Instrument Sans Variable"') && ownerDocument.fonts.size > 0;
+      });
+    expect(await isLoaded()).toBe(true);
     expect(await page.getByRole('link', { name: 'Playground', exact: true }).count()).toBe(1);
+  });
+
+  test('bears the name of the gateway as soon as that changes', async () => {
+    const page = await openReference();
+    for (const name of ['Studio <Nord>', 'Taskgate']) {
+      await panel.root().call('PUT', '/api/option', { key: 'SystemName', value: name });
+      await page.reload();
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(`${name} API`);
+    }
   });
 
   test('finds operations and codes by all words of a search', async () => {

@@ -17,11 +17,24 @@ const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
   operator: 'metrics token',
 };
 
+/** The panel's font, where the panel was built; `url` is the path of its file. */
+const fontFace = (url: string): string =>
+  url === ''
+    ? ''
+    : `@font-face { font-family: 'Instrument Sans Variable'; src: url(${url}) format('woff2'); font-weight: 400 700; font-display: swap; }`;
+
+/** What is the gateway's own on the page: its name, and the path of the panel's font or nothing. */
+type Looks = { gatewayName: string; fontUrl: string };
+
 /**
- * The API reference as one page that loads nothing: no file of a script, no font, no image. It can
- * be read without its script. The same document always gives the same page.
+ * The API reference as one page that loads nothing but the panel's font: no file of a script, no
+ * image. It can be read without its script. The same document always gives the same page.
  */
-export function renderDocs(document: OpenApiDocument): { html: string; contentSecurityPolicy: string } {
+export function renderDocs(
+  document: OpenApiDocument,
+  { gatewayName, fontUrl }: Looks,
+): { html: string; contentSecurityPolicy: string } {
+  const style = `${fontFace(fontUrl)}${DOCS_STYLE}`;
   const groups = new Map<string, string[]>(document.tags.map(({ name }) => [name, []]));
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(operations)) {
@@ -34,7 +47,7 @@ export function renderDocs(document: OpenApiDocument): { html: string; contentSe
     .map(([title, rows]) => ({ title, body: rows.join('') }));
   sections.push({ title: 'Objects', body: renderObjects(document.components.schemas) });
   sections.push({ title: 'Codes', body: renderCodes(document['x-codes']) });
-  const title = `${escapeHtml(document.info.title)} API`;
+  const title = `${escapeHtml(gatewayName)} API`;
   const intro = document.info.description.split('\n\n').map((text) => `<p>${escapeHtml(text)}</p>`);
   const html = `<!doctype html>
 <html lang="en">
@@ -42,7 +55,7 @@ export function renderDocs(document: OpenApiDocument): { html: string; contentSe
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<style>${DOCS_STYLE}</style>
+<style>${style}</style>
 </head>
 <body>
 <div class="frame">
@@ -71,7 +84,7 @@ ${sections.map((section) => `<section id="${anchor(section.title)}"><h2>${escape
 `;
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(DOCS_SCRIPT)}; style-src ${sourceOf(DOCS_STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
+    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(DOCS_SCRIPT)}; style-src ${sourceOf(style)}; ${fontUrl === '' ? '' : "font-src 'self'; "}connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
   };
 }
 

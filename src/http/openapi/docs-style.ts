@@ -4,19 +4,19 @@ const DARK =
   'color-scheme: dark; --page: #121917; --raised: #18211e; --text: #e3e8e6; --soft: #b4bebb; --line: #2b3633; --brand: #35c98a;';
 const scheme = (selector: string, colours: string): string => `${selector} { ${colours} }`;
 
-/** Colours are the panel's. */
+/** Colours and fonts are the panel's. */
 export const DOCS_STYLE = `
 ${scheme(':root', LIGHT)} ${scheme(':root[data-scheme=light]', LIGHT)}
 @media (prefers-color-scheme: dark) { ${scheme(':root:not([data-scheme])', DARK)} } ${scheme(':root[data-scheme=dark]', DARK)}
 [hidden] { display: none !important; }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }
-body { font: 15px/1.55 system-ui, -apple-system, 'Segoe UI', 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif; margin: 0; background: var(--page); color: var(--text); }
+body { font: 15px/1.55 'Instrument Sans Variable', system-ui, -apple-system, 'Segoe UI', 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif; margin: 0; background: var(--page); color: var(--text); }
 a { color: var(--brand); text-underline-offset: .2em; } :focus-visible { outline: 2px solid var(--brand); outline-offset: 2px; }
 .frame { display: grid; grid-template-columns: 13rem minmax(0, 60rem); gap: 3rem; justify-content: center; padding: 2rem 1.25rem 6rem; }
 nav { position: sticky; top: 2rem; align-self: start; max-height: calc(100vh - 4rem); overflow-y: auto; font-size: .875rem; }
 nav ul { list-style: none; margin: 1rem 0 0; padding: 0; } nav li a { display: block; padding: .2rem 0; color: var(--soft); text-decoration: none; } nav li a:hover { color: var(--text); }
-h1 { margin: 0; font-size: 1.75rem; letter-spacing: -.02em; } h2 { margin: 2.75rem 0 .75rem; font-size: 1.15rem; } h3 { margin: 1rem 0 .35rem; font-size: .8rem; color: var(--soft); }
+h1, h2, h3 { font-weight: 600; } h1 { margin: 0; font-size: 1.75rem; letter-spacing: -.02em; } h2 { margin: 2.75rem 0 .75rem; font-size: 1.15rem; } h3 { margin: 1rem 0 .35rem; font-size: .8rem; color: var(--soft); }
 p { margin: .5rem 0; max-width: 46rem; } .soft { color: var(--soft); }
 details { background: var(--raised); border: 1px solid var(--line); border-radius: .5rem; margin: .4rem 0; padding: 0 1rem; } details[open] { padding-bottom: 1rem; }
 summary { display: flex; flex-wrap: wrap; align-items: baseline; gap: .1rem .9rem; padding: .6rem 0; cursor: pointer; list-style: none; } summary::-webkit-details-marker { display: none; }

@@ -627,7 +627,7 @@ describe('every route declares who may call it', () => {
     expect([...codes.keys()].every((code) => /^[A-Z][A-Z0-9_]+$/.test(String(code)))).toBe(true);
   });
 
-  test('the API reference page loads nothing', async () => {
+  test('the API reference page loads nothing from elsewhere', async () => {
     const { status, text, headers } = await send({ path: '/api/docs' });
     expect(status).toBe(200);
     for (const row of ['/api/channel', '/v1/videos', 'administrator', 'API key']) expect(text).toContain(row);
