@@ -76,6 +76,7 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
     plugins: [languageFiles],
     throw: true,
   });
+  await expectStyles(result.outputs.filter(({ path }) => path.endsWith('.js')));
   let html = '';
   const assets: Asset[] = [];
   for (const artifact of result.outputs) {
@@ -89,6 +90,23 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
     assets.push({ name: `icons/${name}`, content, contentType: typeOf(name) });
   }
   return { html, assets: assets.sort((a, b) => (a.name < b.name ? -1 : 1)) };
+}
+
+/**
+ * The panel imports the styles of the components that it uses, one by one: all of them are half as
+ * large again. Throws where those of one are missing, which its classes in the scripts show.
+ */
+async function expectStyles(scripts: readonly Blob[]): Promise<void> {
+  const code = (await Promise.all(scripts.map((script) => script.text()))).join('\n');
+  const base = readFileSync(join(root, 'src/panel/theme/base.css'), 'utf8');
+  const folder = '@mantine/core/styles';
+  const missing = readdirSync(join(root, 'node_modules', folder))
+    .filter((name) => name.endsWith('.css') && !name.endsWith('.layer.css') && !base.includes(`"${folder}/${name}"`))
+    .filter((name) => {
+      const styles = readFileSync(join(root, 'node_modules', folder, name), 'utf8');
+      return (styles.match(/\bm_[0-9a-f]+/g) ?? []).some((className) => code.includes(className));
+    });
+  if (missing.length > 0) throw new Error(`src/panel/theme/base.css lacks ${missing.join(', ')} of ${folder}`);
 }
 
 /**
