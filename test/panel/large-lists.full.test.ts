@@ -29,8 +29,8 @@ async function openSettled(): Promise<Page> {
 const waitForPreload = (page: Page) =>
   page.waitForFunction(() => {
     const loaded = performance.getEntriesByType('resource').map(({ name }) => name);
-    return ['admin-pages', 'figure-pages', 'signed-in-pages', 'marketplace-pages'].every((part) =>
-      loaded.some((name) => name.includes(`/assets/${part}-`)),
+    return ['account', 'admin', 'figure', 'marketplace', 'settings', 'signed-in'].every((part) =>
+      loaded.some((name) => name.includes(`/assets/${part}-pages-`)),
     );
   });
 

@@ -8,7 +8,4 @@ export { PluginPage } from '../pages/plugins/plugin-page.tsx';
 export { PluginsPage } from '../pages/plugins/plugins-page.tsx';
 export { PluginPricesPage } from '../pages/prices/plugin-prices-page.tsx';
 export { PricesPage } from '../pages/prices/prices-page.tsx';
-export { ProviderPage } from '../pages/settings/provider-page.tsx';
-export { ProvidersPage } from '../pages/settings/providers-page.tsx';
-export { SettingsPage } from '../pages/settings/settings-page.tsx';
 export { UsersPage } from '../pages/users/users-page.tsx';

@@ -13,23 +13,28 @@ const signedOutPages = () => import('./signed-out-pages.ts');
 const frame = () => import('../shell/app-frame.tsx');
 const parts = {
   signedIn: () => import('./signed-in-pages.ts'),
+  account: () => import('./account-pages.ts'),
   admin: () => import('./admin-pages.ts'),
+  settings: () => import('./settings-pages.ts'),
   figures: () => import('./figure-pages.ts'),
   marketplace: () => import('./marketplace-pages.ts'),
   palette: () => import('../shell/palette/command-palette.tsx'),
   signInAgain: () => import('../session/sign-in-again.tsx'),
 };
 const signedInPages = () => waitForPart(parts.signedIn());
+const accountPages = () => waitForPart(parts.account());
 const adminPages = () => waitForPart(parts.admin());
+const settingsPages = () => waitForPart(parts.settings());
 const figurePages = () => waitForPart(parts.figures());
 const marketplacePages = () => waitForPart(parts.marketplace());
 
+const ofAccount = /^\/(keys|profile|notifications|security)(\/|$)/;
 /** Pages that are in none of the chunks for everybody. */
 const otherPages = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system|usage)(\/|$)/;
 
 /** Preloads what a path after sign-in needs, before the session is confirmed. */
 export const preloadSignedInPages = (path: string): Promise<unknown> =>
-  Promise.all([frame(), ...(otherPages.test(path) ? [] : [parts.signedIn()])]);
+  Promise.all([frame(), ...(otherPages.test(path) ? [] : [ofAccount.test(path) ? parts.account() : parts.signedIn()])]);
 
 const SignInAgain = lazy(async () => ({ default: (await parts.signInAgain()).SignInAgain }));
 
@@ -44,14 +49,14 @@ const LegalPage = lazy(async () => ({ default: (await signedOutPages()).LegalPag
 
 const AppFrame = lazy(async () => ({ default: (await frame()).AppFrame }));
 const HomePage = lazy(async () => ({ default: (await signedInPages()).HomePage }));
-const KeysPage = lazy(async () => ({ default: (await signedInPages()).KeysPage }));
-const NewKeyPage = lazy(async () => ({ default: (await signedInPages()).NewKeyPage }));
-const KeyPage = lazy(async () => ({ default: (await signedInPages()).KeyPage }));
-const RotateKeyPage = lazy(async () => ({ default: (await signedInPages()).RotateKeyPage }));
+const KeysPage = lazy(async () => ({ default: (await accountPages()).KeysPage }));
+const NewKeyPage = lazy(async () => ({ default: (await accountPages()).NewKeyPage }));
+const KeyPage = lazy(async () => ({ default: (await accountPages()).KeyPage }));
+const RotateKeyPage = lazy(async () => ({ default: (await accountPages()).RotateKeyPage }));
 const UsagePage = lazy(async () => ({ default: (await figurePages()).UsagePage }));
-const ProfilePage = lazy(async () => ({ default: (await signedInPages()).ProfilePage }));
-const NotificationsPage = lazy(async () => ({ default: (await signedInPages()).NotificationsPage }));
-const SecurityPage = lazy(async () => ({ default: (await signedInPages()).SecurityPage }));
+const ProfilePage = lazy(async () => ({ default: (await accountPages()).ProfilePage }));
+const NotificationsPage = lazy(async () => ({ default: (await accountPages()).NotificationsPage }));
+const SecurityPage = lazy(async () => ({ default: (await accountPages()).SecurityPage }));
 const TasksPage = lazy(async () => ({ default: (await signedInPages()).TasksPage }));
 const TaskPage = lazy(async () => ({ default: (await signedInPages()).TaskPage }));
 const ReferencePage = lazy(async () => ({ default: (await signedInPages()).ReferencePage }));
@@ -71,9 +76,9 @@ const PluginPricesPage = lazy(async () => ({ default: (await adminPages()).Plugi
 const PricesPage = lazy(async () => ({ default: (await adminPages()).PricesPage }));
 const UsersPage = lazy(async () => ({ default: (await adminPages()).UsersPage }));
 const UserPage = lazy(async () => ({ default: (await figurePages()).UserPage }));
-const SettingsPage = lazy(async () => ({ default: (await adminPages()).SettingsPage }));
-const ProvidersPage = lazy(async () => ({ default: (await adminPages()).ProvidersPage }));
-const ProviderPage = lazy(async () => ({ default: (await adminPages()).ProviderPage }));
+const SettingsPage = lazy(async () => ({ default: (await settingsPages()).SettingsPage }));
+const ProvidersPage = lazy(async () => ({ default: (await settingsPages()).ProvidersPage }));
+const ProviderPage = lazy(async () => ({ default: (await settingsPages()).ProviderPage }));
 const AuditPage = lazy(async () => ({ default: (await adminPages()).AuditPage }));
 const SystemPage = lazy(async () => ({ default: (await figurePages()).SystemPage }));
 
@@ -85,9 +90,10 @@ function FrameWithPreload() {
       void parts.palette().catch(() => {});
       void parts.signInAgain().catch(() => {});
       void parts.signedIn().catch(() => {});
+      void parts.account().catch(() => {});
       void parts.figures().catch(() => {});
       if (role >= roles.admin) void parts.admin().catch(() => {});
-      if (role >= roles.root) void parts.marketplace().catch(() => {});
+      if (role >= roles.root) void Promise.all([parts.settings(), parts.marketplace()]).catch(() => {});
     };
     const timer = setTimeout(preload, preloadDelayMs);
     return () => clearTimeout(timer);
