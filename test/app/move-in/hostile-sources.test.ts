@@ -163,7 +163,7 @@ describeEachStore(
     describe('of accounts', () => {
       test('loses none silently: one whose id is null ends it, two of one id are named', async () => {
         await expect(read(...withoutKeys('users'), 'update users set id = null where id = 9')).rejects.toThrow(
-          'the table "users" of the source has 1 rows whose id is no number',
+          'the table "users" of the source has 1 row whose id is no number',
         );
         const remarks = await remarksOf(...withoutKeys('users'), 'update users set id = 3 where id = 9');
         expect(remarks.filter((remark) => remark === 'user 3 left unreadable')).toHaveLength(2);
@@ -177,7 +177,7 @@ describeEachStore(
           "update tokens set model_limits_enabled = 'perhaps' where id = 2",
         );
         expect(remarks).toEqual(
-          expect.arrayContaining(['api_key 1 rows left unreadable', 'api_key 2 changed disabled']),
+          expect.arrayContaining(['api_key 1 row left unreadable', 'api_key 2 changed disabled']),
         );
         const keys = (await opened().store.apiKeys.list(2, { page: 1, pageSize: 20 })).items;
         expect(keys.find(({ name }) => name === 'alice-unlimited')?.expiresAt).toBe(1);
