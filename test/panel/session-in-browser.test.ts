@@ -21,10 +21,11 @@ import {
 
 /** An account whose sessions are all ended by a test, so that other accounts keep theirs. */
 const ROAMER = { username: 'roamer', password };
+const RENAMED = { username: 'renamed', password };
 const ADA = { username: 'ada', password };
 
 const { gateway, origin, open, openPooled, openAs, start } = usePanel(async (root) => {
-  for (const account of [ROAMER, ADA]) await root.createUser(account);
+  for (const account of [ROAMER, RENAMED, ADA]) await root.createUser(account);
 });
 
 const logIn = (account: typeof ROOT) => ask(`${origin()}/api/user/login`, { body: account });
@@ -334,18 +335,18 @@ describe('the end of a session', () => {
   });
 
   test('with unsaved changes: the page waits below the sign-in, and keeps what was typed for its user', async () => {
-    const { page } = await openSignedIn({}, ROAMER);
+    const { page } = await openSignedIn({}, RENAMED);
     const typed = page.getByLabel('Display name');
     await typed.fill('Half a name');
-    await revokeOthers(ROAMER);
+    await revokeOthers(RENAMED);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     const over = page.getByRole('dialog', { name: 'Sign in' });
     await over.getByText('What you typed is kept for the same user.').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     // What is below cannot be used.
     await page.keyboard.press('Escape');
-    await over.getByLabel('Username or email').fill(ROAMER.username);
-    await over.getByLabel('Password', { exact: true }).fill(ROAMER.password);
+    await over.getByLabel('Username or email').fill(RENAMED.username);
+    await over.getByLabel('Password', { exact: true }).fill(RENAMED.password);
     await page.keyboard.press('Enter');
     await over.waitFor({ state: 'detached' });
     expect(await typed.inputValue()).toBe('Half a name');
@@ -353,7 +354,7 @@ describe('the end of a session', () => {
     await accountMenu(page, 'Half a name').waitFor();
 
     await typed.fill('Not for others');
-    await revokeOthers(ROAMER);
+    await revokeOthers(RENAMED);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await over.getByLabel('Username or email').fill(ADA.username);
     await over.getByLabel('Password', { exact: true }).fill(ADA.password);
