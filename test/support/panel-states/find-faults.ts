@@ -34,7 +34,8 @@ export const findTallParts = (page: Page): Promise<string[]> =>
       .map((row) => `the row “${row.innerText.slice(0, 40)}” is ${row.offsetHeight} px high`);
     // Segmented controls may take a row each.
     const actions = document.querySelector('[data-page-actions]:not(:has(.mantine-SegmentedControl-root))');
-    const tops = [...(actions?.children ?? [])].flatMap((action) => {
+    // An open menu leaves elements of its own beside its button.
+    const tops = [...(actions?.querySelectorAll(':scope > button, :scope > a') ?? [])].flatMap((action) => {
       if (!action.checkVisibility()) return [];
       const { top, height } = action.getBoundingClientRect();
       return [Math.round(top + height / 2)];
