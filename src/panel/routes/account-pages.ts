@@ -1,4 +1,4 @@
-/** The keys and the account of whoever is signed in. */
+/** The keys and the account of a user. */
 export { KeyPage } from '../pages/keys/key-page.tsx';
 export { KeysPage } from '../pages/keys/keys-page.tsx';
 export { NewKeyPage } from '../pages/keys/new-key-page.tsx';
