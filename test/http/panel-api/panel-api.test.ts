@@ -640,7 +640,9 @@ describe('every route declares who may call it', () => {
     expect(text.indexOf('/v1/models')).toBeLessThan(text.indexOf('/api/channel'));
     for (const loaded of ['<script src', ' src=', 'http://', 'https://', '@import']) expect(text).not.toContain(loaded);
     // The panel's font at most.
-    for (const [, path] of text.matchAll(/url\(([^)]*)\)/g))
+    const [style = ''] = /<style>[^<]*/.exec(text) ?? [];
+    expect(style).toContain('body {');
+    for (const [, path] of style.matchAll(/url\(([^)]*)\)/g))
       expect(path).toMatch(/^\/assets\/instrument-sans[\w-]+\.woff2$/);
     expect(headers.get('content-security-policy')).toContain("default-src 'none'");
   });
