@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { BunPlugin } from 'bun';
 import { root } from './hash-inputs.ts';
@@ -143,15 +144,28 @@ function packJson(name: string, text: string): string {
 
 /** The same exports, read from compressed JSON. */
 async function packModule(path: string): Promise<{ filter: RegExp; contents: string }> {
-  const exported = { ...((await import(join(root, path))) as object) };
+  const exported = { ...((await import(join(root, path))) as Record<string, unknown>) };
   const isJson = path.endsWith('.json');
   const names = Object.keys(exported).filter((name) => name !== 'default');
-  const value = isJson ? readText(path) : JSON.stringify(exported);
+  const value = isJson ? readText(path) : toJson(path, exported);
   const lines = packJson(path.replaceAll(/\W+/g, '-'), value);
   return {
     filter: new RegExp(`${path.replaceAll(/\W/g, (mark) => (mark === '/' ? '[\\\\/]' : `\\${mark}`))}$`),
     contents: isJson ? lines : lines.replace('export default', `export const { ${names.join(', ')} } =`),
   };
+}
+
+/**
+ * The exports of a module as JSON. Throws where the executable would not get back what they are, a
+ * function for instance, which compiles and fails when it is called.
+ */
+export function toJson(path: string, exported: Record<string, unknown>): string {
+  for (const [name, value] of Object.entries(exported)) {
+    const text = JSON.stringify(value);
+    if (text === undefined || !isDeepStrictEqual(JSON.parse(text), value))
+      throw new Error(`${path} is held as JSON, and its export ${name} is more than texts and tables: move it`);
+  }
+  return JSON.stringify(exported);
 }
 
 /** All migrations in one: of most of them nobody has a database that needs them. */
