@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
-import { ROLE } from '../../../auth/index.ts';
 import { type Billing, exemplifyPrice, scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { type CallableModel, RELAY_PLUGIN_KEY, type Tasks } from '../../../tasks/index.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { callerOf } from './caller-of.ts';
 
@@ -28,14 +28,14 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       const { models: figures } = await tasks.figures({ days: FIGURE_DAYS });
       const figuresOf = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
       const ratio = billing.groupRatio(caller.group);
-      const isAdmin = panel.user.role >= ROLE.admin;
+      const showsExpressions = isAdmin(panel);
       const priceOf = (expression: string | undefined, model: string, given: UsageExamples = []) => {
         const summary = expression === undefined ? null : summarizePrice(expression);
         const isTold = expression === undefined || summary !== null;
         const examples = isTold ? [] : exemplifyPrice(expression, model, given);
         return {
           priced: expression !== undefined,
-          expression: isAdmin ? (expression ?? null) : null,
+          expression: showsExpressions ? (expression ?? null) : null,
           summary: summary && scaleSummary(summary, ratio),
           examples: examples.map(({ label, usd }) => ({ label, usd: usd * ratio })),
         };

@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia';
-import { type Auth, ROLE } from '../../../auth/index.ts';
+import type { Auth } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { AppError, type JsonObject } from '../../../kernel/index.ts';
 import type { CallableModel, RequestOptions, Tasks } from '../../../tasks/index.ts';
@@ -47,14 +47,13 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
     .use(kit)
     .get(
       '/api/model',
-      ({ panel }) =>
-        ok(tasks.models(callerOf(panel)).map((model) => describeModel(model, panel.user.role >= ROLE.admin))),
+      ({ panel }) => ok(tasks.models(callerOf(panel)).map((model) => describeModel(model, isAdmin(panel)))),
       {
         user: true,
         detail: {
           summary: 'The models that you may use, with a schema for a form',
           description:
-            'Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. requests are examples to begin with. blocked says why a submission would be refused now: no_price, plugin_suspended.',
+            "Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt, the plugin's inputs and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count, x-input is text, image, video or audio, x-example a value for samples. price.expression is for administrators, null for others. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. requests are examples to begin with. blocked says why a submission would be refused now: no_price, plugin_suspended.",
         },
       },
     )
@@ -184,7 +183,7 @@ function readRefusal(thrown: unknown) {
 
 function describeModel(
   { plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel,
-  isAdmin: boolean,
+  showsExpression: boolean,
 ) {
   const { manifest } = plugin;
   const summary = offer.price === undefined ? null : summarizePrice(offer.price);
@@ -206,7 +205,7 @@ function describeModel(
     schema,
     examples: manifest.usageExamples,
     price: {
-      expression: isAdmin ? (offer.price ?? null) : null,
+      expression: showsExpression ? (offer.price ?? null) : null,
       priced: offer.price !== undefined,
       summary: summary && scaleSummary(summary, offer.groupRatio),
     },
