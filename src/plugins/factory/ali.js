@@ -8,7 +8,7 @@ const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /**
  * What each model makes. `tiers`: the first is what a request without a resolution gets. `seconds`:
- * one value means that the length is fixed. `audio`: 'always', 'never', or 'choice', which is yes unless the request says no.
+ * one value: a fixed length. `audio`: 'always', 'never' or 'choice': yes unless a request says no.
  */
 const MODELS = {
   'wan2.7-t2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
