@@ -746,7 +746,7 @@ export interface VendorInfo {
   ranges?: Record<string, (FactRange & { models?: Record<string, FactRange | null> }) | null>;
   /**
    * Fields that requests have besides `prompt` and the facts, by name, for forms. Those without
-   * which a model refuses its request belong here.
+   * which a model refuses its request belong here. At most 50.
    */
   inputs?: Record<string, RequestInput>;
   /** Requests to begin with in the playground, of all models or of `models`. At most 16. */
