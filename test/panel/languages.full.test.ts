@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { findCutTexts } from '../support/panel-states/find-faults.ts';
+import { settle } from '../support/panel-states/walk-states.ts';
 import { until } from '../support/until.ts';
 import { findEnglish } from './find-english.ts';
 import { findAxeViolations, findOverflow, screens, usePanel } from './harness.ts';
@@ -80,9 +81,6 @@ const paths = () => [
   '/audit',
   '/system',
 ];
-
-const settle = (page: Page) =>
-  page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root, .mantine-Loader-root') === null);
 
 test('no text overflows or is cut at 390 px, and axe finds nothing, in any language', async () => {
   const { page } = await panel.openAs(ROOT, '/', { viewport: screens.phone });
