@@ -255,7 +255,7 @@ describe('prices', () => {
   test('are deleted after a confirmation', async () => {
     await page.getByRole('button', { name: 'Delete the price of paper-1?' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await waitForNotice(page, 'The price of paper-1 was removed');
+    await waitForNotice(page, 'The price of paper-1 was deleted');
   });
 });
 

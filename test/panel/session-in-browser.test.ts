@@ -341,7 +341,7 @@ describe('the end of a session', () => {
     await revokeOthers(RENAMED);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     const over = page.getByRole('dialog', { name: 'Sign in' });
-    await over.getByText('What you typed is kept for the same user.').waitFor();
+    await over.getByText('Sign in as the same user to keep what you typed.').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
     // What is below cannot be used.
     await page.keyboard.press('Escape');
@@ -363,7 +363,7 @@ describe('the end of a session', () => {
     await until('nothing of the other user is shown', async () => (await typed.inputValue()) !== 'Not for others');
   });
 
-  test('signing out in another tab says that unsaved changes of this one are gone', async () => {
+  testInFullRun('signing out in another tab says that unsaved changes of this one are gone', async () => {
     const { page } = await openSignedIn({}, ADA);
     const opened = page.waitForEvent('popup');
     await page.evaluate((path) => void window.open(path), quietPath);

@@ -184,9 +184,9 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     [
       'backslashes',
       plugin({ versions: [version({ path: '\\\\evil.example\\x.js' })] }),
-      'without white space, backslash',
+      'without whitespace, backslashes',
     ],
-    ['a line break', plugin({ versions: [version({ path: 'a\n.js' })] }), 'without white space, backslash'],
+    ['a line break', plugin({ versions: [version({ path: 'a\n.js' })] }), 'without whitespace, backslashes'],
     ['no URL', plugin({ versions: [version({ path: 'https://[' })] }), 'path is not a valid path'],
   ])('%s', (_name, entry, reason) => {
     const { plugins, skipped } = read([entry, plugin({ key: 'sound' })]);

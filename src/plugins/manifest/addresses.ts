@@ -81,7 +81,7 @@ export function normalizeAllowedHost(entry: string): Result<string, string> {
   const match = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(entry);
   const host = canonicalHost(match?.[1] ?? '');
   const port = match?.[2];
-  if (host === undefined) return err('is no valid host name or address');
+  if (host === undefined) return err('is not a valid host name or address');
   if (port === undefined) return ok(host);
   return Number(port) > 65_535 ? err('has a port above 65535') : ok(`${host}:${Number(port)}`);
 }

@@ -140,7 +140,7 @@ export const RULES = {
 
   'source.size': 'Leave out what the hooks do not need: tables, comments, embedded images.',
   'source.syntax':
-    'A plugin is one ECMAScript module: export const meta, export function buildSubmitRequest, … Of TypeScript, upload the file that "taskgate plugin build" writes.',
+    'A plugin is one ECMAScript module: export const meta, export function buildSubmitRequest, … For TypeScript, upload the file that "taskgate plugin build" writes.',
   'source.async': 'A plugin is one synchronous module: it describes requests and the gateway makes them.',
   'source.await': 'A plugin is one synchronous module: it describes requests and the gateway makes them.',
   'source.import': 'A plugin is one file and cannot load others.',
@@ -152,8 +152,8 @@ export const RULES = {
   'source.codec': 'Flatten meta: JSON of at most 256 levels is read.',
   'source.timeout': 'Do at the top level only what every hook needs; a module has 5 seconds to load.',
   'source.killed': 'Do at the top level only what every hook needs, without huge texts and lists.',
-  'source.memory': 'Keep tables small: the module is loaded in a limited memory.',
-  'source.stack': 'Look for a function that calls itself without end.',
+  'source.memory': 'Keep tables small: the module is loaded into limited memory.',
+  'source.stack': 'Look for a function that calls itself endlessly.',
 } as const satisfies Record<string, string | null>;
 
 export type RuleId = keyof typeof RULES;

@@ -220,7 +220,7 @@ class Reading {
   /** Resolves a path of the index to a URL on the same origin. */
   private resolve(path: unknown): Result<string, string> {
     if (typeof path !== 'string' || path === '' || /[\s\p{Cc}\\#]/u.test(path)) {
-      return err('must be a path without white space, backslash and fragment');
+      return err('must be a path without whitespace, backslashes or a fragment');
     }
     if (!URL.canParse(path, this.base)) return err('is not a valid path');
     const url = new URL(path, this.base);

@@ -46,6 +46,6 @@ function checkPng(bytes: Buffer): Result<null, string> {
     return err('is not a PNG image: its header is missing');
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
   if (width === 0 || height === 0 || width > MAX_PIXELS || height > MAX_PIXELS)
-    return err(`is ${width} × ${height} pixels large; each side may have 1 to ${MAX_PIXELS}`);
+    return err(`is ${width} × ${height} pixels; each side may have 1 to ${MAX_PIXELS}`);
   return ok(null);
 }
