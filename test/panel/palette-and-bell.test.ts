@@ -1,6 +1,7 @@
 /** Search and commands by the keyboard, and the bell. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
+import { testInFullRun } from '../support/full-run.ts';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import {
@@ -96,7 +97,7 @@ test('Ctrl+K finds pages, users, settings and tasks; j and k walk a list; ? list
   await page.keyboard.press('Escape');
 });
 
-test('letters typed while the palette loads are its own, and Ctrl+Enter runs nothing behind it', async () => {
+testInFullRun('letters typed while the palette loads are its own, and Ctrl+Enter runs nothing behind it', async () => {
   const { page, apiCalls } = await panel.open({ viewport: screens.desktop });
   const { promise: wanted, resolve: release } = Promise.withResolvers<void>();
   await page.route('**/assets/command-palette-*.js', async (route) => {
