@@ -106,7 +106,7 @@ test('while a manifest cannot be read, no result goes: it may be listed there', 
   expect(existsSync(old)).toBe(true);
 });
 
-test('a backup whose manifest cannot be looked at for a moment is not an unfinished one', async () => {
+test('a backup whose manifest cannot be read for a moment does not count as unfinished', async () => {
   const place = openFolder();
   for (const day of [1, 2, 9]) place.backUp(day, []);
   place.hideManifest(1);

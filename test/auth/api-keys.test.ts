@@ -218,7 +218,7 @@ for (const dialect of RULE_DATABASES) {
       await until(() => watch.hasEnded());
     });
 
-    test('an answer that never arrived: the key that programs use is kept, the one that nobody has stops', async () => {
+    test('lost response: the key that programs use is kept, the one that nobody has stops', async () => {
       const used = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
       const { id, prefix } = used;
       await refusal(auth.apiKeys.rotate(principal, id, { keep: 'former' }), 'auth.api_key_rotated');
@@ -235,7 +235,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.apiKeys.rotate(principal, id, { keep: 'former' }), 'auth.api_key_rotated');
     });
 
-    test('a page from before another rotation ends no key that programs use since', async () => {
+    test('an outdated page ends no key that programs use since a later rotation', async () => {
       const first = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
       const second = await auth.apiKeys.rotate(principal, first.id);
       await auth.apiKeys.rotate(principal, first.id);

@@ -179,7 +179,7 @@ describe('backup restore', () => {
     ['restore', join(folder, 'none'), passphraseFile, `cannot be read: ${passphraseFile} (ENOTDIR)`],
     ['verify', join(folder, 'work'), passphraseFile, `cannot be read: ${passphraseFile} (ENOTDIR)`],
     ['restore', join(folder, 'none'), 'sftp://nas/backups', 'not to sftp://'],
-  ])('%s into %s from %s says what is wrong, without a stack', async (command, into, from, part) => {
+  ])('%s into %s from %s says what is wrong, without a stack trace', async (command, into, from, part) => {
     const { code, out, err } = await run(command, ['--from', from, '--data-dir', into, ...opened]);
     expect([code > 0, JSON.parse(out).error, err]).toEqual([true, expect.stringContaining(part), '']);
   });

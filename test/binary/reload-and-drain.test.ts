@@ -59,7 +59,7 @@ describe('SIGHUP', () => {
     }
   });
 
-  test('a start with a key of another certificate says so, without a stack', async () => {
+  test('mismatched key and certificate: the start says so, without a stack trace', async () => {
     const argv = ['serve', '--port', '0', '--data-dir', temporaryFolder()];
     const env = { TLS_CERT_FILE: makeCertificate('one').cert, TLS_KEY_FILE: makeCertificate('other').key };
     const { code, err } = await runCommand(argv, { env });

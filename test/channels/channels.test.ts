@@ -124,10 +124,10 @@ describeEachStore(
         installed.demo = { keyFormat: 'ACCESS_KEY|SECRET_KEY' };
         const wanted =
           "key must have 1 to 16384 characters: it is the vendor's credential, such as ACCESS_KEY|SECRET_KEY.";
-        expect(create({ key: ' ' })).rejects.toThrow(wanted);
+        await expect(create({ key: ' ' })).rejects.toThrow(wanted);
         // The vendor alone checks a form.
         const { id } = await create({ key: 'one-part' });
-        expect(channels.update(id, { key: '' }, { mayMoveKey: false })).rejects.toThrow(wanted);
+        await expect(channels.update(id, { key: '' }, { mayMoveKey: false })).rejects.toThrow(wanted);
       });
 
       test('of a type that no plugin declares is refused', async () => {

@@ -122,7 +122,7 @@ describe('a folder of results', () => {
     expect(await files.list('', 10)).toEqual([]);
   });
 
-  test('that cannot be looked at has lost nothing', async () => {
+  test('that cannot be read is unavailable, and reports no file as lost', async () => {
     const folder = temporaryFolder();
     const files = createFolderFiles({ folder, minFreeBytes: 0 });
     const loop = join(folder, sha256Hex('x').slice(0, 2));

@@ -72,7 +72,7 @@ test('the generated module has the checked plugins', async () => {
   expect(factoryPlugins).toEqual(plugins);
 });
 
-test('who hashes the inputs has loaded none of the code that checks plugins: a pull between the two is seen', () => {
+test('the inputs are hashed before any code that checks plugins is loaded: a pull between the two is seen', () => {
   const path = join(import.meta.dir, '../../scripts/build-factory.ts');
   const loaded = readImports(readFileSync(path, 'utf8')).map(({ specifier }) => specifier);
   expect(loaded.filter((name) => name.includes('/src/') || name.includes('write-factory'))).toEqual([]);

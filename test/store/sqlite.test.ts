@@ -53,7 +53,7 @@ const program = (url: string, dataDir: string) => [process.execPath, Bun.fileURL
 const holdDataDir = (dataDir: string) => program(import.meta.resolve('./hold-data-dir.ts'), dataDir);
 const writeUntilFull = (dataDir: string) => program(import.meta.resolve('./write-until-full.ts'), dataDir);
 
-test('a restore is named as what it is to a second one at the same time, and to a gateway', async () => {
+test('a second restore and a gateway are told that a restore is running', async () => {
   const dataDir = newFolder();
   const unlock = lockDataDir(dataDir);
   expect(() => lockDataDir(dataDir)).toThrow(`Another gateway is running on the data directory ${dataDir}`);

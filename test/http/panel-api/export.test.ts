@@ -149,7 +149,7 @@ describe('an export', () => {
     );
   });
 
-  test('of an own account is one of those that run, and keeps a refused proof from holding a turn', async () => {
+  test('of one’s own account holds no turn after its proof was refused', async () => {
     const ask = () => panel.send('/api/user/self/export', { method: 'POST', token: tokens.user });
     for (const _ of [1, 2]) expect((await ask()).status).toBe(403);
     const headers = await panel.prove(tokens.user, 'account.export');
