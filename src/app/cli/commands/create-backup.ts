@@ -24,7 +24,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   try {
     setPriority(LOWEST);
   } catch {
-    // Then it runs as any other program.
+    // The system does not allow it: the backup keeps the usual priority.
   }
   await requireDatabase(config);
   const isScheduled = input.values.schedule === true;
