@@ -4,8 +4,10 @@ import { orUnavailable } from '../../src/auth/errors.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { ChangeTopic, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { withPostgresSnapshot } from '../../src/store/postgres-backup.ts';
 import { addRunningTask, leaseOf, newSession } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
@@ -368,4 +370,11 @@ test('an unreachable database is reported plainly, and the password is never rep
     expect((error as AppError).message).toContain(message);
     expect(Bun.inspect(error)).not.toContain(url.password);
   }
+});
+
+testInFullRun('a backup whose connection is let in late waits for it', async () => {
+  const relay = await startRelay(await testDatabaseUrl(), { waitMs: 7000 });
+  relays.push(relay);
+  const options = { databaseUrl: relay.url, clock: systemClock };
+  expect(await withPostgresSnapshot(options, async ({ snapshot }) => snapshot)).toContain('-');
 });

@@ -9,10 +9,12 @@ export type Relay = { url: string; cut(): Promise<void>; mend(): Promise<void>; 
 
 const DEFAULT_PORTS: Record<string, number> = { 'redis:': 6379, 'postgres:': 5432, 'postgresql:': 5432 };
 
-export async function startRelay(targetUrl: string): Promise<Relay> {
+/** `waitMs`: so long it lets nobody through. */
+export async function startRelay(targetUrl: string, { waitMs = 0 } = {}): Promise<Relay> {
   const target = new URL(targetUrl);
   const open = new Set<Socket>();
-  const server = createServer((client) => {
+  const server = createServer(async (client) => {
+    if (waitMs > 0) await Bun.sleep(waitMs);
     const upstream = openSocket(Number(target.port || DEFAULT_PORTS[target.protocol]), target.hostname);
     for (const [from, to] of [
       [client, upstream],

@@ -39,15 +39,23 @@ type Slot = { repositories: Repositories; client: SQL | undefined; scope: Scope 
 /** A connection pool, and the start time of each pending call, the oldest first. */
 type Pool = { sql: SQL; calls: Set<{ sinceMs: number }> };
 
-export function connectPostgres(databaseUrl: string, max: number): SQL {
+const DEADLINES = {
+  connectSeconds: CONNECT_TIMEOUT_S,
+  statementMs: STATEMENT_TIMEOUT_MS,
+  idleTransactionMs: IDLE_TRANSACTION_MS,
+};
+/** For a reader whom nobody waits for, and who may get no CPU time for long. 0: none. */
+export const READER_DEADLINES: typeof DEADLINES = { connectSeconds: 60, statementMs: 0, idleTransactionMs: 0 };
+
+export function connectPostgres(databaseUrl: string, max: number, deadlines = DEADLINES): SQL {
   return new SQL({
     url: databaseUrl,
     max,
-    connectionTimeout: CONNECT_TIMEOUT_S,
+    connectionTimeout: deadlines.connectSeconds,
     connection: {
       application_name: 'taskgate',
-      statement_timeout: `${STATEMENT_TIMEOUT_MS}`,
-      idle_in_transaction_session_timeout: `${IDLE_TRANSACTION_MS}`,
+      statement_timeout: `${deadlines.statementMs}`,
+      idle_in_transaction_session_timeout: `${deadlines.idleTransactionMs}`,
     },
   });
 }

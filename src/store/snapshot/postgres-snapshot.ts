@@ -1,6 +1,6 @@
 import type { SQL } from 'bun';
 import type { Clock } from '../../kernel/index.ts';
-import { connectPostgres } from '../drivers/postgres.ts';
+import { connectPostgres, READER_DEADLINES } from '../drivers/postgres.ts';
 import { storeErrors, toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import { createRepositories } from '../repositories/index.ts';
@@ -20,18 +20,15 @@ export async function withPostgresSnapshot<T>(
   { databaseUrl, clock }: { databaseUrl: string; clock: Clock },
   work: (at: { snapshot: string; reading: Repositories }) => Promise<T>,
 ): Promise<T> {
-  return withConnection(databaseUrl, (sql) =>
-    // The driver's `begin` would end it with a timeout of idle transactions.
+  const read = (sql: SQL) =>
     sql.begin('isolation level repeatable read read only', async (tx) => {
-      await tx.unsafe('set local statement_timeout = 0');
-      await tx.unsafe('set local idle_in_transaction_session_timeout = 0');
       const [row] = (await tx.unsafe('select pg_export_snapshot()').values()) as unknown[][];
       const run = async (text: string, params: unknown[]) =>
         (await tx.unsafe(text, params as never).values()) as unknown[][];
       const reading = createRepositories({ dialect: 'postgres', tables: tablesOf('postgres'), clock, run });
       return work({ snapshot: String(row?.[0]), reading });
-    }),
-  ) as Promise<T>;
+    }) as Promise<T>;
+  return withConnection(databaseUrl, read, READER_DEADLINES);
 }
 
 /**
@@ -113,8 +110,12 @@ export async function requireNoPostgresRestore(databaseUrl: string): Promise<voi
 const notEmpty = (what: string) =>
   storeErrors.in_use({ message: `The database ${what}. A backup is restored into an empty one only: create one.` });
 
-async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promise<T>): Promise<T> {
-  const sql = connectPostgres(databaseUrl, 1);
+async function withConnection<T>(
+  databaseUrl: string,
+  work: (sql: SQL) => Promise<T>,
+  deadlines?: typeof READER_DEADLINES,
+): Promise<T> {
+  const sql = connectPostgres(databaseUrl, 1, deadlines);
   try {
     return await work(sql);
   } catch (error) {
