@@ -248,7 +248,11 @@ describeEachStore(
         runAll([eraseUsersStep({ store, clock: systemClock, logger: silentLogger })], { batches });
 
       expect(await erase()).toBe(0);
-      await runRaw(opened(), `update users set deleted_at = ${now} where id = ${user.id}`);
+      const deletedAt = systemClock.unix();
+      await runRaw(opened(), `update users set deleted_at = ${deletedAt} where id = ${user.id}`);
+      // A request that began before the deletion may still write what it did.
+      expect(await erase()).toBe(0);
+      await runRaw(opened(), `update users set deleted_at = ${deletedAt - 60} where id = ${user.id}`);
       await erase(1);
       await erase();
       // One still runs, so a later run looks again, and writes nothing.
@@ -260,12 +264,14 @@ describeEachStore(
       }
       expect(await read(store, running)).toMatchObject({ properties: { input: 'a cat' }, hiddenAt: 0 });
       expect(await read(store, foreign)).toMatchObject({ properties: { input: 'a cat' }, hiddenAt: 0 });
-      expect(await store.personalData.usersToErase(0, 10)).toEqual([user.id]);
+      expect(await store.personalData.usersToErase(0, { limit: 10, deletedUntil: systemClock.unix() })).toEqual([
+        user.id,
+      ]);
 
       const raw = openRaw(opened());
       await raw.run(`update tasks set status = 'FAILURE', finish_time = ${now} where task_id = '${running.taskId}'`);
       await erase();
-      expect(await store.personalData.usersToErase(0, 10)).toEqual([]);
+      expect(await store.personalData.usersToErase(0, { limit: 10, deletedUntil: systemClock.unix() })).toEqual([]);
       expect(await read(store, running)).toMatchObject({ properties: { input: '' } });
       const rows = await raw.rows('select username, ip, detail from audit_logs where redacted_by > 0 order by id');
       const name = `deleted:${user.id}`;
@@ -299,7 +305,7 @@ describeEachStore(
       await store.ledger.post({ ...bill, kind: 'refund', attempt: 0, amount: 70, note: reason, at: now });
       const usage = { ...bill, channelId: 1, pluginKey: 'demo', model: 'demo-1', quota: 70, createdAt: now };
       await store.logs.addUsage({ ...usage, kind: 'refund', detail: { usd: 0, reason } });
-      await runRaw(opened(), `update users set deleted_at = ${now} where id = ${user.id}`);
+      await runRaw(opened(), `update users set deleted_at = ${daysAgo(1)} where id = ${user.id}`);
       await runAll([eraseUsersStep({ store, clock: systemClock, logger: silentLogger })], { limit: 1 });
 
       const page = { page: 1, pageSize: 10 };
@@ -317,7 +323,7 @@ describeEachStore(
       );
       expect((await read(store, task)).execution.failure?.code).toBe('tasks.upstream_rejected');
       expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
-      expect(await store.personalData.usersToErase(0, 10)).toEqual([]);
+      expect(await store.personalData.usersToErase(0, { limit: 10, deletedUntil: systemClock.unix() })).toEqual([]);
     });
 
     test('a row that is only said to be redacted is found to be changed', async () => {

@@ -88,8 +88,11 @@ export type Slice = { after: number; size: number };
 
 /** What belongs to one person: to hand it to them, and to erase it after their deletion. */
 export interface PersonalDataStore {
-  /** Deleted accounts after this id whose content has not been erased, in order of id. */
-  usersToErase(after: number, limit: number): Promise<number[]>;
+  /**
+   * Accounts after this id that were deleted at or before `deletedUntil` (Unix seconds) and whose
+   * content has not been erased, in order of id.
+   */
+  usersToErase(after: number, until: { limit: number; deletedUntil: number }): Promise<number[]>;
   markErased(userId: number, at: number): Promise<boolean>;
   /** False unless the account is deleted: its content is erased again. */
   eraseAgain(userId: number): Promise<boolean>;

@@ -17,7 +17,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
   // Literals, as in the index.
   const toErase = lazy(() =>
     prepare(sql`select id from users where deleted_at <> 0 and erased_at = 0 and id > ${at('after')}
-      order by id limit ${at('limit')}`),
+      and deleted_at <= ${at('deletedUntil')} order by id limit ${at('limit')}`),
   );
   const deleteNotices = lazy(() =>
     db.delete(notices).where(amongTexts(notices.taskId, 'taskIds')).returning({ id: notices.id }).prepare(),
@@ -32,7 +32,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
   );
 
   return {
-    usersToErase: async (after, limit) => (await toErase()({ after, limit })).map(([id]) => Number(id)),
+    usersToErase: async (after, until) => (await toErase()({ after, ...until })).map(([id]) => Number(id)),
 
     async markErased(userId, time) {
       const marked = await db

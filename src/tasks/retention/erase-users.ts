@@ -10,6 +10,9 @@ const AUDIT_SLICE = 500;
 
 type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger'>;
 
+/** How long a request that began before the deletion may still write rows about the account. */
+const SETTLE_SECONDS = 60;
+
 /** Where reasons of refunds stand beside the tasks. */
 const BILLS = ['usage', 'ledger'] as const;
 
@@ -38,7 +41,8 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
 
   async function nextUser(): Promise<Erasing | undefined> {
     if (only !== undefined && last !== 0) return undefined;
-    const [userId] = only === undefined ? await store.personalData.usersToErase(last, 1) : [only];
+    const due = { limit: 1, deletedUntil: clock.unix() - SETTLE_SECONDS };
+    const [userId] = only === undefined ? await store.personalData.usersToErase(last, due) : [only];
     if (userId === undefined) return undefined;
     last = userId;
     return { userId, after: 0, isWaiting: false, bills: [...BILLS], billAfter: 0, auditAfter: 0 };

@@ -91,14 +91,7 @@ describe('accounts', () => {
     const gone = await send('DELETE', `/api/user/${id}`, { token: admin });
     expect([gone.status, gone.json.data.username, gone.json.data.email]).toEqual([200, `deleted:${id}`, null]);
     expect(outcome(await send('DELETE', `/api/user/${id}`, { token: admin }))).toEqual([404, 'AUTH_USER_NOT_FOUND']);
-    const [removal] = await auditOf('user.delete', id);
-    // The account's erasure may have emptied this row already: then the log says so.
-    const erased = (await panel.audit('audit.redact')).flatMap(({ detail }) =>
-      Object.keys((detail as { rows: object }).rows),
-    );
-    const complete = { before: expect.objectContaining({ username }) };
-    const wanted = erased.includes(String(removal?.id)) ? [complete, {}] : [complete];
-    expect<unknown[]>(wanted).toContainEqual(removal?.detail);
+    expect(await auditOf('user.delete', id)).toMatchObject([{ detail: { before: { username } } }]);
     const everything = await send('GET', '/api/audit?page_size=100', { token: root });
     for (const secret of [PASSWORD, NEW_PASSWORD, 'argon2']) expect(everything.text).not.toContain(secret);
   });

@@ -20,7 +20,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       walked = batch.walked;
       tasks += batch.changed;
     }
-    const [next] = await store.personalData.usersToErase(done.userId - 1, 1);
+    const left = { limit: 1, deletedUntil: systemClock.unix() };
+    const [next] = await store.personalData.usersToErase(done.userId - 1, left);
     return { ...done, rows: tasks, isComplete: next !== done.userId };
   });
   const rest = erased.isComplete ? '' : '; what still runs is erased after its end, by the gateway';
