@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startGateway } from '../support/gateway.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
@@ -264,6 +264,11 @@ describe('doctor', () => {
     expect(same.code).toBe(0);
     const good = await doctor(dataDir, { ...env, BACKUP_TO: 's3://copies/x?endpoint=https://s3.example.org' });
     expect(good.out).toContain('ok       backups: The latest good backup is 5 hours old, in s3://copies/x');
+
+    // A folder that cannot be looked at hides no finding.
+    const loop = join(temporaryFolder(), 'loop');
+    symlinkSync(loop, loop);
+    expect((await doctor(dataDir, { ...env, BACKUP_TO: loop })).out).toContain('5 hours old');
 
     addRun('bad', 'failed', now - 60);
     const failed = await doctor(dataDir, env);

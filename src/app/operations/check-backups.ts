@@ -45,9 +45,12 @@ function describeLatest(done: BackupRun | undefined, clock: Clock): string {
   return `The latest good backup is ${age} old`;
 }
 
-/** False where it cannot be known: PostgreSQL, a bucket, a folder that is not there. */
+/** False where it cannot be known: PostgreSQL, a bucket, a folder that cannot be looked at. */
 function isOnDiskOfDatabase({ databaseUrl, dataDir, backupTo }: Config): boolean {
   if (databaseUrl !== '' || backupTo.kind !== 'folder' || backupTo.path === '') return false;
-  const [place, data] = [backupTo.path, dataDir].map((path) => statSync(path, { throwIfNoEntry: false }));
-  return place !== undefined && place.dev === data?.dev;
+  try {
+    return statSync(backupTo.path).dev === statSync(dataDir).dev;
+  } catch {
+    return false;
+  }
 }
