@@ -43,13 +43,13 @@ function openRecorded({ store, databaseUrl, dataDir }: OpenedStore) {
   return {
     tasks,
     /** The plans of the statements since the last call, one text each. */
-    async takePlans(): Promise<{ text: string; plan: string }[]> {
+    async takePlans(): Promise<(Recorded & { plan: string })[]> {
       // The planner reads small tables as a whole.
       await sql?.unsafe('set enable_seqscan = off');
-      const plans: { text: string; plan: string }[] = [];
+      const plans: (Recorded & { plan: string })[] = [];
       for (const { text, params } of recorded.splice(0)) {
         const lines = await values(`${explain} ${text}`, params);
-        plans.push({ text, plan: lines.map((line) => line.at(-1)).join('\n') });
+        plans.push({ text, params, plan: lines.map((line) => line.at(-1)).join('\n') });
       }
       return plans;
     },
@@ -61,6 +61,7 @@ function openRecorded({ store, databaseUrl, dataDir }: OpenedStore) {
 }
 
 describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
+  const downFrom = (first: number, count = 100) => Array.from({ length: count }, (_, index) => first - index);
   const numbers = ({ items }: Pick<TaskListPage, 'items'>) => items.map(({ taskId }) => Number(taskId.slice(5)));
 
   test('pages, filters, orders and feeds find the same tasks across slices', async () => {
@@ -68,8 +69,6 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
     const { tasks } = opened().store;
     const list = (filter: TaskListFilter, page = 1, sort: TaskSort = 'newest') =>
       tasks.list({ ...own, ...filter }, { page, pageSize: 100, sort });
-    const downFrom = (first: number, count = 100) => Array.from({ length: count }, (_, index) => first - index);
-
     expect(await list({})).toMatchObject({ total: TASKS, hasMore: false, searched: null });
     // The first slice ends within this page.
     const across = await tasks.list(own, { page: 267, pageSize: 75 });
@@ -133,6 +132,19 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
           expect(plan).not.toMatch(/Seq Scan|SCAN tasks\b/);
         }
       }
+    } finally {
+      await close();
+    }
+  });
+
+  test('a part of a feed reads no more tasks than it shows, and one to know of the next part', async () => {
+    const { tasks, takePlans, close } = openRecorded(opened());
+    try {
+      const part = await tasks.feed(own, { limit: 20, order: 'asc' });
+      expect(numbers(part ?? { items: [] })).toEqual(downFrom(20, 20).reverse());
+      const lists = (await takePlans()).filter(({ text }) => text.includes('"task_list"'));
+      // Of the oldest tasks, ids and limits alike.
+      expect(Math.max(...lists.flatMap(({ params }) => params).map(Number))).toBe(21);
     } finally {
       await close();
     }

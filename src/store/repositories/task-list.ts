@@ -186,7 +186,9 @@ export function createTaskList(context: Context): TaskListStore {
       let [looked, searched] = [0, 0];
       let goesOnAt: number | undefined;
       const size = query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE;
-      for await (const slice of slices({ userId, order, after: start?.id, size })) {
+      // Of a filter that most tasks match, a short slice has all that a part shows.
+      const first = query ? size : limit + 1;
+      for await (const slice of slices({ userId, order, after: start?.id, size, first })) {
         const within = and(slice.where, where);
         const rows = db.select({ id: taskList.id }).from(taskList);
         const found = await inTurn(userId, async () => {
@@ -200,7 +202,7 @@ export function createTaskList(context: Context): TaskListStore {
         looked += slice.count;
         if (ids.length > limit || slice.isEnd) break;
         // There may be others beyond those that were looked at.
-        if (looked >= LIST_LIMITS.fed || searched >= LIST_LIMITS.searched) {
+        if (looked > LIST_LIMITS.fed - size || searched >= LIST_LIMITS.searched) {
           goesOnAt = slice.lastId;
           break;
         }

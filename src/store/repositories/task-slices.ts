@@ -21,7 +21,11 @@ type SliceOptions = {
   after?: number | undefined;
   /** Tasks in a slice. */
   size: number;
+  /** Tasks in the first slice, if fewer; each further one has four times as many, up to `size`. */
+  first?: number;
 };
+
+const GROWTH = 4;
 
 export type TaskSlicer = {
   slices(options: SliceOptions): AsyncGenerator<TaskSlice>;
@@ -45,10 +49,10 @@ export function createTaskSlicer({ db, dialect, tables }: Context): TaskSlicer {
   return {
     inTurn,
 
-    async *slices({ userId, order, after, size }) {
+    async *slices({ userId, order, after, size: most, first = most }) {
       const [beyond, upTo, direction] = order === 'asc' ? ([gt, lte, asc] as const) : ([lt, gte, desc] as const);
       let at = after;
-      for (;;) {
+      for (let size = Math.min(first, most); ; size = Math.min(size * GROWTH, most)) {
         const start = and(ownedBy(userId), at === undefined ? undefined : beyond(taskList.id, at));
         const ids = db.select({ id: taskList.id }).from(taskList).where(start).orderBy(direction(taskList.id));
         const next = ids.limit(size).as('next');
