@@ -39,6 +39,9 @@ export function createTaskList(context: Context): TaskListStore {
     const [row] = await db.select({ total: countAll() }).from(taskList).where(where);
     return row?.total ?? 0;
   }
+  /** Of a slice, those that match `where`; without one, the slice knows. */
+  const countIn = (slice: TaskSlice, where: SQL | undefined): number | Promise<number> =>
+    where === undefined ? slice.count : countOf(and(slice.where, where));
 
   async function read(ids: readonly number[]) {
     if (ids.length === 0) return [];
@@ -87,7 +90,7 @@ export function createTaskList(context: Context): TaskListStore {
     const direction = sort === 'oldest' ? asc : desc;
     const look = async (slice: TaskSlice): Promise<boolean> => {
       const within = and(slice.where, where);
-      const count = await countOf(within);
+      const count = await countIn(slice, where);
       const limit = until - Math.max(from, total);
       if (limit > 0 && total + count > from) {
         const found = db.select({ id: taskList.id }).from(taskList).where(within).orderBy(direction(taskList.id));
@@ -106,7 +109,7 @@ export function createTaskList(context: Context): TaskListStore {
     let total = 0;
     const look = async (slice: TaskSlice): Promise<boolean> => {
       const within = and(slice.where, where);
-      total += await countOf(within);
+      total += await countIn(slice, where);
       // Older tasks of the same rank come later.
       const least = best.length < until ? undefined : best.at(-1)?.rank;
       const ahead = least === undefined ? within : and(within, gt(column, least));
