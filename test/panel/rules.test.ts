@@ -7,11 +7,19 @@ import { findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-
 import en from '../../src/panel/i18n/en.json';
 import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
 import { validatePassword, validateUsername } from '../../src/panel/pages/setup/validate-account.ts';
+import { tookSeconds } from '../../src/panel/pages/tasks/sent-at.ts';
 import { parseUserAgent } from '../../src/panel/session/parse-user-agent.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
 import { pendingValues } from '../../src/panel/ui/form/pending-values.ts';
 import { panelStates } from '../support/panel-states/walk-states.ts';
+
+test('a task that no vendor had, or that runs, took no time', () => {
+  const ended = { status: 'FAILURE', submit_time: 100, finish_time: 130 } as const;
+  expect(tookSeconds(ended)).toBe(30);
+  expect(tookSeconds({ ...ended, submit_time: 0 })).toBeNull();
+  expect(tookSeconds({ ...ended, status: 'IN_PROGRESS' })).toBeNull();
+});
 
 describe('languages', () => {
   test.each(listLanguages())('%s has all texts, with the placeholders of the English ones', (language) =>

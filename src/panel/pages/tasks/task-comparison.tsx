@@ -9,9 +9,8 @@ import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { artifactPath } from './artifact-path.ts';
-import { isFinished } from './is-finished.ts';
 import { compareBodies, readTaskBody } from './read-task-body.ts';
-import { sentAt } from './sent-at.ts';
+import { sentAt, tookSeconds } from './sent-at.ts';
 import classes from './task-comparison.module.css';
 import { taskPath } from './use-task-columns.tsx';
 
@@ -25,8 +24,10 @@ export function TaskComparison({ task, repeats }: { task: TaskDetail; repeats: s
   const [before, after] = [readTaskBody(former.data), readTaskBody(task)];
   const differences = before !== null && after !== null ? compareBodies(before, after) : null;
   const both = (show: (each: TaskDetail) => ReactNode): [ReactNode, ReactNode] => [show(former.data), show(task)];
-  const took = (each: TaskDetail): string =>
-    isFinished(each) && each.finish_time > 0 ? format.duration(each.finish_time - sentAt(each)) : '–';
+  const took = (each: TaskDetail): string => {
+    const seconds = tookSeconds(each);
+    return seconds === null ? '–' : format.duration(seconds);
+  };
   const rows: readonly (readonly [string, ReactNode, ReactNode])[] = [
     [t('task.result'), ...both((each) => <Outcome task={each} />)],
     [t('tasks.column.cost'), ...both(({ quota }) => format.money(quota))],

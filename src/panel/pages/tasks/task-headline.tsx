@@ -5,7 +5,7 @@ import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useNow } from '../../ui/display/use-now.ts';
 import { isFinished } from './is-finished.ts';
-import { sentAt } from './sent-at.ts';
+import { sentAt, tookSeconds } from './sent-at.ts';
 import classes from './task-headline.module.css';
 import { TaskProgress } from './task-progress.tsx';
 
@@ -25,14 +25,18 @@ export function TaskHeadline({
   const format = useFormat();
   const ended = isFinished(task);
   const now = useNow(!ended);
-  const duration = format.duration(Math.max(0, Math.round((ended ? task.finish_time : now) - sentAt(task))));
+  const seconds = ended ? tookSeconds(task) : Math.max(0, Math.round(now - sentAt(task)));
+  const duration = seconds === null ? null : format.duration(seconds);
   const state = running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' };
+  const endedText = t(task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE');
   return (
     <div className={classes.headline}>
       <div className={classes.state}>
         {ended ? (
           <StatusLabel tone={task.status === 'SUCCESS' ? 'good' : 'bad'}>
-            {t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })}
+            {duration === null
+              ? endedText
+              : t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })}
           </StatusLabel>
         ) : (
           <StatusLabel tone={state.tone}>{t('task.runningFor', { status: t(state.text), duration })}</StatusLabel>
@@ -40,7 +44,7 @@ export function TaskHeadline({
       </div>
       {!ended && <TaskProgress task={task} wide />}
       <span className={classes.unseen} role="status">
-        {t(ended ? (task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE') : state.text)}
+        {ended ? endedText : t(state.text)}
       </span>
     </div>
   );

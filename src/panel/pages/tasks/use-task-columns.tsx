@@ -7,8 +7,7 @@ import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { isFinished } from './is-finished.ts';
-import { sentAt } from './sent-at.ts';
+import { sentAt, tookSeconds } from './sent-at.ts';
 import classes from './task-columns.module.css';
 import { TaskPoster } from './task-poster.tsx';
 import { TaskProgress } from './task-progress.tsx';
@@ -36,9 +35,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
   const titleOf = useTaskTitle();
   return useMemo((): Column<TaskSummary>[] => {
     const money = format.moneyLike((tasks ?? []).map(({ quota }) => quota));
-    const took = (task: TaskSummary): number | null =>
-      isFinished(task) && task.finish_time > 0 ? task.finish_time - sentAt(task) : null;
-    const duration = format.durationLike((tasks ?? []).map((task) => took(task) ?? 0));
+    const duration = format.durationLike((tasks ?? []).flatMap((task) => tookSeconds(task) ?? []));
     const keyOf = ({ api_key_name, api_key_id }: TaskSummary): string =>
       api_key_name ?? (api_key_id === null ? t('tasks.byPanel') : t('tasks.keyNumber', { id: api_key_id }));
     const channel: Column<TaskSummary> = {
@@ -108,7 +105,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         numeric: true,
         sorts: [{ value: 'duration', direction: 'descending' }],
         render: (task) => {
-          const seconds = took(task);
+          const seconds = tookSeconds(task);
           return seconds === null ? '–' : duration(seconds);
         },
       },
