@@ -4,20 +4,14 @@ import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { localise } from '../../i18n/localise.ts';
 import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
-import type { FieldSchema } from './request-field.tsx';
+import type { FieldProps } from './request-field.tsx';
 import { useAttachFile } from './use-attach-file.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
-type FileFieldProps = {
-  name: string;
-  schema: FieldSchema;
-  isRequired: boolean;
-  draft: RequestDraft;
-  refusal: string | null;
-};
+type FileFieldProps = FieldProps & { draft: RequestDraft };
 
 /** A file that the model takes: chosen here, or given by its URL. */
-export function FileField({ name, schema, isRequired, draft, refusal }: FileFieldProps) {
+export function FileField({ name, schema, isRequired, refusal, className, draft }: FileFieldProps) {
   const { t, i18n } = useTranslation();
   const { error, attach } = useAttachFile(draft);
   const reset = useRef<() => void>(null);
@@ -29,6 +23,7 @@ export function FileField({ name, schema, isRequired, draft, refusal }: FileFiel
   };
   return (
     <TextInput
+      {...(className === undefined ? {} : { className })}
       label={humanizeFieldName(name)}
       description={localise(schema['x-description'], i18n.language) || t('play.file.orUrl')}
       placeholder="https://"

@@ -9,13 +9,17 @@ import { isFitNumber } from './find-invalid-field.ts';
 
 export type FieldSchema = CallableModel['schema']['properties'][string];
 
-type RequestFieldProps = {
+export type FieldProps = {
   name: string;
   schema: FieldSchema;
   isRequired: boolean;
-  value: unknown;
   /** Why the plugin refuses the value; null: it does not. */
   refusal: string | null;
+  className: string | undefined;
+};
+
+type RequestFieldProps = FieldProps & {
+  value: unknown;
   /** undefined omits the field. */
   onChange(value: unknown): void;
 };
@@ -29,11 +33,17 @@ const isListed = ({ enum: choices = [], minimum = 0, maximum = 0 }: FieldSchema)
 /**
  * The input for a field's schema. Empty fields are omitted, so that the plugin's default applies.
  */
-export function RequestField({ name, schema, isRequired, value, refusal, onChange }: RequestFieldProps) {
+export function RequestField({ name, schema, isRequired, refusal, className, value, onChange }: RequestFieldProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const help = localise(schema['x-description'], i18n.language);
   const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+  const common = {
+    label: humanizeFieldName(name),
+    description: help || null,
+    error: refusal,
+    ...(className === undefined ? {} : { className }),
+  };
   const asText = (next: string): void => onChange(next === '' ? undefined : next);
 
   const unit = schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : '';
@@ -46,8 +56,7 @@ export function RequestField({ name, schema, isRequired, value, refusal, onChang
     const isOther = text !== '' && !options.some((option) => option.value === text);
     return (
       <Select
-        label={humanizeFieldName(name)}
-        description={help || null}
+        {...common}
         placeholder={t('play.field.unset')}
         clearable
         data={isOther ? [...options, { value: text, label: text }] : options}
@@ -62,8 +71,7 @@ export function RequestField({ name, schema, isRequired, value, refusal, onChang
   if (schema.type === 'boolean') {
     return (
       <Select
-        label={humanizeFieldName(name)}
-        description={help || null}
+        {...common}
         placeholder={t('play.field.unset')}
         clearable
         data={[
@@ -71,7 +79,6 @@ export function RequestField({ name, schema, isRequired, value, refusal, onChang
           { value: 'false', label: t('app.no') },
         ]}
         value={typeof value === 'boolean' ? String(value) : null}
-        error={refusal}
         onChange={(choice) => onChange(choice === null ? undefined : choice === 'true')}
       />
     );
@@ -85,7 +92,7 @@ export function RequestField({ name, schema, isRequired, value, refusal, onChang
         : t('play.field.range', { low: format.number(minimum), high: format.number(maximum) });
     return (
       <NumberField
-        label={humanizeFieldName(name)}
+        {...common}
         description={[help, range].filter((part) => part !== '').join(' · ') || null}
         placeholder={t('play.field.unset')}
         {...(minimum === undefined ? {} : { min: minimum })}
@@ -102,13 +109,12 @@ export function RequestField({ name, schema, isRequired, value, refusal, onChang
   if (name === 'prompt') {
     return (
       <Textarea
+        {...common}
         label={t('play.field.prompt')}
-        description={help || null}
         autosize
         minRows={3}
         maxRows={12}
         data-autofocus
-        error={refusal}
         value={text}
         onChange={({ currentTarget }) => asText(currentTarget.value)}
       />
@@ -118,15 +124,13 @@ export function RequestField({ name, schema, isRequired, value, refusal, onChang
     const example = schema['x-example'];
     return (
       <Textarea
-        label={humanizeFieldName(name)}
-        description={help || null}
+        {...common}
         placeholder={example === undefined ? '' : t('play.field.example', { example })}
         required={isRequired}
         autosize
         minRows={example === undefined ? 3 : 1}
         maxRows={12}
         spellCheck={example === undefined}
-        error={refusal}
         value={text}
         onChange={({ currentTarget }) => asText(currentTarget.value)}
       />
@@ -136,7 +140,8 @@ export function RequestField({ name, schema, isRequired, value, refusal, onChang
   const isWrong = schema.pattern !== undefined && text !== '' && !new RegExp(schema.pattern).test(text);
   return (
     <TextInput
-      label={isSize ? t('play.field.size') : humanizeFieldName(name)}
+      {...common}
+      label={isSize ? t('play.field.size') : common.label}
       description={help || (isSize ? t('play.field.sizeHint') : null)}
       placeholder={t('play.field.unset')}
       error={isWrong ? t('play.field.sizeWrong') : refusal}

@@ -2,6 +2,7 @@ import { Stack, Text } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
+import sideBySide from '../../ui/form/side-by-side.module.css';
 import { AttachFile } from './attach-file.tsx';
 import { FileField } from './file-field.tsx';
 import { FilePreviews } from './file-previews.tsx';
@@ -31,29 +32,21 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
   return (
     <Stack gap="lg">
       <SampleRequests offer={offer} draft={draft} />
-      <div className={classes.fields}>
-        {fields.map(([name, schema]) => (
-          <div key={name} data-wide={isWide(name, schema) || undefined}>
-            {isFileInput(schema) ? (
-              <FileField
-                name={name}
-                schema={schema}
-                isRequired={offer.schema.required.includes(name)}
-                draft={draft}
-                refusal={refused?.field === name ? refused.text : null}
-              />
-            ) : (
-              <RequestField
-                name={name}
-                schema={schema}
-                isRequired={offer.schema.required.includes(name)}
-                value={body[name]}
-                refusal={refused?.field === name ? refused.text : null}
-                onChange={(value) => setField(name, value)}
-              />
-            )}
-          </div>
-        ))}
+      <div className={sideBySide.fields}>
+        {fields.map(([name, schema]) => {
+          const field = {
+            name,
+            schema,
+            isRequired: offer.schema.required.includes(name),
+            refusal: refused?.field === name ? refused.text : null,
+            className: isWide(name, schema) ? sideBySide.wide : undefined,
+          };
+          return isFileInput(schema) ? (
+            <FileField key={name} {...field} draft={draft} />
+          ) : (
+            <RequestField key={name} {...field} value={body[name]} onChange={(value) => setField(name, value)} />
+          );
+        })}
       </div>
       <FilePreviews draft={draft} />
       <AttachFile draft={draft} />
