@@ -68,6 +68,12 @@ testInFullRun('chosen tasks are downloaded, and running ones cancelled, in one g
     const { status } = await submit(panel.gateway().url, key, { prompt: `${prompt} [duration=3600]`, seconds: 5 });
     expect(status).toBe(200);
   }
+  await page.goto(`${panel.origin()}/tasks`);
+  await page.getByRole('checkbox', { name: 'Select: a slow one too' }).check();
+  await choices.nth(2).check();
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.getByText('1 selected task is skipped: the action is not possible for it.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   await page.goto(`${panel.origin()}/tasks?q=slow`);
   await choices.nth(1).waitFor();
   await page.getByRole('checkbox', { name: 'Select all' }).check();

@@ -8,6 +8,7 @@ import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import classes from './bulk-bar.module.css';
 import { BulkDialog } from './bulk-dialog.tsx';
 import { type BulkAction, canDo } from './run-each.ts';
+import { SkippedTasks } from './skipped-tasks.tsx';
 
 const actions = ['again', 'cancel', 'delete', 'download'] as const;
 
@@ -19,22 +20,27 @@ export function BulkBar({ tasks, onClear }: BulkBarProps) {
   const format = useFormat();
   const confirm = useConfirm();
   const { bundle } = useSessionSnapshot();
-  const [run, setRun] = useState<{ action: BulkAction; tasks: readonly TaskSummary[] } | null>(null);
+  const [run, setRun] = useState<{ action: BulkAction; tasks: readonly TaskSummary[]; skipped: number } | null>(null);
   const able = (action: BulkAction) => tasks.filter((task) => canDo(action, task, bundle?.user.id));
   const start = async (action: BulkAction): Promise<void> => {
     const chosen = able(action);
     const count = format.number(chosen.length);
+    const skipped = tasks.length - chosen.length;
     if (action !== 'download') {
       const sum = format.money(chosen.reduce((total, { quota }) => total + quota, 0));
       const isConfirmed = await confirm({
         title: t(`tasks.bulk.${action}.title`, { count: chosen.length, shown: count }),
-        text: t(`tasks.bulk.${action}.text`, { sum }),
+        text: (
+          <>
+            {t(`tasks.bulk.${action}.text`, { sum })} <SkippedTasks count={skipped} />
+          </>
+        ),
         action: t(`tasks.bulk.${action}`),
         destructive: action !== 'again',
       });
       if (!isConfirmed) return;
     }
-    setRun({ action, tasks: chosen });
+    setRun({ action, tasks: chosen, skipped });
   };
   return (
     <>

@@ -11,11 +11,18 @@ import { artifactPath } from '../artifact-path.ts';
 import { taskPath, useTaskTitle } from '../use-task-columns.tsx';
 import classes from './bulk-bar.module.css';
 import { type BulkAction, type BulkFile, type BulkProgress, runEach } from './run-each.ts';
+import { SkippedTasks } from './skipped-tasks.tsx';
 
-type BulkDialogProps = { action: BulkAction; tasks: readonly TaskSummary[]; onClose(): void };
+type BulkDialogProps = {
+  action: BulkAction;
+  tasks: readonly TaskSummary[];
+  /** How many more were chosen. */
+  skipped: number;
+  onClose(): void;
+};
 
 /** How far an action has come, a way to stop it, and at the end what failed. */
-export function BulkDialog({ action, tasks, onClose }: BulkDialogProps) {
+export function BulkDialog({ action, tasks, skipped, onClose }: BulkDialogProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const titleOf = useTaskTitle();
@@ -41,7 +48,8 @@ export function BulkDialog({ action, tasks, onClose }: BulkDialogProps) {
             : t(failures.length === 0 ? 'tasks.bulk.done' : 'tasks.bulk.doneWithFailures', {
                 ...count,
                 failed: format.number(failures.length),
-              })}
+              })}{' '}
+          {!isRunning && <SkippedTasks count={skipped} />}
         </Text>
         {failures.length > 0 && (
           <ul className={classes.failures}>
