@@ -106,8 +106,19 @@ testInFullRun('a view is saved with the account, found on another device, loaded
   await other.getByText('a lost one').first().waitFor();
 
   await views(other).click();
-  await other.getByRole('button', { name: 'Delete view “Everybody’s failures”' }).click();
+  await other.getByRole('button', { name: 'Rename view “Everybody’s failures”' }).click();
+  await other.getByLabel('New name of “Everybody’s failures”').fill('Kept here');
+  await other.getByText('Already in the list.').waitFor();
+  await other.getByLabel('New name of “Everybody’s failures”').fill('Failures of all');
+  await other.getByRole('button', { name: 'Save', exact: true }).click();
+  await other.getByRole('button', { name: 'Failures of all', exact: true }).waitFor();
   await other.getByRole('button', { name: 'Everybody’s failures', exact: true }).waitFor({ state: 'detached' });
+  const renamed = await panel.root().call<{ query: string }[]>('GET', '/api/user/self/views');
+  expect(renamed).toContainEqual(
+    expect.objectContaining({ name: 'Failures of all', query: 'status=FAILURE&scope=all' }),
+  );
+  await other.getByRole('button', { name: 'Delete view “Failures of all”' }).click();
+  await other.getByRole('button', { name: 'Failures of all', exact: true }).waitFor({ state: 'detached' });
   const kept = await panel.root().call<{ name: string }[]>('GET', '/api/user/self/views');
   expect(kept.map(({ name }) => name)).toEqual(['Kept here']);
 });

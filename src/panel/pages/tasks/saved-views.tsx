@@ -1,8 +1,9 @@
 import { ActionIcon, Button, Group, Popover, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
-import { IconBookmark, IconX } from '@tabler/icons-react';
-import { type FormEvent, useState } from 'react';
+import { IconBookmark, IconPencil, IconX } from '@tabler/icons-react';
+import { type FormEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
+import type { TaskView } from '../../api/types.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import classes from './saved-views.module.css';
@@ -16,26 +17,45 @@ export function SavedViews() {
   const [params, setParams] = useSearchParams();
   const [isOpen, setOpen] = useState(false);
   const [name, setName] = useState('');
-  const { views, save, remove } = useSavedViews(isOpen);
+  const [renamed, setRenamed] = useState<TaskView | null>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const { views, save, rename, remove } = useSavedViews(isOpen);
   const shown = new URLSearchParams(params);
   shown.delete('page');
   const query = shown.toString();
+  const given = name.trim();
+  // A new view replaces the one of its name, as a file does; by a new name none is lost.
+  const isTaken = renamed !== null && views.data?.some((view) => view.name === given && view.id !== renamed.id);
+  const beginRename = (view: TaskView | null): void => {
+    setRenamed(view);
+    setName(view?.name ?? '');
+    field.current?.focus();
+  };
+  const change = (open: boolean): void => {
+    setOpen(open);
+    if (renamed !== null) beginRename(null);
+  };
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
+    if (given === '' || isTaken) return;
+    if (renamed !== null) {
+      rename.mutate({ view: renamed, name: given }, { onSuccess: () => beginRename(null) });
+      return;
+    }
     const onSuccess = (): void => {
       setName('');
       setOpen(false);
     };
-    if (name.trim() !== '') save.mutate({ name: name.trim(), query }, { onSuccess });
+    save.mutate({ name: given, query }, { onSuccess });
   };
-  const failed = save.error ?? remove.error;
+  const failed = save.error ?? rename.error ?? remove.error;
   return (
-    <Popover position="bottom-end" width={300} trapFocus returnFocus opened={isOpen} onChange={setOpen}>
+    <Popover position="bottom-end" width={300} trapFocus returnFocus opened={isOpen} onChange={change}>
       <Popover.Target>
         <Button
           variant="default"
           leftSection={<IconBookmark size={17} stroke={1.6} aria-hidden="true" />}
-          onClick={() => setOpen(!isOpen)}
+          onClick={() => change(!isOpen)}
         >
           {t('tasks.views')}
         </Button>
@@ -57,11 +77,20 @@ export function SavedViews() {
                         aria-current={view.query === query ? 'true' : undefined}
                         onClick={() => {
                           setParams(new URLSearchParams(view.query));
-                          setOpen(false);
+                          change(false);
                         }}
                       >
                         {view.name}
                       </UnstyledButton>
+                      <ActionIcon
+                        variant="subtle"
+                        color="gray"
+                        aria-label={t('tasks.views.rename', { name: view.name })}
+                        aria-pressed={renamed?.id === view.id}
+                        onClick={() => beginRename(renamed?.id === view.id ? null : view)}
+                      >
+                        <IconPencil size={16} stroke={1.6} aria-hidden="true" />
+                      </ActionIcon>
                       <ActionIcon
                         variant="subtle"
                         color="gray"
@@ -82,13 +111,15 @@ export function SavedViews() {
             <Group gap="xs" align="end" wrap="nowrap">
               <TextInput
                 className={classes.name ?? ''}
-                label={t('tasks.views.name')}
+                ref={field}
+                label={renamed === null ? t('tasks.views.name') : t('tasks.views.newName', { name: renamed.name })}
+                error={isTaken ? t('rows.duplicate') : null}
                 value={name}
                 maxLength={maxName}
                 onChange={({ currentTarget }) => setName(currentTarget.value)}
                 data-autofocus
               />
-              <Button type="submit" flex="none" disabled={name.trim() === ''} loading={save.isPending}>
+              <Button type="submit" flex="none" disabled={given === ''} loading={save.isPending || rename.isPending}>
                 {t('app.save')}
               </Button>
             </Group>

@@ -1,4 +1,4 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import type { TaskView } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
@@ -28,6 +28,8 @@ export function useSavedViews(wanted: boolean) {
   const { bundle } = useSessionSnapshot();
   const storageKey = `taskgate.task-views.${bundle?.user.id ?? 0}`;
   const hasLocal = readStored(storageKey) !== null;
+  const session = useSession();
+  const queries = useQueryClient();
   const views = useApiQuery<TaskView[]>(path, { enabled: wanted || hasLocal });
   const save = useApiMutation<ViewFields, TaskView>({
     request: (view) => ({ method: 'PUT', path, body: { name: view.name, query: view.query } }),
@@ -37,8 +39,17 @@ export function useSavedViews(wanted: boolean) {
     request: ({ id }) => ({ method: 'DELETE', path: `${path}/${id}` }),
     invalidates: [path],
   });
+  /** Saves the view under the other name first: if the second request fails, it is there twice. */
+  const rename = useMutation({
+    mutationFn: async ({ view, name }: { view: TaskView; name: string }) => {
+      const body = { name, query: view.query };
+      const { id } = await session.send<TaskView>({ method: 'PUT', path, body });
+      if (id !== view.id) await session.send({ method: 'DELETE', path: `${path}/${view.id}` });
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ['api', path] }),
+  });
   useMoveToAccount(storageKey, hasLocal ? views.data : undefined);
-  return { views, save, remove };
+  return { views, save, rename, remove };
 }
 
 /** Views used to be kept in the browser: those are moved to the account at the first visit. */
