@@ -1,6 +1,7 @@
 /** What the playground decides about a model before anything is sent. */
 import { expect, test } from 'bun:test';
 import type { CallableModel } from '../../src/panel/api/types.ts';
+import { attachedBytes } from '../../src/panel/pages/playground/attached-files.ts';
 import { chooseFileField } from '../../src/panel/pages/playground/choose-file-field.ts';
 import { findMedium } from '../../src/panel/pages/playground/find-medium.ts';
 
@@ -30,6 +31,19 @@ test('a dropped file goes to the first empty input of its kind, an image else to
   expect(choose('image/png', 'character', 'image')).toBe('image_2');
   expect(choose('video/mp4', 'reference')).toBeNull();
   expect(choose('audio/mpeg')).toBeNull();
+});
+
+test('the files of a request count together, but for the one that another file replaces', () => {
+  const draft = {
+    body: { prompt: 'a kite', image: 'a.png', image_2: 'b.png' },
+    files: {
+      'a.png': { type: 'image/png', dataUrl: 'x'.repeat(400) },
+      'gone.png': { type: 'image/png', dataUrl: 'x'.repeat(4000) },
+    },
+    reading: { image_2: new File(['12345'], 'b.png') },
+  };
+  expect(attachedBytes(draft)).toBe(305);
+  expect(attachedBytes(draft, 'image')).toBe(5);
 });
 
 test('a model of music takes no image, and a text file as its lyrics, but not as the name of a voice', () => {

@@ -6,7 +6,19 @@ export type RequestBody = Readonly<Record<string, unknown>>;
 /** A data URL is a third larger than its file, and the gateway accepts 16 MiB of JSON. */
 export const maxFileBytes = 11 * 1024 * 1024;
 
-export const isFileTooLarge = ({ size }: File): boolean => size > maxFileBytes;
+type Attached = { body: RequestBody; files: AttachedFiles; reading: Readonly<Record<string, File>> };
+
+/** The size of all files that a request has or is about to have, except that of `field`. */
+export function attachedBytes({ body, files, reading }: Attached, field?: string): number {
+  let sum = 0;
+  for (const name of new Set([...Object.keys(body), ...Object.keys(reading)])) {
+    if (name === field) continue;
+    const value = body[name];
+    const read = typeof value === 'string' ? (files[value]?.dataUrl.length ?? 0) : 0;
+    sum += reading[name]?.size ?? (read * 3) / 4;
+  }
+  return sum;
+}
 
 /** The placeholder of a file: its name, numbered if another file has the same name. */
 export function filePlaceholder(files: AttachedFiles, name: string, dataUrl: string): string {

@@ -2,8 +2,9 @@ import { useEffect, useEffectEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { isFileTooLarge, maxFileBytes } from './attached-files.ts';
+import { attachedBytes } from './attached-files.ts';
 import { chooseFileField } from './choose-file-field.ts';
+import { useFileFault } from './use-attach-file.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 const isMedia = ({ type }: File): boolean => /^(?:image|video|audio)\//.test(type);
@@ -19,13 +20,14 @@ export function useDroppedFiles(offer: CallableModel, draft: RequestDraft) {
   const [isOver, setOver] = useState(false);
   /** Why the last file was not attached. */
   const [fault, setFault] = useState<string | null>(null);
-  const findFault = (file: File, field: string | null): string | null => {
+  const findSizeFault = useFileFault();
+  const findFault = (file: File, field: string | null, others: number): string | null => {
     const { name, size } = file;
     if (!isMedia(file) && field === null) return t('play.file.otherKind', { name });
     if (field === null) return t('play.file.notTaken', { name, model: offer.model });
-    if (isText(file) ? size <= maxTextBytes : !isFileTooLarge(file)) return null;
-    const limit = isText(file) ? maxTextBytes : maxFileBytes;
-    return t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(limit) });
+    if (!isText(file)) return findSizeFault(file, others);
+    const sizes = { size: format.bytes(size), limit: format.bytes(maxTextBytes) };
+    return size > maxTextBytes ? t('play.file.tooLarge', { name, ...sizes }) : null;
   };
   const read = async (file: File, field: string): Promise<void> => {
     if (isText(file)) draft.setField(field, await file.text());
@@ -35,12 +37,14 @@ export function useDroppedFiles(offer: CallableModel, draft: RequestDraft) {
     setFault(null);
     const typed = Object.entries(draft.body).flatMap(([name, value]) => (value === '' ? [] : [name]));
     const taken = new Set([...typed, ...Object.keys(draft.reading)]);
+    let others = attachedBytes(draft);
     for (const file of files) {
       const field = chooseFileField(offer, file.type, taken);
-      const found = findFault(file, field);
+      const found = findFault(file, field, others);
       setFault((before) => found ?? before);
       if (found !== null || field === null) continue;
       taken.add(field);
+      if (!isText(file)) others += file.size;
       read(file, field).catch(() => setFault(t('play.file.unreadable', { name: file.name })));
     }
   };
