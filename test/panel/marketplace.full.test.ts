@@ -5,7 +5,7 @@ import { generateSigningKey, type SigningKey } from '../../src/plugins/index.ts'
 import { signData } from '../../src/plugins/marketplace/signing/signature.ts';
 import { pluginSource } from '../plugins/support.ts';
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
-import { confirmWithPassword, heading, usePanel, waitForNotice, waitForText } from './harness.ts';
+import { confirmWithPassword, heading, usePanel, waitForNotice, waitForText, waitForValue } from './harness.ts';
 import { holdResponse } from './hold-response.ts';
 
 const source = (key: string, more: object = {}): string =>
@@ -203,6 +203,16 @@ describe('sources', () => {
     await saving.release();
     await waitForNotice(page, 'Saved');
     await dialog(page).waitFor({ state: 'detached' });
+  });
+
+  test('that were typed are lost after a question only', async () => {
+    const page = await visit('/marketplace');
+    await open(page);
+    await dialog(page).getByLabel('Name').first().fill('typed');
+    await page.keyboard.press('Escape');
+    await waitForText(page, 'Discard changes?');
+    await page.getByRole('button', { name: 'Cancel' }).last().click();
+    await waitForValue(dialog(page).getByLabel('Name').first(), 'typed');
   });
 
   test('saved during a refresh are the ones shown', async () => {

@@ -12,6 +12,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
 import { hasFaults, toRows } from '../../ui/form/rows/rows-format.ts';
+import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { type SentSource, sourceRows, toSource, toSourceCells } from './source-rows.ts';
 
 type Source = MarketplaceSource['source'];
@@ -40,7 +41,8 @@ function StoredSources({ onClose }: { onClose(): void }) {
 
 function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose(): void }) {
   const { t } = useTranslation();
-  const [rows, setRows] = useState(() => toRows(stored.map(toSourceCells)));
+  const [initial] = useState(() => toRows(stored.map(toSourceCells)));
+  const [rows, setRows] = useState(initial);
   const [isSubmitted, setSubmitted] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const change = useMutationWithProof<SentSource[]>({
@@ -52,6 +54,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
       onClose();
     },
   });
+  useUnsavedChanges(() => JSON.stringify(rows) !== JSON.stringify(initial));
   const save = (): void => {
     // At once: the field to focus is known by its error.
     flushSync(() => setSubmitted(true));
