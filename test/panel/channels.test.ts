@@ -59,6 +59,13 @@ describe('the list', () => {
     expect((await listed('First channel'))?.status).toBe(2);
     await turn();
     expect((await listed('First channel'))?.status).toBe(1);
+
+    const search = page.getByLabel('Search', { exact: true });
+    await search.fill('none of these');
+    await waitForText(page, 'No matches');
+    await search.fill('');
+    await row.waitFor();
+    await waitForFocus(search);
     expect(await findPageIssues(page)).toEqual([]);
   });
 });

@@ -45,7 +45,7 @@ describe('the audit log', () => {
     expect(new URL(page.url()).search).toBe('?action=option.&range=day');
     await page.getByLabel('User').fill('ada');
     await waitForText(page, 'No matches');
-    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('button', { name: 'Clear search and filters' }).click();
     await waitForText(page, 'root created a channel');
     await page.goto(`${origin()}/audit?target=channel:1`);
     await waitForText(page, '1–2 of 2');

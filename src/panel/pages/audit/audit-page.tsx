@@ -1,5 +1,4 @@
-import { Button, Select, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AuditPage as AuditList } from '../../api/types.ts';
@@ -7,7 +6,9 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
+import { NoMatches } from '../../ui/display/no-matches.tsx';
 import { FilterBar } from '../../ui/form/filter-bar.tsx';
+import { SearchField } from '../../ui/form/search-field.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
@@ -55,15 +56,7 @@ export function AuditPage() {
           brief={(entry) => <AuditBrief entry={entry} />}
           empty={
             filters.isFiltered ? (
-              <EmptyState
-                heading={t('audit.none')}
-                text={t('audit.noneText')}
-                action={
-                  <Button variant="default" onClick={filters.clear}>
-                    {t('audit.clear')}
-                  </Button>
-                }
-              />
+              <NoMatches text={t('audit.noneText')} onClear={filters.clear} />
             ) : (
               <EmptyState heading={t('audit.empty')} text={t('audit.emptyText')} />
             )
@@ -79,17 +72,7 @@ function AuditFilters({ filters }: { filters: Filters<FilterName> }) {
   const search = useDebouncedFilter(filters.values.user, (text) => filters.set('user', text));
   const all = { value: '', label: t('app.all') };
   return (
-    <FilterBar
-      search={
-        <TextInput
-          type="search"
-          label={t('audit.user')}
-          placeholder={t('audit.userHelp')}
-          leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-          {...search}
-        />
-      }
-    >
+    <FilterBar search={<SearchField label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />}>
       <Select
         label={t('audit.area')}
         allowDeselect={false}

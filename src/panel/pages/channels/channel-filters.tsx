@@ -1,10 +1,10 @@
-import { SegmentedControl, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { Select } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { channelStatus } from '../../api/record-status.ts';
+import { FilterBar } from '../../ui/form/filter-bar.tsx';
+import { SearchField } from '../../ui/form/search-field.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import type { Filters } from '../../ui/form/use-filters.ts';
-import classes from './channels.module.css';
 
 export const channelFilterNames = ['keyword', 'status'] as const;
 
@@ -14,26 +14,20 @@ export function ChannelFilters({ filters }: { filters: Filters<(typeof channelFi
   const { values, set } = filters;
   const search = useDebouncedFilter(values.keyword, (text) => set('keyword', text));
   return (
-    <search className={classes.filters}>
-      <TextInput
-        type="search"
-        className={classes.search}
-        aria-label={t('app.search')}
-        placeholder={t('channels.search')}
-        leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
-        maxLength={100}
-        {...search}
-      />
-      <SegmentedControl
-        aria-label={t('tasks.status')}
+    <FilterBar
+      search={<SearchField label={t('app.search')} placeholder={t('channels.search')} maxLength={100} {...search} />}
+    >
+      <Select
+        label={t('tasks.status')}
+        allowDeselect={false}
         value={values.status}
-        onChange={(status) => set('status', status)}
+        onChange={(status) => set('status', status ?? '')}
         data={[
           { value: '', label: t('app.all') },
           { value: String(channelStatus.enabled), label: t('channels.filter.on') },
           { value: String(channelStatus.disabled), label: t('channels.filter.off') },
         ]}
       />
-    </search>
+    </FilterBar>
   );
 }

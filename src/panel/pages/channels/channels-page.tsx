@@ -7,6 +7,7 @@ import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { NoMatches } from '../../ui/display/no-matches.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
@@ -29,7 +30,8 @@ export function ChannelsPage() {
       {t('channels.add')}
     </Button>
   );
-  const isNew = query.data?.total === 0 && !filters.isFiltered;
+  // The rows of the former filter are shown until those of this one are there.
+  const isNew = query.data?.total === 0 && !query.isPlaceholderData && !filters.isFiltered;
   const columns = useColumns(choices.data, query.data?.items ?? []);
   return (
     <Page heading={t('nav.channels')} intro={t('channels.intro')} actions={isNew ? undefined : add}>
@@ -44,15 +46,7 @@ export function ChannelsPage() {
           brief={(channel) => <ChannelBrief channel={channel} choices={choices.data} />}
           empty={
             filters.isFiltered ? (
-              <EmptyState
-                heading={t('tasks.noMatch')}
-                text={t('channels.noMatchText')}
-                action={
-                  <Button variant="default" onClick={filters.clear}>
-                    {t('tasks.clear')}
-                  </Button>
-                }
-              />
+              <NoMatches text={t('channels.noMatchText')} onClear={filters.clear} />
             ) : (
               <EmptyState heading={t('channels.empty')} text={t('channels.emptyText')} action={add} />
             )

@@ -1,5 +1,5 @@
-import { Button, Stack, Text, TextInput, Title } from '@mantine/core';
-import { IconRefresh, IconSearch, IconSettings } from '@tabler/icons-react';
+import { Button, Stack, Text, Title } from '@mantine/core';
+import { IconRefresh, IconSettings } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { MarketplacePlugin, MarketplaceSource } from '../../api/types.ts';
@@ -12,6 +12,7 @@ import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { SearchField } from '../../ui/form/search-field.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
@@ -68,14 +69,7 @@ export function MarketplacePage() {
         </>
       }
     >
-      <TextInput
-        type="search"
-        aria-label={t('market.search')}
-        placeholder={t('market.search')}
-        leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-        maw={420}
-        {...search}
-      />
+      <SearchField aria-label={t('market.search')} placeholder={t('market.search')} maw={420} {...search} />
       {refresh.isError && <ErrorNotice error={refresh.error} />}
       <QueryResult query={offers} pending={<TableSkeleton />}>
         {(sources) =>

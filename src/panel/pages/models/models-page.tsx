@@ -1,11 +1,11 @@
-import { Text, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ModelCard as Model, ModelCatalog } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { SearchField } from '../../ui/form/search-field.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ModelCard } from './model-card.tsx';
 import classes from './models.module.css';
@@ -47,11 +47,9 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
   return (
     <>
       {models.length >= searchFrom && (
-        <TextInput
-          type="search"
+        <SearchField
           aria-label={t('models.search')}
           placeholder={t('models.search')}
-          leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
           maw={360}
           value={query}
           onChange={({ currentTarget }) => setQuery(currentTarget.value)}

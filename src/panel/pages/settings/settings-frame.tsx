@@ -1,8 +1,8 @@
-import { Select, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { Select } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { NavLink, useNavigate, useSearchParams } from 'react-router';
+import { SearchField } from '../../ui/form/search-field.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { groupTexts } from './option-texts.ts';
 import classes from './settings.module.css';
@@ -35,11 +35,9 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
                 void navigate(`/settings?q=${encodeURIComponent(searchText.trim())}`);
               }}
             >
-              <TextInput
-                type="search"
+              <SearchField
                 aria-label={t('settings.search')}
                 placeholder={t('settings.search')}
-                leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
                 value={searchText}
                 onChange={(event) => setSearchText(event.currentTarget.value)}
               />

@@ -1,8 +1,9 @@
-import { Button, Indicator, Popover, SegmentedControl, Select, Stack, TextInput } from '@mantine/core';
-import { IconAdjustmentsHorizontal, IconSearch } from '@tabler/icons-react';
+import { Button, Indicator, Popover, SegmentedControl, Select, Stack } from '@mantine/core';
+import { IconAdjustmentsHorizontal } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { SearchField } from '../../ui/form/search-field.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { TaskFilterFields } from './task-filter-fields.tsx';
 import classes from './task-filters.module.css';
@@ -38,13 +39,10 @@ export function TaskFilters({ tasks }: { tasks: TaskQuery }) {
           ]}
         />
       )}
-      <TextInput
+      <SearchField
         className={classes.search}
-        type="search"
         aria-label={t('app.search')}
         placeholder={t('tasks.search')}
-        leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
-        maxLength={200}
         {...search}
       />
       <Select

@@ -7,6 +7,7 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { DataTable, TableSkeleton } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
+import { NoMatches } from '../../ui/display/no-matches.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { BulkBar } from './bulk/bulk-bar.tsx';
@@ -142,19 +143,7 @@ export function SearchedNote({ searched, note }: { searched: number | null; note
 
 function NoTasks({ tasks: { filters, isNarrowed } }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
-  if (isNarrowed) {
-    return (
-      <EmptyState
-        heading={t('tasks.noMatch')}
-        text={t('tasks.noMatchText')}
-        action={
-          <Button variant="default" onClick={filters.clear}>
-            {t('tasks.clear')}
-          </Button>
-        }
-      />
-    );
-  }
+  if (isNarrowed) return <NoMatches text={t('tasks.noMatchText')} onClear={filters.clear} />;
   return (
     <EmptyState
       heading={t('tasks.empty')}

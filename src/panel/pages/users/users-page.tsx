@@ -1,5 +1,5 @@
-import { Anchor, Button, Select, Text, TextInput } from '@mantine/core';
-import { IconSearch, IconUserPlus } from '@tabler/icons-react';
+import { Anchor, Button, Select, Text } from '@mantine/core';
+import { IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -8,11 +8,12 @@ import type { AccountPage, AccountRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { roles, roleTextKey } from '../../session/roles.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
-import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
+import { NoMatches } from '../../ui/display/no-matches.tsx';
 import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { FilterBar } from '../../ui/form/filter-bar.tsx';
+import { SearchField } from '../../ui/form/search-field.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
@@ -60,17 +61,7 @@ export function UsersPage() {
           rowKey={({ id }) => id}
           onPage={filters.setPage}
           brief={(account) => <AccountBrief account={account} />}
-          empty={
-            <EmptyState
-              heading={t('users.none')}
-              text={t('users.noneText')}
-              action={
-                <Button variant="default" onClick={filters.clear}>
-                  {t('users.clear')}
-                </Button>
-              }
-            />
-          }
+          empty={<NoMatches text={t('users.noneText')} onClear={filters.clear} />}
         />
       </div>
       <NewUserDialog isOpen={isAdding} onClose={() => setAdding(false)} />
@@ -87,17 +78,7 @@ function UserFilters({ filters }: { filters: Filters<FilterName> }) {
     allowDeselect: false,
   });
   return (
-    <FilterBar
-      search={
-        <TextInput
-          type="search"
-          label={t('app.search')}
-          placeholder={t('users.searchHelp')}
-          leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-          {...search}
-        />
-      }
-    >
+    <FilterBar search={<SearchField label={t('app.search')} placeholder={t('users.searchHelp')} {...search} />}>
       <Select
         label={t('users.role')}
         data={[
