@@ -16,7 +16,7 @@ export function AccountMenu() {
   if (bundle === null) return null;
   const name = bundle.user.display_name || bundle.user.username;
   return (
-    <Menu position="bottom-end" width={240} closeOnItemClick withinPortal={false} withInitialFocusPlaceholder={false}>
+    <Menu width={240} closeOnItemClick>
       <Menu.Target>
         <UnstyledButton className={classes.button}>
           <Avatar size={30} radius="xl" color="gate" name={name} aria-hidden="true">

@@ -119,7 +119,8 @@ function KeyMenu({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) {
   const { t } = useTranslation();
   const isPending = changes.isToggling || changes.isRemoving;
   return (
-    <Menu position="bottom-end" width={180} withInitialFocusPlaceholder={false}>
+    // The frame of the table would cut it off.
+    <Menu width={180} withinPortal>
       <Menu.Target>
         <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: apiKey.name })}>
           <IconDots size={18} stroke={1.6} aria-hidden="true" />

@@ -21,7 +21,7 @@ export function CopyMenu({ task }: { task: TaskDetail }) {
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
   const url = `${origin}/v1/tasks/${encodeURIComponent(task.platform)}`;
   return (
-    <Menu position="bottom-end" width={230} withinPortal={false} withInitialFocusPlaceholder={false}>
+    <Menu width={230}>
       <Menu.Target>
         <Button
           variant="default"

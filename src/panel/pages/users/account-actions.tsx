@@ -65,7 +65,7 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
           </Button>
         )}
         {(roleChange !== null || rights.delete) && (
-          <Menu position="bottom-end" width={240} withinPortal={false} withInitialFocusPlaceholder={false}>
+          <Menu width={240}>
             <Menu.Target>
               <ActionIcon variant="default" size={36} aria-label={t('app.more')}>
                 <IconDots {...icon} />

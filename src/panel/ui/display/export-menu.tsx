@@ -44,14 +44,7 @@ export function ExportMenu({ path, query, name, size = 'sm' }: ExportMenuProps) 
     }
   };
   return (
-    <Menu
-      position="bottom-end"
-      width={240}
-      opened={isOpen}
-      onChange={setOpen}
-      withinPortal={false}
-      withInitialFocusPlaceholder={false}
-    >
+    <Menu width={240} opened={isOpen} onChange={setOpen}>
       <Menu.Target>
         <Button
           variant="default"

@@ -22,14 +22,7 @@ export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenu
     setOpen(true);
   }, []);
   return (
-    <Menu
-      position="bottom-end"
-      width={176}
-      opened={isOpen}
-      onChange={setOpen}
-      withinPortal={false}
-      withInitialFocusPlaceholder={false}
-    >
+    <Menu width={176} opened={isOpen} onChange={setOpen}>
       <Menu.Target>
         <ActionIcon ref={target} variant="subtle" color="gray" size={40} aria-label={label}>
           {icon}
