@@ -7,13 +7,9 @@ import { languages } from '../../i18n/languages.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSession } from '../../session/session-context.tsx';
 import classes from './command-palette.module.css';
-import { filterEntries, listPages, listSettings, type PaletteEntry, type PaletteGroup } from './find-entries.ts';
-import frame from './palette-frame.module.css';
+import { filterEntries, listPages, listSettings, type PaletteEntry, paletteGroups } from './find-entries.ts';
+import { PaletteInput } from './palette-input.tsx';
 import { useServerEntries } from './use-server-entries.ts';
-
-const order: readonly PaletteGroup[] = [
-  ...(['pages', 'actions', 'models', 'tasks', 'keys', 'channels', 'plugins', 'users', 'settings'] as const),
-];
 
 type CommandPaletteProps = {
   /** What was typed while this was loaded. */
@@ -33,7 +29,7 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
   const server = useServerEntries(query);
   const actions = useActions(onShortcuts);
   const local = [...listPages(t, role), ...actions, ...(query.trim() === '' ? [] : listSettings(t, role))];
-  const byGroup = order.map((group) => ({
+  const byGroup = paletteGroups.map((group) => ({
     group,
     entries: [
       ...filterEntries(
@@ -77,23 +73,13 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
 
   return (
     <>
-      <input
+      <PaletteInput
         ref={input}
-        className={frame.input}
-        // biome-ignore lint/a11y/noAutofocus: the palette is for typing
-        autoFocus
-        data-autofocus
-        type="text"
         role="combobox"
         aria-expanded="true"
         aria-controls={listId}
         aria-autocomplete="list"
         aria-activedescendant={current && optionId(current)}
-        aria-label={t('palette.search')}
-        placeholder={t('palette.placeholder')}
-        autoComplete="off"
-        spellCheck={false}
-        maxLength={200}
         value={query}
         onChange={(event) => {
           setQuery(event.currentTarget.value);

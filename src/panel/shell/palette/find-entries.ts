@@ -3,20 +3,22 @@ import { optionTexts } from '../../pages/settings/option-texts.ts';
 import { roles } from '../../session/roles.ts';
 import { sections } from '../navigation-sections.ts';
 
-export type PaletteGroup =
-  | 'pages'
-  | 'actions'
-  | 'models'
-  | 'tasks'
-  | 'keys'
-  | 'channels'
-  | 'plugins'
-  | 'users'
-  | 'settings';
+/** In the order in which they are shown. */
+export const paletteGroups = [
+  'pages',
+  'actions',
+  'models',
+  'tasks',
+  'keys',
+  'channels',
+  'plugins',
+  'users',
+  'settings',
+] as const;
 
 export type PaletteEntry = {
   id: string;
-  group: PaletteGroup;
+  group: (typeof paletteGroups)[number];
   label: string;
   /** Beside the label: whose task, which vendor. */
   note?: string;

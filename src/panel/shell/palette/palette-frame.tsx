@@ -1,7 +1,7 @@
 import { Modal } from '@mantine/core';
 import { type ReactNode, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
-import classes from './palette-frame.module.css';
+import { PaletteInput } from './palette-input.tsx';
 
 type PaletteFrameProps = {
   /** What was typed before the palette is loaded. */
@@ -21,24 +21,7 @@ export function PaletteFrame({ typed, onType, onClose, children }: PaletteFrameP
     <Modal.Root opened onClose={onClose} size={600} yOffset="12vh">
       <Modal.Overlay />
       <Modal.Content aria-label={t('palette.title')} radius="md">
-        <Suspense
-          fallback={
-            <input
-              className={classes.input}
-              // biome-ignore lint/a11y/noAutofocus: the palette is for typing
-              autoFocus
-              data-autofocus
-              type="text"
-              aria-label={t('palette.search')}
-              placeholder={t('palette.placeholder')}
-              autoComplete="off"
-              spellCheck={false}
-              maxLength={200}
-              value={typed}
-              onChange={(event) => onType(event.currentTarget.value)}
-            />
-          }
-        >
+        <Suspense fallback={<PaletteInput value={typed} onChange={(event) => onType(event.currentTarget.value)} />}>
           {children}
         </Suspense>
       </Modal.Content>

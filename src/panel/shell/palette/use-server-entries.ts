@@ -4,7 +4,6 @@ import { useApiQuery } from '../../api/use-api.ts';
 import { playgroundPath } from '../../pages/playground/playground-path.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-
 import { filterEntries, MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
 
 /** Shorter queries find too much, and cost a search for every letter. */
