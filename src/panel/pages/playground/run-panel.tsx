@@ -12,6 +12,7 @@ import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { isDialogOpen } from '../../ui/page/is-dialog-open.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
 import { findInvalidField, missingFields } from './find-invalid-field.ts';
@@ -111,9 +112,8 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
     submit.mutate(attempts);
   };
   const runByKey = useEffectEvent((event: KeyboardEvent) => {
-    // In a dialog, such as the palette, the keys are its own.
-    const isElsewhere = event.defaultPrevented || document.querySelector('[role="dialog"]') !== null;
-    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || isElsewhere) return;
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    if (event.defaultPrevented || isDialogOpen()) return;
     event.preventDefault();
     run();
   });

@@ -2,6 +2,7 @@ import { ActionIcon } from '@mantine/core';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { IconSearch } from '../../ui/icons.tsx';
+import { isDialogOpen } from '../../ui/page/is-dialog-open.ts';
 import { moveInList } from './move-in-list.ts';
 import { PaletteFrame } from './palette-frame.tsx';
 
@@ -85,5 +86,3 @@ function focusSearch(): boolean {
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.closest('input, textarea, select, [role="textbox"], [role="combobox"]') !== null);
-
-const isDialogOpen = (): boolean => document.querySelector('[role="dialog"]') !== null;
