@@ -1,4 +1,3 @@
-import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { type Axis, decimalsOfStep, roundTicks } from './chart-axis.ts';
 
@@ -87,10 +86,15 @@ function decimalsOfAmounts(amounts: readonly number[]): number {
   return amounts.some((amount) => amount > 0 && amount < 0.095) ? 2 : 1;
 }
 
+/** Formatters are slow to make, and each row of a list needs them. */
+const formats = new Map<string, Format>();
+
 /** Formats numbers, money and times for the user's language. */
 export function useFormat(): Format {
-  const { i18n } = useTranslation();
-  return useMemo(() => createFormat(i18n.language), [i18n.language]);
+  const { language } = useTranslation().i18n;
+  const format = formats.get(language) ?? createFormat(language);
+  formats.set(language, format);
+  return format;
 }
 
 export function createFormat(language: string): Format {
@@ -108,23 +112,31 @@ export function createFormat(language: string): Format {
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
-  const unit = (name: string, digits: Intl.NumberFormatOptions): Intl.NumberFormat =>
-    new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'short', ...digits });
+  const units = new Map<string, Intl.NumberFormat>();
+  const unit = (name: string, { min = 0, max }: { min?: number; max: number }): Intl.NumberFormat => {
+    const digits = { minimumFractionDigits: min, maximumFractionDigits: max };
+    const key = `${name} ${min} ${max}`;
+    const found =
+      units.get(key) ?? new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'short', ...digits });
+    units.set(key, found);
+    return found;
+  };
   const alone = (scale: Scale, value: number): string => {
     const { unit: name, amount } = measure(scale, value);
-    return unit(name, { maximumFractionDigits: amount < 1 ? 2 : amount < 10 ? 1 : 0 }).format(amount);
+    return unit(name, { max: amount < 1 ? 2 : amount < 10 ? 1 : 0 }).format(amount);
   };
   const inColumn = (scale: Scale, values: readonly number[]): ((value: number) => string) => {
-    const digits = sameDecimals(decimalsOfAmounts(values.map((value) => measure(scale, value).amount)));
+    const decimals = decimalsOfAmounts(values.map((value) => measure(scale, value).amount));
     return (value) => {
       const { unit: name, amount } = measure(scale, value);
-      return unit(name, digits).format(amount);
+      return unit(name, { min: decimals, max: decimals }).format(amount);
     };
   };
   const axisOf = (scale: Scale, peak: number): Axis => {
     const { unit: name, size } = measure(scale, peak);
     const { ticks, step } = roundTicks(peak, { unit: size });
-    const label = unit(name, sameDecimals(decimalsOfStep(step)));
+    const decimals = decimalsOfStep(step);
+    const label = unit(name, { min: decimals, max: decimals });
     return { ticks, label: (value) => label.format(value / size) };
   };
   return {
