@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { loadPluginRules } from '../../i18n/create-i18n.ts';
 import { createRuleSpeaker, type SayRule } from './say-plugin-rule.ts';
@@ -10,20 +10,13 @@ const sayNothing: SayRule = () => null;
 export function usePluginRules(): SayRule | null {
   const { i18n } = useTranslation();
   const { language } = i18n;
-  const [loaded, setLoaded] = useState<{ language: string; say: SayRule } | null>(null);
-  useEffect(() => {
-    let isCurrent = true;
-    const load = async () => {
-      const say = await loadPluginRules(language).then(
-        ({ sentences, texts }) => createRuleSpeaker(sentences, texts),
-        () => sayNothing,
-      );
-      if (isCurrent) setLoaded({ language, say });
-    };
-    void load();
-    return () => {
-      isCurrent = false;
-    };
-  }, [language]);
-  return loaded?.language === language ? loaded.say : null;
+  const { data, isError } = useQuery({
+    queryKey: ['plugin-rules', language],
+    queryFn: async () => {
+      const { sentences, texts } = await loadPluginRules(language);
+      return createRuleSpeaker(sentences, texts);
+    },
+    staleTime: Infinity,
+  });
+  return isError ? sayNothing : (data ?? null);
 }
