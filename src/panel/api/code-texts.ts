@@ -61,5 +61,12 @@ export const isQuoted = (code: string): boolean => quoted.test(code);
 const ACCESS_DENIED = 'The rules of this gateway do not admit this account of the provider.';
 
 /** Whether the message is what the operator wrote for people whom they do not admit. */
-export const isOperators = ({ code, message, reason }: { code: string; message: string; reason?: unknown }): boolean =>
-  code === 'AUTH_ACCESS_DENIED' && reason === undefined && message !== ACCESS_DENIED;
+export const isWrittenByOperator = ({
+  code,
+  message,
+  reason,
+}: {
+  code: string;
+  message: string;
+  reason?: unknown;
+}): boolean => code === 'AUTH_ACCESS_DENIED' && reason === undefined && message !== ACCESS_DENIED;

@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
-import { codeTexts, isOperators, isQuoted } from './code-texts.ts';
+import { codeTexts, isQuoted, isWrittenByOperator } from './code-texts.ts';
 import type { FieldError } from './field-errors.ts';
 import { sayBeyondCode, sayOrQuote, sayServerText, sayValues } from './say-server-text.ts';
 import { UserError } from './user-error.ts';
@@ -34,7 +34,7 @@ type CodeMessageInput = {
 export function codeMessage({ error, t, language, overrides = {} }: CodeMessageInput): string | null {
   const override = overrides[error.code];
   if (override !== undefined) return t(override, messageValues(error, t, language));
-  if (isOperators(error)) return error.message;
+  if (isWrittenByOperator(error)) return error.message;
   const known = codeTexts[error.code];
   const said =
     reasonText(error, t) ?? (known !== undefined && isQuoted(error.code) ? null : sayBeyondCode(error.message, t));

@@ -84,7 +84,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
   return (
     <Page
       heading={heading}
-      long
+      longHeading
       intro={`${task.model} · ${t('task.sent', { ago: format.ago(sentAt(task)) })}`}
       mark={<TaskStatus status={task.status} />}
       back={back}

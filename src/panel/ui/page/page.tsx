@@ -15,20 +15,20 @@ type PageProps = {
   /** A link above the heading, back to the list. */
   back?: ReactNode;
   /** The heading is a sentence. */
-  long?: boolean;
+  longHeading?: boolean;
   /** A narrow column for forms and texts. */
   narrow?: boolean;
   children: ReactNode;
 };
 
 /** The layout of every page inside the app frame. */
-export function Page({ heading, title = heading, intro, mark, actions, back, children, ...shape }: PageProps) {
-  const { narrow = false, long = false } = shape;
+export function Page({ heading, title = heading, intro, mark, children, ...props }: PageProps) {
+  const { actions, back, longHeading = false, narrow = false } = props;
   return (
     <div className={classes.page} data-narrow={narrow || undefined}>
       <Stack gap={10}>
         {back}
-        <div className={classes.top} data-long={long || undefined}>
+        <div className={classes.top} data-long={longHeading || undefined}>
           <PageHeading title={title} heading={heading} mark={mark} focus />
           {intro !== undefined && (
             <Text c="dimmed" lh={1.55} className={classes.intro}>
