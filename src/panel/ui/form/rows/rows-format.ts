@@ -53,10 +53,11 @@ export function findFault(t: TFunction, { columns, rows, row, index }: Cell): st
   if (text === '') return column.isOptional ? null : t('providers.missing');
   if (column.kind === 'integer' || column.kind === 'decimal') return findNumberFault(t, column, text);
   if (column.pattern?.matches(text) === false) return t(column.pattern.fault);
+  if (!column.isUnique) return null;
   const isTaken = rows.some(
     ({ id, cells }) => id !== row.id && cells[index]?.trim().toLowerCase() === text.toLowerCase(),
   );
-  return column.isUnique && isTaken ? t('rows.duplicate') : null;
+  return isTaken ? t('rows.duplicate') : null;
 }
 
 function findNumberFault(t: TFunction, { kind, min: low = 0, max: high }: RowColumn, text: string): string | null {
