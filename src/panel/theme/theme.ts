@@ -87,8 +87,8 @@ export const theme = createTheme({
       }),
     }),
     Switch: Switch.extend({ defaultProps: { withThumbIndicator: false } }),
-    // By name, or sign-in would load it. A menu beside its button has a place among the landmarks of
-    // the page, and one without a placeholder has nothing but its entries.
+    // By name, or sign-in would load it. A menu beside its button is inside a landmark of the page,
+    // and one without a placeholder has nothing but its entries.
     Menu: { defaultProps: { position: 'bottom-end', withinPortal: false, withInitialFocusPlaceholder: false } },
     // Inside a dialog a header is not a landmark of the page.
     ModalHeader: ModalHeader.extend({ defaultProps: { role: 'presentation' } }),
