@@ -71,15 +71,19 @@ export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) 
     <ul className={classes.faults}>
       {errors.map(({ path, rule, message, hint, line, column }) => (
         <li key={`${path} ${rule} ${line} ${column} ${message}`}>
+          {/* Before the message, which says something of it. The manifest as a whole has no path. */}
+          {(path !== '' || line !== undefined) && (
+            <Text size="xs" c="dimmed" mb={2}>
+              {path !== '' && <Code>{path}</Code>}{' '}
+              {line !== undefined && t('plugins.faultPlace', { line, column: column ?? 1 })}
+            </Text>
+          )}
           <RuleText say={say} text={message} />
           {hint !== undefined && (
             <Text size="sm" c="dimmed">
               <RuleText say={say} text={hint} />
             </Text>
           )}
-          <Text size="xs" c="dimmed" mt={2}>
-            <Code>{path}</Code> {line !== undefined && t('plugins.faultPlace', { line, column: column ?? 1 })}
-          </Text>
         </li>
       ))}
     </ul>
