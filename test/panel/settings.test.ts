@@ -209,7 +209,7 @@ describe('changing settings', () => {
 
   test('limits by group are numbers in fields, stored as JSON', async () => {
     const page = await visit('/settings/results');
-    await field(page, 'results.days', ['All other groups', 'Days']).fill('30');
+    await field(page, 'results.days', ['All groups', 'Days']).fill('30');
     await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add group' }).click();
     await field(page, 'results.days', ['Row 2', 'Group']).fill('vip');
     const days = field(page, 'results.days', ['Row 2', 'Days']);
@@ -218,7 +218,7 @@ describe('changing settings', () => {
     await waitForText(page, 'Enter a whole number from 0 to 36500.');
     await waitForFocus(days);
     await days.fill('365');
-    await field(page, 'results.price_gb_day', ['All other groups', 'USD per GB and day']).fill('0.05');
+    await field(page, 'results.price_gb_day', ['All groups', 'USD per GB and day']).fill('0.05');
     expect(await findPageIssues(page)).toEqual([]);
     await save(page);
     await waitForNotice(page, 'Settings saved.');

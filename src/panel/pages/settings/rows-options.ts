@@ -43,7 +43,7 @@ function byGroupWithDefault(number: RowColumn): RowsOption {
   const option = byGroup('group', [number]);
   return {
     ...option,
-    fixedFirst: 'rows.otherGroups',
+    fixedFirst: { alone: 'rows.allGroups', amongOthers: 'rows.otherGroups' },
     parse(text) {
       const rows = option.parse(text);
       const initial = rows.find(([group]) => group === 'default') ?? ['default', '0'];

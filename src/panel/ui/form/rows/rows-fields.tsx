@@ -62,7 +62,8 @@ export function RowsFields({ format, rows, onChange, showsFaults, groups = [] }:
         )}
         {rows.map((row, number) => {
           const isFixed = fixedFirst !== undefined && number === 0;
-          const name = isFixed ? t(fixedFirst) : t('rows.row', { number: number + 1 });
+          const fixedName = rows.length > 1 ? fixedFirst?.amongOthers : fixedFirst?.alone;
+          const name = isFixed && fixedName ? t(fixedName) : t('rows.row', { number: number + 1 });
           return (
             // biome-ignore lint/a11y/useSemanticElements: browsers differ in a fieldset's grid
             <div key={row.id} role="group" aria-label={name} className={classes.row} data-row={row.id}>

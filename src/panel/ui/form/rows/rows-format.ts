@@ -27,7 +27,7 @@ export type RowsFormat = {
   add: TextKey;
   maximum: number;
   /** The first row is always there; this text stands for its first field. */
-  fixedFirst?: TextKey;
+  fixedFirst?: { alone: TextKey; amongOthers: TextKey };
 };
 
 export type Row = { id: number; cells: readonly string[] };
