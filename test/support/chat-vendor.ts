@@ -16,6 +16,8 @@ export type ChatVendor = {
   requests: VendorRequest[];
   /** What it has reported, or would have reported, of all answers that were read to their end. */
   sold: Sold;
+  /** Sends this body as its next answer, whatever the request is; default type: JSON. */
+  answerNext(body: string | Uint8Array, type?: string): void;
   /** Lets go of what `hang` and `slow` hold. */
   release(): void;
   /** Streams that are open, and those whose client left. */
@@ -37,6 +39,7 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
   const streams = { open: 0, left: 0 };
   const sold: Sold = { input: 0, output: 0, cached: 0, images: 0, seconds: 0 };
   let held: (() => void)[] = [];
+  let next: { body: string | Uint8Array; type: string } | undefined;
   const hold = () => new Promise<void>((resolve) => held.push(resolve));
 
   const sell = (usage: Partial<Sold>): void => {
@@ -181,6 +184,12 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
       });
     }
     if (body.user === 'hang') await hold();
+    if (next) {
+      const { body: given, type } = next;
+      next = undefined;
+      response.writeHead(200, type === '' ? {} : { 'content-type': type });
+      return void response.end(given);
+    }
     switch (request.path) {
       case '/v1/chat/completions':
         return chat(body, response);
@@ -209,6 +218,9 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
     sold,
     release,
     streams,
+    answerNext(body, type = 'application/json') {
+      next = { body, type };
+    },
     async stop() {
       release();
       held = [];

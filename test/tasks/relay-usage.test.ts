@@ -198,6 +198,47 @@ const describeUsage = (opened: () => OpenedStore) => {
     expect(whole?.detail).toMatchObject({ kept_reservation: 'the vendor reported no usage', difference: 0 });
   });
 
+  const nothing: [name: string, kind: RelayKind, model: string, answer: unknown][] = [
+    ['no images', 'image', 'draw', { created: 1, data: [] }],
+    ['null', 'image', 'draw', null],
+    ['images that are null', 'image', 'draw', { data: [null, { url: null, b64_json: null }, { url: '' }] }],
+    ['a list of null', 'image', 'draw', [null]],
+    ['an error object for images', 'image', 'draw', { error: { message: 'no capacity' } }],
+    ['no choices', 'chat', 'chat', { choices: [] }],
+    ['an error object for a chat', 'chat', 'chat', { error: { message: 'no capacity' } }],
+    ['a failed response', 'response', 'chat', { id: 'resp_1', status: 'failed', output: [], usage: null }],
+    ['no embeddings', 'embedding', 'embed', { data: [] }],
+    ['an error object for a transcription', 'transcription', 'listen', { error: { message: 'no capacity' } }],
+  ];
+  for (const [name, kind, model, answer] of nothing) {
+    test(`an answer without result costs nothing where the price counts results: ${name}`, async () => {
+      const caller = await addCaller(store);
+      vendor.answerNext(JSON.stringify(answer));
+      const body = { kind: 'multipart' as const, fields: { model: [model] }, files: [] };
+      const reply = await (kind === 'transcription'
+        ? send(caller, kind, { contentType: 'multipart/form-data', body })
+        : create(caller, kind, { model, messages: MESSAGES, input: 'x', n: 2 }));
+      expect([reply.status, await text(reply)]).toEqual([200, JSON.stringify(answer)]);
+      expect(await spent(caller)).toBe(0);
+    });
+  }
+
+  test('an answer with a result but without usage, or one that is still to come, keeps its reservation', async () => {
+    const rows: [RelayKind, unknown][] = [
+      ['chat', { choices: [{ message: { content: '' } }] }],
+      ['response', { id: 'resp_2', status: 'in_progress', output: [] }],
+      ['response', { id: 'resp_3', status: 'completed', output: [{ type: 'message' }] }],
+    ];
+    for (const [kind, answer] of rows) {
+      const caller = await addCaller(store);
+      vendor.answerNext(JSON.stringify(answer));
+      const limits = { max_tokens: 77, max_output_tokens: 77 };
+      await create(caller, kind, { model: 'chat', messages: MESSAGES, input: 'x', ...limits });
+      const [row] = await usage(caller);
+      expect(row?.detail).toMatchObject({ kept_reservation: 'the vendor reported no usage', difference: 0 });
+    }
+  });
+
   test('a price that reads no usage is charged when the answer begins', async () => {
     const caller = await addCaller(store);
     const body = { model: 'flat', messages: MESSAGES, stream: true, user: 'slow' };

@@ -244,12 +244,18 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
-  test('an answer that began with 2xx is billed, even if the rest does not come', async () => {
-    const caller = await addCaller(store);
-    const error = await failureOf(create(caller, { model: 'gpt-x', user: 'half' }));
-    expect(error).toMatchObject({ code: 'tasks.vendor_failed', shouldRetry: false });
-    expect(await spent(caller)).toBe(BILL);
-    expect(await relayOf(caller)).toMatchObject({ status: 'BILLED' });
+  test('an answer that the client sees as a failure of ours costs nothing, and the operator is told', async () => {
+    for (const play of ['half', 'html']) {
+      const caller = await addCaller(store);
+      engine.warnings.length = 0;
+      const error = await failureOf(create(caller, { model: 'gpt-x', user: play }));
+      expect(error).toMatchObject({ code: 'tasks.vendor_failed', shouldRetry: false });
+      expect(await spent(caller)).toBe(0);
+      const relay = await relayOf(caller);
+      expect(relay).toMatchObject({ status: 'REFUNDED', httpStatus: 200 });
+      const told = engine.warnings.filter((line) => line.includes(relay.relayId)).join();
+      expect(told).toContain('the vendor may have done the work and bill it');
+    }
   });
 
   const moves: [model: string, play: string, served: 'first' | 'second', firstAsked: number][] = [

@@ -84,6 +84,8 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
     if (relay && idempotency) await releaseRelay(deps, relay);
   };
   let last: Refused | undefined;
+  /** The status of the answer that was accepted; 0: none was. */
+  let answered = 0;
   let unreadable: AppError | undefined;
   try {
     while (tried.length < MAX_CHANNELS) {
@@ -110,6 +112,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       const attempt = await send(deps, creation, { channel, key });
       if (attempt.kind === 'accepted') {
         const { response } = attempt;
+        answered = response.status;
         const answer = await deliverAnswer(deps, { request, intent, channel, relay, response, onStreamEnd, release });
         isReleasedLater = answer.body instanceof ReadableStream;
         return answer;
@@ -125,7 +128,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   } catch (error) {
     // Refunds nothing once the request is billed: then its row is no longer open.
     const reason = error instanceof Error ? error.message : 'unknown';
-    if (relay) await refundRelay(deps, relay, { reason, httpStatus: 0, mayBeDone: doubt.vendorMayHaveJob });
+    if (relay) await refundRelay(deps, relay, { reason, httpStatus: answered, mayBeDone: doubt.vendorMayHaveJob });
     throw error;
   } finally {
     if (!isReleasedLater) await release();

@@ -28,7 +28,8 @@ const NO_USAGE = 'the vendor reported no usage';
 /**
  * Bills the request, forwards the answer and stores the ids in it. A request whose price reads the
  * vendor's usage is billed once the answer has ended in any way: by what the vendor reported, else
- * by what came of a stream, else by the reservation. Any other is billed before its answer.
+ * by what came of a stream, else by the reservation, but with nothing for an answer without result.
+ * Any other is billed before the client gets a part of its answer.
  */
 export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promise<RelayAnswer> {
   const { request, channel, relay, response, onStreamEnd, release } = delivery;
@@ -37,6 +38,11 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
   const { expression } = relay.billing;
   const factKeys = expression === null ? [] : deps.billing.prices.factKeysOf(expression);
   const isMetered = readsReport(ENDPOINTS[relay.kind], factKeys);
+  const isEvents = mediaTypeOf(response) === 'text/event-stream';
+  const isBytes = !isEvents && ENDPOINTS[relay.kind].streams === 'bytes';
+  if (!isEvents && !isBytes)
+    return deliverWhole(deps, delivery, isMetered ? tapUsage(relay.kind, { isEvents }) : undefined);
+
   if (!isMetered) {
     try {
       await billRelay(deps, relay, { httpStatus: status });
@@ -45,11 +51,6 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
       throw error;
     }
   }
-  const isEvents = mediaTypeOf(response) === 'text/event-stream';
-  const isBytes = !isEvents && ENDPOINTS[relay.kind].streams === 'bytes';
-  if (!isEvents && !isBytes)
-    return deliverWhole(deps, delivery, isMetered ? tapUsage(relay.kind, { isEvents }) : undefined);
-
   const tap = isMetered && isEvents ? tapUsage(relay.kind, { isEvents }) : undefined;
   const find = isEvents && keepsObject(relay.kind) ? createVendorIdFinder(relay.kind) : undefined;
   const end = once(async () => {
@@ -70,15 +71,18 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
   return { status, headers: vendorHeaders(response, { whole: false }), body, replayed: false };
 }
 
+/**
+ * Reads the whole answer before it bills: one that breaks off reaches the client as a failure of
+ * ours, and is refunded.
+ */
 async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Promise<RelayAnswer> {
   const { channel, relay, response } = delivery;
   const { status } = response;
   const body = await response.bytes();
-  if (tap) {
-    if (body.ok) for await (const slice of sliceChunks([body.value])) tap.push(slice);
-    await billRelay(deps, relay, billOf(delivery, tap, { isWhole: body.ok }));
-  }
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
+  const key = deps.channels.credential(channel);
+  if (tap) for await (const slice of sliceChunks([body.value])) tap.push(slice);
+  await billRelay(deps, relay, tap ? billOf(delivery, tap, { isWhole: true }) : { httpStatus: status });
   if (keepsObject(relay.kind)) {
     const ids = await findVendorIds(relay.kind, body.value);
     if (!ids.some(({ kind }) => kind === relay.kind)) {
@@ -87,13 +91,13 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
     }
     await storeVendorIds(deps, { relay, channel, ids });
   }
-  const redacted = redactKey(body.value, deps.channels.credential(channel));
+  const redacted = redactKey(body.value, key);
   return { status, headers: vendorHeaders(response, { whole: true }), body: redacted, replayed: false };
 }
 
 /**
- * A stream without usage is billed by what came of it, and so is an answer that broke off: the
- * client got no more. A background response goes on at the vendor.
+ * A stream without usage is billed by what came of it, and a whole answer without result by
+ * nothing. A background response goes on at the vendor.
  */
 function billOf(
   { intent, response }: Delivery,
@@ -101,8 +105,13 @@ function billOf(
   { isWhole }: { isWhole: boolean },
 ): Parameters<typeof billRelay>[2] {
   const httpStatus = response.status;
-  const { facts, isReported } = tap?.end() ?? { facts: {}, isReported: false };
-  const isCounted = !isWhole && intent.values.background !== true;
+  const { facts, isReported, hasResult } = tap?.end() ?? { facts: {}, isReported: false, hasResult: true };
+  const goesOn = intent.values.background === true;
+  const { reports, answers } = ENDPOINTS[intent.kind];
+  if (isWhole && !goesOn && !isReported && !hasResult && !answers?.test(mediaTypeOf(response))) {
+    return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
+  }
+  const isCounted = !isWhole && !goesOn;
   return tap && (isReported || isCounted) ? { httpStatus, usage: facts } : { httpStatus, trouble: NO_USAGE };
 }
 

@@ -18,6 +18,11 @@ export type Endpoint = {
   answers?: RegExp;
   /** The facts that its answers report. */
   reports: readonly ReportedFact[];
+  /**
+   * Where a whole answer has its results: one that has none of them, and reports no usage, costs
+   * nothing where the price reads the report.
+   */
+  results?: Readonly<Record<string, WantedValue>>;
   /** Where the answer is counted, for one that reports no usage. */
   counted: Readonly<Record<string, WantedValue>>;
   /** The gateway must ask for the usage of a stream, which comes as an event of its own. */
@@ -34,12 +39,16 @@ const CHAT_TEXTS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'too
 const lengths = (...paths: string[]): Record<string, WantedValue> =>
   Object.fromEntries(paths.map((path) => [path, 'length']));
 
+/** An image is an object of `data` with its address or its bytes. */
+const IMAGES = { 'data[]': 'object', 'data[].url': 'length', 'data[].b64_json': 'length' } as const;
+
 export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
   response: {
     path: '/v1/responses',
     bodies: ['json'],
     streams: 'events',
     reports: TOKENS,
+    results: { 'output[]': 'object', status: 'string' },
     // An event of text, of reasoning or of a tool's arguments has its part in `delta`.
     counted: lengths('delta'),
     maxTokens: ['max_output_tokens'],
@@ -50,24 +59,34 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     bodies: ['json'],
     streams: 'events',
     reports: TOKENS,
+    results: { 'choices[]': 'object' },
     counted: lengths(...CHAT_TEXTS.map((text) => `choices[].delta.${text}`)),
     asksForUsage: true,
     maxTokens: ['max_completion_tokens', 'max_tokens'],
   },
-  embedding: { path: '/v1/embeddings', bodies: ['json'], reports: TOKENS, counted: {}, hasNoOutput: true },
+  embedding: {
+    path: '/v1/embeddings',
+    bodies: ['json'],
+    reports: TOKENS,
+    results: { 'data[]': 'object' },
+    counted: {},
+    hasNoOutput: true,
+  },
   image: {
     path: '/v1/images/generations',
     bodies: ['json'],
     streams: 'events',
     reports: [...TOKENS, 'images'],
-    counted: { 'data[]': 'object' },
+    results: IMAGES,
+    counted: {},
   },
   image_edit: {
     path: '/v1/images/edits',
     bodies: ['multipart', 'json'],
     streams: 'events',
     reports: [...TOKENS, 'images'],
-    counted: { 'data[]': 'object' },
+    results: IMAGES,
+    counted: {},
   },
   speech: {
     path: '/v1/audio/speech',
@@ -83,6 +102,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     streams: 'events',
     answers: /^text\/(?:plain|vtt|srt)$|^application\/x-subrip$/,
     reports: [...TOKENS, 'seconds'],
+    results: { text: 'length' },
     counted: lengths('delta'),
   },
 };

@@ -169,8 +169,10 @@ export async function refundRelay(
   { reason, httpStatus, mayBeDone, by = { owner: deps.nodeId } }: Refund,
 ): Promise<boolean> {
   const { store, clock, billing, logger } = deps;
+  const { relayId, channelId, requestId } = relay;
+  const logFields = { relay_id: relayId, channel_id: channelId, request_id: requestId, status: httpStatus, reason };
   try {
-    return await store.transaction(async (tx) => {
+    const isRefunded = await store.transaction(async (tx) => {
       const stored = (await tx.relays.byRelayId(relay.relayId)) ?? relay;
       const bill = billing.noBill(asTask(stored));
       const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
@@ -181,8 +183,13 @@ export async function refundRelay(
       await billing.refund(tx, asTask(stored), { bill, reason });
       return true;
     });
+    const hasSucceeded = httpStatus >= 200 && httpStatus < 300;
+    if (isRefunded && (hasSucceeded || by === 'anyone_after_expiry')) {
+      logger.warn(logFields, 'relayed request refunded; the vendor may have done the work and bill it');
+    }
+    return isRefunded;
   } catch (error) {
-    logger.error({ err: error, relay_id: relay.relayId }, 'relayed request not refunded yet: the store failed');
+    logger.error({ err: error, relay_id: relayId }, 'relayed request not refunded yet: the store failed');
     return false;
   }
 }
@@ -193,12 +200,7 @@ const INTERRUPTED_BATCH = 100;
 export async function refundInterrupted(deps: TaskDeps): Promise<void> {
   for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH)) {
     const refund = { reason: 'submission interrupted', httpStatus: 0, mayBeDone: true };
-    if (!(await refundRelay(deps, relay, { ...refund, by: 'anyone_after_expiry' }))) continue;
-    const { relayId, channelId, requestId } = relay;
-    deps.logger.warn(
-      { relay_id: relayId, channel_id: channelId, request_id: requestId },
-      'interrupted relayed request refunded; the vendor may have done the work',
-    );
+    await refundRelay(deps, relay, { ...refund, by: 'anyone_after_expiry' });
   }
 }
 

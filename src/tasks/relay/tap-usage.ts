@@ -11,9 +11,10 @@ export type UsageTap = {
   push(bytes: Uint8Array): void;
   /**
    * What the vendor has reported, and else what came of the answer. `isReported`: it did report
-   * something. Call it once, at the end of the answer.
+   * something. `hasResult`: a whole answer has a result, or may have one. Call it once, at the end
+   * of the answer.
    */
-  end(): { facts: UsageFacts; isReported: boolean };
+  end(): { facts: UsageFacts; isReported: boolean; hasResult: boolean };
 };
 
 /** Text of most languages has about four bytes for each token. */
@@ -40,29 +41,43 @@ const DURATION = 'duration';
 /** Streams of images have an event of such a type for each. */
 const WHOLE_IMAGE = /^image_(?:generation|edit)\.completed$/;
 
-const wantedOf = ({ counted, reports }: Endpoint): Record<string, WantedValue> => ({
+/** A response that has no output yet. */
+const UNFINISHED = /^(?:queued|in_progress)$/;
+
+const wantedOf = ({ counted, results, reports }: Endpoint): Record<string, WantedValue> => ({
   ...Object.fromEntries([...REPORTED.keys()].map((path) => [path, 'number'] as const)),
   ...(reports.includes('seconds') ? { [DURATION]: 'number' as const } : {}),
   ...(reports.includes('images') ? { type: 'string' as const } : {}),
   ...counted,
+  ...results,
 });
 
 /** `kind`: of the request. `isEvents`: the answer is a stream of events and not one JSON text. */
 export function tapUsage(kind: RelayKind, { isEvents }: { isEvents: boolean }): UsageTap {
-  const { counted: countedPaths } = ENDPOINTS[kind];
+  const { counted: countedPaths, results = {} } = ENDPOINTS[kind];
   const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
   const finder = createJsonValueFinder(wantedOf(ENDPOINTS[kind]));
   const reported: UsageFacts = {};
   let textBytes = 0;
   let images = 0;
+  /** The current object of `data` was counted as an image. */
+  let isCounted = false;
+  let hasResult = false;
 
   function take({ path, value }: FoundValue): void {
     if (typeof value === 'string') {
       if (WHOLE_IMAGE.test(value)) images += 1;
+      if (path === 'status' && UNFINISHED.test(value)) hasResult = true;
       return;
     }
-    if (countedPaths[path] === 'length') textBytes += value;
-    else if (countedPaths[path] === 'object') images += value;
+    if (Object.hasOwn(results, path)) {
+      if (!reports.has('images')) hasResult = true;
+      else if (results[path] === 'object') isCounted = false;
+      else if (value > 0 && !isCounted) {
+        images += 1;
+        isCounted = true;
+      }
+    } else if (countedPaths[path] === 'length') textBytes += value;
     else if (value >= 0) reported[path === DURATION ? 'seconds' : (REPORTED.get(path) as ReportedFact)] = value;
   }
   function endText(): void {
@@ -80,7 +95,11 @@ export function tapUsage(kind: RelayKind, { isEvents }: { isEvents: boolean }): 
         images,
       };
       const counted = Object.fromEntries(Object.entries(counts).filter(([fact]) => reports.has(fact)));
-      return { facts: { ...counted, ...reported }, isReported: images > 0 || Object.keys(reported).length > 0 };
+      return {
+        facts: { ...counted, ...reported },
+        isReported: images > 0 || Object.keys(reported).length > 0,
+        hasResult,
+      };
     },
   };
 }
