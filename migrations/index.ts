@@ -33,6 +33,7 @@ import postgres28 from './postgres/0028_task_list.sql' with { type: 'text' };
 import postgres29 from './postgres/0029_bills_by_model.sql' with { type: 'text' };
 import postgres30 from './postgres/0030_task_views.sql' with { type: 'text' };
 import postgres31 from './postgres/0031_gateway_notices.sql' with { type: 'text' };
+import postgres33 from './postgres/0033_folded_names.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -64,6 +65,7 @@ import sqlite28 from './sqlite/0028_task_list.sql' with { type: 'text' };
 import sqlite29 from './sqlite/0029_bills_by_model.sql' with { type: 'text' };
 import sqlite30 from './sqlite/0030_task_views.sql' with { type: 'text' };
 import sqlite31 from './sqlite/0031_gateway_notices.sql' with { type: 'text' };
+import sqlite33 from './sqlite/0033_folded_names.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -247,6 +249,20 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite31, postgres: postgres31 },
     checks: [],
     // The program of before warns nobody of a low balance, and ends waiting notices of no API key.
+    back: ALWAYS,
+  },
+  {
+    number: 33,
+    name: '0033_folded_names',
+    sql: { sqlite: sqlite33, postgres: postgres33 },
+    checks: [
+      {
+        // Only I depends on the language; `lower` has kept all other pairs apart since 0001.
+        query: `select string_agg(username || ' (user ' || id || ')', ', ' order by id) from users group by lower(replace(username, 'I', 'i')) having count(*) > 1 order by min(id)`,
+        refusal: (found) =>
+          `User names must differ by more than the case of their letters, but the collation of this database let these in: ${found.slice(0, 10).join('; ')}. Rename all but one of each (update users set username = 'NEW-NAME' where id = ID), then start again.`,
+      },
+    ],
     back: ALWAYS,
   },
 ];

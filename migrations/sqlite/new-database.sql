@@ -662,6 +662,8 @@ CREATE TABLE balance_alerts (
   told_threshold integer not null default 0
 );
 CREATE INDEX webhook_outbox_operator on webhook_outbox (id) where user_id = 0;
+CREATE UNIQUE INDEX users_username_folded on users (lower(username));
+CREATE INDEX users_email_folded on users (lower(email)) where email is not null;
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -40,6 +40,24 @@ export async function createDatabase(findTemplate: (admin: SQL, server: URL) => 
   return databaseOf(base, name);
 }
 
+/**
+ * The URL of a new, empty database in Turkish, by ICU: `lower('I')` is a dotless i there, and
+ * `upper('i')` a dotted I.
+ */
+export async function turkishDatabaseUrl(): Promise<string> {
+  const url = await testDatabaseUrl();
+  const admin = new SQL({ url, max: 1 });
+  const name = `${new URL(url).pathname.slice(1)}_tr`;
+  try {
+    await admin.unsafe(
+      `create database ${name} template template0 encoding 'UTF8' locale 'C.UTF-8' locale_provider icu icu_locale 'tr-TR'`,
+    );
+  } finally {
+    await admin.close();
+  }
+  return databaseOf(new URL(url), name);
+}
+
 /** The URL of another database of a server. */
 export function databaseOf(server: URL, name: string): string {
   const url = new URL(server);

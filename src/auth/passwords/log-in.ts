@@ -81,7 +81,6 @@ async function hashAnew({ store, passwords, logger }: AuthContext, user: UserRec
 }
 
 /**
- * At least as coarse as the database's own case folding, which treats a dotted capital I as an i:
- * another spelling of a name gives no further guesses.
+ * Coarser than the database's folding of A to Z, so that no spelling of a name gives further guesses.
  */
 const foldSpelling = (login: string): string => login.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();

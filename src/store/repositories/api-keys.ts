@@ -4,7 +4,8 @@ import { type Context, containsText, countAll, isEmpty, lazy, paged } from './co
 
 const noFormer = { formerHash: '', formerPrefix: '', formerUntil: 0 };
 
-export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
+export function createApiKeyStore(context: Context): ApiKeyStore {
+  const { db, tables } = context;
   const { apiKeys: keys, users } = tables;
   const columns = {
     id: keys.id,
@@ -108,8 +109,8 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     names({ userId, id, keyword, firstOf }, limit) {
       const ofKeyword = keyword
         ? or(
-            containsText(keys.name, keyword),
-            userId === undefined ? containsText(users.username, keyword) : undefined,
+            containsText(context, keys.name, keyword),
+            userId === undefined ? containsText(context, users.username, keyword) : undefined,
             /^\d{1,15}$/.test(keyword) ? eq(keys.id, Number(keyword)) : undefined,
           )
         : undefined;

@@ -1,4 +1,4 @@
-import { getTableColumns, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
+import { getTableColumns, or, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
 import type { Clock } from '../../kernel/index.ts';
 import { bindDatabase, type Database, type RunStatement } from '../drivers/connection.ts';
 import { createRowReader as createReader, PreparedQuery, storable } from '../drivers/prepared-query.ts';
@@ -48,6 +48,11 @@ export type Context = {
    * placeholders.
    */
   prepare: (query: SQL) => (values: Record<string, unknown>) => Promise<unknown[][]>;
+  /**
+   * `text` as names, addresses and searches compare it: A to Z in lower case, nothing else changed.
+   * The same in both databases and under every collation; migration 0033 has the indexes.
+   */
+  fold: (text: SQLWrapper | string) => SQL;
   /** Locks `name` until the transaction ends. SQLite has only one writer and needs no lock. */
   lockName: (name: string) => Promise<void>;
 };
@@ -74,6 +79,7 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
       lockRows: sql``,
       statement,
       prepare,
+      fold: (text) => sql`lower(${text})`,
       lockName: () => Promise.resolve(),
     };
   }
@@ -95,6 +101,7 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
     lockRows: sql`for no key update`,
     statement,
     prepare,
+    fold: (text) => sql`lower(${text} collate "C")`,
     lockName: async (name) => {
       await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [storable(name)]);
     },
@@ -174,10 +181,18 @@ export const isEmpty = (change: object): boolean => Object.values(change).every(
 export const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&');
 
 /** A condition: `column` contains `text`, in whatever case. */
-export const containsText = (column: SQLWrapper, text: string): SQL =>
-  // The database folds the case of both sides in its own way, so that a stored text always matches
-  // itself.
-  sql`lower(${column}) like lower(${`%${escapeLike(text)}%`}) escape '!'`;
+export const containsText = ({ fold }: Pick<Context, 'fold'>, column: SQLWrapper, text: string): SQL | undefined =>
+  or(...spellingsOf(text).map((one) => sql`${fold(column)} like ${fold(`%${escapeLike(one)}%`)} escape '!'`));
+
+/**
+ * What to search for, so that letters other than A to Z are found in either case: the text as
+ * typed, in lower and in upper case, each as `Context.fold` leaves it.
+ */
+export const spellingsOf = (text: string): string[] => [
+  ...new Set([text, text.toLowerCase(), text.toUpperCase()].map((one) => one.replace(/[A-Z]+/g, toLowerCase))),
+];
+
+const toLowerCase = (letters: string): string => letters.toLowerCase();
 
 export const countAll = () => sql<number>`count(*)`.mapWith(Number);
 

@@ -8,13 +8,13 @@ const ROWS_AT_ONCE = 200;
 
 type Search = { values: readonly string[]; ignoresCase?: boolean };
 
-export function createImportStore({ db, dialect, tables, statement }: Context): ImportStore {
+export function createImportStore({ db, dialect, tables, statement, fold }: Context): ImportStore {
   const { importedRows, users, apiKeys, ledgerEntries, passkeys, twoFactor, externalIdentityClaims: claims } = tables;
 
   /** The texts of `column` that are among `values`. */
   async function found(table: Table, column: Column, { values, ignoresCase = false }: Search): Promise<Set<string>> {
     const result = new Set<string>();
-    const field = ignoresCase ? sql<string>`lower(${column})` : sql<string>`${column}`;
+    const field = ignoresCase ? sql<string>`${fold(column)}` : sql<string>`${column}`;
     for (const some of chunks(values)) {
       const rows = await db
         .select({ value: field })

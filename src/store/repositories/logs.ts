@@ -4,7 +4,7 @@ import { createAuditChains } from './audit-chains.ts';
 import { type Context, columnPlaceholders, containsText, countAll, escapeLike, lazy, paged } from './context.ts';
 
 export function createLogStore(context: Context): LogStore {
-  const { db, tables } = context;
+  const { db, tables, fold } = context;
   const { usageLogs, auditLogs, users, apiKeys } = tables;
   const matches = ({ userId, apiKeyId, channelId, pluginKey, model, since, until }: UsageFilter) =>
     and(
@@ -18,8 +18,10 @@ export function createLogStore(context: Context): LogStore {
     );
   const matchesAudit = ({ user, action, target, since, until }: AuditFilter) =>
     and(
-      user === undefined ? undefined : containsText(auditLogs.username, user),
-      action === undefined ? undefined : sql`${auditLogs.action} like ${`${escapeLike(action)}%`} escape '!'`,
+      user === undefined ? undefined : containsText(context, auditLogs.username, user),
+      action === undefined
+        ? undefined
+        : sql`${fold(auditLogs.action)} like ${fold(`${escapeLike(action)}%`)} escape '!'`,
       target === undefined ? undefined : eq(auditLogs.target, target),
       since === undefined ? undefined : gte(auditLogs.createdAt, since),
       until === undefined ? undefined : lte(auditLogs.createdAt, until),

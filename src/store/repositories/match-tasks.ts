@@ -1,6 +1,6 @@
-import { and, eq, gte, lte, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, eq, gte, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { TaskListFilter } from '../ports/index.ts';
-import type { Context } from './context.ts';
+import { type Context, spellingsOf } from './context.ts';
 
 export type TaskMatcher = {
   /** The filter without its user, whose slices are looked at, and without its text. */
@@ -9,13 +9,10 @@ export type TaskMatcher = {
 };
 
 /** The conditions of a list of tasks, over `task_list`, and for texts `tasks`. */
-export function createTaskMatcher({ dialect, tables: { tasks, taskList } }: Context): TaskMatcher {
+export function createTaskMatcher({ dialect, tables: { tasks, taskList }, fold }: Context): TaskMatcher {
   /** Much quicker than `like`, which PostgreSQL evaluates character by character. */
   const position = sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos');
-  /** Folds ASCII alone, as SQLite does; other folding takes PostgreSQL four times as long. */
-  const fold = (text: SQLWrapper | string): SQL =>
-    dialect === 'sqlite' ? sql`lower(${text})` : sql`lower(${text} collate "C")`;
-  const contains = (text: SQLWrapper, query: string): SQL => sql`${position}(${fold(text)}, ${fold(query)}) > 0`;
+  const contains = (text: SQLWrapper, query: string): SQL => sql`${position}(${fold(text)}, ${query}) > 0`;
   /**
    * As it stands in the JSON: the first member, so that its end is certain, since within a text a
    * quote has a backslash before it.
@@ -37,7 +34,13 @@ export function createTaskMatcher({ dialect, tables: { tasks, taskList } }: Cont
       ),
 
     containsText: (query) =>
-      sql`(${tasks.taskId} = ${query} or ${contains(prompt, JSON.stringify(query.toWellFormed()).slice(1, -1))}
-        or ${contains(taskList.model, query)} or ${contains(tasks.action, query)})`,
+      sql`(${or(
+        sql`${tasks.taskId} = ${query}`,
+        ...spellingsOf(query).flatMap((one) => [
+          contains(prompt, JSON.stringify(one.toWellFormed()).slice(1, -1)),
+          contains(taskList.model, one),
+          contains(tasks.action, one),
+        ]),
+      )})`,
   };
 }

@@ -6,7 +6,8 @@ import { adminColumns, userColumns } from './user-columns.ts';
 type Administration = Pick<UserStore, 'lock' | 'administer' | 'softDelete' | 'adminById' | 'search'>;
 
 /** Changes that administrators make to users, and reads that include deleted ones. */
-export function createUserAdministration({ db, tables, statement, lockRows }: Context): Administration {
+export function createUserAdministration(context: Context): Administration {
+  const { db, tables, statement, lockRows, fold } = context;
   const { users } = tables;
   const columns = adminColumns(tables);
   const isPresent = eq(users.deletedAt, 0);
@@ -77,7 +78,7 @@ export function createUserAdministration({ db, tables, statement, lockRows }: Co
         ofStatus(status),
       );
       const direction = order === 'asc' ? asc : desc;
-      const sorting = sortBy === 'username' ? sql`lower(${users.username})` : users[sortBy];
+      const sorting = sortBy === 'username' ? fold(users.username) : users[sortBy];
       return paged(page, db.select({ total: countAll() }).from(users).where(matches), (limit, offset) =>
         db
           .select(columns)
@@ -98,7 +99,7 @@ export function createUserAdministration({ db, tables, statement, lockRows }: Co
   function containsKeyword(keyword: string): SQL | undefined {
     return or(
       /^\d{1,15}$/.test(keyword) ? eq(users.id, Number(keyword)) : undefined,
-      ...[users.username, users.displayName, users.email].map((column) => containsText(column, keyword)),
+      ...[users.username, users.displayName, users.email].map((column) => containsText(context, column, keyword)),
     );
   }
 }

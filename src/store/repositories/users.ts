@@ -9,7 +9,7 @@ import { userColumns } from './user-columns.ts';
  * opens one for them.
  */
 export function createUserStore(context: Context): UserStore {
-  const { db, tables, lockName, prepare } = context;
+  const { db, tables, lockName, prepare, fold } = context;
   const { users, externalIdentityClaims: claims } = tables;
   const columns = userColumns(tables);
   // A deleted user's row stays for the ledger; every method here ignores it.
@@ -25,9 +25,9 @@ export function createUserStore(context: Context): UserStore {
   );
   const at = sql.placeholder;
   const byLogin = lazy(() => {
-    const isName = sql`lower(${users.username}) = lower(${at('login')})`;
-    const ownsAddress = sql`exists (select 1 from ${claims} where ${claims.provider} = 'email' and ${claims.subject} = lower(${at('login')}) and ${claims.userId} = ${users.id})`;
-    const isAddress = and(sql`lower(${users.email}) = lower(${at('login')})`, isNotNull(users.email));
+    const isName = sql`${fold(users.username)} = ${fold(at('login'))}`;
+    const ownsAddress = sql`exists (select 1 from ${claims} where ${claims.provider} = 'email' and ${claims.subject} = ${fold(at('login'))} and ${claims.userId} = ${users.id})`;
+    const isAddress = and(sql`${fold(users.email)} = ${fold(at('login'))}`, isNotNull(users.email));
     return (
       db
         .select(columns)
@@ -65,7 +65,7 @@ export function createUserStore(context: Context): UserStore {
     const isNameFree =
       change.username === undefined
         ? undefined
-        : sql`not exists (select 1 from ${users} as other where lower(other.username) = lower(${at('username')}) and other.id <> ${at('ownId')})`;
+        : sql`not exists (select 1 from ${users} as other where ${fold(sql`other.username`)} = ${fold(at('username'))} and other.id <> ${at('ownId')})`;
     return db
       .update(users)
       .set(givenPlaceholders(users, change))
