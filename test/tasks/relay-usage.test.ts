@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { JsonObject } from '../../src/kernel/index.ts';
+import { AppError, type Json, type JsonObject } from '../../src/kernel/index.ts';
 import type { RelayKind, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer } from '../../src/tasks/index.ts';
 import { removeUsageEvent } from '../../src/tasks/relay/remove-usage-event.ts';
@@ -123,11 +123,15 @@ const describeUsage = (opened: () => OpenedStore) => {
     }
   });
 
-  test('reserved: the limit of the request, else that of the channel, once for each choice', async () => {
+  test('reserved: the largest limit of the request, else that of the channel, once for each choice', async () => {
     const rows: [model: string, body: JsonObject, reserved: number][] = [
       ['chat', {}, 4096],
       ['chat', { max_tokens: 50 }, 50],
-      ['chat', { max_tokens: 50, max_completion_tokens: 20, n: 2 }, 40],
+      ['chat', { max_tokens: 50, max_completion_tokens: 20, n: 2 }, 100],
+      ['chat', { max_tokens: 20, max_completion_tokens: 50, n: '3', best_of: 2 }, 150],
+      ['chat', { max_tokens: 20, max_output_tokens: 70, max_new_tokens: 60, n: 1, best_of: 4 }, 280],
+      ['chat', { max_tokens: null, max_completion_tokens: 30, n: null }, 30],
+      ['chat', { max_tokens: 0, max_completion_tokens: 30 }, 4096],
       ['short', {}, 10],
       ['short', { max_tokens: 0 }, 10],
     ];
@@ -144,6 +148,90 @@ const describeUsage = (opened: () => OpenedStore) => {
     await create(caller, 'response', { model: 'chat', input: 'hello', max_output_tokens: 77 });
     const [row] = await usage(caller);
     expect(row?.detail).toMatchObject({ facts: { output_tokens: 77 } });
+  });
+
+  test('negative balance: two limits cannot reserve the smaller one, in parallel requests on one key', async () => {
+    const caller = await addCaller(store, 20_000);
+    const before = vendor.requests.length;
+    const body = { model: 'chat', messages: MESSAGES, max_completion_tokens: 1, max_tokens: 50_000 };
+    const sent = await Promise.all(Array.from({ length: 5 }, () => codeOf(create(caller, 'chat', body))));
+    expect(sent).toEqual(Array(5).fill('billing.insufficient_quota'));
+    expect(vendor.requests).toHaveLength(before);
+    expect(await balanceOf(store, caller.user.id)).toBe(20_000);
+  });
+
+  const differing: [RelayKind, member: string, value: Json][] = [
+    ...['50000', 50_000.5, 1e16, -1, true, [50_000], {}, '', Number.POSITIVE_INFINITY].flatMap(
+      (value): [RelayKind, string, Json][] => [
+        ['chat', 'max_tokens', value],
+        ['chat', 'max_completion_tokens', value],
+        ['response', 'max_output_tokens', value],
+      ],
+    ),
+    ...['two', 1.5, 0, -1, 1e16, true, [2], {}, '1e3', ' 2', '0x2'].flatMap((value): [RelayKind, string, Json][] => [
+      ['chat', 'n', value],
+      ['chat', 'best_of', value],
+      ['image', 'n', value],
+      ['image', 'batch_size', value],
+    ]),
+    ...['true', 'false', 'yes', 1, 0, [true], {}, ''].flatMap((value): [RelayKind, string, Json][] => [
+      ['chat', 'stream', value],
+      ['response', 'stream', value],
+      ['image', 'stream', value],
+      ['response', 'background', value],
+    ]),
+    ['chat', 'stream_options', 'include_usage'],
+    ['chat', 'stream_options', [{ include_usage: true }]],
+    ['chat', 'stream_options.include_usage', 'true'],
+    ['chat', 'stream_options.Include_Usage', false],
+    // What a vendor that ignores case or folds Unicode reads as another member.
+    ['chat', 'Model', 'dear'],
+    ['chat', 'MAX_TOKENS', 50_000],
+    ['chat', 'STREAM', true],
+    ['chat', '\u017ftream', true],
+    ['chat', 'max_to\u212aens', 50_000],
+    ['image', 'N', 10],
+    ['speech', 'Input', 'a longer text'],
+    ['response', 'Background', true],
+  ];
+  test('free output: a member that the vendor could read differently is refused by its name', async () => {
+    const caller = await addCaller(store);
+    const before = vendor.requests.length;
+    for (const [kind, member, value] of differing) {
+      const [name = '', inner] = member.split('.');
+      const sent = { model: 'chat', input: 'x', [name]: inner === undefined ? value : { [inner]: value } };
+      const error = await failureOf(create(caller, kind, sent));
+      expect([kind, member, value, error.code, error.param]).toEqual([
+        ...[kind, member, value],
+        ...['tasks.relay_request_invalid', member],
+      ]);
+      expect(error.message).toContain(inner ?? name);
+    }
+    const forms: [RelayKind, Record<string, string[]>, param: string][] = [
+      ['image_edit', { stream: ['yes'] }, 'stream'],
+      ['image_edit', { stream: ['1'] }, 'stream'],
+      ['image_edit', { stream: ['True'] }, 'stream'],
+      ['image_edit', { n: ['many'] }, 'n'],
+      ['image_edit', { n: ['2', '3'] }, 'n'],
+      ['image_edit', { 'n[]': ['2'] }, 'n[]'],
+      ['image_edit', { N: ['9'] }, 'N'],
+      ['image_edit', { max_tokens: ['1e9'] }, 'max_tokens'],
+      ['transcription', { stream: ['on'] }, 'stream'],
+      ['transcription', { Stream: ['true'] }, 'Stream'],
+    ];
+    for (const [kind, fields, param] of forms) {
+      const body = { kind: 'multipart' as const, fields: { model: ['draw'], ...fields }, files: [] };
+      const error = await failureOf(send(caller, kind, { contentType: 'multipart/form-data', body }));
+      expect([fields, error.code, error.param]).toEqual([fields, 'tasks.relay_request_invalid', param]);
+    }
+    expect(vendor.requests).toHaveLength(before);
+    expect(await spent(caller)).toBe(0);
+  });
+
+  test('members of other kinds may have any type: a background that is a color', async () => {
+    const caller = await addCaller(store);
+    const body = { model: 'draw', prompt: 'a cat', background: 'transparent', Quality: 1, stream: null, n: null };
+    expect((await create(caller, 'image', body)).status).toBe(200);
   });
 
   test('a request that the balance cannot cover is refused before the vendor gets it', async () => {
@@ -365,6 +453,12 @@ describe('the event that only reports usage', () => {
     expect(filter.push(Buffer.from('\n\ndata: 1'))).toHaveLength(2);
   });
 });
+
+const failureOf = (promise: Promise<unknown>): Promise<AppError> =>
+  promise.then(
+    () => new AppError('nothing.failed', 'internal', { message: 'nothing failed' }),
+    (error: AppError) => error,
+  );
 
 const codeOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(

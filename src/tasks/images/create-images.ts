@@ -11,6 +11,7 @@ import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { watchTask } from '../observation/watch-task.ts';
 import { hasEnded } from '../state/describe-task.ts';
 import { readModel } from '../submission/read-model.ts';
+import { readFlag } from '../submission/request-members.ts';
 import { submitTask } from '../submission/submit-task.ts';
 import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
 import { adviseOnFailure, type Doubt } from '../vendor/retry-advice.ts';
@@ -76,8 +77,8 @@ function readRequest(deps: TaskDeps, request: ClientRequest): { model: string; f
   if (body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
   const model = readModel(request);
   if (model === undefined || !isObject(body.value)) throw taskErrors.model_required({ param: 'model' });
-  const { response_format: wanted, stream, ...visible } = body.value as JsonObject;
-  if (stream === true) {
+  const { response_format: wanted, stream: _, ...visible } = body.value as JsonObject;
+  if (readFlag(body.value, 'stream', taskErrors.image_request_invalid)) {
     throw taskErrors.image_request_invalid({ message: 'Images of this model cannot be streamed.', param: 'stream' });
   }
   const hasLinks = deps.publicAddress() !== undefined;

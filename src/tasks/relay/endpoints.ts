@@ -29,8 +29,6 @@ export type Endpoint = {
   asksForUsage?: boolean;
   /** No tokens are reserved for its answers. */
   hasNoOutput?: boolean;
-  /** The request's members that limit the tokens of the answer. */
-  maxTokens?: readonly string[];
 };
 
 const TOKENS = ['input_tokens', 'output_tokens', 'cached_tokens'] as const;
@@ -51,7 +49,6 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     results: { 'output[]': 'object', status: 'string' },
     // An event of text, of reasoning or of a tool's arguments has its part in `delta`.
     counted: lengths('delta'),
-    maxTokens: ['max_output_tokens'],
   },
   video: { path: '/v1/videos', bodies: ['json', 'multipart'], reports: [], counted: {} },
   chat: {
@@ -62,7 +59,6 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     results: { 'choices[]': 'object' },
     counted: lengths(...CHAT_TEXTS.map((text) => `choices[].delta.${text}`)),
     asksForUsage: true,
-    maxTokens: ['max_completion_tokens', 'max_tokens'],
   },
   embedding: {
     path: '/v1/embeddings',

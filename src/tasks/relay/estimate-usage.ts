@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
+import { largestLimit, mostResults } from '../submission/request-members.ts';
 import type { ClientRequest } from '../types.ts';
 import { ENDPOINTS, type Endpoint, type ReportedFact } from './endpoints.ts';
 import { BYTES_PER_TOKEN } from './tap-usage.ts';
@@ -16,20 +17,21 @@ const FILE_MEMBERS: ReadonlySet<string> = new Set(['data', 'file_data', 'b64_jso
 
 /**
  * The usage that a request is reserved by, where the vendor's answer reports the true one: as many
- * tokens as its texts may have, and the longest answer that it allows.
+ * tokens as its texts may have, and the longest answers that it allows.
  */
 export function estimateUsage(
-  { kind, values, facts: { n } }: Pick<RelayIntent, 'kind' | 'values' | 'facts'>,
+  { kind, values }: Pick<RelayIntent, 'kind' | 'values'>,
   { body }: Pick<ClientRequest, 'body'>,
   { settings }: Pick<ChannelRecord, 'settings'>,
 ): JsonObject {
-  const { reports, hasNoOutput, maxTokens = [] } = ENDPOINTS[kind];
+  const { reports, hasNoOutput } = ENDPOINTS[kind];
   const files = body.kind === 'multipart' ? body.files : [];
-  const count = typeof n === 'number' ? n : 1;
-  const limit = maxTokens.map((name) => values[name]).find(isTokenCount) ?? settings.default_max_tokens;
+  const count = mostResults({ kind, values });
+  const ofModel = settings.default_max_tokens;
+  const limit = largestLimit({ kind, values }, isTokenCount(ofModel) ? ofModel : DEFAULT_MAX_TOKENS);
   const estimates: Record<ReportedFact, () => number> = {
     input_tokens: () => Math.ceil(textBytes(values) / BYTES_PER_TOKEN) + files.length * TOKENS_PER_FILE,
-    output_tokens: () => (hasNoOutput ? 0 : count * (isTokenCount(limit) ? limit : DEFAULT_MAX_TOKENS)),
+    output_tokens: () => (hasNoOutput ? 0 : count * limit),
     cached_tokens: () => 0,
     images: () => count,
     seconds: () => Math.ceil(files.reduce((sum, { size }) => sum + size, 0) / BYTES_PER_SECOND),

@@ -2,6 +2,7 @@ import { createJsonScanner, isObject, type Json, type JsonObject, parseJson } fr
 import type { RelayKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { readModel } from '../submission/read-model.ts';
+import { checkMembers, namesOfKind, quantityFact } from '../submission/request-members.ts';
 import type { ClientRequest } from '../types.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readReferences, referencesObject } from './read-references.ts';
@@ -9,10 +10,6 @@ import type { RelayIntent, RemixSource } from './types.ts';
 
 /** The usage facts of relayed requests, named like OpenAI's parameters. */
 const FACTS = ['seconds', 'n'] as const;
-/** A quantity as text, which OpenAI's videos API expects instead of a number. */
-const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
-const MAX_QUANTITY = 999_999_999;
-
 /** Limits of JSON in a form field. Its size is already limited with that of all fields. */
 const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDepth: 64 };
 
@@ -22,7 +19,7 @@ type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
  * Reads model, quantities and references from a request.
  * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required, and
  * tasks.relay_request_invalid when the request names an object in the vendor's account whose owner
- * is unknown, or has a quantity below 1
+ * is unknown, or has a member that the vendor could read differently
  */
 export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?: RemixSource): RelayIntent {
   const { body } = request;
@@ -31,8 +28,10 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
   if (body.kind === 'form' || !bodies.includes(body.kind)) throw taskErrors.unsupported_media();
   const model = remix?.model ?? readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
-  const values = body.kind === 'json' ? (body.value as JsonObject) : formValues(body);
-  const isAsked = values.stream === true || (body.kind === 'multipart' && values.stream === 'true');
+  const isForm = body.kind === 'multipart';
+  const values = isForm ? formValues(kind, body) : (body.value as JsonObject);
+  checkMembers({ kind, values, isForm });
+  const isAsked = values.stream === true || (isForm && values.stream === 'true');
   const stream = streams === 'bytes' || (streams === 'events' && isAsked);
   return {
     kind,
@@ -42,7 +41,7 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
     hidesUsage: stream && asksForUsage === true && !asksItself(values),
     facts: {
       ...remix?.facts,
-      ...Object.fromEntries(FACTS.flatMap((name) => quantity(name, values[name]))),
+      ...Object.fromEntries(FACTS.flatMap((name) => quantityFact(name, values[name]))),
       ...(kind === 'speech' && typeof values.input === 'string' ? { characters: [...values.input].length } : {}),
     },
     references: [
@@ -59,20 +58,21 @@ const asksItself = ({ stream_options: options }: JsonObject): boolean =>
  * Form fields that may occur only once: the gateway reads them, or they name another video. `video`
  * may be a file.
  */
-const SINGLE = ['model', 'stream', ...FACTS, 'remix_video_id', 'video_id', 'video'];
+const VIDEOS = ['remix_video_id', 'video_id', 'video'];
 
 /**
  * The form as JSON values. Refuses what the vendor could read differently: a repeated field, a file
  * under the name of a field, and a member written as `video[id]`.
  */
-function formValues({ fields, files }: Multipart): JsonObject {
+function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
+  const single = [...namesOfKind(kind), ...VIDEOS];
   for (const name of [...Object.keys(fields), ...files.map(({ field }) => field)]) {
     const [first = '', ...members] = name.split(/[[\]]+/);
-    if (members.length > 0 && (SINGLE.includes(first) || [first, ...members].some(namesVideoObject))) {
+    if (members.length > 0 && (single.includes(first) || [first, ...members].some(namesVideoObject))) {
       throw taskErrors.relay_request_invalid({ message: 'Send this member in a JSON body.', param: name });
     }
   }
-  for (const name of SINGLE) {
+  for (const name of single) {
     const isFile = files.some(({ field }) => field === name) && name !== 'video';
     if ((fields[name]?.length ?? 0) > 1 || isFile) {
       throw taskErrors.relay_request_invalid({ message: `The form must have ${name} once, as a text.`, param: name });
@@ -95,19 +95,4 @@ function formValue(name: string, values: readonly string[]): Json {
     return parseJson(value) ?? value;
   });
   return read.length === 1 ? (read[0] ?? '') : read;
-}
-
-/**
- * A quantity as a usage fact. Below 1 it is refused: it would cost nothing while the vendor
- * delivers its minimum. A quantity that is absent, or that the vendor could read differently, is no
- * fact; prices that need it refuse the request.
- */
-function quantity(name: (typeof FACTS)[number], value: Json | undefined): [string, number][] {
-  if (typeof value !== 'number' && (typeof value !== 'string' || !QUANTITY.test(value))) return [];
-  const amount = Number(value);
-  const isWhole = name !== 'n' || Number.isInteger(amount);
-  if (amount >= 1 && amount <= MAX_QUANTITY && isWhole) return [[name, amount]];
-  const kind = name === 'n' ? 'a whole number' : 'a number';
-  const message = `"${name}" must be ${kind} from 1 to ${MAX_QUANTITY}. Leave it out for the vendor's default.`;
-  throw taskErrors.relay_request_invalid({ message, param: name });
 }

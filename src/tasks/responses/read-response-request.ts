@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '../../kernel/index.ts';
 import type { ResponsesMode } from '../../plugins/index.ts';
 import { taskErrors } from '../errors.ts';
 import { readModel } from '../submission/read-model.ts';
+import { readFlag } from '../submission/request-members.ts';
 import type { ClientRequest } from '../types.ts';
 
 export type ResponseForm = { stream: boolean; background: boolean };
@@ -26,18 +27,12 @@ export function readResponseRequest(request: ClientRequest): ResponseRequest {
   const { background: _, ...visible } = body.value as JsonObject;
   return {
     model,
-    form: { stream: readFlag(body.value, 'stream'), background: readFlag(body.value, 'background') },
+    form: {
+      stream: readFlag(body.value, 'stream', taskErrors.response_form_invalid),
+      background: readFlag(body.value, 'background', taskErrors.response_form_invalid),
+    },
     request: { ...request, body: { ...body, value: visible } },
   };
-}
-
-/** Reads a flag. Clients also write null for a flag that they do not set. */
-function readFlag(body: Record<string, unknown>, name: 'stream' | 'background'): boolean {
-  const value = body[name] ?? false;
-  if (typeof value !== 'boolean') {
-    throw taskErrors.response_form_invalid({ message: `${name} must be true or false.`, param: name });
-  }
-  return value;
 }
 
 const DESCRIPTIONS: Record<ResponsesMode, string> = {
