@@ -33,6 +33,7 @@ import postgres28 from './postgres/0028_task_list.sql' with { type: 'text' };
 import postgres29 from './postgres/0029_bills_by_model.sql' with { type: 'text' };
 import postgres30 from './postgres/0030_task_views.sql' with { type: 'text' };
 import postgres31 from './postgres/0031_gateway_notices.sql' with { type: 'text' };
+import postgres32 from './postgres/0032_long_ids.sql' with { type: 'text' };
 import postgres33 from './postgres/0033_folded_names.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
@@ -65,6 +66,7 @@ import sqlite28 from './sqlite/0028_task_list.sql' with { type: 'text' };
 import sqlite29 from './sqlite/0029_bills_by_model.sql' with { type: 'text' };
 import sqlite30 from './sqlite/0030_task_views.sql' with { type: 'text' };
 import sqlite31 from './sqlite/0031_gateway_notices.sql' with { type: 'text' };
+import sqlite32 from './sqlite/0032_long_ids.sql' with { type: 'text' };
 import sqlite33 from './sqlite/0033_folded_names.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
@@ -249,6 +251,14 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite31, postgres: postgres31 },
     checks: [],
     // The program of before warns nobody of a low balance, and ends waiting notices of no API key.
+    back: ALWAYS,
+  },
+  {
+    number: 32,
+    name: '0032_long_ids',
+    sql: { sqlite: sqlite32, postgres: postgres32 },
+    checks: [],
+    // The program of before knows no object with such an id, and finds all others.
     back: ALWAYS,
   },
   {

@@ -385,7 +385,7 @@ CREATE TABLE relay_objects (
   channel_id integer not null,
   relay_id varchar(64) not null,
   created_at integer not null
-);
+, full_id text not null default '');
 CREATE UNIQUE INDEX relay_objects_name on relay_objects (object_id, kind, vendor);
 CREATE INDEX relay_objects_relay on relay_objects (relay_id);
 CREATE INDEX relay_requests_ended on relay_requests (finished_at) where status <> 'OPEN';

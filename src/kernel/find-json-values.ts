@@ -6,10 +6,10 @@ import { skipJsonString } from './skip-json-string.ts';
 export type FoundValue = { path: string; value: string | number };
 
 /**
- * What is wanted at a path. `length`: the bytes of a string as encoded in the text, without reading
+ * What is wanted at a path. `id`: a string, or a number as it is written. `length`: the bytes of a string as encoded in the text, without reading
  * it. `object`: 1 for each object.
  */
-export type WantedValue = 'string' | 'number' | 'length' | 'object';
+export type WantedValue = 'string' | 'id' | 'number' | 'length' | 'object';
 
 /** Finds values at given paths of a JSON text while its bytes arrive, without parsing the rest. */
 export type JsonValueFinder = {
@@ -20,8 +20,14 @@ export type JsonValueFinder = {
   reset(): void;
 };
 
-/** Longer strings, as encoded in the text, are ignored. */
+/** Longer strings but ids, as encoded in the text, are ignored. */
 const MAX_STRING_BYTES = 1024;
+/** The most characters of an id. */
+export const MAX_ID_CHARS = 2048;
+/** A character takes twelve bytes where it is written as two escapes. */
+const MAX_ID_BYTES = 12 * MAX_ID_CHARS;
+/** Found instead of a longer id. No id has control characters. */
+export const TOO_LONG_ID = '\0';
 /** Longer numbers are ignored. */
 const MAX_NUMBER_BYTES = 32;
 /** The most values of one text; later ones are ignored. */
@@ -36,6 +42,8 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const NUMBER_BYTES = new Set(Buffer.from('0123456789+-.eE'));
+/** How a number begins: the `e` of `false` is none. */
+const NUMBER_STARTS = new Set(Buffer.from('0123456789-'));
 
 type Container = { path: string; isArray: boolean };
 
@@ -57,9 +65,11 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
   let isEscaped = false;
   /** Bytes of the current string; `undefined` if it is not wanted. */
   let captured: number[] | undefined;
+  /** The path of the current string, where it is an id. */
+  let idPath: string | undefined;
   /** Bytes of the current string so far; `undefined` if its length is not wanted. */
   let length: number | undefined;
-  let number: { path: string; bytes: number[] } | undefined;
+  let number: { path: string; isId: boolean; bytes: number[] } | undefined;
   let found: FoundValue[] = [];
 
   const top = (): Container | undefined => (skipped > 0 ? undefined : stack.at(-1));
@@ -111,23 +121,30 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     isInString = true;
     const path = isNameNext ? undefined : valuePath();
     const want = path === undefined ? undefined : wantedAt.get(path);
-    captured = (isNameNext && top() !== undefined) || want === 'string' ? [] : undefined;
+    idPath = want === 'id' ? path : undefined;
+    captured = (isNameNext && top() !== undefined) || want === 'id' || want === 'string' ? [] : undefined;
     length = want === 'length' ? 0 : undefined;
   }
 
   function beginNumber(byte: number): void {
     const path = isNameNext ? undefined : valuePath();
-    if (path !== undefined && wantedAt.get(path) === 'number') number = { path, bytes: [byte] };
+    const want = path === undefined ? undefined : wantedAt.get(path);
+    if (path !== undefined && (want === 'number' || want === 'id'))
+      number = { path, isId: want === 'id', bytes: [byte] };
   }
 
   /** False: the byte is not part of the number, which ends before it. */
   function readNumberByte(current: NonNullable<typeof number>, byte: number): boolean {
+    const { path, isId, bytes } = current;
+    const max = isId ? MAX_ID_CHARS : MAX_NUMBER_BYTES;
     if (NUMBER_BYTES.has(byte)) {
-      if (current.bytes.length <= MAX_NUMBER_BYTES) current.bytes.push(byte);
+      if (bytes.length <= max) bytes.push(byte);
       return true;
     }
-    const value = current.bytes.length <= MAX_NUMBER_BYTES ? Number(Buffer.from(current.bytes).toString()) : Number.NaN;
-    if (Number.isFinite(value)) add(current.path, value);
+    const isWhole = bytes.length <= max;
+    const text = Buffer.from(bytes).toString();
+    if (isId) add(path, isWhole ? text : TOO_LONG_ID);
+    else if (isWhole && Number.isFinite(Number(text))) add(path, Number(text));
     number = undefined;
     return false;
   }
@@ -150,7 +167,8 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
       }
       isEscaped = !isEscaped && byte === BACKSLASH;
       captured.push(byte);
-      if (captured.length > MAX_STRING_BYTES) {
+      if (captured.length > (idPath === undefined ? MAX_STRING_BYTES : MAX_ID_BYTES)) {
+        if (idPath !== undefined) add(idPath, TOO_LONG_ID);
         captured = undefined;
         return at + 1;
       }
@@ -175,7 +193,7 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
         else if (byte === COMMA && top()) {
           isNameNext = !(top() as Container).isArray;
           name = undefined;
-        } else if (NUMBER_BYTES.has(byte)) beginNumber(byte);
+        } else if (NUMBER_STARTS.has(byte)) beginNumber(byte);
       }
     },
     end: () => (hasBegun && stack.length === 0 && skipped === 0 && !isInString ? found : []),
@@ -183,7 +201,7 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
       stack = [];
       skipped = 0;
       hasBegun = isNameNext = isInString = isEscaped = false;
-      name = captured = length = number = undefined;
+      name = captured = idPath = length = number = undefined;
       found = [];
     },
   };

@@ -28,7 +28,13 @@ export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
-export { createJsonValueFinder, type FoundValue, type WantedValue } from './find-json-values.ts';
+export {
+  createJsonValueFinder,
+  type FoundValue,
+  MAX_ID_CHARS,
+  TOO_LONG_ID,
+  type WantedValue,
+} from './find-json-values.ts';
 export { freeChunk } from './free-chunk.ts';
 export {
   escapeHiddenCharacters,

@@ -140,6 +140,30 @@ describe('the relay of the executable', () => {
     expect(spent).toBe(8 * SECOND);
   });
 
+  test('the official client reads, continues and deletes what a vendor named in any way', async () => {
+    for (const id of ['a+b/c==', ' |é/../% ', `resp_${'bGl0ZWxsbQ=/'.repeat(25)}`]) {
+      const named = `named ${JSON.stringify(id)}`;
+      const made = await client.responses.create({ model: 'gpt-x', input: 'hello', user: named });
+      expect(made.id).toBe(id);
+      expect(await client.responses.retrieve(id)).toMatchObject({ id, status: 'completed' });
+      expect((await client.responses.inputItems.list(id)).data).toMatchObject([{ content: 'hello' }]);
+      await client.responses.create({ model: 'gpt-x', input: 'go on', previous_response_id: id });
+      await client.responses.delete(id);
+      const body = { model: 'vid-x', prompt: named, seconds: 2 };
+      expect((await ask(`${gateway.url}/v1/videos`, { token: key, body })).body).toMatchObject({ id });
+      expect(await client.videos.retrieve(id)).toMatchObject({ id });
+      const content = await client.videos.downloadContent(id);
+      expect((await content.arrayBuffer()).byteLength).toBe(VIDEO.byteLength);
+      const remix = await client.videos.remix(id, { prompt: 'a' });
+      expect(remix).toMatchObject({ remixed_from_video_id: id });
+      await client.videos.delete(id);
+    }
+    const prompt = 'named 7615917337495251231';
+    await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'vid-x', prompt, seconds: 2 } });
+    const read = await ask(`${gateway.url}/v1/videos/7615917337495251231/content`, { token: key });
+    expect(read.status).toBe(200);
+  });
+
   test('the vendor’s errors have the client’s classes and show nothing of the channel', async () => {
     const rows: [play: string, kind: new (...args: never[]) => Error, status: number][] = [
       ['400', OpenAI.BadRequestError, 400],

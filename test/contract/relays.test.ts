@@ -129,6 +129,27 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.objectOf(newRelayId(Date.now()))).toBeUndefined();
   });
 
+  test('ids of 2,048 characters are stored whole, and differ in their last one', async () => {
+    const { relays } = store();
+    const part = { vendor: 'v.example', userId: 1, channelId: 3, createdAt: 100 };
+    const same = '视'.repeat(2047);
+    const digest = `=${new Bun.CryptoHasher('sha256').update(`${same}1`).digest('hex')}`;
+    const ids = [`${same}1`, `${same}2`, digest, 'x'.repeat(191), 'x'.repeat(192)];
+    const objects = ids.map((objectId): RelayObject => {
+      return { ...part, kind: 'video', objectId, relayId: newRelayId(Date.now()) };
+    });
+    for (const object of objects) expect(await relays.addObject(object)).toBe(true);
+    for (const object of objects) {
+      expect(await relays.addObject({ ...object, userId: 2 })).toBe(false);
+      expect(await relays.ownObject(1, 'video', object.objectId)).toEqual(object);
+      expect(await relays.ownObject(2, 'video', object.objectId)).toBeUndefined();
+      expect(await relays.objectOf(object.relayId)).toEqual(object);
+    }
+    const items = objects.map((object): RelayObject<RelayPartKind> => ({ ...object, kind: 'item' }));
+    await relays.addParts(items);
+    expect(await relays.ownParts(1, 'item', ids)).toEqual(items);
+  });
+
   test('parts of answers are found by their owner, and are not the object that the request created', async () => {
     const { relays } = store();
     const relayId = newRelayId(Date.now());

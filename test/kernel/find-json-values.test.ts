@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createJsonValueFinder, type WantedValue } from '../../src/kernel/index.ts';
+import { createJsonValueFinder, MAX_ID_CHARS, TOO_LONG_ID, type WantedValue } from '../../src/kernel/index.ts';
 
 const RUNS = { seed: 20_261_122, numRuns: 300 };
 const WANTED: Record<string, WantedValue> = {
-  id: 'string',
+  id: 'id',
   'output[].id': 'string',
   'response.output[].id': 'number',
   'item.id': 'length',
@@ -30,9 +30,12 @@ function walk(value: unknown, path: string): { path: string; value: string | num
   const want = WANTED[path];
   if (typeof value === 'string') {
     if (want === 'length') return [{ path, value: Buffer.byteLength(JSON.stringify(value)) - 2 }];
-    return want === 'string' ? [{ path, value }] : [];
+    return want === 'id' || want === 'string' ? [{ path, value }] : [];
   }
-  if (typeof value === 'number') return want === 'number' ? [{ path, value }] : [];
+  if (typeof value === 'number') {
+    if (want === 'id') return [{ path, value: JSON.stringify(value) }];
+    return want === 'number' ? [{ path, value }] : [];
+  }
   if (Array.isArray(value)) return value.flatMap((item) => walk(item, `${path}[]`));
   if (typeof value !== 'object' || value === null) return [];
   const own = want === 'object' ? [{ path, value: 1 }] : [];
@@ -66,6 +69,18 @@ describe('the finder of JSON values', () => {
     );
   });
 
+  test('an id is found whole, and a number as it is written', () => {
+    const written = ['7615917337495251231', '-0', '1E400', '1.50'];
+    for (const id of written) expect(find(`{"id":${id}}`, [3])).toEqual([{ path: 'id', value: id }]);
+    const long = '\u{1f600}'.repeat(MAX_ID_CHARS);
+    const escaped = JSON.stringify(long).replace(
+      /[^"]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    for (const text of [JSON.stringify(long), escaped])
+      expect(find(`{"id":${text}}`)).toEqual([{ path: 'id', value: long }]);
+  });
+
   test('a text that breaks off gives nothing', () => {
     expect(find('{"id":"a","output":[{"id":"b"}')).toEqual([]);
     expect(find('{"id":"a')).toEqual([]);
@@ -73,8 +88,17 @@ describe('the finder of JSON values', () => {
   });
 
   test('a long string, a long number and a million levels cost no memory and give nothing', () => {
-    expect(find(`{"id":"${'a'.repeat(5000)}","item":{"id":"b"}}`)).toEqual([{ path: 'item.id', value: 1 }]);
+    expect(find(`{"output":[{"id":"${'a'.repeat(5000)}"}],"item":{"id":"b"}}`)).toEqual([
+      { path: 'output[]', value: 1 },
+      { path: 'item.id', value: 1 },
+    ]);
     expect(find(`{"item":[{"id":${'1'.repeat(5000)}},{"id":7}]}`)).toEqual([{ path: 'item[].id', value: 7 }]);
+    for (const id of [`"${'a'.repeat(30_000)}"`, '1'.repeat(3000)]) {
+      expect(find(`{"id":${id},"item":{"id":"b"}}`)).toEqual([
+        { path: 'id', value: TOO_LONG_ID },
+        { path: 'item.id', value: 1 },
+      ]);
+    }
     expect(find(`{"x":${'['.repeat(1e6)}${']'.repeat(1e6)},"id":"c"}`)).toEqual([{ path: 'id', value: 'c' }]);
   });
 });

@@ -120,6 +120,28 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await store.close();
   });
 
+  test(`${dialect}: objects of relayed requests are found after an upgrade`, async () => {
+    const setup = await setUp(dialect);
+    const longest = 'r'.repeat(191);
+    const insert = (id: string) =>
+      `insert into relay_objects (object_id, kind, vendor, user_id, channel_id, relay_id, created_at)
+        values ('${id}', 'response', 'v.example', 1, 3, 'relay_1', 100)`;
+    await anOldDatabase(setup, 31, ['resp_1', longest].map(insert));
+    const store = await openStore(setup);
+    const object = {
+      kind: 'response',
+      vendor: 'v.example',
+      userId: 1,
+      channelId: 3,
+      relayId: 'relay_1',
+      createdAt: 100,
+    };
+    for (const objectId of ['resp_1', longest])
+      expect(await store.relays.ownObject(1, 'response', objectId)).toEqual({ ...object, objectId } as never);
+    expect(await store.relays.addObject({ ...object, objectId: longest } as never)).toBe(false);
+    await store.close();
+  });
+
   test(`${dialect}: the start after an upgrade changes nothing of the layout`, async () => {
     const setup = await setUp(dialect);
     await anOldDatabase(setup, 1, [addOldUser('anna', { access_token: 'clear' })]);

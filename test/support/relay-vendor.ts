@@ -35,6 +35,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
   const requests: VendorRequest[] = [];
   const streams = { open: 0, left: 0 };
   const objects = new Map<string, Record<string, unknown>>();
+  const rawIds = new Map<string, string>();
   let held: (() => void)[] = [];
   let count = 0;
 
@@ -43,7 +44,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     status: number,
     { body, headers = {} }: { body: unknown; headers?: Record<string, string> },
   ) => {
-    const text = JSON.stringify(body);
+    const text = asWritten(body);
     response.writeHead(status, {
       'content-type': 'application/json',
       'x-request-id': 'of-the-vendor',
@@ -52,6 +53,13 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
       ...headers,
     });
     response.end(text);
+  };
+  /** An id of the play `named` as the request wrote it. */
+  const asWritten = (body: unknown): string => {
+    const written = (body as { id?: unknown }).id;
+    const raw = [...rawIds].find(([id]) => id === written)?.[1];
+    const text = JSON.stringify(body);
+    return raw === undefined ? text : text.replace(JSON.stringify(written), () => raw);
   };
   const error = (message: string, code: string) => ({ error: { message, type: 'vendor_error', code, param: null } });
   const hold = () => new Promise<void>((resolve) => held.push(resolve));
@@ -68,7 +76,8 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
         type === 'response.output_text.delta'
           ? { type, sequence_number: index, delta: 'Grüße' }
           : { type, sequence_number: index, response: made };
-      response.write(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+      const text = JSON.stringify(data).replace(JSON.stringify(made), () => asWritten(made));
+      response.write(`event: ${type}\ndata: ${text}\n\n`);
       if (index === 0 && play === 'broken-stream') return void setTimeout(() => response.destroy(), 50);
       if (index === 0 && play === 'slow') await hold();
     }
@@ -77,7 +86,8 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
 
   async function create(request: VendorRequest, response: ServerResponse): Promise<void> {
     const { body } = request;
-    const [play = '', detail = ''] = String(body.user ?? body.prompt ?? '').split(' ');
+    const wish = String(body.user ?? body.prompt ?? '');
+    const [play = '', detail = ''] = wish.split(' ');
     switch (docile ? '' : play) {
       case '400':
         return json(response, 400, { body: error(`no, says ${key}`, 'bad_thing') });
@@ -111,14 +121,17 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     }
     count += 1;
     const [, , , origin, action] = request.path.split('/');
-    const remixed = action === 'remix' ? objects.get(origin ?? '') : undefined;
+    const remixed = action === 'remix' ? objects.get(decodeURIComponent(origin ?? '')) : undefined;
     if (action === 'remix' && !remixed) return json(response, 404, { body: error('no such object', 'not_found') });
     const video = request.path.startsWith('/v1/videos');
-    const id = play === 'same' ? detail : `${video ? 'video' : 'resp'}_${prefix}${count}`;
+    const raw = play === 'named' ? wish.slice('named '.length) : undefined;
+    const given = raw === undefined ? detail : raw.startsWith('"') ? (JSON.parse(raw) as string) : raw;
+    const id = play === 'same' || raw !== undefined ? given : `${video ? 'video' : 'resp'}_${prefix}${count}`;
+    if (raw !== undefined) rawIds.set(id, raw);
     const made = video
       ? {
           ...{ id, object: 'video', status: 'queued', progress: 0, created_at: 1, seconds: body.seconds },
-          ...(remixed ? { seconds: remixed.seconds, remixed_from_video_id: origin } : {}),
+          ...(remixed ? { seconds: remixed.seconds, remixed_from_video_id: decodeURIComponent(origin ?? '') } : {}),
           ...(body.model === undefined ? {} : { model: body.model }),
         }
       : {
@@ -131,8 +144,9 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
   }
 
   function read(request: VendorRequest, response: ServerResponse) {
-    const [, , , id = '', action] = request.path.split('/');
-    const object = objects.get(decodeURIComponent(id));
+    const [, , , segment = '', action] = request.path.split('/');
+    const id = decodeURIComponent(segment);
+    const object = objects.get(id);
     if (!object) return json(response, 404, { body: error('no such object', 'not_found') });
     if (request.method === 'DELETE')
       return json(response, 200, { body: { id, object: 'deleted', deleted: objects.delete(id) } });

@@ -795,6 +795,116 @@ const describeRelay = (opened: () => OpenedStore) => {
     await node.stop();
   });
 
+  const ids: [name: string, raw: string, id?: string][] = [
+    ['a number beyond 2^53', '7615917337495251231'],
+    ['a fraction as written', '1.50'],
+    ['base64', '"a+b/c=="'],
+    ['a digest of the store', `"=${'0'.repeat(64)}"`],
+    ['blanks, pipes and a percent escape', '" a|b %2F c "'],
+    ['a path', '"../../admin?x#y"'],
+    ['other scripts', '"видео/影片😀"'],
+    ['192 characters', JSON.stringify('a'.repeat(192))],
+    ['2,048 characters', JSON.stringify('é'.repeat(2048))],
+  ];
+  for (const [name, raw] of ids) {
+    test(`an object is found by its vendor's id, by its owner alone: ${name}`, async () => {
+      const [caller, other] = [await addCaller(store), await addCaller(store)];
+      const id = raw.startsWith('"') ? (JSON.parse(raw) as string) : raw;
+      const made = await read(await create(caller, { model: 'vid-x', prompt: `named ${raw}`, seconds: 1 }));
+      expect(made.text).toContain(`"id":${raw}`);
+      const path = `/v1/videos/${encodeURIComponent(id)}`;
+      const calls: [Partial<RelayCall>, method: string, path: string][] = [
+        [{ operation: 'retrieve' }, 'GET', path],
+        [{ operation: 'content' }, 'GET', `${path}/content`],
+        [{ operation: 'delete' }, 'DELETE', path],
+      ];
+      vendor.requests.length = 0;
+      const named = { model: 'vid-x', prompt: 'a', seconds: 1, remix_video_id: id };
+      expect((await failureOf(create(other, named))).code).toBe('tasks.referenced_video_not_found');
+      for (const [call] of calls)
+        expect((await failureOf(forward(other, 'video', { id, ...call }))).code).toBe('tasks.not_found');
+      expect(vendor.requests).toEqual([]);
+      expect((await create(caller, named)).status).toBe(200);
+      for (const [call, method, path] of calls) {
+        expect((await forward(caller, 'video', { id, ...call })).status).toBe(200);
+        expect(vendor.requests.at(-1)).toMatchObject({ method, path });
+      }
+
+      const response = { model: 'gpt-x', user: `named ${raw}` };
+      for (const stream of [false, true]) {
+        await new Response((await create(caller, { ...response, stream })).body as never).text();
+      }
+      expect((await create(caller, { model: 'gpt-x', previous_response_id: id })).status).toBe(200);
+      const taken = create(other, { model: 'gpt-x', previous_response_id: id });
+      expect((await failureOf(taken)).code).toBe('tasks.previous_response_not_found');
+      for (const operation of ['retrieve', 'input_items', 'cancel'] as const)
+        expect((await forward(caller, 'response', { id, operation })).status).toBe(200);
+    });
+  }
+
+  test('parts with ids of any form are found by their owner', async () => {
+    const [caller, other] = [await addCaller(store), await addCaller(store)];
+    const item = `rs_${'x/+='.repeat(80)}`;
+    const output = JSON.stringify([
+      { type: 'reasoning', id: item },
+      { type: 'code_interpreter_call', id: 4711, container_id: 'a b' },
+    ]);
+    await create(caller, { model: 'gpt-x', user: 'output', metadata: { output } });
+    for (const input of [
+      [{ type: 'item_reference', id: item }],
+      [{ type: 'item_reference', id: 4711 }],
+      [{ type: 'item_reference', id: '4711' }],
+    ]) {
+      expect((await create(caller, { model: 'gpt-x', input })).status).toBe(200);
+      expect((await failureOf(create(other, { model: 'gpt-x', input }))).code).toBe('tasks.relay_request_invalid');
+    }
+    const tools = [{ type: 'code_interpreter', container: 'a b' }];
+    expect((await create(caller, { model: 'gpt-x', tools })).status).toBe(200);
+    expect((await failureOf(create(other, { model: 'gpt-x', tools }))).code).toBe('tasks.relay_request_invalid');
+  });
+
+  test("a number that names another user's object is refused as its text is", async () => {
+    const [caller, other] = [await addCaller(store), await addCaller(store)];
+    await create(caller, { model: 'gpt-x', user: 'named 12345' });
+    await create(caller, { model: 'vid-x', prompt: 'named 12345', seconds: 1 });
+    vendor.requests.length = 0;
+    const seconds = 1;
+    for (const body of [
+      { model: 'gpt-x', previous_response_id: 12345 },
+      { model: 'gpt-x', conversation: 12345 },
+      { model: 'gpt-x', input: message({ type: 'input_file', file_id: 12345 }) },
+      { model: 'vid-x', prompt: 'a', seconds, video: { id: 12345 } },
+      { model: 'vid-x', prompt: 'a', seconds, remix_video_id: 12345 },
+      { model: 'vid-x', prompt: 'a', seconds, character_ids: [12345] },
+    ] as JsonObject[])
+      await failureOf(create(other, body));
+    expect(vendor.requests).toEqual([]);
+    expect((await create(caller, { model: 'gpt-x', previous_response_id: 12345 })).status).toBe(200);
+    // What the parser made of it may not be what the vendor reads.
+    const inexact = failureOf(create(caller, { model: 'gpt-x', previous_response_id: 2 ** 60 }));
+    expect((await inexact).message).toContain('as a text');
+  });
+
+  for (const [name, raw] of [
+    ['more than 2,048 characters', JSON.stringify('a'.repeat(2049))],
+    ['30,000 characters', JSON.stringify('a'.repeat(30_000))],
+    ['a segment of dots, which an address would lose', '".."'],
+    ['control characters', '"a\\u0000b"'],
+    ['half a character', '"\\ud800"'],
+  ] as const) {
+    test(`an answer whose id cannot be used goes to its client, and that is logged: ${name}`, async () => {
+      const caller = await addCaller(store);
+      for (const stream of [false, true]) {
+        engine.warnings.length = 0;
+        const answer = await create(caller, { model: 'gpt-x', user: `named ${raw}`, stream });
+        expect(await new Response(answer.body as never).text()).toContain(`"id":${raw}`);
+        expect(engine.warnings.join('\n')).toContain('its object cannot be retrieved');
+      }
+      const id = JSON.parse(raw) as string;
+      expect((await failureOf(forward(caller, 'response', { id }))).code).toBe('tasks.not_found');
+    });
+  }
+
   test('requests are deleted after 30 days, objects after 90', async () => {
     const caller = await addCaller(store);
     const { body } = await read(await create(caller, { model: 'gpt-x' }));

@@ -53,10 +53,12 @@ const Video = object(
     metadata: ANY_OBJECT,
   },
 );
+/** As the vendor wrote it. `own`: the form of the gateway's ids. */
+const vendorId = (own: string) => ({ type: ['string', 'number'], not: { type: 'string', pattern: own } });
 const RelayedVideo = {
   ...ANY_OBJECT,
   description: 'A video of a relayed model: the answer of its vendor.',
-  properties: { id: { ...TEXT, not: { pattern: '^task_' } } },
+  properties: { id: vendorId('^task_') },
 };
 const Model = object({ id: TEXT, object: constant('model'), created: WHOLE, owned_by: TEXT });
 const Response = object(
@@ -77,7 +79,7 @@ const Response = object(
 const RelayedResponse = {
   ...ANY_OBJECT,
   description: 'A response of a relayed model: the answer of its vendor.',
-  properties: { id: { ...TEXT, not: { pattern: '^resp_[A-Za-z0-9]{32}$' } } },
+  properties: { id: vendorId('^resp_[A-Za-z0-9]{32}$') },
 };
 const ImageList = object({
   id: { ...TEXT, description: 'The task that made them.' },
@@ -136,7 +138,14 @@ export const answersItems = answer('The items', {
 
 /** `kind`: how the object is called. The vendor of a relayed one answers in its own form. */
 export const answersDeleted = (kind: string) =>
-  answer('It is deleted', object({ id: TEXT, object: TEXT, deleted: { type: 'boolean' } }, {}, kind !== 'task'));
+  answer(
+    'It is deleted',
+    object(
+      { id: kind === 'task' ? TEXT : { type: ['string', 'number'] }, object: TEXT, deleted: { type: 'boolean' } },
+      {},
+      kind !== 'task',
+    ),
+  );
 
 const body = (required: readonly string[], properties: Record<string, object>) => ({
   type: 'object',

@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, sql } from 'drizzle-orm';
+import { sha256Hex } from '../../kernel/index.ts';
 import type { NewRelay, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord, RelayStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, encodeTexts, givenPlaceholders, lazy, lazyByShape } from './context.ts';
 
@@ -7,6 +8,26 @@ import { type Context, columnPlaceholders, encodeTexts, givenPlaceholders, lazy,
  */
 const OPEN = sql.raw(`'OPEN'`);
 const KINDS: RelayObjectKind[] = ['response', 'video'];
+
+/** Bytes of an id that is stored as it is. An index row of PostgreSQL holds at most 2,704 bytes. */
+const MAX_PLAIN_BYTES = 191;
+/** Begins a digest. An id that begins so is stored by its digest too, so the two never meet. */
+const DIGEST = '=';
+
+/** What the index has of an id. */
+const nameOf = (id: string): string =>
+  id.startsWith(DIGEST) || Buffer.byteLength(id) > MAX_PLAIN_BYTES ? `${DIGEST}${sha256Hex(id)}` : id;
+
+type ObjectRow = { objectId: string; fullId: string };
+const toRow = <T extends { objectId: string }>(object: T): T & ObjectRow => {
+  const name = nameOf(object.objectId);
+  return { ...object, objectId: name, fullId: name === object.objectId ? '' : object.objectId };
+};
+function toObject<T extends RelayObject | RelayObject<RelayPartKind>>(row: ObjectRow | undefined): T | undefined {
+  if (!row) return undefined;
+  const { fullId, ...object } = row;
+  return (fullId === '' ? object : { ...object, objectId: fullId }) as T;
+}
 
 export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts }: Context): RelayStore {
   const { relayRequests: requests, relayObjects: objects } = tables;
@@ -160,30 +181,27 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
     },
 
     async addObject(object) {
-      return (await addObject().execute(object)).length === 1;
+      return (await addObject().execute(toRow(object))).length === 1;
     },
 
     async addParts(parts) {
-      if (parts.length > 0)
-        await db
-          .insert(objects)
-          .values([...parts])
-          .onConflictDoNothing();
+      if (parts.length > 0) await db.insert(objects).values(parts.map(toRow)).onConflictDoNothing();
     },
 
     async ownObject(userId, kind, objectId) {
-      const [row] = await ownObject().execute({ userId, kind, objectId });
-      return row as RelayObject | undefined;
+      const [row] = await ownObject().execute({ userId, kind, objectId: nameOf(objectId) });
+      return toObject<RelayObject>(row);
     },
 
     async ownParts(userId, kind, names) {
       if (names.length === 0) return [];
-      return (await ownParts().execute({ userId, kind, names: encodeTexts(names) })) as RelayObject<RelayPartKind>[];
+      const rows = await ownParts().execute({ userId, kind, names: encodeTexts(names.map(nameOf)) });
+      return rows.flatMap((row) => toObject<RelayObject<RelayPartKind>>(row) ?? []);
     },
 
     async objectOf(relayId) {
       const [row] = await objectOf().execute({ theRelay: relayId });
-      return row as RelayObject | undefined;
+      return toObject<RelayObject>(row);
     },
 
     async deleteEnded(endedUntil, limit) {

@@ -28,7 +28,10 @@ export const defineRelay = (kit: Kit) => ({
 
   relayObjects: kit.table('relay_objects', {
     id: kit.id(),
+    /** The vendor's id; for a long one its digest, so that it fits into an index. */
     objectId: kit.text('object_id').notNull(),
+    /** The id behind a digest. */
+    fullId: kit.text('full_id').notNull().default(''),
     kind: kit.text('kind').$type<RelayObjectKind | RelayPartKind>().notNull(),
     vendor: kit.text('vendor').notNull(),
     userId: kit.big('user_id').notNull(),

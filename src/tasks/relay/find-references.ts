@@ -3,6 +3,7 @@ import { taskErrors } from '../errors.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { channelOf, findOwnObject } from './forward-call.ts';
 import type { Reference, RelayIntent } from './types.ts';
+import { isObjectId } from './vendor-ids.ts';
 
 /**
  * Finds the one channel that made all objects that the request builds on; undefined when it builds
@@ -40,7 +41,8 @@ async function ownParts(
   { store }: TaskDeps,
   { userId, kind: partKind, references }: PartsQuery,
 ): Promise<Map<string, RelayObject<RelayPartKind>>> {
-  const ids = new Set(references.flatMap(({ kind, objectId }) => (kind === partKind ? [objectId] : [])));
+  const named = references.filter(({ kind, objectId }) => kind === partKind && isObjectId(objectId));
+  const ids = new Set(named.map(({ objectId }) => objectId));
   const parts = await store.relays.ownParts(userId, partKind, [...ids]);
   return new Map(parts.map((part) => [part.objectId, part]));
 }

@@ -6,7 +6,7 @@ import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
 import { mediaTypeOf, redactKey, refusalAnswer, sendFailure, streamThrough, vendorHeaders } from './relay-answers.ts';
 import type { RelayAnswer, RelayCall } from './types.ts';
-import { OBJECT_ID } from './vendor-ids.ts';
+import { isObjectId } from './vendor-ids.ts';
 
 const OPERATIONS = {
   retrieve: { method: 'GET', path: '' },
@@ -47,7 +47,7 @@ export const noSuchObject = ({ kind, id }: Pick<ObjectName, 'kind' | 'id'>) =>
 export const findOwnObject = async (
   { store }: TaskDeps,
   { userId, kind, id }: ObjectName,
-): Promise<RelayObject | undefined> => (OBJECT_ID.test(id) ? store.relays.ownObject(userId, kind, id) : undefined);
+): Promise<RelayObject | undefined> => (isObjectId(id) ? store.relays.ownObject(userId, kind, id) : undefined);
 
 /**
  * The channel that made an object; undefined when it was deleted or now points to another vendor.

@@ -42,8 +42,8 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
   const isVideo = kind === 'video';
   if (kind === 'chat' && Array.isArray(values.messages)) refuseStoredAudio(values.messages);
   for (const [param, value] of Object.entries(values)) {
-    if (isResponse && param === 'previous_response_id' && typeof value === 'string') {
-      if (value !== '') found.push({ param, kind, objectId: value });
+    if (isResponse && param === 'previous_response_id' && isText(value)) {
+      if (value !== '') found.push({ param, kind, objectId: idOf(value, param) });
       continue;
     }
     if (isResponse && SHARED.has(param) && value !== null && value !== undefined) throw shared(param, param);
@@ -54,7 +54,7 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
     }
     // A `video` that is a text is an address or the video's content.
     const { id, ...others } = isObject(value) ? value : { id: param === 'video' ? undefined : value };
-    if (typeof id === 'string' && id !== '') found.push({ param, kind: 'video', objectId: id });
+    if (isText(id) && id !== '') found.push({ param, kind: 'video', objectId: idOf(id, param) });
     else if (isNamed(id)) throw shared(param, param);
     for (const [member, inner] of Object.entries(others)) addReferences(found, { kind, member, value: inner, param });
   }
@@ -75,8 +75,8 @@ export const referencesObject = (kind: RelayKind, name: string): boolean =>
 /** Adds the items of `input` that name a stored item; an image without data is one of them. */
 function addStoredItems(found: Reference[], input: readonly Json[]): void {
   for (const item of input)
-    if (isObject(item) && typeof item.id === 'string' && !isWhole(item))
-      found.push({ param: 'input', kind: 'item', objectId: item.id });
+    if (isObject(item) && isText(item.id) && !isWhole(item))
+      found.push({ param: 'input', kind: 'item', objectId: idOf(item.id, 'input') });
 }
 
 function isWhole(item: Record<string, unknown>): boolean {
@@ -110,14 +110,23 @@ type Member = { kind: RelayKind; member: string; value: Json | undefined; param?
 function addReferences(found: Reference[], { kind, member, value, param = member }: Member): void {
   visitMember(member, value ?? null, (name, inner) => {
     const part = kind === 'response' ? PARTS.get(name) : undefined;
-    if (part && typeof inner === 'string') {
-      if (inner !== '') found.push({ param, kind: part, objectId: inner });
+    if (part && isText(inner)) {
+      if (inner !== '') found.push({ param, kind: part, objectId: idOf(inner, param) });
     } else if ((part || referencesObject(kind, name)) && isNamed(inner)) throw shared(param, name);
   });
 }
 
+/** Vendors name their objects by texts or by numbers. */
+const isText = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number';
+
+/** @throws tasks.relay_request_invalid for a number that the vendor could read differently */
+function idOf(id: string | number, param: string): string {
+  if (typeof id === 'string' || Number.isSafeInteger(id)) return String(id);
+  throw taskErrors.relay_request_invalid({ message: 'Send this id as a text: as a number it is not exact.', param });
+}
+
 const isNamed = (value: Json | undefined): boolean =>
-  (typeof value === 'string' && value !== '') || (Array.isArray(value) && value.length > 0);
+  (isText(value) && value !== '') || (Array.isArray(value) && value.length > 0);
 
 type Visit = (name: string, value: Json) => void;
 

@@ -1,4 +1,10 @@
-import { createJsonValueFinder, type FoundValue, sliceChunks, type WantedValue } from '../../kernel/index.ts';
+import {
+  createJsonValueFinder,
+  type FoundValue,
+  MAX_ID_CHARS,
+  sliceChunks,
+  type WantedValue,
+} from '../../kernel/index.ts';
 import type {
   ChannelRecord,
   RelayObject,
@@ -11,8 +17,20 @@ import { vendorOf } from './build-relay-request.ts';
 import { keepsObject } from './endpoints.ts';
 import { readEventData } from './read-event-data.ts';
 
-/** Ids that can be one segment of a URL's path. */
-export const OBJECT_ID = /^[A-Za-z0-9_][A-Za-z0-9._:~-]{0,190}$/;
+/** Control characters, and surrogates without a partner, which no URL can hold. */
+const UNUSABLE = /[\p{Cc}\p{Cs}]/u;
+
+/**
+ * Whether a vendor's id can be stored and be one segment of a URL's path, percent-encoded. A
+ * segment of dots would lead to another path, encoded or not.
+ */
+export const isObjectId = (id: string): boolean =>
+  id.length <= 2 * MAX_ID_CHARS &&
+  [...id].length <= MAX_ID_CHARS &&
+  id.trim() !== '' &&
+  id !== '.' &&
+  id !== '..' &&
+  !UNUSABLE.test(id);
 
 const STORE_ATTEMPTS = 4;
 const STORE_PAUSE_MS = 250;
@@ -23,8 +41,8 @@ export type VendorId = Pick<RelayObject<RelayObjectKind | RelayPartKind>, 'kind'
 const PARTS = ['output[].id', 'output[].container_id'];
 const ANSWER_PATHS = ['id', ...PARTS];
 const EVENT_PATHS = [...ANSWER_PATHS.map((path) => `response.${path}`), 'item.id', 'item.container_id'];
-const strings = (paths: readonly string[]): Record<string, WantedValue> =>
-  Object.fromEntries(paths.map((path) => [path, 'string']));
+const idsAt = (paths: readonly string[]): Record<string, WantedValue> =>
+  Object.fromEntries(paths.map((path) => [path, 'id']));
 /** Ids stored for one stream. Later requests cannot build on those after them. */
 const MAX_IDS = 10_000;
 
@@ -33,14 +51,16 @@ const MAX_IDS = 10_000;
  * with all its images.
  */
 export async function findVendorIds(kind: RelayObjectKind, answer: Uint8Array): Promise<VendorId[]> {
-  const finder = createJsonValueFinder(strings(ANSWER_PATHS));
+  const finder = createJsonValueFinder(idsAt(ANSWER_PATHS));
   for await (const slice of sliceChunks([answer])) finder.push(slice);
   return toVendorIds(kind, finder.end());
 }
 
 /** The object itself comes first. If its id occurs twice the last counts, as in a JSON parser. */
 function toVendorIds(kind: RelayObjectKind, values: readonly FoundValue[]): VendorId[] {
-  const found = values.flatMap(({ path, value }) => (typeof value === 'string' ? [{ path, value }] : []));
+  const found = values.flatMap(({ path, value }) =>
+    typeof value === 'string' && value !== '' ? [{ path, value }] : [],
+  );
   const own = found.findLast(({ path }) => path === 'id' || path === 'response.id');
   const parts = found.flatMap(({ path, value }): VendorId[] => {
     if (path.endsWith('container_id')) return [{ kind: 'container', objectId: value }];
@@ -54,7 +74,7 @@ function toVendorIds(kind: RelayObjectKind, values: readonly FoundValue[]): Vend
  * end there.
  */
 export function createVendorIdFinder(kind: RelayObjectKind): (chunk: Uint8Array) => VendorId[] {
-  const finder = createJsonValueFinder(strings(EVENT_PATHS));
+  const finder = createJsonValueFinder(idsAt(EVENT_PATHS));
   const known = new Set<string>();
   let found: VendorId[] = [];
 
@@ -90,9 +110,16 @@ export async function storeVendorIds(
   { relay: { relayId, kind, userId }, channel, ids }: FoundIds,
 ): Promise<void> {
   if (!keepsObject(kind)) return;
-  const storable = ids.filter(({ objectId }) => OBJECT_ID.test(objectId));
-  if (storable.length === 0) return;
   const logFields = { relay_id: relayId, channel_id: channel.id };
+  const storable = ids.filter(({ objectId }) => isObjectId(objectId));
+  if (storable.length < ids.length) {
+    const kinds = ids.flatMap((id) => (isObjectId(id.objectId) ? [] : [id.kind]));
+    logger.warn(
+      { ...logFields, kinds: [...new Set(kinds)] },
+      `vendor's id has more than ${MAX_ID_CHARS} characters, or characters that no address can hold; its object cannot be retrieved`,
+    );
+  }
+  if (storable.length === 0) return;
   const origin = { vendor: vendorOf(channel), userId, channelId: channel.id, relayId, createdAt: clock.unix() };
   const [object] = storable.filter((id) => id.kind === kind);
   const parts = storable.flatMap(({ kind: part, objectId }) =>
