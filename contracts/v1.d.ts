@@ -279,7 +279,10 @@ export interface SubmitResponse {
 }
 
 export interface SubmitResult {
-  /** The vendor's id of the task, at most 4096 characters. */
+  /**
+   * The vendor's id of the task, at most 4096 characters. This host takes a number up to 2^53 as its
+   * text; a larger one of the vendor's answer arrives here as text.
+   */
   taskId: string;
   /** The first snapshot of task.data. */
   taskData?: Json;

@@ -467,10 +467,12 @@ describe('queries', () => {
       null,
       'x',
       { taskId: 'b', status: 'ODD', reason: 'r' },
+      { taskId: 4711, status: 'QUEUED' },
+      { taskId: 2 ** 60, status: 'QUEUED' },
     ];
     const outcome = await parseBatchResult(echo, { ctx, body: items, response }, { owner: 'user:1' });
     if (!outcome.ok) throw new Error(outcome.error.message);
-    expect([...outcome.value.keys()]).toEqual(['a', 'b']);
+    expect([...outcome.value.keys()]).toEqual(['a', 'b', '4711']);
     expect(outcome.value.get('a')).toMatchObject({ status: 'SUCCESS', data: { x: 1 }, finishTime: 5 });
     expect(outcome.value.get('b')).toMatchObject({ status: 'UNKNOWN', reason: 'r' });
     expect(brief(await parseBatchResult(echo, { ctx, body: { items }, response }, { owner: 'user:1' }))).toBe(
@@ -497,10 +499,15 @@ describe('parseSubmitResponse', () => {
       },
     });
   });
+  test.each([7, 0, Number.MAX_SAFE_INTEGER])('takes the number %d as its text', async (taskId) => {
+    expect(await answered({ taskId })).toMatchObject({ ok: true, value: { taskId: String(taskId) } });
+  });
   test.each([
     [{ taskId: 'up', clientResponse: {} }, 'clientResponse is not allowed'],
     [{ taskId: ' ' }, 'taskId must be a string that is not blank'],
-    [{ taskId: 7 }, 'taskId must be a string that is not blank'],
+    [{ taskId: 7.5 }, 'taskId must be a string that is not blank'],
+    [{ taskId: 2 ** 60 }, 'taskId must be a string that is not blank'],
+    [{ taskId: '..' }, 'taskId must not be "." or "..", which lead to another path'],
     [{ taskId: 'job\u0000' }, 'taskId must not contain control characters'],
     [{ taskId: 'up', immediate: 'SUCCESS' }, 'immediate must be a task result'],
     [null, 'the plugin returned no submit result'],

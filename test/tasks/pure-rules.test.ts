@@ -119,6 +119,9 @@ describe('the views of clients', () => {
     });
     expect(replacePrivateIds({ id: 'other' }, 'vendor-1', 'p')).toEqual({ id: 'other' });
     expect(replacePrivateIds({ id: '' }, '', 'p')).toEqual({ id: '' });
+    const numbers: Json = { id: 4711, n: 4711, items: [{ taskId: '4711' }, 4711, { task_id: 47 }] };
+    const replaced: Json = { id: 'p', n: 4711, items: [{ taskId: 'p' }, 4711, { task_id: 47 }] };
+    expect(replacePrivateIds(numbers, '4711', 'p')).toEqual(replaced);
   });
   test('NOT_START shows as queued', () => {
     expect(taskView(task({ status: 'NOT_START' })).status).toBe('QUEUED');

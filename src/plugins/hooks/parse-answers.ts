@@ -26,6 +26,10 @@ export type ParsedSubmission = {
   state: StateChange;
 };
 
+/** A vendor's id as the plugin gives it. Undefined: none, or a number that is not exact. */
+const idOf = (id: unknown): string | undefined =>
+  typeof id === 'string' ? id : Number.isSafeInteger(id) ? String(id) : undefined;
+
 /**
  * Checks the result of parseSubmitResponse. A `clientResponse` is refused: the host and the
  * presenters decide what clients see.
@@ -33,10 +37,13 @@ export type ParsedSubmission = {
 export function readSubmission(value: Json | undefined, secrets: Secrets = []): Result<ParsedSubmission, string> {
   if (!isObject(value)) return err('the plugin returned no submit result');
   if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
-  const { taskId, taskData, immediate } = value;
-  if (typeof taskId !== 'string' || taskId.trim() === '') return err('taskId must be a string that is not blank');
+  const { taskData, immediate } = value;
+  const taskId = idOf(value.taskId);
+  if (taskId === undefined || taskId.trim() === '') return err('taskId must be a string that is not blank');
   if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
   if (CONTROL.test(taskId)) return err('taskId must not contain control characters');
+  if (!taskId.isWellFormed()) return err('taskId must not contain half a character');
+  if (taskId === '.' || taskId === '..') return err('taskId must not be "." or "..", which lead to another path');
   const submission: ParsedSubmission = { taskId, state: readState(value) };
   if (taskData !== undefined) submission.taskData = taskData as Json;
   if (immediate !== undefined && immediate !== null) {
@@ -101,8 +108,9 @@ export function readBatchItems(
   const items = new Map<string, ParsedBatchItem>();
   for (const entry of value) {
     const result = readTaskResult(entry, secrets);
-    if (!result.ok || !isObject(entry) || typeof entry.taskId !== 'string' || entry.taskId.trim() === '') continue;
-    const item: ParsedBatchItem = { ...result.value, taskId: entry.taskId, raw: entry };
+    const taskId = isObject(entry) ? idOf(entry.taskId) : undefined;
+    if (!result.ok || !isObject(entry) || taskId === undefined || taskId.trim() === '') continue;
+    const item: ParsedBatchItem = { ...result.value, taskId, raw: entry };
     if (typeof entry.action === 'string' && entry.action !== '') item.action = entry.action;
     for (const name of ['submitTime', 'startTime', 'finishTime'] as const) {
       const time = entry[name];

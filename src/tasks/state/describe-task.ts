@@ -57,8 +57,8 @@ export function taskView(task: ShownTask): TaskView {
 const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
 
 /**
- * Replaces the vendor's id by the public one in id fields at any depth; other texts stay. What
- * needs no change is not copied.
+ * Replaces the vendor's id, text or number, by the public one in id fields at any depth; other
+ * texts stay. What needs no change is not copied.
  */
 export function replacePrivateIds(value: Json, privateId: string, publicId: string): Json {
   if (privateId === '' || privateId === publicId || value === null || typeof value !== 'object') return value;
@@ -66,7 +66,8 @@ export function replacePrivateIds(value: Json, privateId: string, publicId: stri
   let changed: [string, Json][] | undefined;
   const members = Object.entries(value);
   for (const [at, [key, child]] of members.entries()) {
-    const isId = !isList && child === privateId && ID_FIELDS.has(key);
+    const isPrivate = child === privateId || (typeof child === 'number' && String(child) === privateId);
+    const isId = !isList && isPrivate && ID_FIELDS.has(key);
     const replaced = isId ? publicId : replacePrivateIds(child, privateId, publicId);
     if (replaced === child) continue;
     changed ??= [...members];
