@@ -11,6 +11,8 @@ export interface FairQueue<J extends { owner: string }> {
   readonly size: number;
   /** Distinct names among the queues that are not empty. */
   readonly queueCount: number;
+  /** Whether jobs of anybody but this owner wait. */
+  hasOther(owner: string): boolean;
   push(job: J): void;
   /** Puts back a job that was taken, and refunds what its owner paid for it. */
   pushFront(job: J): void;
@@ -145,6 +147,7 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
     get queueCount() {
       return queueSizes.size;
     },
+    hasOther: (owner) => shares.size > (shares.has(owner) ? 1 : 0),
     push: (job) => void add(job, (jobs) => jobs.push(job)),
     pushFront: (job) =>
       pay(

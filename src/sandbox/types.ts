@@ -133,7 +133,7 @@ export type SandboxLimits = {
   consoleBytes: number;
   callsPerPlugin: number;
   /**
-   * Kills within `killWindowMs` after which a plugin is refused to their owner, or suspended for
+   * Kills (calls stopped for their time or memory) within `killWindowMs` after which a plugin is refused to their owner, or suspended for
    * everybody, for `suspendMs`.
    */
   killsToSuspend: number;

@@ -1,5 +1,5 @@
 /**
- * Hook calls that have to be killed count against the user who caused them, on every API surface.
+ * Hook calls that have to be stopped count against the user who caused them, on every API surface.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import {
@@ -19,11 +19,18 @@ setDefaultTimeout(120_000);
 
 /** A prompt on which the plugin below never ends, and the engine's own interrupt cannot stop it. */
 const DEADLY = 'a cat [stuck]';
+/** Prompts on which the engine stops it: at the deadline, and at the limit of memory. */
+const ENDLESS = 'a cat [endless]';
+const GREEDY = 'a cat [greedy]';
 const source = (await Bun.file(new URL('../../src/plugins/factory/demo.js', import.meta.url)).text())
   .replace("version: '1.0.0'", "version: '1.0.1'")
   .replace(
     'function normalize(fields) {',
-    "function normalize(fields) { if (String(fields.prompt).includes('[stuck]')) new Array(2 ** 32 - 1).includes(1);",
+    `function normalize(fields) {
+      const does = (word) => String(fields.prompt).includes(word);
+      if (does('[stuck]')) new Array(2 ** 32 - 1).includes(1);
+      if (does('[endless]')) for (;;);
+      if (does('[greedy]')) for (const all = []; ; ) all.push(new Uint8Array(1 << 20).fill(1));`,
   );
 
 let vendor: VendorProcess;
@@ -66,19 +73,22 @@ const post = (path: string, token: string, body: unknown) => ask(`${gateway.url}
 const openAiCode = ({ status, body }: Answer) => [status, (body.error as { code: string } | undefined)?.code];
 const panelCode = ({ status, body }: Answer) => [status, body.code];
 
-describe('a key whose requests get the plugin killed again and again', () => {
+describe('a key whose requests get the plugin stopped again and again', () => {
   let running: string;
 
-  test('is answered 503 for those that were killed', async () => {
+  test('is answered 503 for those that killed its process, and 400 for those that it could stop', async () => {
     // A task of the other user, polled all the while.
     const submitted = await submit(gateway.url, other.key, { prompt: 'a slow cat [duration=4]' });
     expect(submitted.status).toBe(200);
     running = String(submitted.body.id);
-    for (let i = 0; i < 3; i++)
-      expect(openAiCode(await submit(gateway.url, attacker.key, { prompt: DEADLY }))).toEqual([
-        503,
-        'plugin_unavailable',
-      ]);
+    const answers = [];
+    for (const prompt of [DEADLY, ENDLESS, GREEDY])
+      answers.push(openAiCode(await submit(gateway.url, attacker.key, { prompt })));
+    expect(answers).toEqual([
+      [503, 'plugin_unavailable'],
+      [400, 'plugin_request_invalid'],
+      [400, 'plugin_request_invalid'],
+    ]);
   });
 
   test('is refused 429 with Retry-After on every surface', async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createFairQueue, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { checkWorkers } from '../../src/sandbox/pool/check-workers.ts';
-import { chooseWorker } from '../../src/sandbox/pool/choose-worker.ts';
+import { chooseWorker, noteCaller } from '../../src/sandbox/pool/choose-worker.ts';
 import { callKeyOf, createCallEstimates } from '../../src/sandbox/pool/estimate-calls.ts';
 import type { Job, PoolState, Worker } from '../../src/sandbox/pool/types.ts';
 import { noteCall } from '../../src/sandbox/pool/worker-processes.ts';
@@ -81,6 +81,7 @@ function poolOf(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
     workers: new Set(workers),
     estimates,
     events: { onFrame: () => {}, onExit: () => {}, onCheckTimer: () => {}, onGrowTimer: () => {} },
+    callers: [],
     readyWaiters: [],
     nextMessageId: 1,
     kills: 0,
@@ -215,11 +216,38 @@ describe('the process for a call', () => {
     expect(chooseWorker(pool, jobOf('user:1', 'three'))).toBe(idle);
   });
 
-  test('is not the last one for slow calls of one plugin, of any owner', () => {
+  test('is a second one for an owner, while others call too, only where their calls are quick', () => {
+    const idle = processOf();
+    const workers = [processOf({ jobs: [jobOf('user:1')] }), idle, processOf(), processOf()];
+    const { pool, estimates, checkAt } = poolOf(workers, { callTimeoutMs: 10_000 });
+    const chosen = (key: string) => chooseWorker(pool, jobOf('user:1', key)) !== undefined;
+    estimates.record(jobOf('user:1', 'quick'), 1);
+    expect([chosen('two'), chosen('quick')]).toEqual([true, true]);
+    pool.queue.push(jobOf('user:2', 'two'));
+    expect([chosen('two'), chosen('quick')]).toEqual([false, true]);
+    pool.queue.drain();
+    expect(chosen('two')).toBe(true);
+    const { running } = processOf({ jobs: [jobOf('system', 'two')] });
+    workers[2]?.running.push(...running);
+    expect([chosen('two'), chosen('quick')]).toEqual([false, true]);
+    workers[2]?.running.pop();
+    // The next call of one who waits for each answer comes a moment later.
+    for (const owner of ['user:1', 'user:2', 'user:1', 'user:1']) noteCaller(pool, owner);
+    expect(chosen('two')).toBe(false);
+    checkAt(4_999);
+    expect(chosen('two')).toBe(false);
+    checkAt(5_000);
+    expect(chosen('two')).toBe(true);
+  });
+
+  test('is not the last one for long calls of one plugin, of any owner', () => {
     const idle = processOf();
     const { pool, estimates } = poolOf([processOf({ jobs: [jobOf('user:1')] }), idle]);
-    estimates.record(jobOf('user:2'), 100);
+    estimates.record(jobOf('user:2'), 500);
     expect(chooseWorker(pool, jobOf('user:2'))).toBeUndefined();
     expect(chooseWorker(pool, jobOf('user:3'))).toBe(idle);
+    // Else calls of 0.1 s would wait for the end of an endless one.
+    estimates.record(jobOf('user:4'), 499);
+    expect(chooseWorker(pool, jobOf('user:4'))).toBe(idle);
   });
 });

@@ -30,6 +30,8 @@ function start(limits: Partial<SandboxLimits> = {}, clock?: Clock, command?: str
 const source = `
   export function id(x) { return x }
   export function busy(ms) { const end = Date.now() + ms; while (Date.now() < end); return ms }
+  export function endless() { for (;;); }
+  export function greedy() { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)) }
   export function stuck() { return new Array(2 ** 32 - 1).includes(1) }
   export function stuckOn(bad, x) { return x === bad ? new Array(2 ** 32 - 1).includes(1) : x }`;
 const one = plugin(source, 'one');
@@ -195,6 +197,20 @@ describe('suspension', () => {
     shift = 300_000;
     expect(await resultOf(sandbox, one, hook('id', [1], { owner: 'user:1' }))).toBe(1);
   });
+
+  test('a call that its deadline or memory limit stops counts like one that is killed', async () => {
+    const sandbox = start({ ...strict, callTimeoutMs: 1_500 });
+    const kinds: string[] = [];
+    for (const name of ['endless', 'greedy', 'stuck', 'id'])
+      kinds.push((await failureOf(sandbox.call(one, hook(name, [1], { owner: 'user:1' })))).kind);
+    // On a busy machine the check from outside may be the first to see the memory.
+    expect(kinds).toEqual(['timeout', expect.stringMatching(/memory|killed/), 'killed', 'owner_refused']);
+    for (const owner of ['user:2', 'system']) expect(await resultOf(sandbox, one, hook('id', [1], { owner }))).toBe(1);
+    expect(sandbox.isSuspended('one')).toBe(false);
+    // What a plugin throws, or returns beyond its limit, ends by itself.
+    for (let i = 0; i < 4; i++) await sandbox.call(two, hook('id', ['x'.repeat(100)], { maxResultBytes: 10 }));
+    expect(await resultOf(sandbox, two, hook('id', [1]))).toBe(1);
+  }, 30_000);
 
   test('kills of three users suspend a plugin for everybody, temporarily', async () => {
     let shift = 0;
@@ -374,6 +390,28 @@ describe('fair shares', () => {
     expect(order.filter((owner) => owner === 'user:1').length).toBeLessThan(15);
     await Promise.all(greedy);
   });
+
+  test('endless calls of one user, to several plugins at once, delay no other user', async () => {
+    const sandbox = start({ callTimeoutMs: 3_000, killsToSuspend: 3 });
+    await bringUp(sandbox, 2);
+    const keys = Array.from({ length: 5 }, (_, i) => plugin(source, `key${i}`));
+    // The other user has just called, or the first two calls would be alone and may have both.
+    await resultOf(sandbox, one, hook('id', [0], { owner: 'user:2' }));
+    const endless = keys.flatMap((module) =>
+      Array.from({ length: 3 }, () => failureOf(sandbox.call(module, hook('endless', [], { owner: 'user:1' })))),
+    );
+    let over = false;
+    void Promise.all(endless).then(() => (over = true));
+    let slowest = 0;
+    for (let i = 0; i < 15; i++) {
+      const began = performance.now();
+      await resultOf(sandbox, keys[i % 5] ?? one, hook('busy', [60], { owner: 'user:2' }));
+      slowest = Math.max(slowest, performance.now() - began);
+    }
+    expect([over, slowest < 1_500]).toEqual([false, true]);
+    await sandbox.close();
+    await Promise.all(endless);
+  }, 30_000);
 
   test('slow calls of one user leave a process for quick calls of another to the same plugin', async () => {
     const sandbox = start();

@@ -169,7 +169,7 @@ export function registerMetrics(
   });
   new Gauge({
     name: 'taskgate_sandbox_kills',
-    help: 'Sandbox processes of this node that had to be stopped since its start, by plugin and by the owner of the call: user, or system for polls.',
+    help: 'Hook calls of this node that had to be stopped for their time or memory since its start, by plugin and by the owner of the call: user, or system for polls.',
     labelNames: ['plugin', 'owner'],
     registers: [registry],
     collect() {

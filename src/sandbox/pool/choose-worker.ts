@@ -3,6 +3,10 @@ import type { Job, PoolState, Worker } from './types.ts';
 
 /** Most messages in flight to one process; their estimates together must be quick. */
 const MAX_IN_FLIGHT = 8;
+/** An owner whose calls of a plugin take this long on average, in ms, does not get the last process. */
+const LONG_MS = 500;
+/** For so long after a call of anybody else an owner shares the processes with them. */
+const SHARED_MS = 5000;
 
 /**
  * The process for a job: an idle one, or for a quick call one that runs the same plugin. A call
@@ -42,15 +46,36 @@ export function hasFreeSlot(pool: PoolState): boolean {
 }
 
 /**
- * A call that has begun cannot be preempted. So no plugin and no owner gets the last process,
- * except for a call that is not known to be slow, of a plugin or an owner that holds no process.
+ * A call that has begun cannot be preempted. So while others call too, an owner gets a second
+ * process only for quick calls. No plugin and no owner gets the last process, except for a call
+ * that is not known to be long, of an owner that holds no process, or for one that is not known to
+ * be slow, of a plugin that holds none.
  */
-export function canUseIdleWorker({ workers, limits, estimates }: PoolState, job: Job): boolean {
+export function canUseIdleWorker(pool: PoolState, job: Job): boolean {
+  const { workers, limits, estimates } = pool;
+  const { owner, plugin } = job;
   const share = Math.max(1, limits.processes - 1);
-  const byOwner = processesHeldBy(workers, job.owner);
-  const byPlugin = [...workers].filter((worker) => worker.running[0]?.plugin === job.plugin).length;
+  const byOwner = processesHeldBy(workers, owner);
+  const byPlugin = [...workers].filter((worker) => worker.running[0]?.plugin === plugin).length;
+  if (byOwner > 0 && !estimates.isQuick(job) && isShared(pool, owner)) return false;
   if (byPlugin < share && byOwner < share) return true;
-  return (byOwner === 0 || byPlugin === 0) && !estimates.isSlow(job);
+  if (byOwner === 0) return estimates.expectedMs(job) < LONG_MS;
+  return byPlugin === 0 && !estimates.isSlow(job);
+}
+
+/** Whether anybody else has a call that waits or runs, or had one just now. */
+function isShared({ workers, queue, callers, clock }: PoolState, owner: string): boolean {
+  const other = callers.find((caller) => caller.owner !== owner);
+  if (other && clock.monotonicMs() - other.at < SHARED_MS) return true;
+  return (
+    queue.hasOther(owner) || [...workers].some(({ running }) => running.some((message) => message.owner !== owner))
+  );
+}
+
+/** Notes whose call came last, for `isShared`: the newest caller first, then the newest other one. */
+export function noteCaller(pool: PoolState, owner: string): void {
+  const others = pool.callers.filter((caller) => caller.owner !== owner);
+  pool.callers = [{ owner, at: pool.clock.monotonicMs() }, ...others.slice(0, 1)];
 }
 
 /** Processes that run calls of this owner. */

@@ -42,7 +42,7 @@ export function createPool(options: PoolOptions): Pool {
       quantum: QUANTUM_MS,
       costOf: estimates.expectedMs,
       queueOf: ({ plugin }) => plugin,
-      holdsShare: (owner) => processesHeldBy(workers, owner) >= options.limits.processes / 2,
+      holdsShare: (owner) => processesHeldBy(workers, owner) > 0,
     }),
     events: {
       onFrame: (worker, frame) => receiveFrame(pool, worker, frame),
@@ -50,6 +50,7 @@ export function createPool(options: PoolOptions): Pool {
       onCheckTimer: () => checkWorkers(pool),
       onGrowTimer: () => growPool(pool),
     },
+    callers: [],
     readyWaiters: [],
     nextMessageId: 1,
     kills: 0,

@@ -1,5 +1,5 @@
 import { encodeFrame, type HookRequest } from '../frames.ts';
-import { chooseWorker, hasFreeSlot } from './choose-worker.ts';
+import { chooseWorker, hasFreeSlot, noteCaller } from './choose-worker.ts';
 import type { Job, PoolState, Worker } from './types.ts';
 import { noteCall, startChecks } from './worker-processes.ts';
 
@@ -19,6 +19,7 @@ const MAX_BATCH_BYTES = 64 * 1024;
  * than a short call.
  */
 export function sendNewJob(pool: PoolState, job: Job): void {
+  noteCaller(pool, job.owner);
   pool.queue.push(job);
   for (const { running } of pool.workers) {
     if (running[0]?.plugin !== job.plugin) continue;

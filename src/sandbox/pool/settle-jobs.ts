@@ -1,10 +1,14 @@
 import type { Reply } from '../frames.ts';
+import type { SandboxFailure } from '../types.ts';
 import type { Job, Message, PoolFailure, PoolState, Worker } from './types.ts';
 
 export const CLOSED: PoolFailure = { kind: 'closed', message: 'the gateway is stopping' };
 
 /** A call is sent again once, after its process died without being killed by us. */
 const MAX_ATTEMPTS = 2;
+
+/** Failures of calls that the process could stop itself. They cost as much as a kill. */
+const STOPPED: ReadonlySet<SandboxFailure['kind']> = new Set(['timeout', 'memory']);
 
 /**
  * Gives the jobs of an answered message their results. Jobs that the child did not get to, or whose
@@ -24,6 +28,10 @@ export function settleReply(
   for (const [index, { length, console, failure, repeatable }] of parts.entries()) {
     const job = jobs[index];
     if (job) recordDuration(pool, job, ms);
+    if (job && failure && STOPPED.has(failure.kind)) {
+      logStopped(pool, job, { stopped: 'hook call stopped', reason: failure.message, calls: 1 });
+      pool.onKill(job);
+    }
     const outcome = { console, ...(failure && { failure }), ...(repeatable && { repeatable }), ms };
     job?.onReply({ ...outcome, body: body.toString('utf8', at, at + length) });
     at += length;
@@ -53,7 +61,8 @@ function settleRunningJobs(pool: PoolState, { killedFor, since }: Worker, jobs: 
   if (!job || jobs.length > 1) {
     // In a batch we do not know which job did it. No kill is counted, and each is sent by itself.
     for (const one of jobs.reverse()) requeue(pool, Object.assign(one, { alone: true }));
-    if (job && killedFor) logStopped(pool, job, { failure: killedFor, calls: jobs.length });
+    if (job && killedFor)
+      logStopped(pool, job, { stopped: PROCESS_STOPPED, reason: killedFor.message, calls: jobs.length });
     return;
   }
   job.attempts++;
@@ -63,18 +72,19 @@ function settleRunningJobs(pool: PoolState, { killedFor, since }: Worker, jobs: 
   }
   const failure: PoolFailure = killedFor ?? { kind: 'killed', message: `ended its process ${job.attempts} times` };
   recordDuration(pool, job, pool.clock.monotonicMs() - since);
-  logStopped(pool, job, { failure, calls: 1 });
+  logStopped(pool, job, { stopped: PROCESS_STOPPED, reason: failure.message, calls: 1 });
   pool.onKill(job);
   job.onFailure(failure);
 }
 
-function logStopped({ logger }: PoolState, job: Job, { failure, calls }: { failure: PoolFailure; calls: number }) {
+const PROCESS_STOPPED = 'sandbox process stopped';
+
+type Stop = { stopped: string; reason: string; calls: number };
+
+function logStopped({ logger }: PoolState, job: Job, { stopped, reason, calls }: Stop): void {
   const hook = job.request.path?.join('.');
   const { owner, plugin, module } = job;
-  logger.warn(
-    { plugin, version: module.version, hook, owner, calls, reason: failure.message },
-    'sandbox process stopped',
-  );
+  logger.warn({ plugin, version: module.version, hook, owner, calls, reason }, stopped);
 }
 
 /** Charges the owner for the true duration. Inspections do not count in the estimates of calls. */

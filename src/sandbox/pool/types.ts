@@ -62,9 +62,9 @@ export type PoolOptions = {
   command: readonly string[];
   clock: Clock;
   logger: Logger;
-  /** Called for a job that had its process killed, or ended it twice. */
+  /** Called for a job that was stopped at its deadline or memory limit, or ended its process. */
   onKill(job: Job): void;
-  /** Whether to send a job by itself, because calls of its owner have ended processes. */
+  /** Whether to send a job by itself, because calls of its owner had to be stopped. */
   runsAlone(job: Job): boolean;
 };
 
@@ -73,6 +73,8 @@ export type PoolState = PoolOptions & {
   readonly queue: FairQueue<Job>;
   readonly workers: Set<Worker>;
   readonly estimates: CallEstimates;
+  /** The last two owners of calls, the newest first; `at` is when theirs came, in monotonic ms. */
+  callers: { owner: string; at: number }[];
   readonly events: PoolEvents;
   /** Resolve the promises of `ready`. */
   readyWaiters: (() => void)[];
