@@ -190,6 +190,26 @@ test('a commit is answered once it is on the disk; works that come meanwhile sha
   file.close();
 });
 
+test('a commit is answered as soon as it is on the disk, whatever the next one takes', async () => {
+  const file = new SqliteFile(':memory:');
+  const flushes: (() => void)[] = [];
+  const writer = createGroupCommit(file, { flush: () => new Promise((resolve) => flushes.push(resolve)) });
+  const answered: string[] = [];
+  const { promise: end, resolve: endSlow } = Promise.withResolvers<void>();
+  const quick = writer.submit(async () => {}, true).then(() => answered.push('quick'));
+  await until(() => flushes.length === 1);
+  const slow = writer.submit(() => end, true).then(() => answered.push('slow'));
+  flushes[0]?.();
+  await quick;
+  expect(answered).toEqual(['quick']);
+  endSlow();
+  await until(() => flushes.length === 2);
+  flushes[1]?.();
+  await slow;
+  await writer.close();
+  file.close();
+});
+
 test('a disk that does not take a commit: the outcome is unknown, and the log starts anew before the next is answered', async () => {
   const dataDir = newFolder();
   const file = new SqliteFile(join(dataDir, 'taskgate.db'));

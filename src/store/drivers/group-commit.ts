@@ -51,28 +51,15 @@ export function createGroupCommit(
   const run = (text: string): void => void file.query(text).run();
 
   async function drain(): Promise<void> {
-    let settleFlushed = (): void => undefined;
     while (queue.length > 0) {
       await gather();
-      const pausing = pause?.();
-      if (pausing) {
-        settleFlushed();
-        settleFlushed = () => undefined;
-        await pausing;
-      }
+      await pause?.();
       const group = await commitGroup();
       afterCommit?.();
-      const flushed = flushGroup(group);
-      // Those who waited for the former group go on while the disk is busy with this one.
-      settleFlushed();
-      const failure = await flushed;
-      settleFlushed = () => settleGroup(group, failure);
-      if (flush) continue;
-      settleFlushed();
-      settleFlushed = () => undefined;
+      // Before the next group begins, which may be slow.
+      settleGroup(group, await flushGroup(group));
     }
     draining = undefined;
-    settleFlushed();
   }
 
   /**
