@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { copyResults, keepResults } from '../../src/app/backup/copy-results.ts';
 import { openBackupPlace } from '../../src/app/backup/open-place.ts';
 import { pruneBackups } from '../../src/app/backup/prune-backups.ts';
 import type { Config } from '../../src/app/config/config-variables.ts';
@@ -21,6 +22,7 @@ function openFolder() {
   const deps = { config: {} as Config, clock: systemClock, logger: silentLogger };
   const place = openBackupPlace(deps, folder);
   return {
+    place,
     prune: () => pruneBackups(place, { keep: ONE_OF_EACH, installation: 'a', now: NOW }),
     /** The kept result with this content, last changed so many days ago; gives its path. */
     async keep(content: string, days: number): Promise<string> {
@@ -134,4 +136,38 @@ test('while a backup may be in the making, no result goes: it counts on what it 
   place.backUp(10, [], { manifest: false });
   expect(await place.prune()).toBe(1);
   expect([place.ids(), existsSync(counted)]).toEqual([[idOf(9), idOf(10)], true]);
+});
+
+test('two installations in one place: a backup that begins while another prunes keeps its files', async () => {
+  const opened = openFolder();
+  const shared = await opened.keep('shared', 30);
+  opened.backUp(1, ['shared']);
+  opened.backUp(9, []);
+  const list = opened.place.results.list;
+  // The other one begins after the backups were listed, finds the file, and counts on it.
+  opened.place.results.list = (after, limit) => {
+    if (after === '') opened.backUp(10, ['shared'], { installation: 'b' });
+    return list(after, limit);
+  };
+  await opened.prune();
+  expect(existsSync(shared)).toBe(true);
+});
+
+test('two installations in one place: what another removes after it was found is copied again', async () => {
+  const { place, keep } = openFolder();
+  const source = openFolder();
+  await keep('kept', 30);
+  await source.keep('kept', 30);
+  const deps = { place, config: { dataDir: temporaryFolder() } as Config, clock: systemClock, logger: silentLogger };
+  const made = { ...deps, signal: new AbortController().signal };
+  const wanted = async function* () {
+    yield { sha256: sha256('kept'), bytes: 4 };
+  };
+  const input = { id: idOf(10), from: source.place.results };
+  const results = await copyResults(made, { ...input, wanted: wanted() });
+  await place.results.delete(sha256('kept'));
+  await keepResults(made, { ...input, results });
+  expect(await place.results.size(sha256('kept'))).toBe(4);
+  for (const each of [place, source.place]) await each.results.delete(sha256('kept'));
+  await expect(keepResults(made, { ...input, results })).rejects.toThrow('was removed from');
 });

@@ -4,11 +4,18 @@ import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeStaleWork } from '../../src/app/backup/open-place.ts';
 import { runBackup } from '../../src/app/backup/run-backup.ts';
+import { runScheduledBackup } from '../../src/app/backup/run-scheduled-backup.ts';
 import { sealForRecipients } from '../../src/app/backup/seal-secrets.ts';
+import { openBeside } from '../../src/app/cli/open-beside.ts';
 import { readConfig } from '../../src/app/config/config.ts';
+import { checkBackups } from '../../src/app/operations/check-backups.ts';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import type { OptionValues } from '../../src/settings/index.ts';
+import { migrateStore } from '../../src/store/index.ts';
 import { runRaw } from '../contract/open-raw.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { SECRETS } from '../support/run-command.ts';
+import { s3Error, startS3StandIn } from '../support/s3-stand-in.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(60_000);
@@ -53,4 +60,37 @@ test('what a killed verification has unpacked goes after a day', async () => {
     'taskgate.backup.Bb345678',
     'taskgate.backup.mine',
   ]);
+});
+
+test('a bucket that may not delete: the backup is recorded, and the old ones are a warning', async () => {
+  const bucket = startS3StandIn('backups');
+  bucket.fault = ({ method }) => (method === 'DELETE' ? s3Error(403, 'AccessDenied') : undefined);
+  // What an interrupted one has left goes after two days.
+  const object = { bytes: Buffer.from('x'), changedAt: 0, headers: new Headers() };
+  bucket.objects.set('20200101T000000Z-AAAAAA/database.dump', object);
+  try {
+    const dataDir = temporaryFolder();
+    await migrateStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger });
+    const reading = readConfig({
+      ...{ DATA_DIR: dataDir, BACKUP_TO: `s3://backups?endpoint=${bucket.url}`, ...SECRETS },
+      ...{ BACKUP_S3_ACCESS_KEY_ID: 'id', BACKUP_S3_SECRET_ACCESS_KEY: 'secret' },
+    });
+    if (!reading.ok) throw new Error(reading.faults.join());
+    const { config } = reading;
+    const request = { config, to: undefined, seal: undefined, signal: new AbortController().signal };
+    const made = await runScheduledBackup(request);
+    expect(made?.warnings).toContainEqual(expect.stringMatching(/old ones could not be removed: .*AccessDenied/));
+    const store = await openBeside(config);
+    const options = { flag: () => true, number: () => 3 } as unknown as OptionValues;
+    const found = await checkBackups({ store, clock: systemClock, config, options });
+    expect([await store.backups.latest(5), found]).toMatchObject([
+      [{ status: 'done', backup: made?.manifest.id }],
+      [{ level: 'warning', message: expect.stringMatching(/old ones could not be removed: .*AccessDenied/) }, {}],
+    ]);
+    await store.close();
+    // It is not made again.
+    expect(await runScheduledBackup(request)).toBeUndefined();
+  } finally {
+    await bucket.stop();
+  }
 });

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 const HOUR = 3600;
 const DUE_HOUR = 3;
-const at = (day: number, hour: number) => Math.floor(new Date(2026, 4, day, hour).getTime() / 1000);
+const at = (day: number, hour: number) => Date.UTC(2026, 4, day, hour) / 1000;
 
 type Case = {
   now: number;
@@ -130,6 +130,11 @@ test.each<[string, Case, string[]]>([
     'daily ones without secrets',
     { now: at(10, 12), runs: [done(at(10, 3))], config: { backupRecipients: '' } },
     ['backup_unsealed'],
+  ],
+  [
+    'old ones that could not be removed',
+    { now: at(10, 12), runs: [done(at(10, 3))], notes: new Map([['backup.not_pruned', 'AccessDenied']]) },
+    ['backup_not_pruned'],
   ],
 ])('the home page about %s', async (_, given, codes) => {
   expect((await openBackups(given).attention()).map(({ code }) => code)).toEqual(codes as never);

@@ -8,8 +8,13 @@ const MINUTE_MS = 60_000;
 const begin = (
   { backups }: Store,
   id: string,
-  { leaseForMs = MINUTE_MS, retrySeconds = 3600, alone = false, owner = newUuid() } = {},
-) => backups.begin({ id, owner, trigger: 'schedule', place: '/backups', leaseForMs, retrySeconds, alone });
+  given: { leaseForMs?: number; retrySeconds?: number; alone?: boolean; owner?: string; dueAt?: number } = {},
+) =>
+  backups.begin({
+    ...{ id, owner: newUuid(), trigger: 'schedule', place: '/backups' },
+    ...{ leaseForMs: MINUTE_MS, retrySeconds: 3600, alone: false },
+    ...given,
+  });
 const done = { status: 'done', backup: 'a', bytes: 5, message: '' } as const;
 const failed = { status: 'failed', backup: '', bytes: 0, message: 'the disk is full' } as const;
 
@@ -46,6 +51,28 @@ describeEachStore(
       expect(await store.backups.renew({ id: 'a', owner }, MINUTE_MS)).toBe(false);
       expect(await begin(store, 'b')).toBe(false);
       expect(await begin(store, 'b', { alone: true })).toBe(true);
+    });
+
+    test('a clock that steps back repeats no daily backup', async () => {
+      const { store } = opened();
+      const owner = newUuid();
+      await begin(store, 'today', { owner });
+      await store.backups.end({ id: 'today', owner }, done);
+      const [{ startedAt = 0 } = {}] = await store.backups.latest(1);
+      expect(await begin(store, 'yesterday', { dueAt: startedAt - 86_400 })).toBe(false);
+      expect(await begin(store, 'tomorrow', { dueAt: startedAt + 60 })).toBe(true);
+    });
+
+    test('what a clock that was far ahead has written holds up nothing', async () => {
+      const { store } = opened();
+      const owner = newUuid();
+      await begin(store, 'a', { leaseForMs: 10 * 86_400_000 });
+      expect(await store.backups.latest(5)).toMatchObject([{ id: 'a', status: 'failed' }]);
+      expect(await begin(store, 'b', { owner })).toBe(true);
+      await store.backups.end({ id: 'b', owner }, done);
+      // Made under a clock a year ahead, as it looks a year later.
+      const [{ startedAt = 0 } = {}] = await store.backups.latest(1);
+      expect(await begin(store, 'c', { dueAt: startedAt - 365 * 86_400 })).toBe(true);
     });
 
     test('old runs are deleted', async () => {

@@ -129,7 +129,10 @@ export function startS3StandIn(bucket = 'results'): S3StandIn {
       page.length < keys.length
         ? `<IsTruncated>true</IsTruncated><NextContinuationToken>${page.at(-1)}</NextContinuationToken>`
         : '<IsTruncated>false</IsTruncated>';
-    return xml(`<ListBucketResult>${items.join('')}${next}</ListBucketResult>`);
+    const below = [...objects.keys()].filter((key) => query.has('delimiter') && key.startsWith(prefix));
+    const folders = new Set(below.flatMap((key) => /^[^/]*\//.exec(key.slice(prefix.length)) ?? []));
+    const prefixes = [...folders].map((name) => `<CommonPrefixes><Prefix>${prefix}${name}</Prefix></CommonPrefixes>`);
+    return xml(`<ListBucketResult>${items.join('')}${prefixes.join('')}${next}</ListBucketResult>`);
   }
 
   return Object.assign(standIn, { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) });

@@ -4,6 +4,9 @@ import type { Store } from '../../store/ports/index.ts';
 const SINCE = 'backup.daily_since';
 const TOLD = { failed: 'backup.told_failed', overdue: 'backup.told_overdue' };
 
+/** Why the place did not let the latest backup remove old ones; empty: it did. */
+const NOT_PRUNED = 'backup.not_pruned';
+
 type Options = Pick<Store['options'], 'get' | 'put' | 'putIfAbsent' | 'replace'>;
 
 /** Notes when backups by schedule began, and forgets it once they are off. */
@@ -27,3 +30,15 @@ async function write(options: Options, key: string, value: string): Promise<bool
   if (before === value) return false;
   return before === undefined ? options.putIfAbsent(key, value) : options.replace(key, before, value);
 }
+
+/** `fault`: safe to show; empty: old backups were removed. */
+export async function notePruning(options: Options, fault: string): Promise<void> {
+  if (fault !== '' || (await options.get(NOT_PRUNED))) await write(options, NOT_PRUNED, fault);
+}
+
+/** Why old backups stay; empty: nothing is known of that. */
+export const pruningFault = async (options: Pick<Options, 'get'>): Promise<string> =>
+  (await options.get(NOT_PRUNED)) ?? '';
+
+export const describeNotPruned = (fault: string): string =>
+  `The latest backup was made, but old ones could not be removed: ${fault}.`;

@@ -3,9 +3,9 @@ import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Notices } from '../operations/queue-notices.ts';
-import { mayTell, noteSchedule, scheduledSince } from './backup-notes.ts';
+import { describeNotPruned, mayTell, noteSchedule, pruningFault, scheduledSince } from './backup-notes.ts';
 import { describePlace } from './describe-place.ts';
-import { lastDue, RETRY_SECONDS } from './last-due.ts';
+import { isMade, lastDue, RETRY_SECONDS } from './last-due.ts';
 
 /** Looks for what is due soon after the start, then at this interval. */
 const FIRST_LOOK_MS = 30_000;
@@ -16,6 +16,7 @@ const OVERDUE_SECONDS = 6 * 3600;
 /** So far the clocks of nodes may differ. */
 const CLOCK_SECONDS = 300;
 const SHOWN_RUNS = 10;
+const SHOWN_WARNINGS = 10;
 const ANSWER_BYTES = 64 * 1024;
 
 export type BackupReport = {
@@ -28,13 +29,16 @@ export type BackupReport = {
   runs: BackupRun[];
 };
 
+type BackupFault = 'backup_failed' | 'backup_overdue' | 'backup_unsealed' | 'backup_not_pruned';
+
+/** Faults with which there are backups all the same. */
+export const isWarning = (code: BackupFault): boolean => code === 'backup_unsealed' || code === 'backup_not_pruned';
+
 export type Backups = {
   report(): Promise<BackupReport>;
   lastDone(): Promise<BackupRun | undefined>;
   /** What an administrator should look at. */
-  attention(): Promise<
-    { code: 'backup_failed' | 'backup_overdue' | 'backup_unsealed'; message: string; params?: SentenceParams }[]
-  >;
+  attention(): Promise<{ code: BackupFault; message: string; params?: SentenceParams }[]>;
   /** Begins a backup at once, in a process of its own. False: no place is set. */
   begin(): boolean;
   /** Makes a backup each day from now on, on one of several nodes. */
@@ -79,6 +83,9 @@ export function createBackups(deps: Deps): Backups {
       if (code === 0) {
         failure = undefined;
         if (answer.created) logger.info({ backup: answer.id, bytes: answer.bytes }, 'a backup was made and verified');
+        for (const warning of Array.isArray(answer.warnings) ? answer.warnings.slice(0, SHOWN_WARNINGS) : []) {
+          logger.warn({ backup: answer.id, reason: String(warning).slice(0, 500) }, 'a backup was made with a warning');
+        }
         return;
       }
       const reason = String(answer.error ?? `its process ended with ${code}`).slice(0, 500);
@@ -99,10 +106,13 @@ export function createBackups(deps: Deps): Backups {
 
   async function makeIfDue(): Promise<void> {
     if (place === null || !options.flag('backup.daily')) return;
-    const { id } = lastDue(clock.unix(), options.number('backup.hour'));
-    const run = (await store.backups.latest(SHOWN_RUNS)).find((each) => each.id === id);
-    const isWaiting = run?.status === 'failed' && clock.unix() - run.endedAt < RETRY_SECONDS;
-    if (run?.status === 'done' || run?.status === 'running' || isWaiting) return;
+    const now = clock.unix();
+    const due = lastDue(now, options.number('backup.hour'));
+    const runs = await store.backups.latest(SHOWN_RUNS);
+    const run = runs.find((each) => each.id === due.id);
+    const isWaiting =
+      run?.status === 'failed' && now - run.endedAt < RETRY_SECONDS && run.endedAt <= now + CLOCK_SECONDS;
+    if (run?.status === 'running' || isWaiting || isMade(runs, due)) return;
     await make(['--schedule']);
   }
 
@@ -187,6 +197,10 @@ export function createBackups(deps: Deps): Backups {
           items.push({ code: 'backup_overdue', message, params: { hours } });
         }
       }
+      const stays = isDaily && place !== null ? await pruningFault(store.options) : '';
+      if (stays !== '') {
+        items.push({ code: 'backup_not_pruned', message: describeNotPruned(stays) });
+      }
       if (isDaily && place !== null && !sealed) {
         const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: backups lack the secrets.';
         items.push({ code: 'backup_unsealed', message });
@@ -212,7 +226,13 @@ export function createBackups(deps: Deps): Backups {
   };
 }
 
-function readAnswer(text: string): { created?: unknown; id?: unknown; bytes?: unknown; error?: unknown } {
+function readAnswer(text: string): {
+  created?: unknown;
+  id?: unknown;
+  bytes?: unknown;
+  warnings?: unknown;
+  error?: unknown;
+} {
   const value = parseJson(text.trim().split('\n').at(-1) ?? '');
   return isObject(value) ? value : {};
 }

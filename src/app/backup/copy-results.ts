@@ -6,6 +6,7 @@ import { CommandError } from '../cli/command.ts';
 import { RESULTS_PART } from './manifest.ts';
 import { WORK_FOLDER } from './open-place.ts';
 import { putPart } from './put-part.ts';
+import { resultsOf } from './read-parts.ts';
 import type { BackupDeps, Manifest } from './types.ts';
 
 const PAGE = 1000;
@@ -44,6 +45,24 @@ export async function copyResults(
   } finally {
     await list.close().catch(() => undefined);
     await rm(listPath, { force: true });
+  }
+}
+
+/**
+ * Copies again what was removed since `copyResults` found it: another installation that uses the
+ * place may have pruned its backups meanwhile. The backup has its first part in the place by now, so
+ * nobody begins to prune beside it.
+ * @throws `CommandError` where a file cannot be had any more
+ */
+export async function keepResults(
+  deps: BackupDeps,
+  { id, results, from }: { id: string; results: Manifest['results']; from: FileStore },
+): Promise<void> {
+  const there = createListCursor(deps.place.results);
+  for await (const { sha256 } of resultsOf(deps.place, { id, results })) {
+    deps.signal.throwIfAborted();
+    if ((await there.has(sha256)) || (await copyOne(deps, from, sha256))) continue;
+    throw new CommandError(`the kept result ${sha256} was removed from ${deps.place.name} while the backup was made`);
   }
 }
 

@@ -3,7 +3,7 @@ import { countOf, silentLogger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openResultFiles } from '../config/result-files.ts';
 import { VERSION } from '../version.ts';
-import { copyResults } from './copy-results.ts';
+import { copyResults, keepResults } from './copy-results.ts';
 import { dumpSqlite } from './dump-sqlite.ts';
 import { findInstallation } from './installation.ts';
 import { MANIFEST, newBackupId, SECRETS_PART, UNFINISHED_SECONDS } from './manifest.ts';
@@ -34,6 +34,7 @@ export async function createBackup(
   try {
     const sealed = await sealSecrets(deps, { id, secrets, seal, sha256: dumped.database.sha256 });
     const kept = await copyResults(deps, { id, wanted: dumped.results, from: results.files });
+    await keepResults(deps, { id, results: kept, from: results.files });
     signal.throwIfAborted();
     const { users, tasks, ledgerEntries, ledgerSum } = dumped.counts;
     const manifest: Manifest = {

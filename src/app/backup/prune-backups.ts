@@ -1,6 +1,6 @@
 import { isoTime } from '../../kernel/index.ts';
 import { listBackups } from './list-backups.ts';
-import { MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
+import { isBackupId, MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
 import { resultsOf } from './read-parts.ts';
 import type { BackupPlace, Manifest } from './types.ts';
 
@@ -17,6 +17,8 @@ const DAY_SECONDS = 86_400;
 /** 1970-01-05 was a Monday. */
 const FIRST_MONDAY = 4;
 const PAGE = 1000;
+/** Files that go before the place is looked at again. */
+const AT_ONCE = 20;
 
 /**
  * Which backups stay: of those by schedule the newest of each of the last days, weeks and months
@@ -49,7 +51,9 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
 /**
  * Removes the backups that need not stay, what interrupted ones left, and the files of kept
  * results that no backup lists any more. Of a backup the manifest goes first: then it no longer
- * exists.
+ * exists. Another installation may begin a backup meanwhile, which counts on files that it finds:
+ * files go only while no other backup has appeared, and a backup looks for its files once more
+ * before it counts.
  * Returns how many backups went.
  */
 export async function pruneBackups(place: BackupPlace, { keep, installation, now }: Pruning): Promise<number> {
@@ -66,7 +70,7 @@ export async function pruneBackups(place: BackupPlace, { keep, installation, now
   // What cannot be read may list any file, and one in the making counts on what it has found.
   if (removed.length > 0 && unreadable.length === 0 && unfinished.length === old.length) {
     const staying = backups.filter(({ id }) => kept.has(id));
-    await removeUnlisted(place, staying, now);
+    await removeUnlisted(place, { staying, now, known: new Set(backups.map(({ id }) => id)) });
   }
   return removed.length;
 }
@@ -76,7 +80,9 @@ async function removeFiles({ objects }: BackupPlace, id: string): Promise<void> 
   for (const file of (await objects.list(id)).files) await objects.delete(`${id}/${file}`);
 }
 
-async function removeUnlisted(place: BackupPlace, staying: readonly Manifest[], now: number): Promise<void> {
+type Unlisted = { staying: readonly Manifest[]; now: number; known: ReadonlySet<string> };
+
+async function removeUnlisted(place: BackupPlace, { staying, now, known }: Unlisted): Promise<void> {
   const listed = new Set<string>();
   for (const manifest of staying) for await (const { sha256 } of resultsOf(place, manifest)) listed.add(sha256);
   for (let after = ''; ; ) {
@@ -84,8 +90,11 @@ async function removeUnlisted(place: BackupPlace, staying: readonly Manifest[], 
     const last = page.at(-1);
     if (!last) return;
     after = last.sha256;
-    for (const { sha256, changedAt } of page) {
-      if (!listed.has(sha256) && changedAt < now - UNFINISHED_SECONDS) await place.results.delete(sha256);
+    const unlisted = page.filter((file) => !listed.has(file.sha256) && file.changedAt < now - UNFINISHED_SECONDS);
+    for (let at = 0; at < unlisted.length; at += AT_ONCE) {
+      const { folders } = await place.objects.list('');
+      if (folders.some((id) => isBackupId(id) && !known.has(id))) return;
+      for (const { sha256 } of unlisted.slice(at, at + AT_ONCE)) await place.results.delete(sha256);
     }
   }
 }

@@ -8,7 +8,7 @@ import { openBeside } from '../cli/open-beside.ts';
 import type { Config } from '../config/config-variables.ts';
 import { readSecrets } from '../config/read-secrets.ts';
 import { createBackup } from './create-backup.ts';
-import { RETRY_SECONDS } from './last-due.ts';
+import { type DueBackup, RETRY_SECONDS } from './last-due.ts';
 import { openBackupPlace, WORK_FOLDER } from './open-place.ts';
 import { requireKnownFolder } from './require-known-folder.ts';
 import type { BackupPlace, CreatedBackup, Seal } from './types.ts';
@@ -28,13 +28,13 @@ export type BackupRequest = {
   acceptFolder?: boolean;
   trigger: BackupTrigger;
   /** Names a run of the schedule by its day, so that one of several nodes makes it. */
-  run?: (store: Store) => Promise<string>;
+  run?: (store: Store) => Promise<DueBackup>;
   seal: Seal | undefined;
   signal: AbortSignal;
   clock?: Clock;
   logger?: Logger;
-  /** Runs after the backup, before its run ends. */
-  afterwards?: (at: { place: BackupPlace; store: Store }) => Promise<void>;
+  /** Runs once the backup is recorded, which it cannot undo; returns what did not work. */
+  afterwards?: (at: { place: BackupPlace; store: Store }) => Promise<string[]>;
 };
 
 /**
@@ -70,10 +70,12 @@ async function recordRun(
 ): Promise<CreatedBackup | undefined> {
   const { config, trigger, run, seal } = request;
   const secrets = readSecrets(config);
-  const lease = { id: run ? await run(store) : newUuid(), owner: newUuid() };
+  const due = await run?.(store);
+  const lease = { id: due?.id ?? newUuid(), owner: newUuid() };
   const leaseForMs = LEASE_MS[store.dialect];
   const alone = store.dialect === 'sqlite';
-  const begun = { trigger, place: place.name, leaseForMs, retrySeconds: RETRY_SECONDS, alone };
+  const dueAt = due ? { dueAt: due.at } : {};
+  const begun = { trigger, place: place.name, leaseForMs, retrySeconds: RETRY_SECONDS, alone, ...dueAt };
   if (!(await store.backups.begin({ ...lease, ...begun }))) return undefined;
   const lost = new AbortController();
   const signal = AbortSignal.any([request.signal, lost.signal]);
@@ -82,10 +84,10 @@ async function recordRun(
   try {
     if (!request.acceptFolder) await requireKnownFolder(store, place);
     const made = await createBackup({ config, clock, logger, place, signal, store }, { trigger, secrets, seal });
-    await request.afterwards?.({ place, store });
     const message = made.warnings.join('; ');
     await store.backups.end(lease, { status: 'done', backup: made.manifest.id, bytes: made.bytes, message });
-    return made;
+    const later = await request.afterwards?.({ place, store });
+    return { ...made, warnings: [...made.warnings, ...(later ?? [])] };
   } catch (error) {
     const message = describeFailure(error, request.signal);
     await store.backups.end(lease, { status: 'failed', backup: '', bytes: 0, message }).catch(() => undefined);
@@ -117,7 +119,7 @@ async function renewUntilEnd(deps: {
 }
 
 /** Safe to store and to show: our own sentences, or the kind of a fault. */
-function describeFailure(error: unknown, signal: AbortSignal): string {
+export function describeFailure(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return 'it was stopped';
   if (error instanceof CommandError || error instanceof AppError) return error.message;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

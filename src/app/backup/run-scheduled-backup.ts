@@ -1,12 +1,13 @@
 import { createSecretBox, systemClock } from '../../kernel/index.ts';
-import { readOptions } from '../../settings/index.ts';
+import { type OptionValues, readOptions } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { readSecrets } from '../config/read-secrets.ts';
+import { describeNotPruned, notePruning } from './backup-notes.ts';
 import { findInstallation } from './installation.ts';
 import { lastDue } from './last-due.ts';
 import { type Keep, pruneBackups } from './prune-backups.ts';
-import { type BackupRequest, runBackup } from './run-backup.ts';
-import type { CreatedBackup } from './types.ts';
+import { type BackupRequest, describeFailure, runBackup } from './run-backup.ts';
+import type { BackupPlace, CreatedBackup } from './types.ts';
 
 /** Rows of runs stay for a year. */
 const RUN_SECONDS = 366 * 86_400;
@@ -24,17 +25,26 @@ export function runScheduledBackup(
   return runBackup({
     ...request,
     trigger: 'schedule',
-    run: async (store) => lastDue(systemClock.unix(), (await optionsOf(store)).number('backup.hour')).id,
+    run: async (store) => lastDue(systemClock.unix(), (await optionsOf(store)).number('backup.hour')),
     async afterwards({ place, store }) {
-      const options = await optionsOf(store);
-      const keep: Keep = {
-        daily: options.number('backup.keep_daily'),
-        weekly: options.number('backup.keep_weekly'),
-        monthly: options.number('backup.keep_monthly'),
-      };
-      const installation = await findInstallation(store);
-      await pruneBackups(place, { keep, installation, now: systemClock.unix() });
-      await store.backups.deleteOld(systemClock.unix() - RUN_SECONDS, BATCH);
+      const fault = await removeOld({ place, store, options: await optionsOf(store) }).then(
+        () => '',
+        (error) => describeFailure(error, request.signal),
+      );
+      await notePruning(store.options, fault);
+      return fault === '' ? [] : [describeNotPruned(fault)];
     },
   });
+}
+
+async function removeOld(deps: { place: BackupPlace; store: Store; options: OptionValues }): Promise<void> {
+  const { place, store, options } = deps;
+  const now = systemClock.unix();
+  await store.backups.deleteOld(now - RUN_SECONDS, BATCH);
+  const keep: Keep = {
+    daily: options.number('backup.keep_daily'),
+    weekly: options.number('backup.keep_weekly'),
+    monthly: options.number('backup.keep_monthly'),
+  };
+  await pruneBackups(place, { keep, installation: await findInstallation(store), now });
 }

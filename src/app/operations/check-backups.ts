@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { type Clock, countOf, silentLogger } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
-import { createBackups } from '../backup/backup-schedule.ts';
+import { createBackups, isWarning } from '../backup/backup-schedule.ts';
 import { describePlace } from '../backup/describe-place.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Finding } from './doctor-checks.ts';
@@ -18,7 +18,7 @@ export async function checkBackups(deps: Deps): Promise<Finding[]> {
   const findings = faults.map(
     ({ code, message }): Finding => ({
       check: 'backups',
-      level: code === 'backup_unsealed' ? 'warning' : 'error',
+      level: isWarning(code) ? 'warning' : 'error',
       message: code === 'backup_failed' ? `${message} ${latest}.` : message,
     }),
   );

@@ -6,7 +6,7 @@ import { countOf } from '../../kernel/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { ChannelHealth, Tasks } from '../../tasks/index.ts';
-import type { Backups } from '../backup/backup-schedule.ts';
+import { type Backups, isWarning } from '../backup/backup-schedule.ts';
 import type { Media } from '../media/create-still-maker.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
@@ -316,7 +316,7 @@ async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem
 async function backupItems({ backups }: AttentionDeps): Promise<AttentionItem[]> {
   return (await backups.attention()).map(({ code, message, params = {} }) => ({
     code,
-    severity: code === 'backup_unsealed' ? 'warning' : 'error',
+    severity: isWarning(code) ? 'warning' : 'error',
     target: { kind: 'system', id: null },
     message,
     params,

@@ -23,11 +23,11 @@ export function createFolderObjects(folder: string): ObjectStore {
 
     async open(key) {
       const path = join(folder, key);
-      return (await statOrNothing(path).catch(rethrow)) && Bun.file(path).stream();
+      return (await statOrNothing(path).catch((error) => rethrow(error))) && Bun.file(path).stream();
     },
 
     async list(below) {
-      const entries = await entriesOf(join(folder, below)).catch(rethrow);
+      const entries = await entriesOf(join(folder, below)).catch((error) => rethrow(error));
       const named = (isWanted: boolean) =>
         entries
           .filter((entry) => entry.isDirectory() === isWanted && entry.name !== PARTIAL)
@@ -38,19 +38,22 @@ export function createFolderObjects(folder: string): ObjectStore {
 
     async delete(key) {
       const path = join(folder, key);
-      await rm(path, { force: true }).catch(rethrow);
+      await rm(path, { force: true }).catch((error: NodeJS.ErrnoException) => rethrow(error, 'deleted'));
       // An empty folder would look like an unfinished backup.
       await rmdir(dirname(path)).catch(() => undefined);
     },
 
-    sweep: (before) => removeOldFiles(partial, before).catch(rethrow),
+    sweep: (before) => removeOldFiles(partial, before).catch((error) => rethrow(error)),
   };
 }
 
-function rethrow(error: NodeJS.ErrnoException): never {
+function rethrow(error: NodeJS.ErrnoException, what: 'read' | 'deleted' = 'read'): never {
   const { code = 'unknown reason', path } = error;
   throw storeErrors.backups_unavailable({
-    message: `The backup location cannot be read: ${path} (${code}).`,
+    message:
+      what === 'read'
+        ? `The backup location cannot be read: ${path} (${code}).`
+        : `A file of the backup location cannot be deleted: ${path} (${code}).`,
     cause: error,
   });
 }

@@ -40,7 +40,9 @@ export interface BackupStore {
   /**
    * Begins a run under a lease. False while another run is under way, when this one is done, or
    * when it failed less than `retrySeconds` ago. `alone`: the caller knows that no other process
-   * makes a backup, so that other runs have died. Call it in a transaction.
+   * makes a backup, so that other runs have died. `dueAt`, of a daily run, in Unix seconds: false
+   * also when one of the schedule was made since, in the two days after it; a later one was made
+   * under a wrong clock. Call it in a transaction.
    */
   begin(
     run: Pick<BackupRun, 'id' | 'trigger' | 'place'> & {
@@ -48,6 +50,7 @@ export interface BackupStore {
       leaseForMs: number;
       retrySeconds: number;
       alone: boolean;
+      dueAt?: number;
     },
   ): Promise<boolean>;
   /** Extends the lease. False: it was lost. */

@@ -5,12 +5,19 @@ import { createPastEnding } from './end-past.ts';
 
 const LOCK = 'backups';
 const DIED = 'its process ended';
+/** No lease is longer; one that ends later was written under a wrong clock. */
+const LONGEST_LEASE_MS = 3_600_000;
+/** So far the clocks of nodes may differ. */
+const CLOCK_SECONDS = 300;
+const TWO_DAYS = 172_800;
 
 export function createBackupStore(context: Context): BackupStore {
   const { db, tables, nowMs, now, prepare, lockName, statement } = context;
   const { backupRuns: runs } = tables;
   const at = sql.placeholder;
   const nowSeconds = sql`cast(${nowMs} / 1000 as bigint)`;
+  const isOver = sql`(lease_until <= ${nowMs} or lease_until > ${nowMs} + ${sql.raw(String(LONGEST_LEASE_MS))})`;
+  const dueAt = sql`cast(${at('dueAt')} as bigint)`;
   const isHeld = sql`id = ${at('id')} and owner = ${at('owner')} and status = 'running'`;
 
   /** The nodes' clocks may differ, so leases are compared by the store's. */
@@ -18,45 +25,45 @@ export function createBackupStore(context: Context): BackupStore {
     const isFree = alone
       ? sql`1 = 1`
       : sql`not exists (
-        select 1 from backup_runs as other where other.status = 'running' and other.lease_until > ${nowMs})`;
+        select 1 from backup_runs as other where other.status = 'running' and not ${isOver})`;
     return prepare(sql`
       insert into backup_runs (id, trigger_kind, status, place, owner, lease_until, started_at)
       select cast(${at('id')} as text), cast(${at('trigger')} as text), 'running', cast(${at('place')} as text),
         cast(${at('owner')} as text), ${nowMs} + cast(${at('leaseForMs')} as bigint), ${nowSeconds}
-      where ${isFree}
+      where ${isFree} and not exists (
+        select 1 from backup_runs as made where made.trigger_kind = 'schedule' and made.status = 'done'
+          and made.started_at >= ${dueAt} and made.started_at < ${dueAt} + ${sql.raw(String(TWO_DAYS))})
       on conflict (id) do update set status = 'running', backup = '', place = excluded.place, owner = excluded.owner,
         lease_until = excluded.lease_until, started_at = excluded.started_at, ended_at = 0, bytes = 0, message = ''
       where backup_runs.status = 'running' or (backup_runs.status = 'failed'
-        and backup_runs.ended_at <= ${nowSeconds} - cast(${at('retrySeconds')} as bigint))
+        and (backup_runs.ended_at <= ${nowSeconds} - cast(${at('retrySeconds')} as bigint)
+          or backup_runs.ended_at > ${nowSeconds} + ${sql.raw(String(CLOCK_SECONDS))}))
       returning id`);
   };
 
   const columns = {
     id: runs.id,
     trigger: runs.trigger,
-    status: sql<
-      BackupRun['status']
-    >`case when status = 'running' and lease_until <= ${nowMs} then 'failed' else status end`,
+    status: sql<BackupRun['status']>`case when status = 'running' and ${isOver} then 'failed' else status end`,
     backup: runs.backup,
     place: runs.place,
     startedAt: runs.startedAt,
-    endedAt:
-      sql<number>`case when status = 'running' and lease_until <= ${nowMs} then lease_until / 1000 else ended_at end`.mapWith(
-        (seconds: unknown) => Math.floor(Number(seconds)),
-      ),
+    endedAt: sql<number>`case when status = 'running' and ${isOver} then lease_until / 1000 else ended_at end`.mapWith(
+      (seconds: unknown) => Math.floor(Number(seconds)),
+    ),
     bytes: runs.bytes,
-    message: sql<string>`case when status = 'running' and lease_until <= ${nowMs} then ${DIED} else message end`,
+    message: sql<string>`case when status = 'running' and ${isOver} then ${DIED} else message end`,
   };
   const newestFirst = [desc(runs.startedAt), desc(runs.id)];
 
   return {
-    async begin({ alone, ...run }) {
+    async begin({ alone, dueAt: due, ...run }) {
       await lockName(LOCK);
       if (alone) {
         await statement(sql`update backup_runs set status = 'failed', message = ${DIED}, ended_at = started_at
           where status = 'running'`);
       }
-      return (await take(alone)({ ...run, ...now() })).length === 1;
+      return (await take(alone)({ ...run, dueAt: due ?? null, ...now() })).length === 1;
     },
 
     async renew(lease, leaseForMs) {

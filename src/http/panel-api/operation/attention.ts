@@ -38,6 +38,7 @@ export type AttentionItem = {
     | 'backup_failed'
     | 'backup_overdue'
     | 'backup_unsealed'
+    | 'backup_not_pruned'
     | 'alert_webhook_failing'
     | 'disk_low'
     | 'retention_undecided';

@@ -67,6 +67,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   backup_failed: { title: 'home.attention.backup_failed', remedy: 'home.attention.backup_failed.remedy' },
   backup_overdue: { title: 'home.attention.backup_overdue', remedy: 'home.attention.backup_overdue.remedy' },
   backup_unsealed: { title: 'home.attention.backup_unsealed', remedy: 'home.attention.backup_unsealed.remedy' },
+  backup_not_pruned: { title: 'home.attention.backup_not_pruned', remedy: 'home.attention.backup_not_pruned.remedy' },
   disk_low: { title: 'home.attention.disk_low', remedy: 'home.attention.disk_low.remedy' },
   no_master: { title: 'home.attention.no_master', remedy: 'home.attention.no_master.remedy' },
 };

@@ -75,7 +75,7 @@ export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
     async delete(key) {
       const deleted = await bucket.call({ method: 'DELETE', key });
       if (!deleted.ok && deleted.error.code === 'NoSuchKey') return;
-      expectAnswer(deleted, unavailable).discard();
+      expectAnswer(deleted, undeletable).discard();
     },
 
     sweep: (before) => abortOldUploads(bucket, { before, isOwn }, unavailable),
@@ -85,5 +85,11 @@ export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
 const unavailable = (reason: string): Error =>
   storeErrors.backups_unavailable({
     message: `The backup location cannot be read: ${reason}.`,
+    cause: new Error(reason),
+  });
+
+const undeletable = (reason: string): Error =>
+  storeErrors.backups_unavailable({
+    message: `A file of the backup location cannot be deleted: ${reason}.`,
     cause: new Error(reason),
   });
