@@ -56,8 +56,11 @@ export type Reply = {
   /** The child no longer has the source: send the request again, with it. */
   needsSource?: true;
 };
-/** The child's first message: it is ready for requests. */
-export type Hello = { ready: true };
+/**
+ * The child's first message: it is ready for requests. `unfiltered`: why its system calls are not
+ * filtered, if they are not.
+ */
+export type Hello = { ready: true; unfiltered?: string };
 
 /** The two lengths. */
 export const FRAME_HEADER_BYTES = 8;

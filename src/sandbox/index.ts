@@ -6,7 +6,7 @@
  *
  * `pool/` is the parent's side, `child/` what runs in a child. The entry of a child is `child.ts`,
  * not this file, so that a child loads nothing of the parent's side. `confined/` has both sides of
- * a program of the system.
+ * a program of the system. `system/` is the filter of system calls that both are put under.
  */
 export { createProgramRunner, type ProgramRun, type RunProgram } from './confined/run-program.ts';
 export type { ProgramFault } from './confined/types.ts';

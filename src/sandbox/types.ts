@@ -95,6 +95,11 @@ export type SandboxStats = {
   queued: number;
   suspended: string[];
   residentBytes: number;
+  /**
+   * Why the system calls of processes are not filtered; null where they are, undefined before the
+   * first process is ready.
+   */
+  unfiltered: string | null | undefined;
   killCounts: KillCount[];
 };
 

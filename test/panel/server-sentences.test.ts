@@ -23,7 +23,7 @@ const EXEMPT: Readonly<Record<string, RegExp>> = {
   'rules of the contract, which have texts of their own':
     /^src\/plugins\/(?:author|manifest|source|usage|hooks|permissions|factory)\/|^src\/plugins\/service\/check-|^src\/sandbox\/child|^src\/plugins\/marketplace\/(?:read-index|compare-entry)\.ts$/,
   'printed by commands, or logged':
-    /^src\/plugins\/marketplace\/(?:write|sign|check-folder|publish|signing)|^src\/app\/backup\/(?:seal|restore|read-parts|list-backups|open-place|backup-notes)|^src\/sandbox\/confined|^src\/tasks\/state\/trace-event|^src\/settings\/(?:describe-risks|public-address)|^src\/billing\/explain-bill/,
+    /^src\/plugins\/marketplace\/(?:write|sign|check-folder|publish|signing)|^src\/app\/backup\/(?:seal|restore|read-parts|list-backups|open-place|backup-notes)|^src\/sandbox\/(?:confined|system)|^src\/tasks\/state\/trace-event|^src\/settings\/(?:describe-risks|public-address)|^src\/billing\/explain-bill/,
   'previews, which fail silently': /^src\/tasks\/previews\/|^src\/app\/media\/create-still-maker/,
   'queries and invariants of drivers': /^src\/store\/drivers\/(?!write-hashed|s3\/)/,
   'a refused marketplace has texts by its reason': /^src\/plugins\/marketplace\/check-trust/,

@@ -86,6 +86,7 @@ function poolOf(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
     nextMessageId: 1,
     kills: 0,
     failedBoots: 0,
+    unfiltered: undefined,
     closed: true,
     isResting: false,
     sendsSoon: false,

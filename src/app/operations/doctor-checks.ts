@@ -19,6 +19,7 @@ export type Finding = {
     | 'tasks'
     | 'results'
     | 'ffmpeg'
+    | 'sandbox'
     | 'backups'
     | 'clock'
     | 'nodes';

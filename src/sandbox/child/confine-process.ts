@@ -1,9 +1,12 @@
 import { dlopen } from 'bun:ffi';
 import { setTimeZone } from 'bun:jsc';
+import { hookRules } from '../system/filter-calls.ts';
+import { installFilter } from '../system/install-filter.ts';
+import { LIBRARIES } from '../system/open-system.ts';
 
 /** Numbers of `RLIMIT_*` from <sys/resource.h>; they differ between systems. */
-const LIMITS: Record<string, { libraries: string[]; fileSize: number; core: number; files: number }> = {
-  linux: { libraries: ['libc.so.6', 'libc.so'], fileSize: 1, core: 4, files: 7 },
+const LIMITS: Record<string, { libraries: readonly string[]; fileSize: number; core: number; files: number }> = {
+  linux: { libraries: LIBRARIES, fileSize: 1, core: 4, files: 7 },
   darwin: { libraries: ['libSystem.B.dylib'], fileSize: 1, core: 4, files: 8 },
 };
 /** Enough for the channel, the three standard descriptors and those of the runtime. */
@@ -12,8 +15,21 @@ const MAX_FILES = 32;
 const PR_SET_PDEATHSIG = 1;
 const SIGKILL = 9n;
 
-/** Ends the process after this many seconds, whatever it is doing; 0 cancels the alarm. */
-export type SetAlarm = (seconds: number) => void;
+export type Confinement = {
+  /** Ends the process after this many seconds, whatever it is doing; 0 cancels the alarm. */
+  setAlarm(seconds: number): void;
+  /**
+   * Takes all system calls from this process but those that hooks need (`hookRules`). What it opens
+   * and loads, it opens and loads before. Returns why that is not possible here, if it is not.
+   */
+  filterCalls(): string | undefined;
+};
+
+const ONLY_LINUX = 'only Linux can take system calls from a process';
+const UNCONFINED: Confinement = {
+  setAlarm() {},
+  filterCalls: () => (process.platform === 'linux' ? 'the C library cannot be loaded' : ONLY_LINUX),
+};
 
 /**
  * Restricts this process to what a sandbox needs: no core dumps, no writing of files, few
@@ -21,20 +37,22 @@ export type SetAlarm = (seconds: number) => void;
  * loaded, the process runs without these restrictions. Neither the parent's deadline nor the
  * guest's isolation depends on them.
  */
-export function confineProcess(): SetAlarm {
+export function confineProcess(): Confinement {
   setTimeZone('Etc/UTC');
+  // The runtime reads the system's time zone once, although it is replaced.
+  new Date(0).getTimezoneOffset();
   const limits = LIMITS[process.platform];
   for (const library of limits?.libraries ?? []) {
     try {
-      return limits ? confineWith(library, limits) : () => {};
+      return limits ? confineWith(library, limits) : UNCONFINED;
     } catch {
       // Try the next name.
     }
   }
-  return () => {};
+  return UNCONFINED;
 }
 
-function confineWith(library: string, limits: { fileSize: number; core: number; files: number }): SetAlarm {
+function confineWith(library: string, limits: { fileSize: number; core: number; files: number }): Confinement {
   const { symbols } = dlopen(library, {
     setrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
     alarm: { args: ['u32'], returns: 'u32' },
@@ -44,13 +62,12 @@ function confineWith(library: string, limits: { fileSize: number; core: number; 
   setLimit(limits.core, 0);
   setLimit(limits.fileSize, 0);
   setLimit(limits.files, MAX_FILES);
-  if (process.platform === 'linux') {
-    const { symbols: linux } = dlopen(library, {
-      prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
-    });
-    linux.prctl(PR_SET_PDEATHSIG, SIGKILL, 0n, 0n, 0n);
-  }
-  return (seconds) => {
-    symbols.alarm(seconds);
-  };
+  const setAlarm = (seconds: number): void => void symbols.alarm(seconds);
+  if (process.platform !== 'linux') return { setAlarm, filterCalls: () => ONLY_LINUX };
+  const { symbols: linux } = dlopen(library, {
+    prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
+    syscall: { args: ['i64', 'u64', 'u64', 'u64', 'u64'], returns: 'i64' },
+  });
+  linux.prctl(PR_SET_PDEATHSIG, SIGKILL, 0n, 0n, 0n);
+  return { setAlarm, filterCalls: () => installFilter(linux, hookRules(process.pid)) };
 }

@@ -10,14 +10,6 @@ const MADV_DONTNEED = 4;
  * come back when they are used. Linux only; elsewhere it does nothing.
  */
 export function createPageRelease(): () => void {
-  let release: (() => void) | undefined;
-  return () => {
-    release ??= prepareRelease();
-    release();
-  };
-}
-
-function prepareRelease(): () => void {
   if (process.platform !== 'linux') return () => {};
   try {
     const { symbols } = dlopen('libc.so.6', { madvise: { args: ['u64', 'u64', 'i32'], returns: 'i32' } });

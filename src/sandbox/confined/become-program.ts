@@ -3,17 +3,16 @@
  * the gateway: `main.ts` imports this file before anything else.
  */
 import { readdirSync } from 'node:fs';
+import { programRules } from '../system/filter-calls.ts';
+import { installFilter } from '../system/install-filter.ts';
+import { addressOf, cText, openSystem, type System } from '../system/open-system.ts';
 import { NOT_CONFINED } from './exit-codes.ts';
-import { filterCalls } from './filter-calls.ts';
-import { addressOf, cText, openSystem, type System } from './open-system.ts';
 import { restrictFiles } from './restrict-files.ts';
 import type { ConfinedStart } from './types.ts';
 
 /** Numbers of <sys/resource.h>, <sys/prctl.h> and <fcntl.h> of Linux. */
 const LIMIT = { cpu: 0, fileSize: 1, core: 4, files: 7, memory: 9 } as const;
 const PDEATHSIG = 1;
-const SET_SECCOMP = 22;
-const SECCOMP_FILTER = 2n;
 const NO_NEW_PRIVILEGES = 38;
 const F_SETFD = 2;
 const FD_CLOEXEC = 1;
@@ -30,8 +29,7 @@ const MAX_FILES = 64;
 export function becomeProgram(text: string): never {
   const { path, args, cpuSeconds, memoryBytes }: ConfinedStart = JSON.parse(text);
   const system = process.platform === 'linux' ? openSystem() : undefined;
-  const filter = filterCalls(process.arch, process.pid);
-  if (!system || !filter) return refuse('only Linux on x64 and arm64 can confine programs');
+  if (!system) return refuse('only Linux can confine programs');
   // Dies with the gateway.
   system.prctl(PDEATHSIG, SIGKILL, 0n, 0n, 0n);
   system.setpriority(0, 0, LOWEST_PRIORITY);
@@ -51,14 +49,10 @@ export function becomeProgram(text: string): never {
   const argv = new BigUint64Array([...texts.map(addressOf), 0n]);
   const environment = new BigUint64Array([0n]);
   const program = cText(path);
-  const head = Buffer.alloc(16);
-  head.writeUInt16LE(filter.length / 8, 0);
-  head.writeBigUInt64LE(addressOf(filter), 8);
-  const filterAddress = addressOf(head);
   const memory = new BigUint64Array([BigInt(memoryBytes), BigInt(memoryBytes)]);
+  const unfiltered = installFilter(system, programRules(process.pid));
+  if (unfiltered !== undefined) return refuse(unfiltered);
   // From here on this process may get no memory any more, so nothing is computed.
-  if (system.prctl(SET_SECCOMP, SECCOMP_FILTER, filterAddress, 0n, 0n) !== 0)
-    return refuse('this kernel has no seccomp');
   if (system.setrlimit(LIMIT.memory, memory) === 0) system.execve(program, argv, environment);
   return refuse('the program cannot be started');
 }

@@ -1,4 +1,4 @@
-import { addressOf, cText, type System } from './open-system.ts';
+import { addressOf, cText, type System } from '../system/open-system.ts';
 
 /** Numbers of Landlock's calls; the same on every processor. */
 const CREATE_RULESET = 444n;

@@ -1,5 +1,6 @@
 import { createFairQueue, type FairQueue } from '../../kernel/index.ts';
 import { encodeFrame, type Frame, type Hello, type Reply } from '../frames.ts';
+import type { SandboxStats } from '../types.ts';
 import { checkWorkers } from './check-workers.ts';
 import { canUseIdleWorker, processesHeldBy } from './choose-worker.ts';
 import { createCallEstimates } from './estimate-calls.ts';
@@ -19,7 +20,7 @@ export interface Pool {
   forget(sourceHash: string): void;
   /** Resolves when a process is ready, or when none is needed until the next call. */
   ready(): Promise<void>;
-  stats(): { processes: number; kills: number; residentBytes: number };
+  stats(): Pick<SandboxStats, 'processes' | 'kills' | 'residentBytes' | 'unfiltered'>;
   /** Pairs of plugin and owner whose call times are known. */
   estimateCount(): number;
   /** Fails every job, running or waiting, and resolves when all processes have ended. */
@@ -54,6 +55,7 @@ export function createPool(options: PoolOptions): Pool {
     readyWaiters: [],
     nextMessageId: 1,
     kills: 0,
+    unfiltered: undefined,
     failedBoots: 0,
     closed: false,
     isResting: false,
@@ -83,6 +85,7 @@ export function createPool(options: PoolOptions): Pool {
     stats: () => ({
       processes: workers.size,
       kills: pool.kills,
+      unfiltered: pool.unfiltered,
       residentBytes: [...workers].reduce((sum, worker) => sum + worker.child.residentBytes(), 0),
     }),
     estimateCount: estimates.size,
@@ -103,6 +106,7 @@ function receiveFrame(pool: PoolState, worker: Worker, frame: Frame): void {
   if ('ready' in received) {
     worker.state = 'ready';
     pool.failedBoots = 0;
+    noteFilter(pool, received);
     for (const resolve of pool.readyWaiters) resolve();
     pool.readyWaiters = [];
   } else {
@@ -115,6 +119,13 @@ function receiveFrame(pool: PoolState, worker: Worker, frame: Frame): void {
     settleReply(pool, worker, { message, reply: received, body: frame.body });
   }
   sendWaitingJobs(pool);
+}
+
+/** Says once in the log that this system does not filter what an escape from a guest may do. */
+function noteFilter(pool: PoolState, { unfiltered }: Hello): void {
+  if (unfiltered !== undefined && pool.unfiltered === undefined)
+    pool.logger.warn({ reason: unfiltered }, 'sandbox processes run without a filter of system calls');
+  pool.unfiltered = unfiltered ?? null;
 }
 
 /** Settles the jobs of a process that has ended, and replaces it where need be. */

@@ -80,6 +80,8 @@ export type PoolState = PoolOptions & {
   readyWaiters: (() => void)[];
   nextMessageId: number;
   kills: number;
+  /** Why the system calls of processes are not filtered; undefined before the first is ready. */
+  unfiltered: string | null | undefined;
   /** Processes in a row that ended before they were ready. */
   failedBoots: number;
   closed: boolean;

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AppError, createSecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { createProgramRunner } from '../../../sandbox/index.ts';
+import { createProgramRunner, createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
@@ -10,7 +10,7 @@ import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/panel-names.ts';
 import { readSecrets } from '../../config/read-secrets.ts';
 import { openResultFiles } from '../../config/result-files.ts';
-import { confinedCommand } from '../../config/sandbox-settings.ts';
+import { confinedCommand, sandboxCommand, sandboxLimits } from '../../config/sandbox-settings.ts';
 import { findFfmpeg } from '../../media/find-ffmpeg.ts';
 import { checkBackups } from '../../operations/check-backups.ts';
 import { checkResults } from '../../operations/check-results.ts';
@@ -21,6 +21,8 @@ import { openBeside } from '../open-beside.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
+/** A start takes a tenth of a second on an idle machine. */
+const SANDBOX_START_MS = 10_000;
 const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
 
 /**
@@ -32,6 +34,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const findings: Finding[] = warnings.map((message) => ({ check: 'configuration', level: 'warning', message }));
   if (warnings.length === 0)
     findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
+  findings.push(await checkSandbox(config));
   const usable = config.databaseUrl === '' ? checkFolder(config.dataDir, findings) : true;
   const { results, verify } = input.values;
   if (verify && !results) throw new UsageError('--verify belongs to --results');
@@ -102,6 +105,25 @@ async function checkFiles(config: Config, store: Store, { verify }: { verify: bo
     return [{ check: 'results', level: 'error', message: `the files of kept results cannot be read: ${reason}` }];
   } finally {
     await close();
+  }
+}
+
+/** Whether a process of plugins starts, and what of the system code that escapes there reaches. */
+async function checkSandbox(config: Config): Promise<Finding> {
+  const check = 'sandbox';
+  const limits = { ...sandboxLimits(config), processes: 1 };
+  const sandbox = createSandbox({ limits, command: sandboxCommand(), clock: systemClock, logger: silentLogger });
+  try {
+    await Promise.race([sandbox.ready(), systemClock.sleep(SANDBOX_START_MS)]);
+    const { unfiltered } = sandbox.stats();
+    if (unfiltered === undefined)
+      return { check, level: 'error', message: `no process for plugins was ready within ${SANDBOX_START_MS / 1000} s` };
+    if (unfiltered === null)
+      return { check, level: 'ok', message: 'processes of plugins can open nothing: their system calls are filtered' };
+    const message = `processes of plugins run without a filter of system calls: ${unfiltered}. WebAssembly and limits still confine plugins; for this second wall, run the gateway on Linux with seccomp`;
+    return { check, level: 'warning', message };
+  } finally {
+    await sandbox.close();
   }
 }
 

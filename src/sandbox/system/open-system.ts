@@ -1,6 +1,7 @@
 import { dlopen, ptr } from 'bun:ffi';
 
-const LIBRARIES = ['libc.so.6', 'libc.so', `ld-musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`];
+/** Names of the C library, most likely first. */
+export const LIBRARIES = ['libc.so.6', 'libc.so', `ld-musl-${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}.so.1`];
 
 /**
  * The functions of the C library by which a process of Linux gives up rights and becomes another
