@@ -35,6 +35,7 @@ import postgres30 from './postgres/0030_task_views.sql' with { type: 'text' };
 import postgres31 from './postgres/0031_gateway_notices.sql' with { type: 'text' };
 import postgres32 from './postgres/0032_long_ids.sql' with { type: 'text' };
 import postgres33 from './postgres/0033_folded_names.sql' with { type: 'text' };
+import postgres34 from './postgres/0034_stream_numbers.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -68,6 +69,7 @@ import sqlite30 from './sqlite/0030_task_views.sql' with { type: 'text' };
 import sqlite31 from './sqlite/0031_gateway_notices.sql' with { type: 'text' };
 import sqlite32 from './sqlite/0032_long_ids.sql' with { type: 'text' };
 import sqlite33 from './sqlite/0033_folded_names.sql' with { type: 'text' };
+import sqlite34 from './sqlite/0034_stream_numbers.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -273,6 +275,13 @@ export const migrations: readonly Migration[] = [
           `User names must differ by more than the case of their letters, but the collation of this database let these in: ${found.slice(0, 10).join('; ')}. Rename all but one of each (update users set username = 'NEW-NAME' where id = ID), then start again.`,
       },
     ],
+    back: ALWAYS,
+  },
+  {
+    number: 34,
+    name: '0034_stream_numbers',
+    sql: { sqlite: sqlite34, postgres: postgres34 },
+    checks: [],
     back: ALWAYS,
   },
 ];

@@ -87,6 +87,7 @@ export { writeIndex } from './marketplace/write-index.ts';
 export type { Permission, PermissionChanges, PermissionCode } from './permissions/describe-permissions.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export { findDriver } from './registry/find-driver.ts';
+export { isPlatformOf } from './registry/find-task-plugin.ts';
 export type { IconImage } from './service/check-icon.ts';
 export { createPluginService, type PluginService, type Uploaded } from './service/create-plugin-service.ts';
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';

@@ -191,6 +191,8 @@ export type TaskOrigin = Pick<TaskRecord, 'platform' | 'sourceHash' | 'createdAt
 
 /** The versions that poll tasks and read their results: those that began them. */
 export interface TaskPlugins {
+  /** The version that serves the key, or the channel type, that the task names. */
+  servingPluginOf(task: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined;
   /** Loads the version if need be. Undefined: it cannot be had now. Never rejects. */
   pluginOf(task: TaskOrigin): Promise<LoadedPlugin | undefined>;
   /** The same if it is loaded already. */

@@ -155,7 +155,7 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       ...root.plugins,
       insert: (plugin, options) => transaction((tx) => tx.plugins.insert(plugin, options)),
       activate: (key, version) => transaction((tx) => tx.plugins.activate(key, version)),
-      delete: (key, version) => transaction((tx) => tx.plugins.delete(key, version)),
+      delete: (key, version, at) => transaction((tx) => tx.plugins.delete(key, version, at)),
     },
     pluginSources: {
       ...root.pluginSources,

@@ -82,13 +82,25 @@ describeEachStore('plugins', (opened) => {
     const { store } = opened();
     const key = newKey();
     for (const version of ['1.0.0', '2.0.0', '3.0.0']) await store.plugins.insert(plugin(key, version));
-    expect(await store.plugins.delete(key, '1.0.0')).toBe(true);
+    expect(await store.plugins.delete(key, '1.0.0', 7)).toBe(true);
     expect(await serving(store, key)).toEqual(['3.0.0']);
-    expect(await store.plugins.delete(key, '2.0.0')).toBe(true);
+    expect(await store.plugins.delete(key, '2.0.0', 7)).toBe(true);
     expect(await serving(store, key)).toEqual(['3.0.0']);
-    expect(await store.plugins.delete(key, '3.0.0')).toBe(true);
-    expect(await store.plugins.delete(key, '3.0.0')).toBe(false);
+    expect(await store.plugins.delete(key, '3.0.0', 7)).toBe(true);
+    expect(await store.plugins.delete(key, '3.0.0', 7)).toBe(false);
     expect(await serving(store, key)).toEqual([]);
+  });
+
+  test('the number of a deleted version goes on naming its first source', async () => {
+    const { store } = opened();
+    const key = newKey();
+    expect(await store.plugins.deletedSource(key, '1.0.0')).toBeUndefined();
+    for (const sourceHash of ['first', 'second']) {
+      await store.plugins.insert(plugin(key, '1.0.0', { sourceHash }));
+      expect(await store.plugins.delete(key, '1.0.0', 7)).toBe(true);
+    }
+    expect(await store.plugins.deletedSource(key, '1.0.0')).toBe('first');
+    expect(await store.plugins.deletedSource(key, '2.0.0')).toBeUndefined();
   });
 
   test('the successor of a deleted version is enabled if that one was', async () => {
@@ -100,7 +112,7 @@ describeEachStore('plugins', (opened) => {
       await store.plugins.insert(plugin(key, '3.0.0', { enabled: !enabled }));
       await store.plugins.activate(key, '2.0.0');
       if (!enabled) await store.plugins.setEnabled(key, false);
-      await store.plugins.delete(key, '2.0.0');
+      await store.plugins.delete(key, '2.0.0', 7);
       expect(await store.plugins.byVersion(key, '3.0.0')).toMatchObject({ active: true, enabled });
     }
   });

@@ -53,7 +53,7 @@ function useDatabase(dialect: 'sqlite' | 'postgres'): void {
  */
 async function breakVersion(key: string, version: string): Promise<void> {
   const row = await store.plugins.byVersion(key, version);
-  await store.plugins.delete(key, version);
+  await store.plugins.delete(key, version, 0);
   const { id: _, active: __, ...rest } = row ?? expect.unreachable();
   await store.plugins.insert({ ...rest, source: 'export const meta = {', sourceHash: 'broken' });
 }
@@ -85,6 +85,17 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
       expect(refused).toEqual(['plugins.version_exists']);
       expect(await service.versions('acme')).toHaveLength(2);
     });
+  });
+
+  test('the number of a deleted version is not given to another source', async () => {
+    await service.upload(at('1.0.0'));
+    await service.deleteVersion('acme', '1.0.0');
+    const refused = await refusal(service.upload(at('1.0.0', { name: 'Other' })));
+    expect([refused.code, refused.message]).toEqual([
+      'plugins.version_exists',
+      'Version 1.0.0 of acme was stored with another source. Give the changed source a new version.',
+    ]);
+    expect(await service.upload(at('1.0.0'))).toMatchObject({ plugin: { version: '1.0.0', active: true } });
   });
 
   test('concurrent uploads of conflicting plugins from two nodes: one is admitted and serves on both', async () => {

@@ -204,7 +204,10 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
       expect(error.message).toContain('conflicts with plugin acme');
       expect(await service.detail('rival').catch((e) => e.code)).toBe('plugins.not_found');
 
-      await service.upload({ ...rival, force: true });
+      expect(await service.upload({ ...rival, force: true })).toMatchObject({
+        isServing: false,
+        runtimeError: expect.stringContaining('conflicts with plugin acme'),
+      });
       expect(serving('rival')).toBeUndefined();
       expect(service.runtimeStatus()).toMatchObject({ lastRebuild: { status: 'partial', pluginErrorCount: 1 } });
       expect(service.runtimeStatus().pluginErrors.rival).toContain('conflicts with plugin acme');
@@ -217,6 +220,16 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
       expect((await refusal(service.setEnabled('acme', true))).details).toMatchObject({ with: 'rival' });
     },
   );
+
+  test('a task that names a channel type is the plugin’s that drives it', async () => {
+    await service.upload(at('1.0.0', { channelTypes: [250] }));
+    const find = async (platform: string) =>
+      (await service.current().pluginOf({ platform, sourceHash: '', createdAt: 0 }))?.key;
+    expect([await find('acme'), await find('250')]).toEqual(['acme', 'acme']);
+    expect([await find('25'), await find('0250'), await find('')]).toEqual([undefined, undefined, undefined]);
+    await service.setEnabled('acme', false);
+    expect(await find('250')).toBeUndefined();
+  });
 
   test('disjoint models share a protocol, and a disabled upload is stored despite a conflict', async () => {
     await service.upload(at('1.0.0', { protocols: [{ name: 'proto_video', models: ['acme-1'] }] }, VIDEO_HOOKS));

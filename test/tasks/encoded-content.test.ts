@@ -1,4 +1,4 @@
-/** Vendors and CDNs that encode a file although nobody asked for that. */
+/** The request for a file; and vendors and CDNs that encode one although nobody asked for that. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
@@ -122,6 +122,19 @@ const describeContent = (opened: () => OpenedStore) => {
       expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
       await reader.cancel();
     });
+  });
+
+  test('the request for a file is built anew for each download: its headers are for that request alone', async () => {
+    const task = await make();
+    answer = () => new Response(FILE);
+    const built = async (): Promise<number> => {
+      const before = sandbox.stats().calls;
+      await bytesOf(await download(task));
+      return sandbox.stats().calls - before;
+    };
+    // The list of artifacts is kept after the first time, the request is not.
+    await built();
+    expect([await built(), await built()]).toEqual([1, 1]);
   });
 
   test('is kept decoded, under the digest of the file and with its type', async () => {

@@ -13,7 +13,11 @@ import {
   responseId,
   taskIdOf,
 } from '../../src/tasks/responses/response-objects.ts';
-import { createEventWriter, type ResponseEvent } from '../../src/tasks/responses/write-response-events.ts';
+import {
+  createEventWriter,
+  type OutputStart,
+  type ResponseEvent,
+} from '../../src/tasks/responses/write-response-events.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
 
 const BARE = 'abcdefghijklmnopqrstuvwxyz012345';
@@ -133,19 +137,17 @@ describe('a stream', () => {
       ['created', ...OUTPUT, 'failed'],
       { status: 'failed', error: { code: 'server_error', message: 'The task could not be observed.' } },
     ],
-  ])('%s', (_, steps, types, last) => {
+  ])('%s', async (_, steps, types, last) => {
     const writer = createEventWriter(task('SUBMITTED'));
     const events: ResponseEvent[] = [writer.created()];
     const overs: boolean[] = [];
     for (const { status, events: rendered = [], done = false } of steps) {
-      const step = writer.rendered(task(status), { events: rendered, done });
+      const step = await writer.rendered(task(status), { events: rendered, done });
       events.push(...step.events);
       overs.push(step.over);
     }
     expect(events.map(({ type }) => type)).toEqual(types.map((type) => `response.${type}`));
-    const numbers = events.map(({ sequence_number }) => sequence_number);
-    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
-    expect(numbers[0]).toBe(0);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((__, index) => index));
     expect(events.flatMap(faultsOfEvent)).toEqual([]);
     expect(events.at(-1)?.response).toMatchObject(last);
     // Only the last step can end the stream.
@@ -153,18 +155,86 @@ describe('a stream', () => {
     expect(overs).toEqual(overs.map((__, index) => isOver && index === overs.length - 1));
   });
 
-  test('a complete response has no progress', () => {
+  test('a complete response has no progress', async () => {
     const writer = createEventWriter(task('SUBMITTED'));
-    writer.rendered(task('IN_PROGRESS'), { events: [progress(50, 'half')], done: false });
-    const { events } = writer.rendered(task('SUCCESS'), { events: [progress(100)], done: true });
+    await writer.rendered(task('IN_PROGRESS'), { events: [progress(50, 'half')], done: false });
+    const { events } = await writer.rendered(task('SUCCESS'), { events: [progress(100)], done: true });
     expect(events.at(-1)).toHaveProperty('type', 'response.completed');
     expect(events.at(-1)).toHaveProperty('response.metadata', host('completed'));
   });
 
-  test('an output goes through every stage', () => {
+  describe('that is resumed', () => {
+    type Step = { status: TaskStatus; events: RenderedEvent[]; done?: boolean };
+    /** What the streams of one task share. */
+    function shareStart() {
+      let stored: number | undefined;
+      const outputStart: OutputStart = {
+        keep: async (after) => (stored ??= after),
+        shift: async () => {
+          if (stored !== undefined) stored += 1;
+        },
+      };
+      /** What a client gets that has `startingAfter` already; -1: nothing. */
+      return async (steps: Step[], startingAfter = -1): Promise<ResponseEvent[]> => {
+        const writer = createEventWriter(task('SUBMITTED'), { outputStart, startingAfter, outputsAfter: stored });
+        const events = [writer.created()];
+        for (const { status, events: rendered, done = false } of steps)
+          events.push(...(await writer.rendered(task(status), { events: rendered, done })).events);
+        return events.filter(({ sequence_number: number }) => number > startingAfter);
+      };
+    }
+    const running: Step[] = [
+      { status: 'QUEUED', events: [progress(0)] },
+      { status: 'IN_PROGRESS', events: [progress(50)] },
+    ];
+    const ended: Step = { status: 'SUCCESS', events: [output('one'), output('two')], done: true };
+
+    test('goes on with the next number after each event, whenever that was', async () => {
+      const stream = shareStart();
+      const whole = await stream([...running, ended]);
+      expect(whole.map(({ sequence_number }) => sequence_number)).toEqual(whole.map((_, index) => index));
+      const [, , , ...outputs] = whole;
+      for (const { sequence_number: number } of whole.slice(0, -1)) {
+        // The task has ended, so a new stream has nothing to report before its outputs.
+        const rest = await stream([ended], number);
+        expect(rest.map(({ sequence_number }) => sequence_number)).toEqual(
+          whole.slice(number + 1).map(({ sequence_number }) => sequence_number),
+        );
+        expect(rest.filter(({ type }) => type !== 'response.in_progress')).toEqual(
+          outputs.filter(({ sequence_number }) => sequence_number > number),
+        );
+      }
+    });
+
+    test('numbers reports of progress one by one while there is no output', async () => {
+      const stream = shareStart();
+      await stream(running);
+      const rest = await stream([...running, ended], 2);
+      expect(rest.map(({ sequence_number }) => sequence_number)).toEqual(rest.map((_, index) => index + 3));
+    });
+
+    test('has no number twice where the earlier stream ended between two outputs', async () => {
+      const stream = shareStart();
+      const half: Step = { status: 'IN_PROGRESS', events: [output('one')], done: true };
+      const first = await stream([...running, half]);
+      expect(first.at(-1)).toMatchObject({ type: 'response.incomplete', sequence_number: 9 });
+      const rest = await stream([ended], 9);
+      expect(rest.map(({ sequence_number }) => sequence_number)).toEqual([10, 11, 12, 13, 14, 15, 16]);
+      expect(rest.map(({ type }) => type)).toEqual([...OUTPUT, 'completed'].map((type) => `response.${type}`));
+      expect(rest[0]).toMatchObject({ output_index: 1 });
+    });
+
+    test('ends with an event of a higher number, whatever its client has', async () => {
+      const stream = shareStart();
+      await stream([...running, ended]);
+      expect(await stream([ended], 900)).toMatchObject([{ type: 'response.completed', sequence_number: 901 }]);
+    });
+  });
+
+  test('an output goes through every stage', async () => {
     const writer = createEventWriter(task('SUBMITTED'));
-    writer.rendered(task('IN_PROGRESS'), { events: [output('first')], done: false });
-    const { events } = writer.rendered(task('SUCCESS'), { events: [output('a "b"')], done: true });
+    await writer.rendered(task('IN_PROGRESS'), { events: [output('first')], done: false });
+    const { events } = await writer.rendered(task('SUCCESS'), { events: [output('a "b"')], done: true });
     const at = { output_index: 1, content_index: 0, item_id: `msg_${ID}_1` };
     const item = { id: `msg_${ID}_1`, type: 'message', role: 'assistant' };
     const part = { id: `content_${ID}_1`, type: 'output_text', text: 'a "b"', annotations: [], logprobs: [] };
@@ -180,12 +250,12 @@ describe('a stream', () => {
     expect(events.at(-1)?.response).toMatchObject({ output: [{ id: `msg_${ID}_0` }, done] });
   });
 
-  test('the gateway’s own endings', () => {
+  test('the gateway’s own endings', async () => {
     const writer = createEventWriter(task('SUBMITTED'));
     const ends = [
-      writer.incomplete(task('QUEUED')),
-      writer.unobserved(task('SUCCESS')),
-      writer.failed(task('FAILURE')),
+      await writer.incomplete(task('QUEUED')),
+      await writer.unobserved(task('SUCCESS')),
+      await writer.failed(task('FAILURE')),
     ];
     expect(ends.flatMap(faultsOfEvent)).toEqual([]);
     expect(ends.map(({ type }) => type)).toEqual(['response.incomplete', 'response.failed', 'response.failed']);

@@ -228,6 +228,22 @@ const describeResponses = (opened: () => OpenedStore) => {
     });
   });
 
+  test('a stream goes on with the next number after each event, on another node as well', async () => {
+    const caller = await addCaller(store);
+    const events = await all(await stream(caller, { input: 'a #stages [duration=0.3]' }));
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+    expect(events.length).toBeGreaterThan(9);
+    const id = String(events[0]?.response?.id);
+    const read = request({}, { method: 'GET', path: `/v1/responses/${id}`, params: { response_id: id } });
+    for (const startingAfter of [undefined, ...events.slice(0, -1).map((_, index) => index)]) {
+      const resumed = { id, startingAfter, request: { ...read, body: { kind: 'none' } as const } };
+      const rest = await all(await far.tasks.resumeResponse(caller, resumed));
+      const lacking = events.slice((startingAfter ?? -1) + 1);
+      const shape = ({ type, sequence_number: number }: Event) => [number, type];
+      expect(rest.map(shape)).toEqual(lacking.map(shape));
+    }
+  });
+
   describe('a task that fails', () => {
     test('is refunded, and is a failed response in every form', async () => {
       const caller = await addCaller(store);

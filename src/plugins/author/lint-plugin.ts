@@ -2,11 +2,10 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import { describePermissions, type Permission } from '../permissions/describe-permissions.ts';
 import { checkSource } from '../source/check-source.ts';
 import type { Compiler } from '../source/compile-plugin.ts';
-import { createLocator } from '../source/locate-fault.ts';
 import type { PluginFault } from '../types.ts';
 import { findUsedExtensions } from './lint/find-extensions.ts';
 import type { Syntax } from './lint/plugin-syntax.ts';
-import { findHiddenText, findWarnings } from './lint-warnings.ts';
+import { lintSource } from './lint-warnings.ts';
 import { openPlugin } from './open-plugin.ts';
 
 /** Optional hooks that other hosts of the contract ignore. */
@@ -35,8 +34,7 @@ export async function lintPlugin(source: string, sandbox: Sandbox, compiler?: Co
   if (!opened.ok) return { ok: false, faults: opened.error, warnings: [], permissions: [], extensions: [] };
   const { manifest, exports } = opened.value;
   const { program } = checkSource(source);
-  const warnings = program ? findWarnings(manifest, program).map(createLocator(program)) : [];
-  warnings.push(...findHiddenText(source));
+  const warnings = program ? lintSource(manifest, source, program) : [];
   const permissions = describePermissions(manifest, program);
   const hooks = EXTENSION_HOOKS.filter((name) => Object.hasOwn(exports, name));
   const extensions = [...hooks, ...(program ? findUsedExtensions(program as Syntax) : [])];

@@ -1,6 +1,7 @@
 import type { Node } from 'acorn';
 import { hasHiddenCharacters } from '../../kernel/index.ts';
 import { MAX_FAULTS, pointer } from '../manifest/faults.ts';
+import { createLocator } from '../source/locate-fault.ts';
 import type { LocalizedText, Manifest, PluginFault } from '../types.ts';
 import { findClientRoutes } from './lint/find-client-routes.ts';
 import { findExposedCredentials } from './lint/find-exposed-credentials.ts';
@@ -20,8 +21,13 @@ const PRICE =
   /[$€£¥￥₹]\s?\d|\d\s?(?:[$€£¥￥₹¢元]|美元|(?:USD|EUR|CNY|RMB|JPY|dollars?|cents?|euros?|yuan)\b)|\b(?:USD|EUR|CNY|RMB|JPY)\s?\d/i;
 const SAYS_PRICE = 'seems to name a price; the operator of the gateway sets prices';
 
-/** Finds what a plugin may do, but should not. */
-export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
+/** Finds what a plugin may do, but should not, with the places in its source. */
+export const lintSource = (manifest: Manifest, source: string, program: Node): PluginFault[] => [
+  ...findWarnings(manifest, program).map(createLocator(program)),
+  ...findHiddenText(source),
+];
+
+function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
   const warnings: PluginFault[] = [];
   const warn = (path: string, rule: WarningId, message: string): void => {
     warnings.push(makeWarning(rule, { path, message }));
@@ -104,7 +110,7 @@ function findHiddenColumn(line: string): number {
 }
 
 /** Finds lines with invisible characters, or with characters that change the direction of text. */
-export function findHiddenText(source: string): PluginFault[] {
+function findHiddenText(source: string): PluginFault[] {
   return source
     .replace(/^\ufeff/, '')
     .split(/\r\n|[\r\n]/)

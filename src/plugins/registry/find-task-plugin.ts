@@ -19,6 +19,13 @@ export const taskRules = ({ rows, disabledFactoryKeys, adoptions }: DatabaseSnap
 });
 
 /**
+ * Whether a task's `platform` names the plugin: by its key or, in rows of gateways that had no
+ * plugins, by the number of a channel type that it drives.
+ */
+export const isPlatformOf = ({ key, manifest }: Pick<LoadedPlugin, 'key' | 'manifest'>, platform: string): boolean =>
+  platform === key || manifest.channelTypes.some((type) => String(type) === platform);
+
+/**
  * Which version polls a task and reads its results: the one that began it, or that adopted it.
  * Tasks from before this was noted, and those of a plugin under development, are read by the
  * version that serves. If the task's own version cannot be loaded at all, the serving one takes its
@@ -32,9 +39,13 @@ export function createTaskPlugins(
   { adoptions, switchedOff }: TaskRules,
   retained: RetainedPlugins,
 ): TaskPlugins {
+  const servingPluginOf = ({ platform }: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined =>
+    serving.get(platform) ??
+    (/^\d{1,10}$/.test(platform) ? serving.values().find((plugin) => isPlatformOf(plugin, platform)) : undefined);
+
   /** The hash of the retained version that reads the task; empty: the serving one does. */
   function retainedHash({ platform, sourceHash, createdAt }: TaskOrigin): string {
-    const plugin = serving.get(platform);
+    const plugin = servingPluginOf({ platform });
     if (sourceHash === '' || plugin?.layer === 'development') return '';
     if (!plugin && switchedOff.has(platform)) return '';
     const adoption = adoptions.get(sourceHash);
@@ -43,18 +54,19 @@ export function createTaskPlugins(
   }
 
   return {
+    servingPluginOf,
     loadedPluginOf(task) {
       const hash = retainedHash(task);
-      return hash === '' ? serving.get(task.platform) : retained.peek(hash);
+      return hash === '' ? servingPluginOf(task) : retained.peek(hash);
     },
     async pluginOf(task) {
       const hash = retainedHash(task);
-      if (hash === '') return serving.get(task.platform);
+      if (hash === '') return servingPluginOf(task);
       const loaded = retained.peek(hash);
       if (loaded) return loaded;
       const result = await retained.load(hash, task.platform);
       if (result.ok) return result.value;
-      return result.error.temporary ? undefined : serving.get(task.platform);
+      return result.error.temporary ? undefined : servingPluginOf(task);
     },
   };
 }

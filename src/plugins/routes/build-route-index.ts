@@ -1,5 +1,5 @@
 import type { LoadedPlugin, PluginRoute, RouteMatch, RouteMethod } from '../types.ts';
-import { routeParams, routeShape } from './route-paths.ts';
+import { routeBranches, routeParams, routeShape } from './route-paths.ts';
 
 type OwnedRoute = { plugin: LoadedPlugin; route: PluginRoute };
 type Branch = {
@@ -24,6 +24,8 @@ export interface RouteIndex {
 /** First segments of paths that the gateway serves itself. */
 const SHARED_NAMESPACES: ReadonlySet<string> = new Set(['', 'v1']);
 
+const claimOf = ({ method, path }: PluginRoute): string => `${method} ${routeShape(path)}`;
+
 const decodeSegment = (segment: string): string | undefined => {
   try {
     return decodeURIComponent(segment);
@@ -34,12 +36,14 @@ const decodeSegment = (segment: string): string | undefined => {
 
 export function createRouteIndex(): RouteIndex {
   const root = createBranch();
+  /** The keys of plugins by method and shape of their routes. */
+  const owners = new Map<string, string>();
   /** Whose routes begin with a segment; undefined for those of several plugins. */
   const namespaces = new Map<string, LoadedPlugin | undefined>();
 
   const leafOf = (route: PluginRoute): Branch => {
     let branch = root;
-    for (const segment of routeShape(route.path).slice(1).split('/')) {
+    for (const segment of routeBranches(route.path)) {
       if (segment === ':') branch = branch.param ??= createBranch();
       else if (segment === '*') branch = branch.catchAll ??= createBranch();
       else {
@@ -80,10 +84,11 @@ export function createRouteIndex(): RouteIndex {
   };
 
   return {
-    ownerOf: (route) => leafOf(route).routes.get(route.method)?.plugin.key,
+    ownerOf: (route) => owners.get(claimOf(route)),
     add(plugin) {
       for (const route of plugin.manifest.routes) {
         leafOf(route).routes.set(route.method, { plugin, route });
+        owners.set(claimOf(route), plugin.key);
         const [, first = ''] = route.path.split('/');
         const isAlone = !namespaces.has(first) || namespaces.get(first)?.key === plugin.key;
         namespaces.set(first, isAlone ? plugin : undefined);

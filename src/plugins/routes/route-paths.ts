@@ -1,18 +1,24 @@
 /**
  * Path patterns of native routes. Segments are literals, `:name`, and a final `*name`. A trailing
- * slash is an empty last segment.
+ * slash is an empty last segment: a request's path must have it where its route has it.
  */
 
 const segmentsOf = (path: string): string[] => path.slice(1).split('/');
 
 /**
- * The pattern without the names of parameters: `/v/:id/*rest` has the shape `/v/:/*`. Two routes
- * with the same method and shape are in conflict.
+ * The segments without the names of parameters: those of `/v/:id/*rest` are `v`, `:` and `*`.
  */
-export const routeShape = (path: string): string =>
-  `/${segmentsOf(path)
-    .map((segment) => (segment.startsWith(':') ? ':' : segment.startsWith('*') ? '*' : segment))
-    .join('/')}`;
+export const routeBranches = (path: string): string[] =>
+  segmentsOf(path).map((segment) => (segment.startsWith(':') ? ':' : segment.startsWith('*') ? '*' : segment));
+
+/**
+ * The normalized path: `/v/:id/` and `/v/:name` have the shape `/v/:`. Two routes with the same
+ * method and shape are in conflict.
+ */
+export const routeShape = (path: string): string => {
+  const branches = routeBranches(path);
+  return `/${(branches.at(-1) === '' ? branches.slice(0, -1) : branches).join('/')}`;
+};
 
 /** Parameter names in order; duplicates are kept. */
 export const routeParams = (path: string): string[] =>

@@ -26,7 +26,7 @@ export async function deleteVersion(
   if (row.active && row.enabled && successor && !force) await requireServable(ctx, successor);
   const adopting = adopt && row.active && successor ? await compileFound(ctx, successor) : undefined;
   await ctx.store.transaction(async (tx) => {
-    if (!(await tx.plugins.delete(key, version))) throw pluginErrors.not_found();
+    if (!(await tx.plugins.delete(key, version, ctx.clock.unix()))) throw pluginErrors.not_found();
     if (row.active && !successor && !force) await refuseUse(ctx, tx, { key });
     if (adopting) await serveSource(ctx, tx, { compiled: adopting, adopt: true });
   });

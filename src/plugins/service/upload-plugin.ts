@@ -2,6 +2,7 @@ import { constantTimeEqual } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import type { PluginFault } from '../types.ts';
 import { narrowingOf } from './activate-version.ts';
 import {
   applyChange,
@@ -39,6 +40,12 @@ export type UploadedPlugin = PluginDetail & {
   before: PluginVersion | null;
   /** What needs the version that serves instead, if this one waits for that reason. */
   use: KeyUse | null;
+  /** Whether the version serves on this node now. */
+  isServing: boolean;
+  /** Why it does not serve although it is active and enabled. */
+  runtimeError: string | undefined;
+  /** What its author should mend; such a version is stored all the same. */
+  warnings: PluginFault[];
 };
 
 /**
@@ -91,12 +98,30 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
     ? { row: await updateVersion(ctx, { row: existing, compiled }, change), use: null }
     : await insertVersion(ctx, compiled, change);
   await applyChange(ctx);
-  return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null, use };
+  return {
+    ...(await toDetail(ctx, row, compiled)),
+    before: existing ? toVersion(existing) : null,
+    use,
+    isServing: ctx.registry.current().plugins.get(key)?.sourceHash === sourceHash,
+    runtimeError: ctx.registry.status().pluginErrors[key],
+    warnings: await findWarnings(ctx, compiled),
+  };
 }
 
-const versionExists = (key: string, version: string) =>
+/** The version is stored whatever the linter does with its source. */
+async function findWarnings({ worker, logger }: ServiceContext, compiled: CompiledPlugin): Promise<PluginFault[]> {
+  const { source, manifest } = compiled;
+  try {
+    return await worker.run('findWarnings', { source, manifest });
+  } catch (error) {
+    logger.warn({ err: error, plugin: manifest.key }, 'an uploaded version could not be linted');
+    return [];
+  }
+}
+
+const versionExists = (key: string, version: string, verb: 'is stored' | 'was stored' = 'is stored') =>
   pluginErrors.version_exists({
-    message: `Version ${version} of ${key} is stored with another source. Give the changed source a new version.`,
+    message: `Version ${version} of ${key} ${verb} with another source. Give the changed source a new version.`,
     details: { key, version },
   });
 
@@ -145,6 +170,8 @@ async function insertVersion(
     const found = upload.activates ? null : await findUse(ctx, tx, key);
     const stored = await tx.plugins.insert(plugin, { waits: found !== null });
     if (!stored) return { row: undefined, use: null };
+    const deletedHash = await tx.plugins.deletedSource(key, version);
+    if (deletedHash !== undefined && deletedHash !== sourceHash) throw versionExists(key, version, 'was stored');
     if (upload.activates) await tx.plugins.activate(key, version);
     const active = stored.active || upload.activates;
     if (active) await serveSource(ctx, tx, { compiled });

@@ -1,6 +1,7 @@
 import type { Node } from 'acorn';
 import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';
+import { lintSource } from '../author/lint-warnings.ts';
 import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
 import { checkManifest } from '../manifest/check-manifest.ts';
 import { createSchemaCheck } from '../manifest/compile-schema.ts';
@@ -48,6 +49,11 @@ export const TASKS = {
     if (manifest.ok && all.length === 0) return ok({ ...manifest.value, ...(vendor && { vendor }) });
     const program = programOf(source);
     return err(program ? all.map(createLocator(program)) : all);
+  },
+  /** What an author should mend, beside what the checks refuse. */
+  findWarnings({ source, manifest }: { source: string; manifest: Manifest }): PluginFault[] {
+    const program = programOf(source);
+    return program ? lintSource(manifest, source, program) : [];
   },
   describePermissions({ source, manifest }: { source: string | undefined; manifest: Manifest }): Permission[] {
     return describePermissions(manifest, source === undefined ? undefined : programOf(source));

@@ -97,6 +97,15 @@ export type LinkedResult = {
 export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };
 
 export interface TaskStore extends TaskListStore {
+  /**
+   * The number of the event before the first output of a task's response streams; undefined while no
+   * stream has had an output.
+   */
+  streamedOutputsAfter(taskId: string): Promise<number | undefined>;
+  /** Stores that number unless one is stored, and returns the stored one. */
+  keepStreamedOutputs(taskId: string, after: number): Promise<number>;
+  /** Moves the number up by one. */
+  shiftStreamedOutputs(taskId: string): Promise<void>;
   /** Inserts in NOT_START under a submit lease (`lease_seq` 1); returns the stored row. */
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;

@@ -7,7 +7,7 @@ import { type Context, isEmpty } from './context.ts';
  * the store opens one for them.
  */
 export function createPluginStore({ db, tables, lockName }: Context): PluginStore {
-  const { taskPlugins: plugins } = tables;
+  const { taskPlugins: plugins, deletedPluginVersions: former } = tables;
   const isVersion = (key: string, version: string) => and(eq(plugins.key, key), eq(plugins.version, version));
   const isActive = (key: string) => and(eq(plugins.key, key), eq(plugins.active, true));
   // Changes of which version of a key serves happen one at a time.
@@ -74,13 +74,15 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
       return changed.length > 0;
     },
 
-    async delete(key, version) {
+    async delete(key, version, at) {
       await lockKey(key);
       const [deleted] = await db
         .delete(plugins)
         .where(isVersion(key, version))
-        .returning({ active: plugins.active, enabled: plugins.enabled });
+        .returning({ active: plugins.active, enabled: plugins.enabled, sourceHash: plugins.sourceHash });
       if (!deleted) return false;
+      const { sourceHash } = deleted;
+      await db.insert(former).values({ key, version, sourceHash, deletedAt: at }).onConflictDoNothing();
       if (deleted.active) {
         const [newest] = await db
           .select({ id: plugins.id })
@@ -94,6 +96,14 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
         }
       }
       return true;
+    },
+
+    async deletedSource(key, version) {
+      const [row] = await db
+        .select({ sourceHash: former.sourceHash })
+        .from(former)
+        .where(and(eq(former.key, key), eq(former.version, version)));
+      return row?.sourceHash;
     },
   };
 }

@@ -11,7 +11,11 @@ import { createTaskList } from './task-list.ts';
 /** `memory`: set if leases of running tasks are held in memory. */
 export function createTaskStore(context: Context, memory?: LeaseBinding): TaskStore {
   const { db, tables, nowMs, now, elements, notAmong } = context;
-  const { tasks, users, keptResults } = tables;
+  const { tasks, users, keptResults, responseStreams: streams } = tables;
+  const streamedOutputsAfter = async (taskId: string): Promise<number | undefined> => {
+    const [row] = await db.select().from(streams).where(eq(streams.taskId, taskId));
+    return row?.outputsAfter;
+  };
   const at = sql.placeholder;
   const fieldSlots = <K extends keyof TaskRecord>(...fields: K[]) =>
     Object.fromEntries(fields.map((field) => [field, columnPlaceholder(field, tasks[field])])) as Record<K, SQL>;
@@ -353,6 +357,18 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
           ),
         );
       return row?.total ?? 0;
+    },
+
+    streamedOutputsAfter,
+
+    async keepStreamedOutputs(taskId, outputsAfter) {
+      const [kept] = await db.insert(streams).values({ taskId, outputsAfter }).onConflictDoNothing().returning();
+      return kept?.outputsAfter ?? (await streamedOutputsAfter(taskId)) ?? outputsAfter;
+    },
+
+    async shiftStreamedOutputs(taskId) {
+      const outputsAfter = sql`${streams.outputsAfter} + 1`;
+      await db.update(streams).set({ outputsAfter }).where(eq(streams.taskId, taskId));
     },
   };
 }

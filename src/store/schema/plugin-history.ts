@@ -14,6 +14,13 @@ export const definePluginHistory = (kit: Kit) => ({
     adoptedAt: kit.big('adopted_at').notNull().default(0),
   }),
 
+  deletedPluginVersions: kit.table('deleted_plugin_versions', {
+    key: kit.text('key').notNull(),
+    version: kit.text('version').notNull(),
+    sourceHash: kit.varchar('source_hash', 64).notNull(),
+    deletedAt: kit.big('deleted_at').notNull(),
+  }),
+
   pluginOutcomes: kit.table('plugin_outcomes', {
     sourceHash: kit.varchar('source_hash', 64).notNull(),
     stage: kit.text('stage').$type<PluginStage>().notNull(),

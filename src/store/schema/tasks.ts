@@ -52,6 +52,11 @@ export const defineTasks = (kit: Kit) => ({
     linkVersions: kit.text('link_versions').notNull().default(''),
   }),
 
+  responseStreams: kit.table('response_streams', {
+    taskId: kit.text('task_id').primaryKey(),
+    outputsAfter: kit.int('outputs_after').notNull(),
+  }),
+
   /** Kept by triggers of the database; never written from here. */
   taskList: kit.table('task_list', {
     /** That of the task. */

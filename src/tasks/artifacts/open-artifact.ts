@@ -107,8 +107,6 @@ async function describeContent({
   const built = await buildContentRequest(plugin, context, {
     owner: userOwner(task.userId),
     secrets: credential.secrets,
-    // Players ask for the same file again and again.
-    reuse: true,
   });
   if (built.ok) return built.value;
   if (built.error.kind === 'invalid_result') {

@@ -7,6 +7,7 @@ import {
   type Generation,
   type HookFailure,
   isHostFailure,
+  isPlatformOf,
   type LoadedPlugin,
   type PluginRoute,
   renderNative,
@@ -118,7 +119,7 @@ type Lookup = { plugin: LoadedPlugin; call: NativeCall; ids: readonly string[] }
 /** The caller's tasks of this plugin in the order of the ids. @throws tasks.task_not_found */
 async function lookUp(deps: TaskDeps, { plugin, call, ids }: Lookup) {
   const tasks = await ownTasks(deps, call.caller.user.id, ids);
-  if (!tasks?.every(({ platform }) => platform === plugin.key)) throw taskErrors.task_not_found();
+  if (!tasks?.every(({ platform }) => isPlatformOf(plugin, platform))) throw taskErrors.task_not_found();
   return tasks;
 }
 

@@ -6,9 +6,12 @@ import { hasEnded } from '../state/describe-task.ts';
 import type { TaskDeps } from '../types.ts';
 import { type Rendering, renderEnded, renderStep, reportUnrendered } from './render-response.ts';
 import { responseObject } from './response-objects.ts';
-import { createEventWriter, type ResponseEvent } from './write-response-events.ts';
+import { createEventWriter, type OutputStart, type ResponseEvent } from './write-response-events.ts';
 
-/** `startingAfter`: the number of the last event that the client has. */
+/**
+ * `startingAfter`: the number of the last event that the client of an earlier stream has; -1: none.
+ * Undefined for the first stream of a new task.
+ */
 type Stream = { created: TaskRecord; startingAfter?: number | undefined };
 
 /**
@@ -19,46 +22,61 @@ type Stream = { created: TaskRecord; startingAfter?: number | undefined };
 export async function* streamResponse(
   deps: TaskDeps,
   rendering: Rendering,
-  { created, startingAfter = -1 }: Stream,
+  stream: Stream,
 ): AsyncGenerator<ResponseEvent, void, undefined> {
-  // The last event says how the stream ended, whatever the client has.
-  for await (const event of eventsOf(deps, rendering, { created, startingAfter }))
-    if (event.sequence_number > startingAfter || ENDS.has(event.type)) yield event;
+  const { startingAfter = -1 } = stream;
+  for await (const event of eventsOf(deps, rendering, stream)) if (event.sequence_number > startingAfter) yield event;
 }
-
-const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete'].map((type) => `response.${type}`));
 
 async function* eventsOf(
   deps: TaskDeps,
   rendering: Rendering,
-  { created, startingAfter }: Required<Stream>,
+  { created, startingAfter }: Stream,
 ): AsyncGenerator<ResponseEvent, void, undefined> {
-  const writer = createEventWriter(created, Math.max(0, startingAfter ?? 0));
+  const { taskId } = created;
+  const isResumed = startingAfter !== undefined;
+  const outputsAfter = isResumed ? await deps.store.tasks.streamedOutputsAfter(taskId) : undefined;
+  const outputStart = shareOutputStart(deps, taskId);
+  const writer = createEventWriter(created, { outputStart, outputsAfter, ...(isResumed ? { startingAfter } : {}) });
   let latest = created;
   // The state of this stream only: another stream of the same task begins anew.
   let state: RenderedEvents['state'];
   try {
     yield writer.created();
-    for await (const task of watchTask(deps, created.taskId, { signal: rendering.signal })) {
+    for await (const task of watchTask(deps, taskId, { signal: rendering.signal })) {
       latest = task;
-      if (task.status === 'FAILURE') return yield writer.failed(task);
+      if (task.status === 'FAILURE') return yield await writer.failed(task);
       const rendered = await renderStep(deps, rendering, { task, previous: state });
       if (!rendered) break;
       if (!rendered.ok) {
         reportUnrendered(deps, task, rendered.error);
-        return yield writer.unobserved(task);
+        return yield await writer.unobserved(task);
       }
       state = rendered.value.state ?? state;
-      const step = writer.rendered(task, rendered.value);
+      const step = await writer.rendered(task, rendered.value);
       if (step.error !== undefined) reportUnrendered(deps, task, step.error);
       yield* step.events;
       if (step.over) return;
     }
   } catch (error) {
-    deps.logger.error({ err: error, task_id: created.taskId }, 'response stream failed; its task continues');
-    return yield writer.unobserved(latest);
+    deps.logger.error({ err: error, task_id: taskId }, 'response stream failed; its task continues');
+    return yield await writer.unobserved(latest);
   }
-  yield writer.incomplete(latest);
+  yield await writer.incomplete(latest);
+}
+
+/** A stream goes on when its numbers cannot be stored: only who resumes it may get an event twice. */
+function shareOutputStart({ store, logger }: TaskDeps, taskId: string): OutputStart {
+  const report = (error: unknown) =>
+    logger.warn({ err: error, task_id: taskId }, 'the numbers of a response stream could not be stored');
+  return {
+    keep: (after) =>
+      store.tasks.keepStreamedOutputs(taskId, after).catch((error) => {
+        report(error);
+        return after;
+      }),
+    shift: () => store.tasks.shiftStreamedOutputs(taskId).catch(report),
+  };
 }
 
 /** Waits for the whole answer. At the deadline it returns the response's current state instead. */

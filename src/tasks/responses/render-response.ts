@@ -113,7 +113,7 @@ async function renderFromEvents(
 ): Promise<Result<JsonObject, string> | undefined> {
   const rendered = await renderStep(deps, rendering, { task, previous: undefined });
   if (!rendered?.ok) return rendered;
-  const { events, error } = createEventWriter(task).rendered(task, rendered.value);
+  const { events, error } = await createEventWriter(task).rendered(task, rendered.value);
   if (error !== undefined) reportUnrendered(deps, task, error);
   const last = events.at(-1);
   return last ? { ok: true, value: last.response as JsonObject } : { ok: false, error: 'the task has not succeeded' };

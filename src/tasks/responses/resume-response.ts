@@ -50,7 +50,7 @@ export async function resumeResponse(
     stream: true,
   });
   const rendering = { plugin, context, owner: userOwner(user.id), signal: deadline.signal };
-  return thenRelease(streamResponse(deps, rendering, { created, startingAfter }), releaseAll);
+  return thenRelease(streamResponse(deps, rendering, { created, startingAfter: startingAfter ?? -1 }), releaseAll);
 }
 
 async function* thenRelease<T>(items: AsyncIterable<T>, release: () => void): AsyncGenerator<T, void, undefined> {

@@ -13,26 +13,45 @@ export type Step = { events: ResponseEvent[]; over: boolean; error?: string };
 
 /** Limits for a whole stream (as in new-api). */
 const MAX_OUTPUTS = 64;
-
-/**
- * The number of an event follows from what it tells, so that a stream can be resumed on any node
- * without storing it: 0 is its creation, then come reports of progress, then eight numbers for each
- * output. The last of them, and the last before the first output, are of a stream that ends there
- * although its task goes on.
- */
-const OUTPUTS_FROM = 1000;
-const NUMBERS_PER_OUTPUT = 8;
-const MAX_PROGRESS = OUTPUTS_FROM - 2;
-const LAST = OUTPUTS_FROM + MAX_OUTPUTS * NUMBERS_PER_OUTPUT;
 const MAX_TEXT_BYTES = 1024 * 1024;
+/** Reports of progress in a stream. Later ones are left out. */
+const MAX_PROGRESS = 998;
+const EVENTS_PER_OUTPUT = 6;
 
 /**
- * Writes one stream's events in OpenAI's form, in ascending numbers. No step may follow one that is
- * over. `startingAfter`: the last number that the client has; the writer begins anew, and reports
- * progress with higher numbers.
+ * Where the outputs of a task's streams begin: after how many reports of progress. The first stream
+ * that has an output decides, and the others follow, so that a stream can be resumed on any node.
  */
-export function createEventWriter(first: TaskRecord, startingAfter = 0) {
-  let progressed = Math.min(startingAfter, MAX_PROGRESS);
+export type OutputStart = {
+  /** Stores the number unless one is stored, and returns the stored one. */
+  keep(after: number): Promise<number>;
+  /** The stream ends with an event that another stream will not have: outputs move up by one. */
+  shift(): Promise<void>;
+};
+
+/** For one stream that nobody resumes. */
+const UNSHARED: OutputStart = { keep: async (after) => after, shift: async () => {} };
+
+type Beginning = {
+  outputStart?: OutputStart;
+  /** The number of the last event that the client has; -1: none. */
+  startingAfter?: number;
+  /** The number that `outputStart` keeps, if it is known already. */
+  outputsAfter?: number | undefined;
+};
+
+/**
+ * Writes one stream's events in OpenAI's form and numbers them one by one: 0 is its creation, then
+ * come reports of progress, then six events for each output, then the end. No step may follow one
+ * that is over. A stream that is resumed is written anew, and only what its client lacks is sent.
+ */
+export function createEventWriter(
+  first: TaskRecord,
+  { outputStart = UNSHARED, startingAfter = -1, outputsAfter }: Beginning = {},
+) {
+  // Without outputs, everything that the client has are reports of progress.
+  let progressed = Math.min(Math.max(0, startingAfter), outputsAfter ?? MAX_PROGRESS);
+  let base = outputsAfter;
   let textBytes = 0;
   const output: JsonObject[] = [];
   const metadata: Record<string, string> = {};
@@ -43,24 +62,41 @@ export function createEventWriter(first: TaskRecord, startingAfter = 0) {
     ...members,
   });
   const details = () => ({ output: [...output], metadata });
-  /** Of the event that ends the stream before its task. */
-  const interruption = () => OUTPUTS_FROM + output.length * NUMBERS_PER_OUTPUT - 1;
-  const failed = (task: TaskRecord, message: string, sequence = LAST): ResponseEvent =>
-    event('failed', sequence, { response: failedResponse(task, message, details()) });
+  const next = () => (output.length > 0 ? (base ?? 0) + output.length * EVENTS_PER_OUTPUT : progressed) + 1;
+  /** The client may have more events than its task had when they were numbered. */
+  const ending = (type: string, response: JsonObject): ResponseEvent =>
+    event(type, Math.max(next(), startingAfter + 1), { response });
+  /** The stream ends, and its client may resume it. */
+  async function interrupt(type: string, response: JsonObject): Promise<ResponseEvent> {
+    if (output.length > 0) await outputStart.shift();
+    return ending(type, response);
+  }
+  const failed = (task: TaskRecord, message: string) => interrupt('failed', failedResponse(task, message, details()));
+
+  function report(task: TaskRecord): ResponseEvent {
+    progressed += 1;
+    return event('in_progress', progressed, { response: responseObject(task, 'in_progress', { metadata }) });
+  }
 
   function progress(task: TaskRecord, { progress: percent, message }: Extract<RenderedEvent, { type: 'progress' }>) {
     if (percent !== undefined) metadata.task_progress = String(percent);
     if (message !== undefined) metadata.task_message = message;
     // This snapshot has no output: clients that keep only the latest snapshot would lose theirs.
-    if (output.length > 0 || progressed >= MAX_PROGRESS) return [];
-    progressed += 1;
-    return [event('in_progress', progressed, { response: responseObject(task, 'in_progress', { metadata }) })];
+    return output.length > 0 || progressed >= (base ?? MAX_PROGRESS) ? [] : [report(task)];
+  }
+
+  /** Numbers outputs as in the task's other streams, which may have had more to report. */
+  async function startOutputs(task: TaskRecord): Promise<ResponseEvent[]> {
+    base = Math.max(progressed, await outputStart.keep(progressed));
+    const missing: ResponseEvent[] = [];
+    while (progressed < base) missing.push(report(task));
+    return missing;
   }
 
   /** A text comes whole, but goes through all stages of a text that is streamed in pieces. */
   function message(task: TaskRecord, text: string): ResponseEvent[] {
     const index = output.length;
-    const from = OUTPUTS_FROM + index * NUMBERS_PER_OUTPUT;
+    const from = next();
     const id = `msg_${task.taskId}_${index}`;
     const item = { id, type: 'message', role: 'assistant' };
     const part = { id: `content_${task.taskId}_${index}`, type: 'output_text', annotations: [], logprobs: [] };
@@ -90,34 +126,36 @@ export function createEventWriter(first: TaskRecord, startingAfter = 0) {
       event('created', 0, { response: responseObject(first, 'in_progress', { taskStatus: 'queued' }) }),
 
     /** The plugin rendered the current state of a task that has not failed. */
-    rendered(task: TaskRecord, { events, done }: RenderedEvents): Step {
+    async rendered(task: TaskRecord, { events, done }: RenderedEvents): Promise<Step> {
       const error = findExceededLimit(events);
-      if (error !== undefined) return { events: [failed(task, NOT_OBSERVED)], over: true, error };
+      if (error !== undefined) return { events: [await failed(task, NOT_OBSERVED)], over: true, error };
       const written: ResponseEvent[] = [];
       for (const rendered of events) {
         if (rendered.type === 'progress') written.push(...progress(task, rendered));
-        else if (rendered.type === 'output') written.push(...message(task, rendered.text));
-        else return { events: [...written, failed(task, TASK_FAILED)], over: true };
+        else if (rendered.type === 'output') {
+          if (output.length === 0) written.push(...(await startOutputs(task)));
+          written.push(...message(task, rendered.text));
+        } else return { events: [...written, await failed(task, TASK_FAILED)], over: true };
       }
       if (task.status === 'SUCCESS') {
         // Without `metadata`: progress means nothing for a complete response, and a later retrieval
         // could not repeat it.
         const response = completedResponse(task, { output: [...output] });
-        return { events: [...written, event('completed', LAST, { response })], over: true };
+        return { events: [...written, ending('completed', response)], over: true };
       }
-      return done ? { events: [...written, this.incomplete(task)], over: true } : { events: written, over: false };
+      return done
+        ? { events: [...written, await this.incomplete(task)], over: true }
+        : { events: written, over: false };
     },
 
     /** The task has failed. */
-    failed: (task: TaskRecord): ResponseEvent => failed(task, TASK_FAILED),
+    failed: (task: TaskRecord) => failed(task, TASK_FAILED),
 
     /** The plugin could not render, which says nothing about the task. */
-    unobserved: (task: TaskRecord): ResponseEvent => failed(task, NOT_OBSERVED, interruption()),
+    unobserved: (task: TaskRecord) => failed(task, NOT_OBSERVED),
 
     /** The stream ends before the task does. Clients can retrieve the response later. */
-    incomplete: (task: TaskRecord): ResponseEvent =>
-      event('incomplete', interruption(), {
-        response: responseObject(task, 'incomplete', { ...details(), ended: true }),
-      }),
+    incomplete: (task: TaskRecord) =>
+      interrupt('incomplete', responseObject(task, 'incomplete', { ...details(), ended: true })),
   };
 }

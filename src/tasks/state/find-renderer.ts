@@ -10,7 +10,7 @@ export async function findRenderer(
   ...hooks: string[]
 ): Promise<LoadedPlugin | undefined> {
   const own = await generation.pluginOf(task);
-  const serving = generation.plugins.get(task.platform);
+  const serving = generation.servingPluginOf(task);
   const canRender = (plugin: LoadedPlugin | undefined): boolean => hooks.some((hook) => plugin?.has(hook));
   return own && serving && !canRender(own) && canRender(serving) ? serving : own;
 }

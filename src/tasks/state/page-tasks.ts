@@ -30,7 +30,7 @@ function videoPlugins(deps: TaskDeps): string[] {
   try {
     return [...pin.generation.plugins.values()]
       .filter(({ manifest }) => manifest.protocols.some(({ name }) => name === 'proto_video'))
-      .map(({ key }) => key);
+      .flatMap(({ key, manifest }) => [key, ...manifest.channelTypes.map(String)]);
   } finally {
     pin.release();
   }

@@ -442,3 +442,17 @@ describe('the serving version', () => {
     expect((await run({ hook: 'fail', version: '6.0.0' })).json.code).toBe('PLUGIN_NOT_FOUND');
   });
 });
+
+test('an upload tells whether the version serves, and what its author should mend', async () => {
+  const claim = { models: ['shared'], protocols: ['proto_video'] };
+  const first = acme('1.0.0', { key: 'film', description: 'A film for $2', ...claim }, VIDEO_HOOKS);
+  expect((await send('', { source: first })).json.data).toMatchObject({
+    outcome: 'serving',
+    warnings: expect.arrayContaining([expect.objectContaining({ path: '/description/en', rule: 'text.price' })]),
+  });
+  const rival = acme('1.0.0', { key: 'rival-film', ...claim }, VIDEO_HOOKS);
+  expect((await send('', { source: rival, force: true })).json.data).toMatchObject({
+    outcome: 'not_registered',
+    runtime_error: expect.stringContaining('conflicts with plugin film'),
+  });
+});

@@ -132,6 +132,11 @@ export const routeRows: readonly Row[] = [
     routes({ ...submit, path: '/a/*x' }, { ...submit, path: '/a/*y' }),
     '/routes/1/path route.unique',
   ],
+  [
+    'two paths that differ in a trailing slash',
+    routes({ ...submit, path: '/acme/:id/' }, { ...submit, path: '/acme/:job' }),
+    '/routes/1/path route.unique',
+  ],
 
   ['no routes', routes()],
   [
@@ -142,7 +147,7 @@ export const routeRows: readonly Row[] = [
     'one path with all methods',
     routes(...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({ ...submit, method }))),
   ],
-  ['a trailing slash', routes({ ...submit, path: '/acme/' }, { ...submit, path: '/acme' })],
+  ['a trailing slash', routes({ ...submit, path: '/acme/' }, { ...submit, method: 'PUT', path: '/acme' })],
   ['a parameter beside a literal', routes({ ...submit, path: '/a/:b' }, { ...submit, path: '/a/b' })],
   ['a parameter beside a catch-all', routes({ ...submit, path: '/a/:b' }, { ...submit, path: '/a/*b' })],
   ['a path below a host protocol', at('/v1/videos/:id/extend')],

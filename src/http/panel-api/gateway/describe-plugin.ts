@@ -136,25 +136,38 @@ export async function withFreshPreview<T>(billing: Billing, work: () => Promise<
 }
 
 /** What remains to be done after a version was stored, and why. */
-export const describeOutcome = (billing: Billing, { plugin, use, permissions, preview }: Uploaded) => ({
-  /** `waits_for_activation`: another version serves until an administrator activates this one. */
-  outcome: outcomeOf(plugin),
-  /** What needs the version that serves; null where nothing does. */
-  in_use: use && {
-    channels: use.channels,
-    prices: use.prices,
-    unfinished_tasks: use.unfinishedTasks,
-    recent_results: use.hasRecentResults,
-  },
-  /** What the stored version may do: a code and the names that it concerns. */
-  permissions,
-  /** What the activation would change, as POST /api/plugin/task/:key/preview says it. */
-  preview: preview && describeReview(billing, plugin?.key ?? '', preview),
-});
+export const describeOutcome = (billing: Billing, uploaded: Uploaded) => {
+  const { plugin, use, permissions, preview, runtimeError, warnings } = uploaded;
+  const outcome = outcomeOf(uploaded);
+  return {
+    /**
+     * `waits_for_activation`: another version serves until an administrator activates this one.
+     * `not_registered`: it is active but cannot serve; `runtime_error` says why.
+     */
+    outcome,
+    ...(outcome === 'not_registered' && runtimeError !== undefined ? { runtime_error: runtimeError } : {}),
+    /** What the author should mend, as `taskgate plugin lint` says it. */
+    warnings,
+    /** What needs the version that serves; null where nothing does. */
+    in_use: use && {
+      channels: use.channels,
+      prices: use.prices,
+      unfinished_tasks: use.unfinishedTasks,
+      recent_results: use.hasRecentResults,
+    },
+    /** What the stored version may do: a code and the names that it concerns. */
+    permissions,
+    /** What the activation would change, as POST /api/plugin/task/:key/preview says it. */
+    preview: preview && describeReview(billing, plugin?.key ?? '', preview),
+  };
+};
 
-const outcomeOf = (plugin: PluginDetail['plugin']): 'serving' | 'waits_for_activation' | 'disabled' => {
+type Outcome = 'serving' | 'waits_for_activation' | 'disabled' | 'not_registered';
+
+const outcomeOf = ({ plugin, isServing }: Uploaded): Outcome => {
   if (!plugin?.enabled) return 'disabled';
-  return plugin.active ? 'serving' : 'waits_for_activation';
+  if (!plugin.active) return 'waits_for_activation';
+  return isServing ? 'serving' : 'not_registered';
 };
 
 const describePreview = (preview: ActivationPreview) => ({
