@@ -159,7 +159,7 @@ export interface ProtocolContext extends RouteContext {
   /** The model after the channel's mapping, if there is one. */
   upstreamModel?: string;
   /** The artifacts of a succeeded task, with permanent URLs of the gateway. */
-  artifacts?: Record<string, Artifact & { url: string }>;
+  readonly artifacts?: Readonly<Record<string, Readonly<Artifact & { url: string }>>>;
 }
 
 /** A decoded submission. */

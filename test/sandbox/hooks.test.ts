@@ -45,6 +45,33 @@ describe('arguments and results', () => {
     expect(await resultOf(sandbox, echo, hook('context'))).toBe(true);
     expect(await resultOf(sandbox, echo, hook('protocols.proto_video.render', [{ id: 7 }]))).toEqual({ id: 7 });
   });
+  test('artifacts and the values of form fields are read only, and the rest of a context is not', async () => {
+    const writer = plugin(`
+      const attempts = {
+        artifact: (ctx) => { ctx.artifacts.video.url = 'https://elsewhere' },
+        artifacts: (ctx) => { ctx.artifacts.more = {} },
+        value: (ctx) => { ctx.body.fields.prompt[0] = 'b' },
+        values: (ctx) => { ctx.body.fields.prompt.push('b') },
+        field: (ctx) => { ctx.body.fields.more = [] },
+        json: (ctx) => { ctx.body.value.prompt.push('b') },
+      };
+      export function attempt(ctx, name) {
+        try { attempts[name](ctx); return 'written' } catch (error) { return error.name }
+      }`);
+    const context = {
+      artifacts: { video: { key: 'video', url: 'https://here' } },
+      body: { kind: 'form', fields: { prompt: ['a'] }, value: { prompt: [] } },
+    };
+    const attempt = async (name: string) => [name, await resultOf(sandbox, writer, hook('attempt', [context, name]))];
+    expect(await Promise.all(['artifact', 'artifacts', 'value', 'values', 'field', 'json'].map(attempt))).toEqual([
+      ['artifact', 'TypeError'],
+      ['artifacts', 'TypeError'],
+      ['value', 'TypeError'],
+      ['values', 'TypeError'],
+      ['field', 'written'],
+      ['json', 'written'],
+    ]);
+  });
   test('3 MB in and out', async () => {
     const large = { maxArgsBytes: 16 << 20, maxResultBytes: MAX_RESULT_BYTES };
     const text = 'ab✓'.repeat(600_000);

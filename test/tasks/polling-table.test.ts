@@ -326,6 +326,19 @@ const describeTable = (opened: () => OpenedStore) => {
       expect(await missing?.balance()).toBe(BALANCE);
     });
 
+    test('an item that ends its task without data, and items that nobody asked for, are warned of', async () => {
+      vendor.answerBatches((ids) =>
+        Response.json({ says: [...ids, 'stranger'].map((taskId) => ({ taskId, status: 'SUCCESS' })) }),
+      );
+      const sent = await batched('silent');
+      const { taskId } = await ended(store, sent.taskId);
+      expect(engine.warnings.filter((warning) => warning.includes(taskId))).toEqual([
+        `a batch item ended its task without data; the stored data stay ${JSON.stringify({ task_id: taskId })}`,
+      ]);
+      expect(engine.warnings.filter((warning) => warning.includes('nobody asked for'))).not.toEqual([]);
+      expect(engine.warnings.join()).not.toContain('stranger');
+    });
+
     test('a batch that is not found counts one failure for each task, until the bad id is alone', async () => {
       vendor.batches.length = 0;
       vendor.answerBatches((ids) =>

@@ -198,6 +198,25 @@ const typeOf = (value) => {
 const isThenable = (value) =>
   ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
 
+// The contract gives a plugin its artifacts, and the values of a form's fields, to read only.
+const { freeze } = Object;
+const ownMember = (value, name) => {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const member = getOwnPropertyDescriptor(value, name);
+  return member === undefined ? undefined : member.value;
+};
+const freezeMembers = (value) => {
+  if (typeof value !== 'object' || value === null) return;
+  const names = ownKeys(value);
+  for (let i = 0; i < names.length; i++) freeze(value[names[i]]);
+};
+const protect = (context) => {
+  const artifacts = ownMember(context, 'artifacts');
+  freezeMembers(artifacts);
+  freeze(artifacts);
+  freezeMembers(ownMember(ownMember(context, 'body'), 'fields'));
+};
+
 // What a call works on, kept so that the engine need not free it piece by piece: the host resets
 // all memory at once.
 let keptCall, keptValue, keptName;
@@ -274,6 +293,7 @@ return {
       const type = typeOf(target);
       if (type === 'async_function' || type === 'generator') return 'a' + name + ' is asynchronous or a generator; hooks are synchronous';
       if (type !== 'function') return 'n' + name + ' is not a function';
+      protect(call.args[0]);
       const value = keptValue = apply(target, owner, call.args);
       if (value === undefined) return 'u';
       if (isThenable(value)) return 'a' + name + ' returned a promise; hooks are synchronous';

@@ -130,6 +130,13 @@ export async function pollVendorBatch(
     options,
   );
   if (!parsed.ok) return all(hookVerdict(parsed.error, answer));
+  const asked = new Set(contexts.map(({ taskId }) => taskId));
+  const unknown = [...parsed.value.keys()].filter((id) => !asked.has(id)).length;
+  if (unknown > 0)
+    deps.logger.warn(
+      { channel_id: channel.id, items: unknown },
+      'a batch answer has items of tasks that nobody asked for',
+    );
   return Promise.all(
     contexts.map((own, index) => {
       const task = tasks[index] as TaskRecord;
@@ -217,6 +224,8 @@ async function resultVerdict(
       ? await usageOnComplete(deps, { plugin, options }, { context, task, result, body })
       : {};
   if (billing) change.billing = billing;
+  if (isEnd && data === undefined)
+    deps.logger.warn({ task_id: task.taskId }, 'a batch item ended its task without data; the stored data stay');
   if (result.status === 'FAILURE') {
     const reason = result.reason || VENDOR_FAILURE;
     return { kind: 'ended', ending: { status: 'FAILURE', reason, class: '', httpStatus }, change };
