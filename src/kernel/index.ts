@@ -25,6 +25,7 @@ export {
   sha256Hex,
 } from './crypto.ts';
 export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
+export { countNames, editJson, type JsonChanges, readJsonMembers } from './edit-json.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
@@ -60,6 +61,7 @@ export { createMutex, type Mutex } from './mutex.ts';
 export { nextTurn } from './next-turn.ts';
 export { outsideRequest } from './outside-request.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
+export { parseLongIds } from './parse-long-ids.ts';
 export {
   createRedactor,
   createWholeRedactor,

@@ -214,7 +214,8 @@ export type ExtractedFile = {
 };
 
 export type RequestBody =
-  | { kind: 'json'; value: Json; extracted?: ExtractedFiles }
+  /** `text`: as sent, if it may be forwarded: its numbers need not fit into `value`. */
+  | { kind: 'json'; value: Json; text?: string; extracted?: ExtractedFiles }
   | { kind: 'form'; fields: Record<string, string[]> }
   | { kind: 'multipart'; fields: Record<string, string[]>; files: RequestFile[] }
   | { kind: 'none' };

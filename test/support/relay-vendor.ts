@@ -11,6 +11,8 @@ export type VendorRequest = {
   headers: Record<string, string | undefined>;
   /** The JSON body, or the fields of a form (files as `<name>:<type>:<bytes>`). */
   body: Record<string, unknown>;
+  /** The bytes of a JSON body, as text. */
+  text: string;
 };
 
 export type RelayVendor = {
@@ -214,7 +216,7 @@ export async function takeRequest(incoming: IncomingMessage): Promise<VendorRequ
     : bytes.length > 0
       ? JSON.parse(`${bytes}`)
       : {};
-  return { method: incoming.method ?? '', path: pathname, query: search, headers, body };
+  return { method: incoming.method ?? '', path: pathname, query: search, headers, body, text: `${bytes}` };
 }
 
 async function readForm(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<Record<string, unknown>> {

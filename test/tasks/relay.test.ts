@@ -1,5 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { AppError, type Clock, type Json, type JsonObject, newTaskId, systemClock } from '../../src/kernel/index.ts';
+import {
+  AppError,
+  type Clock,
+  type Json,
+  type JsonObject,
+  newTaskId,
+  parseLongIds,
+  systemClock,
+} from '../../src/kernel/index.ts';
 import type { RelayKind, RelayObjectKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
 import { redactKey, refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
@@ -164,6 +172,36 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
     expect(vendor.requests[1]?.headers.authorization).toBe(`Bearer ${vendor.key}`);
   });
+
+  const asSent = (text: string) => ({ body: { kind: 'json' as const, value: parseLongIds(text), text } });
+
+  test('numbers, order and spaces of JSON stay as written; only the model changes', async () => {
+    const caller = await addCaller(store);
+    const text = (model: string) =>
+      `{ "9":1, "seed":9223372036854775807,"model": "${model}","1":[1E400,-0.0,1.10],"x":{"id_of_a_seed":7615917337495251231}}`;
+    expect((await create(caller, { model: 'gpt-x' }, asSent(text('gpt-x')))).status).toBe(200);
+    expect(vendor.requests[0]?.text).toBe(text('gpt-real'));
+  });
+
+  const repeated: [name: string, text: string, param: string | undefined][] = [
+    ['two models', '{"model":"gpt-y","model":"gpt-x"}', 'model'],
+    ['a model by two spellings', '{"mod\\u0065l":"gpt-y","model":"gpt-x"}', 'model'],
+    ['two streams', '{"model":"gpt-x","stream":true,"stream":false}', 'stream'],
+    [
+      'another user’s item before one’s own',
+      '{"model":"gpt-x","input":[{"type":"message","content":"x","id":"theirs","id":"mine"}]}',
+      undefined,
+    ],
+  ];
+  for (const [name, text, param] of repeated) {
+    test(`parser differential: JSON that names a member twice is refused: ${name}`, async () => {
+      const caller = await addCaller(store);
+      const error = await failureOf(create(caller, { model: 'gpt-x' }, asSent(text)));
+      expect(error).toMatchObject({ code: 'tasks.relay_request_invalid', message: expect.stringContaining('twice') });
+      expect(error.param).toBe(param as string);
+      expect(vendor.requests).toEqual([]);
+    });
+  }
 
   test('a form is relayed with its files, to a base URL that includes the version', async () => {
     const caller = await addCaller(store);
@@ -615,6 +653,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     ['a model as a file', { model: ['vid-x'], seconds: ['1'] }, ['model'], 'model'],
     ['two lengths', { model: ['vid-x'], seconds: ['1', '60'] }, [], 'seconds'],
     ['a length as a file', { model: ['vid-x'], seconds: ['1'] }, ['seconds'], 'seconds'],
+    ['two videos in one field', { model: ['vid-x'], seconds: ['1'], video: ['{"id":"a","id":"b"}'] }, [], 'video'],
     ['a member of another’s video', { model: ['vid-x'], seconds: ['1'], 'video[id]': ['v'] }, [], 'video[id]'],
     ['a field of 300,000 JSON values', { model: ['vid-x'], seconds: ['1'], x: [`[${'{},'.repeat(3e5)}{}]`] }, [], 'x'],
   ];

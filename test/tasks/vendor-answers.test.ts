@@ -26,6 +26,12 @@ describe('a vendor answer', () => {
     expect(answer.ok ? '' : answer.error.message).toContain(said);
   });
 
+  test('has ids that a number would round as texts of their digits', async () => {
+    const answer = await read('{"data":{"task_id":7615917337495251231,"n":1},"requestId":9007199254740993}');
+    const body = { data: { task_id: '7615917337495251231', n: 1 }, requestId: '9007199254740993' };
+    expect(answer.ok && answer.value.body).toEqual(body);
+  });
+
   test('may have as many values for each task of a batch, up to 100,000', async () => {
     const values = (count: number) => `[${'0,'.repeat(count - 2)}0]`;
     expect((await read(values(40_000), 2)).ok).toBe(true);

@@ -82,8 +82,9 @@ async function readLimitedBody(request: Request, storage: FileStorage, limit: Bo
     return inMemory({ kind: 'none' }, isRepeatable ? { raw: sha256Hex(''), meaning: '' } : undefined);
   }
   if (isJsonType(type)) {
-    const { value, extracted, digests, counts, release } = await readJsonBody(request, limit, storage);
-    return { body: { kind: 'json', value, ...(extracted ? { extracted } : {}) }, digests, counts, release };
+    const { value, text, extracted, digests, counts, release } = await readJsonBody(request, limit, storage);
+    const asSent = limit === RELAY ? { text } : {};
+    return { body: { kind: 'json', value, ...asSent, ...(extracted ? { extracted } : {}) }, digests, counts, release };
   }
   if (type === 'application/x-www-form-urlencoded') {
     const bytes = await readBody(request, SUBMISSION.maxBytes);

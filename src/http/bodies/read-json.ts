@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createJsonScanner, type Json, type JsonScanner, sliceChunks } from '../../kernel/index.ts';
+import { createJsonScanner, type Json, type JsonScanner, parseLongIds, sliceChunks } from '../../kernel/index.ts';
 import { type BodyDigests, digestJson, type ExtractedFiles } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit } from './body-limits.ts';
@@ -12,7 +12,10 @@ const EXTRACT_ABOVE = BODY_LIMITS.submission.maxBytes;
 
 /** A JSON body whose size was checked before it was parsed. */
 export type JsonBody = {
+  /** Ids that a number would round are texts in it. */
   value: Json;
+  /** As sent, with a token in place of each extracted file. */
+  text: string;
   /** Set for a request with an Idempotency-Key whose body may contain files. */
   digests: BodyDigests | undefined;
   /** Counts of the body without the extracted files. */
@@ -52,7 +55,7 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
     const value = parse(text);
     const extracted = files && files.files.length > 0 ? { extracted: files } : {};
     const digests = hash && { raw: hash.digest('hex'), meaning: await digestJson(text, extracted.extracted) };
-    return { value, digests, counts: { ...scanner.counts, bytes: rest.byteLength }, ...extracted, release };
+    return { value, text, digests, counts: { ...scanner.counts, bytes: rest.byteLength }, ...extracted, release };
   } catch (error) {
     await release();
     throw error;
@@ -71,7 +74,7 @@ function decode(bytes: Uint8Array): string {
 
 function parse(text: string): Json {
   try {
-    return JSON.parse(text) as Json;
+    return parseLongIds(text);
   } catch (cause) {
     throw notJson(cause);
   }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../kernel/index.ts';
+import { editJson, type JsonChanges, type JsonObject } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayKind } from '../../store/ports/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
 import { isMultiRange } from '../artifacts/multi-range.ts';
@@ -80,15 +80,16 @@ export const pickHeaders = (headers: Record<string, string>, names: readonly str
 
 /**
  * The client's body, with the vendor's name for the model; undefined: without a model. `changes`:
- * other members of a JSON body that the gateway sets.
+ * other members of a JSON body that the gateway sets. All else stays as the client wrote it.
  */
 export function buildRelayBody(
   { body }: ClientRequest,
   model: string | undefined,
-  changes: JsonObject = {},
+  changes: JsonChanges = {},
 ): UpstreamBody {
   if (body.kind === 'json') {
-    const text = JSON.stringify({ ...(body.value as JsonObject), ...changes, model });
+    const isNamed = model !== undefined && (body.value as JsonObject).model === model;
+    const text = editJson(textOf(body), isNamed ? changes : { ...changes, model });
     if (!body.extracted) return { kind: 'text', text };
     // The body goes on as it came, so its files need no further limit.
     const restored = restoreFiles([text], {
@@ -108,3 +109,7 @@ export function buildRelayBody(
   }
   return { kind: 'multipart', parts };
 }
+
+/** The JSON that the vendor gets, before the gateway changes it. */
+export const textOf = ({ text, value }: Extract<ClientRequest['body'], { kind: 'json' }>): string =>
+  text ?? JSON.stringify(value);

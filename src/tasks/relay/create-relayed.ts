@@ -1,6 +1,6 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
-import { type AppError, holdSlotUntilSent, isObject, type JsonObject } from '../../kernel/index.ts';
+import { type AppError, holdSlotUntilSent } from '../../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, type RelayRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -180,15 +180,14 @@ function quoteFor(
 
 async function send(
   deps: RelayDeps,
-  { request: { client, headers, remix }, intent: { kind, stream, model, hidesUsage, values } }: Creation,
+  { request: { client, headers, remix }, intent: { kind, stream, model, hidesUsage } }: Creation,
   { channel, key }: { channel: ChannelRecord; key: string },
 ): Promise<Attempt> {
   const { submitTimeoutMs } = deps.limits;
   const { answers } = ENDPOINTS[kind];
   const accept = answers ? '*/*' : stream ? 'text/event-stream' : 'application/json';
   const own = { ...pickHeaders(headers, RELAYED_HEADERS), accept };
-  const options = isObject(values.stream_options) ? (values.stream_options as JsonObject) : {};
-  const changes: JsonObject = hidesUsage ? { stream_options: { ...options, include_usage: true } } : {};
+  const changes = hidesUsage ? { stream_options: { include_usage: true } } : {};
   const request = buildRelayRequest(
     { channel, key, kind },
     {

@@ -1,9 +1,18 @@
-import { createJsonScanner, isObject, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
+import {
+  countNames,
+  createJsonScanner,
+  isObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  readJsonMembers,
+} from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { readModel } from '../submission/read-model.ts';
 import { checkMembers, namesOfKind, quantityFact } from '../submission/request-members.ts';
 import type { ClientRequest } from '../types.ts';
+import { textOf } from './build-relay-request.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readReferences, referencesObject } from './read-references.ts';
 import type { RelayIntent, RemixSource } from './types.ts';
@@ -30,6 +39,7 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const isForm = body.kind === 'multipart';
   const values = isForm ? formValues(kind, body) : (body.value as JsonObject);
+  if (!isForm) refuseRepeatedNames(textOf(body), values);
   checkMembers({ kind, values, isForm });
   const isAsked = values.stream === true || (isForm && values.stream === 'true');
   const stream = streams === 'bytes' || (streams === 'events' && isAsked);
@@ -49,6 +59,24 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
       ...(remix ? [{ param: 'video_id', kind: 'video' as const, objectId: remix.id }] : []),
     ],
   };
+}
+
+/**
+ * A vendor's parser may take the first member of a name where the gateway's takes the last: another
+ * model, or another user's object. RFC 8259 leaves it open.
+ * @throws tasks.relay_request_invalid
+ */
+function refuseRepeatedNames(text: string, value: Json, param?: string): void {
+  const { members, names } = readJsonMembers(text);
+  if (names === countNames(value)) return;
+  const seen = new Set<string>();
+  const isRepeated = (name: string): boolean => seen.size === seen.add(name).size;
+  const repeated = isObject(value) ? members.find(({ name }) => isRepeated(name))?.name : undefined;
+  const message =
+    repeated === undefined
+      ? 'An object in the JSON names a member twice: name each member once.'
+      : `The JSON names ${JSON.stringify(repeated.slice(0, 60))} twice: name each member once.`;
+  throw taskErrors.relay_request_invalid({ message, ...((param ?? repeated) ? { param: param ?? repeated } : {}) });
 }
 
 const asksItself = ({ stream_options: options }: JsonObject): boolean =>
@@ -92,7 +120,9 @@ function formValue(name: string, values: readonly string[]): Json {
       const message = `The JSON in ${name} may have at most ${maxValues} values and ${maxDepth} levels.`;
       throw taskErrors.relay_request_invalid({ message, param: name });
     }
-    return parseJson(value) ?? value;
+    const parsed = parseJson(value);
+    if (parsed !== undefined) refuseRepeatedNames(value, parsed, name);
+    return parsed ?? value;
   });
   return read.length === 1 ? (read[0] ?? '') : read;
 }

@@ -4,6 +4,7 @@ import {
   type Json,
   type JsonBounds,
   ok,
+  parseLongIds,
   type Result,
   sliceChunks,
 } from '../../kernel/index.ts';
@@ -127,7 +128,7 @@ function isContainer(bytes: Uint8Array): boolean {
 
 function parse(text: string): Json | undefined {
   try {
-    return JSON.parse(text) as Json;
+    return parseLongIds(text);
   } catch {
     return undefined;
   }

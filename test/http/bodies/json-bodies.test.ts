@@ -89,6 +89,14 @@ const floods: [name: string, body: string, code: string, says: string][] = [
 ];
 
 describe('JSON floods by an API key', () => {
+  test('an id that a number would round is a text of its digits; the relay gets the body as sent', async () => {
+    const body = '{ "id":7615917337495251231,"task_ids":[9007199254740993,1], "seed":1.50 }';
+    const value = { id: '7615917337495251231', task_ids: ['9007199254740993', 1], seed: 1.5 };
+    expect((await read(body)).body).toEqual({ kind: 'json', value });
+    const { client } = await readRelayableRequest(requestOf(body), limits);
+    expect(client.body).toEqual({ kind: 'json', value, text: body });
+  });
+
   for (const isChunked of [true, false]) {
     test.each(floods)(`%s is refused (${isChunked ? 'chunked' : 'declared'})`, async (_name, body, code, says) => {
       const refusal = await read(body, isChunked).catch((error: unknown) => error);

@@ -4,7 +4,7 @@ import { readUrlencoded } from '../../../src/http/bodies/collect-form.ts';
 import { readJsonBody } from '../../../src/http/bodies/read-json.ts';
 import { readMultipart } from '../../../src/http/bodies/read-multipart.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
-import { AppError, silentLogger } from '../../../src/kernel/index.ts';
+import { AppError, editJson, silentLogger } from '../../../src/kernel/index.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
@@ -63,6 +63,10 @@ const jsonTexts = (size: number, values: number): Record<string, Buffer> =>
       'one text of escaped letters': fill('\\u4e00', size, { before: '"', after: '"' }),
       'one text of three-byte letters': fill('\u4e00', Math.floor(size / 3), { before: '"', after: '"' }),
       'more empty objects than are taken': fill('{},', size, { before: '[', after: '0]' }),
+      'ids that a number would round': fill('{"id":9007199254740993},', Math.min(size, 20 * values), {
+        before: '[',
+        after: '0]',
+      }),
       backslashes: fill('\\', size, { before: '"' }),
       brackets: fill('[', size),
     }).map(([name, text]) => [name, Buffer.from(text)]),
@@ -82,11 +86,29 @@ const jsonCase = (name: BodyLimitName) => {
   });
 };
 
+/** Objects as a parser accepts them, with at most as many values as a relayed body may have. */
+const objects = (size: number): Record<string, string> => ({
+  members: fill(`"${'a'.repeat(70)}":1,`, size, { before: '{', after: '"model":"a"}' }),
+  'escaped names': fill(`"${'\\u0061'.repeat(13)}":1,`, size, { before: '{', after: '"model":"a"}' }),
+  lists: fill('[],', Math.min(size, 3 * BODY_LIMITS.relay.maxValues), { before: '{"x":[', after: '0],"model":"a"}' }),
+  spaces: fill(' ', size, { before: '{"model":"a"', after: '}' }),
+  'one escaped text': fill('\\"', size, { before: '{"model":"a","x":"', after: '"}' }),
+});
+
 const BOUNDARY = 'b';
 const part = (name: string, value: string) =>
   `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
 
 export const bodyCases = [
+  stallCase({
+    name: 'JSON that is relayed with another model',
+    limit: BODY_LIMITS.relay.maxBytes,
+    worst: objects,
+    // Pieces of objects in any order are no JSON, and may be refused.
+    call: async (text: string) =>
+      Promise.try(editJson, text, { model: 'b', stream_options: { include_usage: true } }).catch(() => undefined),
+    limitedBy: 'the bytes of a body, counted before',
+  }),
   ...(Object.keys(BODY_LIMITS) as BodyLimitName[]).map(jsonCase),
   stallCase({
     name: 'JSON of a body with files in it',

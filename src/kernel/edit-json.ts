@@ -1,0 +1,116 @@
+import { endOfString, isObject, type Json } from './json.ts';
+
+/** A member of an object in JSON text, by indexes. `start`: of its name. `end`: after its value. */
+export type JsonMember = { name: string; start: number; value: number; end: number };
+
+/** Members are undefined to be removed; an object is merged into the one that is there. */
+export type JsonChanges = { readonly [name: string]: Json | undefined | JsonChanges };
+
+/** The members of an object, and how many names there are in it at any depth. */
+type ReadObject = { members: JsonMember[]; names: number };
+
+/** Longer than any name that is looked for, with each character escaped. */
+const MAX_NAME = 512;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+
+/**
+ * Reads the members of the object in `text`, which a parser has accepted. Takes linear time, and
+ * reads no value.
+ */
+export function readJsonMembers(text: string): ReadObject {
+  const members: JsonMember[] = [];
+  let names = 0;
+  let depth = 0;
+  let key: { name: string; start: number; value: number } | undefined;
+  let isNameNext = false;
+  /** After the last character of the current value that is no space. */
+  let end = 0;
+  const endMember = (): void => {
+    if (key) members.push({ ...key, end });
+    key = undefined;
+  };
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code <= 0x20) continue;
+    if (code === QUOTE) {
+      const close = endOfString(text, at);
+      if (isNameNext) {
+        key = { name: nameIn(text, at, close), start: at, value: -1 };
+        isNameNext = false;
+      } else if (key && key.value === -1) key.value = at;
+      at = close;
+      end = at + 1;
+      continue;
+    }
+    if (code === COLON) {
+      names += 1;
+      continue;
+    }
+    if (depth === 1 && (code === COMMA || code === CLOSE_OBJECT)) {
+      endMember();
+      isNameNext = code === COMMA;
+    } else if (key && key.value === -1) key.value = at;
+    if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      depth += 1;
+      if (depth === 1) isNameNext = true;
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth -= 1;
+    end = at + 1;
+  }
+  return { members, names };
+}
+
+/** A name as it is meant; a long one as it stands, since nothing looks for it. */
+export function nameIn(text: string, start: number, close: number): string {
+  const raw = text.slice(start + 1, close);
+  return raw.length <= MAX_NAME && raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+}
+
+/**
+ * Changes members of the object in `text` and leaves all other characters as they are: the spelling
+ * of numbers, the order of members, spaces. Takes linear time.
+ */
+export function editJson(text: string, changes: JsonChanges): string {
+  const { members } = readJsonMembers(text);
+  const pieces: string[] = [];
+  const added = new Set(Object.keys(changes).filter((name) => changes[name] !== undefined));
+  let at = 0;
+  let keepsAny = false;
+  for (const [index, { name, start, value, end }] of members.entries()) {
+    const isChanged = Object.hasOwn(changes, name);
+    const change = isChanged ? changes[name] : undefined;
+    if (isChanged && change === undefined) {
+      const previous = keepsAny ? members[index - 1] : undefined;
+      pieces.push(text.slice(at, previous?.end ?? start));
+      at = previous ? end : (members[index + 1]?.start ?? end);
+      continue;
+    }
+    keepsAny = true;
+    if (change === undefined) continue;
+    added.delete(name);
+    const old = text.slice(value, end);
+    const isMerged = isObject(change) && old.startsWith('{');
+    pieces.push(text.slice(at, value), isMerged ? editJson(old, change as JsonChanges) : JSON.stringify(change));
+    at = end;
+  }
+  pieces.push(text.slice(at));
+  const edited = pieces.join('');
+  if (added.size === 0) return edited;
+  const last = edited.lastIndexOf('}');
+  const texts = [...added].map((name) => `${JSON.stringify(name)}:${JSON.stringify(changes[name])}`).join(',');
+  return `${edited.slice(0, last)}${keepsAny ? ',' : ''}${texts}${edited.slice(last)}`;
+}
+
+/** The names in a value at any depth: fewer than in its text where an object repeats one. */
+export function countNames(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let names = Array.isArray(value) ? 0 : Object.keys(value).length;
+  for (const inner of Object.values(value)) names += countNames(inner);
+  return names;
+}
