@@ -21,7 +21,7 @@ import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import type { SubmittedTask } from './idempotency/submit-once.ts';
 import { createImages, type ImagesAnswer } from './images/create-images.ts';
-import { findImagePlugin } from './images/find-image-plugin.ts';
+import { makesImages } from './images/find-image-plugin.ts';
 import { findRetryBlock, type RetryBlock } from './inputs/restore-inputs.ts';
 import { type NativePath, openNativePath } from './native/open-native-path.ts';
 import { awaitChange } from './observation/await-change.ts';
@@ -164,8 +164,8 @@ export type Tasks = Reports & {
   readVideo(userId: number, request: VideoRequest): Promise<string>;
   /** The same for a task that was read already. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
-  /** Whether a plugin serves the model on `POST /v1/images/generations`. */
-  makesImages(model: string): boolean;
+  /** Whether a plugin serves the model to the caller on `POST /v1/images/generations`. */
+  makesImages(caller: Caller, model: string): boolean;
   /** `POST /v1/images/generations` for such a model: submits and waits for the end. */
   createImages(caller: Caller, requestId: string, request: ClientRequest): Promise<ImagesAnswer>;
   /** `POST /v1/responses`. @throws tasks.model_not_found when no plugin claims the model */
@@ -356,14 +356,7 @@ export function createTasks(services: TaskServices): Tasks {
     readVideo: (userId, request) => readVideo({ ...deps, rendered }, userId, request),
     renderVideo: (task, request) => renderVideo(deps, task, request),
 
-    makesImages(model) {
-      const pin = deps.pin();
-      try {
-        return findImagePlugin(deps, { generation: pin.generation, model }) !== undefined;
-      } finally {
-        pin.release();
-      }
-    },
+    makesImages: (caller, model) => makesImages({ ...deps, relay }, caller, model),
     createImages: (caller, requestId, request) => createImages(deps, { caller, requestId, request }),
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),

@@ -993,13 +993,14 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
-  test('a model is relayed when no plugin serves it and a relay channel lists it', () => {
+  test('a model is relayed when no plugin serves it and a relay channel lists it', async () => {
+    const caller = await addCaller(store);
     const { relay } = engine.tasks;
-    expect(relay.takes('response', 'gpt-x')).toBe(true);
-    expect(relay.takes('video', 'vid-x')).toBe(true);
-    expect(relay.takes('video', 'demo-video')).toBe(false);
-    expect(relay.takes('video', 'nobody-lists-this')).toBe(false);
-    expect(relay.takes('response', '')).toBe(false);
+    expect(relay.takes(caller, 'response', 'gpt-x')).toBe(true);
+    expect(relay.takes(caller, 'video', 'vid-x')).toBe(true);
+    expect(relay.takes(caller, 'video', 'demo-video')).toBe(false);
+    expect(relay.takes(caller, 'video', 'nobody-lists-this')).toBe(false);
+    expect(relay.takes(caller, 'response', '')).toBe(false);
   });
 };
 

@@ -9,7 +9,7 @@ import { endStreamWithAccess } from './end-stream-with-access.ts';
 import { contentResponse } from './send-content.ts';
 import { openStream } from './send-events.ts';
 
-export type RelayedKind = Parameters<Tasks['relay']['takes']>[0];
+export type RelayedKind = Parameters<Tasks['relay']['takes']>[1];
 type Creation = {
   kind: RelayedKind;
   request: Request;
@@ -44,7 +44,9 @@ export async function createRelayed(
 
 /** The same, but undefined if no relay channel serves the model. */
 export const createIfRelayed = async (tasks: Tasks, creation: Creation): Promise<Response | undefined> =>
-  tasks.relay.takes(creation.kind, requestedModel(creation.client)) ? createRelayed(tasks, creation) : undefined;
+  tasks.relay.takes(callerOf(creation.api), creation.kind, requestedModel(creation.client))
+    ? createRelayed(tasks, creation)
+    : undefined;
 
 /** Forwards a call on one of the caller's own objects to its vendor. @throws tasks.not_found */
 export async function forwardRelayed(

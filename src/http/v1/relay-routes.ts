@@ -34,12 +34,13 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     try {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
-      const isPlugins = kind === 'image' && tasks.makesImages(model);
+      const caller = callerOf(api);
+      const isPlugins = kind === 'image' && tasks.makesImages(caller, model);
       if (isPlugins) assertForPlugin();
-      else tasks.relay.assertTakes(kind, model);
+      else tasks.relay.assertTakes(caller, kind, model);
       keepOpen();
       if (isPlugins) {
-        const { images, replayed } = await tasks.createImages(callerOf(api), requestId, client);
+        const { images, replayed } = await tasks.createImages(caller, requestId, client);
         // Waiting for the images may have taken long.
         if (access.hasEnded()) throw authErrors.access_ended();
         if (replayed) set.headers[REPLAYED] = 'true';

@@ -48,8 +48,9 @@ async function createAndWait(
   const held = [() => pin.release()];
   try {
     const { generation } = pin;
-    const plugin = findImagePlugin(deps, { generation, model });
-    if (!plugin) throw taskErrors.model_not_found({ param: 'model' });
+    const found = findImagePlugin(deps, { generation, model, group: caller.group });
+    if (!found) throw taskErrors.model_not_found({ param: 'model' });
+    const { plugin } = found;
     held.push(
       deps.observations.acquire({ pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null }),
     );

@@ -133,7 +133,10 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   } finally {
     if (!isReleasedLater) await release();
   }
-  if (!relay || !last) throw unreadable ?? taskErrors.no_available_channel({ param: 'model' });
+  if (!relay || !last) {
+    const message = `No channel that is enabled for your group relays the model "${intent.model.slice(0, 100)}".`;
+    throw unreadable ?? taskErrors.no_available_channel({ message, param: 'model' });
+  }
   const mayBeDone = doubt.vendorMayHaveJob;
   await refundRelay(deps, relay, { reason: last.reason, httpStatus: last.httpStatus, mayBeDone });
   if (last.outcome instanceof Error) throw last.outcome;

@@ -1,8 +1,8 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
 import { sleepInStep } from '../../kernel/index.ts';
-import { type RelayKind, STATUS } from '../../store/ports/index.ts';
+import { type ChannelRecord, type RelayKind, STATUS } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { findProtocolOwner } from '../submission/find-protocol-owner.ts';
+import { findProtocolOwner, type ProtocolOwner } from '../submission/find-protocol-owner.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { createRelayed } from './create-relayed.ts';
 import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
@@ -12,12 +12,15 @@ import type { RelayAnswer, RelayCall, RelayedRequest, RemixSource, Settlements }
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
   /**
-   * Whether the model is relayed: no plugin serves it on this surface, and a relay channel lists
-   * it.
+   * Whether the caller's request for the model is relayed: no plugin serves it to them on this
+   * surface, and a relay channel lists it. True also where only channels of other groups list a
+   * model that no plugin claims: `create` says so.
    */
-  takes(kind: RelayKind, model: string): boolean;
+  takes(caller: Caller, kind: RelayKind, model: string): boolean;
+  /** Whether a relay channel serves the model to the caller. */
+  serves(caller: Caller, model: string): boolean;
   /** For a request that only the relay serves. @throws tasks.model_not_found */
-  assertTakes(kind: RelayKind, model: string): void;
+  assertTakes(caller: Caller, kind: RelayKind, model: string): void;
   create(caller: Caller, request: RelayedRequest): Promise<RelayAnswer>;
   /**
    * The user's own relayed video, to build a remix on.
@@ -66,27 +69,35 @@ export function createRelay(deps: TaskDeps): Relay {
     }
   }
 
-  function hasPlugin(protocol: (typeof PROTOCOLS)[keyof typeof PROTOCOLS], model: string): boolean {
+  function ownerOf({ group }: Caller, kind: RelayKind, model: string): ProtocolOwner | undefined {
+    if (!hasProtocol(kind)) return undefined;
     const pin = deps.pin();
     try {
-      return findProtocolOwner(deps, { generation: pin.generation, protocol, model }) !== undefined;
+      return findProtocolOwner(deps, { generation: pin.generation, protocol: PROTOCOLS[kind], model, group });
     } finally {
       pin.release();
     }
   }
 
-  function takes(kind: RelayKind, model: string): boolean {
-    if (hasProtocol(kind) && hasPlugin(PROTOCOLS[kind], model)) return false;
-    return channels
+  const listing = (model: string): ChannelRecord[] =>
+    channels
       .known()
-      .some(({ status, type, models }) => status === STATUS.enabled && type === RELAY_TYPE && models.includes(model));
+      .filter(({ status, type, models }) => status === STATUS.enabled && type === RELAY_TYPE && models.includes(model));
+  const canServe = ({ group }: Caller, model: string): boolean =>
+    listing(model).some(({ groups }) => groups.includes(group));
+
+  function takes(caller: Caller, kind: RelayKind, model: string): boolean {
+    const owner = ownerOf(caller, kind, model);
+    if (owner?.hasChannel) return false;
+    return canServe(caller, model) || (!owner && listing(model).length > 0);
   }
 
   return {
     takes,
-    assertTakes(kind, model) {
+    serves: canServe,
+    assertTakes(caller, kind, model) {
       if (model.trim() === '') throw taskErrors.model_required({ param: 'model' });
-      if (takes(kind, model)) return;
+      if (takes(caller, kind, model)) return;
       const message = `No channel relays the model "${model.slice(0, 100)}".`;
       throw taskErrors.model_not_found({ message, param: 'model' });
     },

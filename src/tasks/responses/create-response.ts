@@ -54,7 +54,7 @@ async function createAndFollow(
     for (const release of held.splice(0)) release();
   };
   try {
-    const accepted = accept(deps, pin.generation, requested);
+    const accepted = accept(deps, pin.generation, { ...requested, group: caller.group });
     const { key: pluginKey } = accepted.owner.plugin;
     held.push(deps.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
     const task = await submitOnce(deps, { caller, request: client }, (idempotency) =>
@@ -92,9 +92,13 @@ async function createAndFollow(
 }
 
 /** Checks the request before any hook is called and before anything is reserved. */
-function accept(deps: TaskDeps, generation: Generation, requested: ResponseRequest): Accepted {
+function accept(
+  deps: TaskDeps,
+  generation: Generation,
+  { group, ...requested }: ResponseRequest & { group: string },
+): Accepted {
   const { model, form, request } = requested;
-  const owner = findProtocolOwner(deps, { generation, protocol: 'proto_responses', model });
+  const owner = findProtocolOwner(deps, { generation, protocol: 'proto_responses', model, group });
   if (!owner) {
     throw taskErrors.model_not_found({
       message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,

@@ -1,4 +1,4 @@
-import { mapModel } from '../../channels/index.ts';
+import { mapModel, serves } from '../../channels/index.ts';
 import {
   findDriver,
   type Generation,
@@ -6,7 +6,6 @@ import {
   type ProtocolClaim,
   type ProtocolName,
 } from '../../plugins/index.ts';
-import { STATUS } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** The plugin that serves a model on a protocol, with its claim. */
@@ -15,24 +14,34 @@ export type ProtocolOwner = {
   claim: ProtocolClaim;
   /** The claimed model behind the client's name, when that name is a channel's alias. */
   upstreamModel?: string;
+  /** A channel of the plugin serves the model to this group. Otherwise the relay may do so. */
+  hasChannel: boolean;
 };
 
+type Wanted = { generation: Generation; protocol: ProtocolName; model: string; group: string };
+
 /**
- * Finds the plugin that claims `model` on a protocol. Without a claim: the plugin of an enabled
- * channel that lists the name and maps it to a model that the plugin claims. Undefined: none.
+ * Finds the plugin that serves `model` on a protocol to a group: the one that claims it, if an
+ * enabled channel of the group lists the model; else the plugin of such a channel that maps the
+ * name to a model that the plugin claims; else the one that claims it, without a channel. A
+ * channel's rest or capacity changes nothing, so that no request moves to another price.
  */
 export function findProtocolOwner(
-  { channels }: Pick<TaskDeps, 'channels'>,
-  { generation, protocol, model }: { generation: Generation; protocol: ProtocolName; model: string },
+  { channels }: { channels: Pick<TaskDeps['channels'], 'known'> },
+  { generation, protocol, model, group }: Wanted,
 ): ProtocolOwner | undefined {
   const claimed = generation.protocolOwner(protocol, model);
-  if (claimed) return claimed;
+  let alias: ProtocolOwner | undefined;
   for (const channel of channels.known()) {
-    if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
+    if (!channel.models.includes(model)) continue;
     const plugin = findDriver(generation, channel);
-    const claim = plugin?.manifest.protocols.find(({ name }) => name === protocol);
+    if (!plugin) continue;
+    const { channelTypes, protocols } = plugin.manifest;
+    if (!serves(channel, { pluginKey: plugin.key, channelTypes, model, group, except: [] })) continue;
+    if (plugin === claimed?.plugin) return { ...claimed, hasChannel: true };
+    const claim = protocols.find(({ name }) => name === protocol);
     const upstreamModel = mapModel(channel.modelMapping, model);
-    if (plugin && claim?.models.includes(upstreamModel)) return { plugin, claim, upstreamModel };
+    if (claim?.models.includes(upstreamModel)) alias ??= { plugin, claim, upstreamModel, hasChannel: true };
   }
-  return undefined;
+  return alias ?? (claimed && { ...claimed, hasChannel: false });
 }

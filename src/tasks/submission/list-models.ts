@@ -1,6 +1,6 @@
 import { mapModel, RELAY_TYPE, serves } from '../../channels/index.ts';
-import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
-import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
+import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
+import { type ChannelRecord, ROLE, STATUS } from '../../store/ports/index.ts';
 import { RELAY_PLUGIN_KEY } from '../relay/relay-billing.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { describeRequest, type RequestSchema } from './describe-request.ts';
@@ -35,9 +35,14 @@ export function listModels(deps: TaskDeps, caller: Caller): CallableModel[] {
   const pin = deps.pin();
   try {
     const { generation } = pin;
+    const listing = new Map<string, ChannelRecord[]>();
+    for (const channel of deps.channels.known()) {
+      if (channel.status !== STATUS.enabled || !channel.groups.includes(caller.group)) continue;
+      for (const model of channel.models) listing.set(model, [...(listing.get(model) ?? []), channel]);
+    }
     return [...generation.plugins.values()]
       .sort((a, b) => b.manifest.sortPriority - a.manifest.sortPriority || (a.key < b.key ? -1 : 1))
-      .flatMap((plugin) => modelsOf(deps, { caller, generation, plugin }));
+      .flatMap((plugin) => modelsOf(deps, { caller, generation, plugin, listing }));
   } finally {
     pin.release();
   }
@@ -50,19 +55,21 @@ export type NamedModel = {
   ownedBy: string;
   /** Unix seconds at which the first channel that serves it was created. */
   createdAt: number;
+  /** The price expression; undefined without a price. */
+  price: string | undefined;
 };
 
 /** The models that requests with the caller's key may name, once each, sorted by name. */
 export function listNamedModels(deps: TaskDeps, caller: Caller): NamedModel[] {
   const isListed = (model: string) => (caller.key?.models ?? []).length === 0 || caller.key?.models.includes(model);
   const named = new Map<string, NamedModel>();
-  const add = (id: string, ownedBy: string, createdAt: number): void => {
-    const known = named.get(id);
-    if (isListed(id))
-      named.set(id, { id, ownedBy, ...known, createdAt: Math.min(createdAt, known?.createdAt ?? createdAt) });
+  const add = (model: NamedModel): void => {
+    const known = named.get(model.id);
+    const createdAt = Math.min(model.createdAt, known?.createdAt ?? model.createdAt);
+    if (isListed(model.id)) named.set(model.id, { ...(known ?? model), createdAt });
   };
-  for (const { plugin, model, blocked, since } of listModels(deps, caller)) {
-    if (blocked !== 'no_price') add(model, plugin.manifest.name, since);
+  for (const { plugin, model, blocked, since, price } of listModels(deps, caller)) {
+    if (!blocked) add({ id: model, ownedBy: plugin.manifest.name, createdAt: since, price });
   }
   const relayed = { pluginKey: RELAY_PLUGIN_KEY, channelTypes: [RELAY_TYPE], group: caller.group, except: [] };
   const takesUnpriced = deps.billing.takesUnpriced(caller.user.role >= ROLE.admin);
@@ -70,27 +77,29 @@ export function listNamedModels(deps: TaskDeps, caller: Caller): NamedModel[] {
     for (const model of channel.models) {
       if (!serves(channel, { ...relayed, model })) continue;
       const price = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, mapModel(channel.modelMapping, model));
-      if (price || takesUnpriced) add(model, 'relay', channel.createdAt);
+      if (!price && !takesUnpriced) continue;
+      add({ id: model, ownedBy: 'relay', createdAt: channel.createdAt, price: price?.row.expression });
     }
   }
   return [...named.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-type PluginListing = { caller: Caller; generation: Generation; plugin: LoadedPlugin };
+type PluginListing = {
+  caller: Caller;
+  generation: Generation;
+  plugin: LoadedPlugin;
+  /** The channels that the caller may use, by each model that they list. */
+  listing: ReadonlyMap<string, readonly ChannelRecord[]>;
+};
 
 function modelsOf(deps: TaskDeps, listing: PluginListing): CallableModel[] {
-  const { caller, plugin } = listing;
-  const { channelTypes } = plugin.manifest;
-  const serving = new Map<string, ChannelRecord[]>();
-  for (const channel of deps.channels.known()) {
-    for (const model of channel.models) {
-      const request = { pluginKey: plugin.key, channelTypes, model, group: caller.group, except: [] };
-      if (serves(channel, request)) serving.set(model, [...(serving.get(model) ?? []), channel]);
-    }
-  }
-  return [...serving]
+  const { generation, plugin } = listing;
+  return [...listing.listing]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([model, channels]) => describeModel(deps, { ...listing, model, channels }));
+    .flatMap(([model, listed]) => {
+      const channels = listed.filter((channel) => findDriver(generation, channel) === plugin);
+      return channels.length === 0 ? [] : [describeModel(deps, { ...listing, model, channels })];
+    });
 }
 
 function describeModel(
@@ -99,6 +108,7 @@ function describeModel(
     caller,
     generation,
     plugin,
+    listing,
     model,
     channels,
   }: PluginListing & { model: string; channels: readonly ChannelRecord[] },
@@ -106,9 +116,8 @@ function describeModel(
   const { manifest } = plugin;
   const { user } = caller;
   const claim = (protocol: 'proto_video' | 'proto_responses') => {
-    // Checked first: finding the owner of an unclaimed name searches all channels.
-    if (!manifest.protocols.some(({ name }) => name === protocol)) return undefined;
-    const owner = findProtocolOwner(deps, { generation, protocol, model });
+    const known = () => listing.get(model) ?? [];
+    const owner = findProtocolOwner({ channels: { known } }, { generation, protocol, model, group: caller.group });
     return owner?.plugin.key === plugin.key ? owner.claim : undefined;
   };
   const served = findServedModel(deps, { plugin, caller, model });

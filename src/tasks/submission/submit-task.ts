@@ -142,7 +142,8 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       );
       if (!attempt.mayTryAnother) break;
     }
-    const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
+    const message = `No channel of the plugin "${plugin.key}" that is enabled for your group serves the model "${submission.intent.model.slice(0, 100)}".`;
+    const error = lastError ?? taskErrors.no_available_channel({ message, param: 'model' });
     if (task) await failSubmission(deps, { task, error, releasesIdempotencyKey: retryable });
     throw error;
   } finally {

@@ -71,7 +71,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
       const relayed = tasks
         .namedModels(caller)
         .filter(({ id, ownedBy }) => ownedBy === 'relay' && !known.has(id))
-        .map(({ id }) => ({
+        .map(({ id, price }) => ({
           model: id,
           plugin_key: null,
           plugin_name: null,
@@ -79,7 +79,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
           icon: null,
           units: {},
           sample: {},
-          price: priceOf(billing.prices.find(RELAY_PLUGIN_KEY, id, id)?.row.expression, id),
+          price: priceOf(price, id),
           ...describeFigures(RELAY_PLUGIN_KEY, id),
           suspended: false,
         }));
