@@ -6,8 +6,9 @@ import { skipJsonString } from './skip-json-string.ts';
 export type FoundValue = { path: string; value: string | number };
 
 /**
- * What is wanted at a path. `id`: a string, or a number as it is written. `length`: the bytes of a string as encoded in the text, without reading
- * it. `object`: 1 for each object.
+ * What is wanted at a path. `id`: a string, or a number as it is written. `number`: also one that
+ * is written as a string. `length`: the bytes of a string in UTF-8, without keeping it. `object`: 1
+ * for each object.
  */
 export type WantedValue = 'string' | 'id' | 'number' | 'length' | 'object';
 
@@ -16,6 +17,11 @@ export type JsonValueFinder = {
   push(bytes: Uint8Array): void;
   /** The values found, once the text is complete; nothing for an incomplete text. */
   end(): FoundValue[];
+  /**
+   * Whether the text may go on after a line break: it has begun, is not complete, and the break is
+   * in no string.
+   */
+  goesOn(): boolean;
   /** Starts over with the next text. */
   reset(): void;
 };
@@ -35,6 +41,7 @@ const MAX_FOUND = 10_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 const OPEN_ARRAY = 0x5b;
@@ -44,12 +51,14 @@ const CLOSE_OBJECT = 0x7d;
 const NUMBER_BYTES = new Set(Buffer.from('0123456789+-.eE'));
 /** How a number begins: the `e` of `false` is none. */
 const NUMBER_STARTS = new Set(Buffer.from('0123456789-'));
+const NUMBER = /^\s*-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s*$/;
 
 type Container = { path: string; isArray: boolean };
 
 /**
- * Takes linear time and constant memory, whatever the text holds. It does not check the grammar: in
- * a text that is not JSON it may find something or nothing.
+ * `wanted`: by path. `a.*` stands for the members of `a` that no other path names. Takes linear
+ * time and constant memory, whatever the text holds. It does not check the grammar: in a text that
+ * is not JSON it may find something or nothing.
  */
 export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValue>>): JsonValueFinder {
   const wantedAt = new Map(Object.entries(wanted));
@@ -67,8 +76,8 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
   let captured: number[] | undefined;
   /** The path of the current string, where it is an id. */
   let idPath: string | undefined;
-  /** Bytes of the current string so far; `undefined` if its length is not wanted. */
-  let length: number | undefined;
+  /** Measures the current string; `undefined` if its length is not wanted. */
+  let measured: ReturnType<typeof measureString> | undefined;
   let number: { path: string; isId: boolean; bytes: number[] } | undefined;
   let found: FoundValue[] = [];
 
@@ -80,7 +89,9 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     if (!container) return stack.length === 0 ? '' : undefined;
     if (container.isArray) return `${container.path}[]`;
     if (name === undefined) return undefined;
-    return container.path === '' ? name : `${container.path}.${name}`;
+    const prefix = container.path === '' ? '' : `${container.path}.`;
+    const path = `${prefix}${name}`;
+    return wantedAt.has(path) || containers.has(path) ? path : `${prefix}*`;
   }
 
   function add(path: string, value: string | number): void {
@@ -107,14 +118,21 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
 
   function endString(): void {
     isInString = false;
-    const text = captured ? readString(captured) : length;
-    captured = length = undefined;
+    const text = captured ? readString(captured) : measured?.bytes();
+    captured = measured = undefined;
     if (isNameNext && top()) {
       name = typeof text === 'string' ? text : undefined;
       return;
     }
     const path = valuePath();
-    if (text !== undefined && path !== undefined) add(path, text);
+    if (text === undefined || path === undefined) return;
+    if (wantedAt.get(path) !== 'number') add(path, text);
+    else if (typeof text === 'string' && text.length <= MAX_NUMBER_BYTES && NUMBER.test(text)) addNumber(path, text);
+  }
+
+  function addNumber(path: string, text: string): void {
+    const value = Number(text);
+    if (Number.isFinite(value)) add(path, value);
   }
 
   function beginString(): void {
@@ -122,8 +140,9 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     const path = isNameNext ? undefined : valuePath();
     const want = path === undefined ? undefined : wantedAt.get(path);
     idPath = want === 'id' ? path : undefined;
-    captured = (isNameNext && top() !== undefined) || want === 'id' || want === 'string' ? [] : undefined;
-    length = want === 'length' ? 0 : undefined;
+    const isKept = want === 'id' || want === 'string' || want === 'number';
+    captured = (isNameNext && top() !== undefined) || isKept ? [] : undefined;
+    measured = want === 'length' ? measureString() : undefined;
   }
 
   function beginNumber(byte: number): void {
@@ -144,7 +163,7 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     const isWhole = bytes.length <= max;
     const text = Buffer.from(bytes).toString();
     if (isId) add(path, isWhole ? text : TOO_LONG_ID);
-    else if (isWhole && Number.isFinite(Number(text))) add(path, Number(text));
+    else if (isWhole) addNumber(path, text);
     number = undefined;
     return false;
   }
@@ -155,7 +174,7 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     if (!captured) {
       const skipped = skipJsonString(bytes, at, isEscaped);
       isEscaped = skipped.isEscaped;
-      if (length !== undefined) length += skipped.next - at - (skipped.isClosed ? 1 : 0);
+      measured?.push(bytes, at, skipped.isClosed ? skipped.next - 1 : skipped.next);
       if (skipped.isClosed) endString();
       return skipped.next;
     }
@@ -175,6 +194,8 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
     }
     return at;
   }
+
+  const isComplete = () => hasBegun && stack.length === 0 && skipped === 0 && !isInString;
 
   return {
     push(bytes) {
@@ -196,12 +217,13 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
         } else if (NUMBER_STARTS.has(byte)) beginNumber(byte);
       }
     },
-    end: () => (hasBegun && stack.length === 0 && skipped === 0 && !isInString ? found : []),
+    end: () => (isComplete() ? found : []),
+    goesOn: () => hasBegun && !isInString && !isComplete(),
     reset() {
       stack = [];
       skipped = 0;
       hasBegun = isNameNext = isInString = isEscaped = false;
-      name = captured = idPath = length = number = undefined;
+      name = captured = idPath = measured = number = undefined;
       found = [];
     },
   };
@@ -213,6 +235,43 @@ function prefixesOf(path: string): string[] {
     mark === '.' ? [index] : [index, index + mark.length],
   );
   return ends.map((end) => path.slice(0, end));
+}
+
+const HEX_DIGITS = 4;
+
+/** Counts the bytes of a JSON string in UTF-8 once its escapes are read, in any chunks. */
+function measureString() {
+  let bytes = 0;
+  /** Hexadecimal digits of `\uXXXX` that are still to come. */
+  let digits = 0;
+  let code = 0;
+  let isAfterBackslash = false;
+  return {
+    bytes: () => bytes,
+    push(chunk: Uint8Array, from: number, to: number): void {
+      for (let at = from; at < to; at += 1) {
+        const byte = chunk[at] as number;
+        if (digits > 0) {
+          digits -= 1;
+          code = code * 16 + (byte <= 0x39 ? byte - 0x30 : (byte & 0x0f) + 9);
+          if (digits === 0) bytes += utf8Bytes(code);
+        } else if (isAfterBackslash) {
+          isAfterBackslash = false;
+          if (byte === LETTER_U) {
+            digits = HEX_DIGITS;
+            code = 0;
+          } else bytes += 1;
+        } else if (byte === BACKSLASH) isAfterBackslash = true;
+        else bytes += 1;
+      }
+    },
+  };
+}
+
+/** A surrogate is half of a character of four bytes. */
+function utf8Bytes(code: number): number {
+  if (code < 0x80) return 1;
+  return code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
 }
 
 function readString(bytes: readonly number[]): string | undefined {

@@ -32,6 +32,7 @@ export { createFairQueue, type FairQueue } from './fair-queue.ts';
 export {
   createJsonValueFinder,
   type FoundValue,
+  type JsonValueFinder,
   MAX_ID_CHARS,
   TOO_LONG_ID,
   type WantedValue,

@@ -129,6 +129,8 @@ export type TaskMeter = {
   ended(end: { plugin: string; channelId: number; succeeded: boolean }): void;
   /** `quota`: what was billed for a task or a relayed request. */
   spent(channelId: number, quota: number): void;
+  /** A vendor reported more usage than its request allowed. */
+  implausibleUsage(channelId: number): void;
   /** `status`: the answer's, or how the request failed. */
   answered(exchange: { channelId: number; call: 'submit' | 'poll'; status: number | string; ms: number }): void;
   phase(phase: 'wait' | 'prepare' | 'reserve' | 'send' | 'record', ms: number): void;

@@ -50,3 +50,24 @@ export function decodeBody(source: ReadableStream<Uint8Array>, { open }: Decoder
   pipeline(source, decoder, () => {});
   return decoder;
 }
+
+/**
+ * The decoded bytes as a stream that reads ahead nothing. Cancelling it ends `source` at once, also
+ * while a piece is waited for.
+ */
+export function decodedStream(source: ReadableStream<Uint8Array>, { open }: Decoder): ReadableStream<Uint8Array> {
+  const decoder = open();
+  pipeline(source, decoder, () => {});
+  const pieces = decoder[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => void decoder.destroy(),
+    },
+    { highWaterMark: 0 },
+  );
+}

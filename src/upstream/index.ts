@@ -6,7 +6,7 @@
 export { canonicalHost } from './canonical-host.ts';
 export { checkAddress, isInRanges } from './check-address.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
-export { decodeBody, findDecoder, readEncodings } from './content-encodings.ts';
+export { decodeBody, decodedStream, findDecoder, readEncodings } from './content-encodings.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
 export type * from './mail-types.ts';
 export { type CallProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './provider-requests.ts';

@@ -33,6 +33,7 @@ export function readResponse(
     onChunk: (chunk: Uint8Array) => void,
     onEnd: () => void,
     onFailure: (reason: UpstreamFailure) => void,
+    max = limits.maxResponseBytes,
   ) {
     let total = 0;
     let over = false;
@@ -57,7 +58,7 @@ export function readResponse(
         if (over) return;
         deadline.extend();
         total += chunk.length;
-        if (total > limits.maxResponseBytes) fail(tooLarge(limits.maxResponseBytes));
+        if (total > max) fail(tooLarge(max));
         else onChunk(chunk);
       },
       onEnd: () => finish(onEnd),
@@ -77,11 +78,12 @@ export function readResponse(
     unread?.stop();
   };
 
-  function bytes(): Promise<Result<Uint8Array, UpstreamFailure>> {
+  function bytes(maxBytes = Number.POSITIVE_INFINITY): Promise<Result<Uint8Array, UpstreamFailure>> {
     take();
+    const max = Math.min(maxBytes, limits.maxResponseBytes);
     const contentEncoding = headers['content-encoding'] ?? [];
     const arrived = limits.signal?.aborted ? undefined : arriving.takeWhole();
-    if (arrived) return decode(arrived, contentEncoding, limits.maxResponseBytes);
+    if (arrived) return decode(arrived, contentEncoding, max);
     const { promise, resolve } = Promise.withResolvers<Result<Uint8Array, UpstreamFailure>>();
     const chunks: Uint8Array[] = [];
     const whole = deadlines.watch(WHOLE_IDLE_TIMES * limits.idleTimeoutMs, () => body.fail(tooSlow()));
@@ -89,12 +91,13 @@ export function readResponse(
       (chunk) => chunks.push(chunk),
       () => {
         whole.stop();
-        resolve(decode(chunks, contentEncoding, limits.maxResponseBytes));
+        resolve(decode(chunks, contentEncoding, max));
       },
       (reason) => {
         whole.stop();
         resolve(err(reason));
       },
+      max,
     );
     return promise;
   }

@@ -71,8 +71,8 @@ export type UpstreamResponse = {
   headers: Record<string, string[]>;
   /** The URL that answered, after redirects. */
   url: string;
-  /** Reads the whole body, decoded, up to `maxResponseBytes`. */
-  bytes(): Promise<Result<Uint8Array, UpstreamFailure>>;
+  /** Reads the whole body, decoded, up to `maxBytes`, and never more than `maxResponseBytes`. */
+  bytes(maxBytes?: number): Promise<Result<Uint8Array, UpstreamFailure>>;
   /** The same as UTF-8; invalid bytes are replaced. */
   text(): Promise<Result<string, UpstreamFailure>>;
   /**

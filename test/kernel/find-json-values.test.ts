@@ -10,6 +10,7 @@ const WANTED: Record<string, WantedValue> = {
   'item.id': 'length',
   'item[].id': 'number',
   'output[]': 'object',
+  'item.*': 'object',
 };
 
 function find(text: string, sizes: readonly number[] = [1e9]) {
@@ -29,7 +30,7 @@ type Node = { [name: string]: unknown };
 function walk(value: unknown, path: string): { path: string; value: string | number }[] {
   const want = WANTED[path];
   if (typeof value === 'string') {
-    if (want === 'length') return [{ path, value: Buffer.byteLength(JSON.stringify(value)) - 2 }];
+    if (want === 'length') return [{ path, value: Buffer.byteLength(value) }];
     return want === 'id' || want === 'string' ? [{ path, value }] : [];
   }
   if (typeof value === 'number') {
@@ -38,7 +39,8 @@ function walk(value: unknown, path: string): { path: string; value: string | num
   }
   if (Array.isArray(value)) return value.flatMap((item) => walk(item, `${path}[]`));
   if (typeof value !== 'object' || value === null) return [];
-  const own = want === 'object' ? [{ path, value: 1 }] : [];
+  const own =
+    (want ?? WANTED[path.replace(/[^.]+$/, '*')]) === 'object' ? [{ path: want ? path : 'item.*', value: 1 }] : [];
   return [...own, ...members(value, path)];
 }
 
@@ -79,6 +81,52 @@ describe('the finder of JSON values', () => {
     );
     for (const text of [JSON.stringify(long), escaped])
       expect(find(`{"id":${text}}`)).toEqual([{ path: 'id', value: long }]);
+  });
+
+  test('a count that is written as text is a number, any other text is none', () => {
+    const counts = (written: string) => find(`{"item":[{"id":${written}}]}`).map(({ value }) => value);
+    for (const [written, value] of [
+      ['"12"', 12],
+      ['" 7.50 "', 7.5],
+      ['"1e3"', 1000],
+      ['"-4"', -4],
+    ] as const)
+      expect([written, ...counts(written)]).toEqual([written, value]);
+    for (const written of [
+      '""',
+      '"0x10"',
+      '"12 tokens"',
+      '"Infinity"',
+      '"1e999"',
+      '1E999',
+      '"1,000"',
+      `"${'1'.repeat(40)}"`,
+    ])
+      expect([written, ...counts(written)]).toEqual([written]);
+  });
+
+  test('the length of a text is the same, raw and escaped', () => {
+    for (const [text, bytes] of [
+      ['税'.repeat(400), 1200],
+      ['😀é\n"\\/\u0000a', 4 + 2 + 6],
+    ] as const) {
+      const escaped = [...text].flatMap((char) => [...Array(char.length).keys()].map((i) => char.charCodeAt(i)));
+      const written = escaped.map((code) => `\\u${code.toString(16).padStart(4, '0').toUpperCase()}`).join('');
+      for (const sizes of [[1e9], [1], [5, 2]]) {
+        const length = [{ path: 'item.id', value: bytes }];
+        expect(find(`{"item":{"id":${JSON.stringify(text)}}}`, sizes)).toEqual(length);
+        expect(find(`{"item":{"id":"${written}"}}`, sizes)).toEqual(length);
+      }
+    }
+  });
+
+  test('it is told whether a text may go on in another line', () => {
+    const finder = createJsonValueFinder({});
+    const told = [' ', '{"a"', ':"}', '"', '}', ' '].map((part) => {
+      finder.push(Buffer.from(part));
+      return finder.goesOn();
+    });
+    expect(told).toEqual([false, true, false, true, false, false]);
   });
 
   test('a text that breaks off gives nothing', () => {

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, type Json, type JsonObject } from '../../src/kernel/index.ts';
 import type { RelayKind, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer } from '../../src/tasks/index.ts';
-import { removeUsageEvent } from '../../src/tasks/relay/remove-usage-event.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { type ChatVendor, SPOKEN, startChatVendor } from '../support/chat-vendor.ts';
@@ -421,38 +420,6 @@ describeEachStore(
   },
   { databases: RULE_DATABASES },
 );
-
-describe('the event that only reports usage', () => {
-  const usage = 'data: {"choices":[],"usage":{"total_tokens":3}}';
-  const rows: [name: string, stream: string, passed: string][] = [
-    ['between others', `data: {"a":1}\n\n${usage}\n\ndata: [DONE]\n\n`, 'data: {"a":1}\n\ndata: [DONE]\n\n'],
-    ['with CRLF', `data: 1\r\n\r\n${usage}\r\n\r\ndata: 2\r\n\r\n`, 'data: 1\r\n\r\ndata: 2\r\n\r\n'],
-    ['at the end, without an empty line', `data: 1\n\n${usage}`, 'data: 1\n\n'],
-    ['with choices', 'data: {"choices":[{}],"usage":{}}\n\n', 'data: {"choices":[{}],"usage":{}}\n\n'],
-    ['that is null', 'data: {"choices":[],"usage":null}\n\n', 'data: {"choices":[],"usage":null}\n\n'],
-    ['as a word', 'data: {"choices":["usage"]}\n\ndata: "usage', 'data: {"choices":["usage"]}\n\ndata: "usage'],
-  ];
-  for (const [name, stream, passed] of rows) {
-    test(`is taken out only where it is: ${name}`, () => {
-      for (const size of [1, 2, 3, 7, 1000]) {
-        const filter = removeUsageEvent();
-        const bytes = Buffer.from(stream);
-        const out: Uint8Array[] = [];
-        for (let at = 0; at < bytes.length; at += size) out.push(filter.push(bytes.subarray(at, at + size)));
-        out.push(filter.end());
-        expect(Buffer.concat(out).toString()).toBe(passed);
-      }
-    });
-  }
-
-  test('denial of service: an event without an end is not kept', () => {
-    const filter = removeUsageEvent();
-    const chunk = Buffer.from('data: "usage" '.repeat(5000));
-    expect(filter.push(chunk)).toHaveLength(chunk.length);
-    expect(filter.push(Buffer.from('x'))).toHaveLength(1);
-    expect(filter.push(Buffer.from('\n\ndata: 1'))).toHaveLength(2);
-  });
-});
 
 const failureOf = (promise: Promise<unknown>): Promise<AppError> =>
   promise.then(

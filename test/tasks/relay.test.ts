@@ -11,7 +11,6 @@ import {
 import type { RelayKind, RelayObjectKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
 import { redactKey, refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
-import { createVendorIdFinder } from '../../src/tasks/relay/vendor-ids.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
@@ -963,35 +962,6 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect((await store.ledger.byTask(relayId)).length).toBeGreaterThan(0);
     await node.stop();
   });
-
-  const chunks: [name: string, cut: (bytes: Uint8Array) => Uint8Array[]][] = [
-    ['byte by byte', (bytes) => [...bytes].map((_, i) => bytes.subarray(i, i + 1))],
-    ['at once', (bytes) => [bytes]],
-  ];
-  for (const [name, cut] of chunks) {
-    test(`the ids in a stream are found with all line ends, when it comes ${name}`, () => {
-      for (const end of ['\n', '\r', '\r\n']) {
-        const lines = [
-          'event: response.created',
-          'data: {"no',
-          'data:[1]',
-          'data: {"response":{"id":"resp_ü1"}}',
-          '',
-          'data: {"type":"response.output_item.added","item":{"id":"ci_1","container_id":"cntr_1"}}',
-          'data: {"delta":"\\"id\\": 1","item_id":"ci_1"}',
-          'data: {"response":{"id":"resp_ü1","output":[{"id":"ci_1"}]}}',
-          '',
-        ];
-        const find = createVendorIdFinder('response');
-        const found = cut(new TextEncoder().encode(lines.join(end))).flatMap(find);
-        expect(found.map(({ kind, objectId }) => `${kind} ${objectId}`)).toEqual([
-          'response resp_ü1',
-          'item ci_1',
-          'container cntr_1',
-        ]);
-      }
-    });
-  }
 
   test('a model is relayed when no plugin serves it and a relay channel lists it', async () => {
     const caller = await addCaller(store);

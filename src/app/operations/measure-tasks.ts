@@ -32,6 +32,12 @@ export function measureTasks(registry: Registry): TaskMeter {
     labelNames: ['channel'],
     registers,
   });
+  const implausible = new Counter({
+    name: 'taskgate_implausible_usage_total',
+    help: 'Answers of vendors that reported more usage than the request allowed, and were billed as reserved, by channel.',
+    labelNames: ['channel'],
+    registers,
+  });
   const answers = new Counter({
     name: 'taskgate_vendor_responses_total',
     help: 'Requests to vendors of this node, by channel, call (submit or poll) and status, or how the request failed.',
@@ -60,6 +66,7 @@ export function measureTasks(registry: Registry): TaskMeter {
     spent(channelId, quota) {
       if (quota > 0) spend.inc({ channel: channelLabel(`${channelId}`) }, quota);
     },
+    implausibleUsage: (channelId) => implausible.inc({ channel: channelLabel(`${channelId}`) }),
     answered({ channelId, call, status, ms }) {
       const channel = channelLabel(`${channelId}`);
       answers.inc({ channel, call, status: typeof status === 'string' ? status : statusLabel(status) });

@@ -13,16 +13,13 @@ import { refuseCallback } from '../webhooks/choose-callback.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
 import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from './endpoints.ts';
-import { estimateUsage } from './estimate-usage.ts';
+import { estimateUsage, readsReport } from './estimate-usage.ts';
 import { findPinnedChannel } from './find-references.ts';
 import { readRelayRequest } from './read-relay-request.ts';
-import { mediaTypeOf, refusalAnswer, sendFailure } from './relay-answers.ts';
+import { isJson, MAX_ANSWER_BYTES, mediaTypeOf, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
 import { replayRelayed } from './replay-relayed.ts';
 import type { RelayAnswer, RelayDeps, RelayedRequest, RelayIntent } from './types.ts';
-
-/** Largest answer that is read whole. Streams have no limit. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** What one request came to on one channel. */
 type Attempt =
@@ -109,11 +106,13 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       lease ??= deps.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
-      const attempt = await send(deps, creation, { channel, key });
+      const hidesUsage = intent.hidesUsage && asksForUsage(deps, quote, channel);
+      const attempt = await send(deps, creation, { channel, key, hidesUsage });
       if (attempt.kind === 'accepted') {
         const { response } = attempt;
         answered = response.status;
-        const answer = await deliverAnswer(deps, { request, intent, channel, relay, response, onStreamEnd, release });
+        const delivery = { request, intent, channel, relay, response, hidesUsage, onStreamEnd, release };
+        const answer = await deliverAnswer(deps, delivery);
         isReleasedLater = answer.body instanceof ReadableStream;
         return answer;
       }
@@ -181,10 +180,16 @@ function quoteFor(
   });
 }
 
+/** Whether the price reads the usage of a stream, and the channel's vendor takes the question. */
+const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }: ChannelRecord): boolean =>
+  settings.stream_usage !== false &&
+  snapshot.expression !== null &&
+  readsReport(ENDPOINTS.chat, billing.prices.factKeysOf(snapshot.expression));
+
 async function send(
   deps: RelayDeps,
-  { request: { client, headers, remix }, intent: { kind, stream, model, hidesUsage } }: Creation,
-  { channel, key }: { channel: ChannelRecord; key: string },
+  { request: { client, headers, remix }, intent: { kind, stream, model } }: Creation,
+  { channel, key, hidesUsage }: { channel: ChannelRecord; key: string; hidesUsage: boolean },
 ): Promise<Attempt> {
   const { submitTimeoutMs } = deps.limits;
   const { answers } = ENDPOINTS[kind];
@@ -237,5 +242,5 @@ async function send(
 function isApiAnswer(kind: RelayKind, response: UpstreamResponse): boolean {
   const type = mediaTypeOf(response);
   if (ENDPOINTS[kind].answers?.test(type)) return true;
-  return type === '' || type === 'text/event-stream' || type === 'application/json' || type.endsWith('+json');
+  return type === '' || type === 'text/event-stream' || isJson(type);
 }

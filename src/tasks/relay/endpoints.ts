@@ -23,8 +23,14 @@ export type Endpoint = {
    * nothing where the price reads the report.
    */
   results?: Readonly<Record<string, WantedValue>>;
-  /** Where the answer is counted, for one that reports no usage. */
+  /** Texts of the answer, which count where it reports no usage. */
   counted: Readonly<Record<string, WantedValue>>;
+  /** Thoughts and calls, of which the vendor may count more than their texts until they end. */
+  calls?: Readonly<Record<string, WantedValue>>;
+  /** What else an event brings, and types that tell it: the vendor alone can count it. */
+  opaque?: Readonly<Record<string, WantedValue>>;
+  /** The vendor makes the whole answer whatever comes of it, so that only its report counts. */
+  isOpaque?: boolean;
   /** The gateway must ask for the usage of a stream, which comes as an event of its own. */
   asksForUsage?: boolean;
   /** No tokens are reserved for its answers. */
@@ -33,7 +39,16 @@ export type Endpoint = {
 
 const TOKENS = ['input_tokens', 'output_tokens', 'cached_tokens'] as const;
 
-const CHAT_TEXTS = ['content', 'reasoning_content', 'reasoning', 'refusal', 'tool_calls[].function.arguments'];
+const CHAT_TEXTS = [
+  'content',
+  'content[].text',
+  'content[].thinking[].text',
+  'reasoning_content',
+  'reasoning',
+  'refusal',
+  ...['function_call', 'tool_calls[].function'].flatMap((call) => [`${call}.name`, `${call}.arguments`]),
+  'tool_calls[].custom.input',
+];
 const lengths = (...paths: string[]): Record<string, WantedValue> =>
   Object.fromEntries(paths.map((path) => [path, 'length']));
 
@@ -49,6 +64,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     results: { 'output[]': 'object', status: 'string' },
     // An event of text, of reasoning or of a tool's arguments has its part in `delta`.
     counted: lengths('delta'),
+    opaque: { type: 'string', 'item.type': 'string', 'response.reasoning.effort': 'string' },
   },
   video: { path: '/v1/videos', bodies: ['json', 'multipart'], reports: [], counted: {} },
   chat: {
@@ -57,7 +73,16 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     streams: 'events',
     reports: TOKENS,
     results: { 'choices[]': 'object' },
-    counted: lengths(...CHAT_TEXTS.map((text) => `choices[].delta.${text}`)),
+    counted: lengths(
+      'choices[].text',
+      ...CHAT_TEXTS.flatMap((text) => [`choices[].delta.${text}`, `choices[].message.${text}`]),
+    ),
+    calls: { 'choices[].delta.tool_calls[]': 'object', 'choices[].delta.function_call': 'object' },
+    opaque: {
+      'choices[].delta.content[].type': 'string',
+      'choices[].delta.*': 'object',
+      'choices[].delta.*[]': 'object',
+    },
     asksForUsage: true,
   },
   embedding: {
@@ -75,6 +100,8 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     reports: [...TOKENS, 'images'],
     results: IMAGES,
     counted: {},
+    opaque: { type: 'string' },
+    isOpaque: true,
   },
   image_edit: {
     path: '/v1/images/edits',
@@ -83,6 +110,8 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     reports: [...TOKENS, 'images'],
     results: IMAGES,
     counted: {},
+    opaque: { type: 'string' },
+    isOpaque: true,
   },
   speech: {
     path: '/v1/audio/speech',
@@ -91,6 +120,8 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     answers: /^(?:audio\/|application\/octet-stream$)/,
     reports: TOKENS,
     counted: {},
+    opaque: { type: 'string' },
+    isOpaque: true,
   },
   transcription: {
     path: '/v1/audio/transcriptions',
@@ -100,6 +131,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     reports: [...TOKENS, 'seconds'],
     results: { text: 'length' },
     counted: lengths('delta'),
+    opaque: { type: 'string' },
   },
 };
 

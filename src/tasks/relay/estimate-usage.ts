@@ -58,3 +58,33 @@ function textBytes(value: Json, name = ''): number {
 /** Whether the price reads what only the vendor's answer tells. */
 export const readsReport = ({ reports }: Endpoint, factKeys: readonly string[]): boolean =>
   reports.some((fact) => factKeys.includes(fact));
+
+/** What a report may exceed the request's own limits by: vendors round, and count parts of words. */
+const MARGIN = 2;
+/** No model takes or gives more tokens at once. */
+const MOST_INPUT_TOKENS = 10_000_000;
+const MOST_OUTPUT_TOKENS = 1_000_000;
+/** No vendor makes more images at once unless it is asked to. */
+const MOST_IMAGES = 10;
+/** Vendors bill some of it for the shortest sound. */
+const LEAST_SECONDS = 60;
+
+/**
+ * The most of each fact that a vendor can plausibly report of a request: its own limits, else those
+ * of any model, times a margin. `reserved`: the facts of its reservation.
+ */
+export function mostPlausible(
+  intent: Pick<RelayIntent, 'kind' | 'values' | 'facts'>,
+  reserved: JsonObject,
+): Record<ReportedFact, number> {
+  const count = mostResults(intent);
+  const namesCount = count > 1 || intent.facts.n !== undefined;
+  const seconds = typeof reserved.seconds === 'number' ? reserved.seconds : Number.POSITIVE_INFINITY;
+  return {
+    input_tokens: MARGIN * MOST_INPUT_TOKENS,
+    cached_tokens: MARGIN * MOST_INPUT_TOKENS,
+    output_tokens: MARGIN * count * largestLimit(intent, MOST_OUTPUT_TOKENS),
+    images: MARGIN * (namesCount ? count : MOST_IMAGES),
+    seconds: MARGIN * Math.max(seconds, LEAST_SECONDS),
+  };
+}

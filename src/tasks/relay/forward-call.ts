@@ -117,6 +117,6 @@ async function send(
     const redacted = operation === 'content' ? body.value : redactKey(body.value, key);
     return { status, headers: vendorHeaders(sent.value, { whole: true }), body: redacted, replayed: false };
   }
-  const body = streamThrough(sent.value.stream(), { signal, onEnd: onStreamEnd });
+  const body = streamThrough(sent.value.stream(), { signal, onStop: onStreamEnd });
   return { status, headers: vendorHeaders(sent.value, { whole: false }), body, replayed: false };
 }

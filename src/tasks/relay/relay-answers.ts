@@ -2,7 +2,7 @@ import { type AppError, type Clock, redactSecrets, secretsOfKey } from '../../ke
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
-import type { EventFilter } from './remove-usage-event.ts';
+import type { AnswerEnd } from './tap-usage.ts';
 import type { RelayAnswer } from './types.ts';
 
 /**
@@ -27,6 +27,8 @@ const MAX_REFUSAL_BYTES = 256 * 1024;
 /** Shorter keys are ordinary words, such as `ollama` or `not-needed`, and stay in answers. */
 const SHORTEST_IN_ANSWER = 16;
 const SHORTEST_IN_REFUSAL = 8;
+/** Largest answer that is read whole. A stream of which the client wants nothing has it too. */
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 /** Searching more would block the event loop. */
 const MAX_SEARCHED_BYTES = 1024 * 1024;
 /** Deadline for the whole body, so that a slow drip of bytes cannot keep a request open. */
@@ -47,6 +49,8 @@ export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: bo
 
 export const mediaTypeOf = (response: UpstreamResponse): string =>
   (response.headers['content-type']?.[0] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+
+export const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json');
 
 /** The client's error when no answer came. */
 export function sendFailure({ kind, message }: UpstreamFailure, shouldRetry?: boolean): AppError {
@@ -108,57 +112,141 @@ async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_REFUSAL_BYTES));
 }
 
-const NOTHING = new Uint8Array(0);
+/** What becomes of the bytes that pass. */
+export type Transfer = {
+  /** Returns what the client gets of the chunk. */
+  push(chunk: Uint8Array): Promise<Uint8Array>;
+  /** Called once, at the end of the stream. */
+  end(): Promise<Uint8Array | undefined>;
+};
+
+/** How far a stream is read whose client has left. */
+export type ReadOn = {
+  until: AbortSignal;
+  /** Called before each read, with the bytes of the one before. */
+  wantsMore(bytes: number): boolean;
+  end(): void;
+};
 
 type Streaming = {
-  /** Aborted when the client leaves: the vendor's connection is closed then. */
+  /** Aborted when the client leaves. */
   signal: AbortSignal | undefined;
-  /** Called when the stream ends in any way; possibly twice. The client waits for it. */
-  onEnd: () => void | Promise<void>;
-  /** Awaited for each chunk before the client gets it. */
-  onChunk?: (chunk: Uint8Array) => void | Promise<void>;
-  /** Takes from the stream what is not for the client. */
-  filter?: EventFilter | undefined;
+  /** Called once, as soon as nothing more is read: frees the client's slot. */
+  onStop: () => void;
+  /** Called once after it, with all that was read. The client waits for it. */
+  onEnd?: (how: AnswerEnd) => Promise<void>;
+  transfer?: Transfer | undefined;
+  /** Asked when the client leaves; undefined: the vendor's connection is closed then. */
+  readOn?: (() => ReadOn | undefined) | undefined;
+  /** Told of work that goes on without the client. */
+  track?: (work: Promise<void>) => unknown;
 };
 
 /** Streams the vendor's bytes to the client as they come; nothing is read ahead of the client. */
 export function streamThrough(
   source: ReadableStream<Uint8Array>,
-  { signal, onEnd, onChunk = () => {}, filter }: Streaming,
+  { signal, onStop, onEnd, transfer, readOn = () => undefined, track = () => {} }: Streaming,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
-  const end = () => {
-    signal?.removeEventListener('abort', leave);
-    return onEnd();
-  };
-  const leave = () => {
-    void end();
+  let client: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let ending: Promise<Uint8Array | undefined> | undefined;
+  let pulling = Promise.resolve();
+  let hasLeft = false;
+  let isCut = false;
+
+  /** Reads the next chunk and returns its size and what the client gets of it. */
+  async function read(): Promise<{ size: number; passed: Uint8Array } | undefined> {
+    const { done, value } = await reader.read();
+    if (done) return undefined;
+    const size = value.byteLength;
+    return { size, passed: transfer ? await transfer.push(value) : value };
+  }
+  function end(how: AnswerEnd): Promise<Uint8Array | undefined> {
+    ending ??= (async () => {
+      signal?.removeEventListener('abort', leave);
+      onStop();
+      const rest = await transfer?.end();
+      await onEnd?.(isCut ? 'cut' : how);
+      return rest;
+    })();
+    track(ending.then(() => {}));
+    return ending;
+  }
+  function cut(): void {
+    isCut = true;
     void reader.cancel().catch(() => undefined);
-  };
-  if (signal?.aborted) leave();
-  else signal?.addEventListener('abort', leave, { once: true });
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          for (;;) {
-            const { done, value } = await reader.read();
-            if (done) break;
-            await onChunk(value);
-            const passed = filter ? filter.push(value) : value;
-            if (passed.length > 0) return controller.enqueue(passed);
-          }
-          const rest = filter?.end() ?? NOTHING;
-          if (rest.length > 0) controller.enqueue(rest);
-          await end();
-          controller.close();
-        } catch (error) {
-          await end();
-          throw error;
+  }
+
+  async function readRest(limits: ReadOn): Promise<void> {
+    if (limits.until.aborted) cut();
+    else limits.until.addEventListener('abort', cut, { once: true });
+    let how: AnswerEnd = 'cut';
+    try {
+      await pulling;
+      for (let size = 0; !ending && !isCut && limits.wantsMore(size); ) {
+        const chunk = await read();
+        if (!chunk) {
+          how = 'ended';
+          break;
         }
+        ({ size } = chunk);
+      }
+      limits.until.removeEventListener('abort', cut);
+      if (how === 'cut') cut();
+    } catch {
+      how = 'broke';
+    }
+    limits.end();
+    await end(how);
+  }
+  function leave(): void {
+    if (hasLeft || ending) return;
+    hasLeft = true;
+    const limits = readOn();
+    if (limits) track(readRest(limits));
+    else {
+      cut();
+      void end('cut');
+    }
+    try {
+      client?.close();
+    } catch {
+      // A client that cancelled has closed it already.
+    }
+  }
+  async function pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      for (;;) {
+        const chunk = await read();
+        if (hasLeft) return;
+        if (!chunk) break;
+        if (chunk.passed.length > 0) return controller.enqueue(chunk.passed);
+      }
+      const rest = await end('ended');
+      if (hasLeft) return;
+      if (rest && rest.length > 0) controller.enqueue(rest);
+      controller.close();
+    } catch (error) {
+      await end('broke');
+      if (!hasLeft) throw error;
+    }
+  }
+
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        client = controller;
+      },
+      pull(controller) {
+        const pulled = pull(controller);
+        pulling = pulled.catch(() => undefined);
+        return pulled;
       },
       cancel: leave,
     },
     { highWaterMark: 0 },
   );
+  if (signal?.aborted) leave();
+  else signal?.addEventListener('abort', leave, { once: true });
+  return body;
 }

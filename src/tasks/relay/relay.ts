@@ -58,6 +58,7 @@ export function createRelay(deps: TaskDeps): Relay {
   const { store, clock, logger, channels } = deps;
   const stopping = new AbortController();
   const settlements = createSettlements();
+  const relayDeps = { ...deps, settlements, stopping: stopping.signal, thinkingModels: new Set<string>() };
   let loop = Promise.resolve();
 
   async function refundLoop(): Promise<void> {
@@ -101,7 +102,7 @@ export function createRelay(deps: TaskDeps): Relay {
       const message = `No channel relays the model "${model.slice(0, 100)}".`;
       throw taskErrors.model_not_found({ message, param: 'model' });
     },
-    create: (caller, request) => createRelayed({ ...deps, settlements }, caller, request),
+    create: (caller, request) => createRelayed(relayDeps, caller, request),
     async remixSource(userId, id) {
       const object = await findOwnObject(deps, { userId, kind: 'video', id });
       if (!object) throw noSuchObject({ kind: 'video', id });

@@ -1,92 +1,93 @@
-import { isObject, parseJson } from '../../kernel/index.ts';
+import { createByteBuffer, isObject, parseJson } from '../../kernel/index.ts';
+import type { EventConsumer } from './read-events.ts';
 
 /** An event that only reports usage is far smaller; a longer one passes as it comes. */
 const MAX_HELD_BYTES = 64 * 1024;
 const EMPTY = new Uint8Array(0);
-const USAGE = Buffer.from('"usage"');
+const LINE_FEED = Buffer.from('\n');
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** Passes the bytes of a stream on without the event that the client did not ask for. */
-export type EventFilter = { push(chunk: Uint8Array): Uint8Array; end(): Uint8Array };
+/**
+ * Passes the bytes of a stream on without the event that the client did not ask for. `events` reads
+ * the same bytes first.
+ */
+export type EventFilter = {
+  events: EventConsumer;
+  /** `ends`: the indexes in the chunk at which events end. */
+  push(chunk: Uint8Array, ends: readonly number[]): Uint8Array;
+  /** What is left once the stream and its last event have ended. */
+  end(): Uint8Array;
+};
 
 /**
  * Removes the event that a chat completion adds for `stream_options.include_usage`: it has usage
  * and no choices. Whole events pass at once, unchanged; the beginning of one waits for its end.
  */
 export function removeUsageEvent(): EventFilter {
-  /** The beginning of the current event, from earlier chunks. */
-  let held: Uint8Array[] = [];
-  let heldBytes = 0;
+  /** The beginning of the current event, from earlier chunks, and its data. */
+  const held = createByteBuffer();
+  const data = createByteBuffer();
   /** The current event is too long to be held: it passes. */
   let isPassing = false;
-  const ends = findEventEnds();
+  /** For each event that has ended, whether it only reports usage. */
+  let verdicts: boolean[] = [];
+  /** The latest event ended with a carriage return, and passed or did not: so does its line feed. */
+  let afterReturn: 'pass' | 'remove' | undefined;
 
+  const append = (bytes: Uint8Array): void => {
+    // One byte beyond the limit says that the data is too long.
+    const room = Math.max(0, MAX_HELD_BYTES + 1 - data.size());
+    data.append(bytes, 0, Math.min(bytes.length, room));
+  };
   const takeHeld = (last: Uint8Array): Uint8Array => {
-    const event = held.length === 0 ? last : Buffer.concat([...held, last]);
-    held = [];
-    heldBytes = 0;
-    return event;
+    if (held.size() === 0) return last;
+    held.append(last, 0, last.length);
+    return held.take().slice();
   };
 
   return {
-    push(chunk) {
+    events: {
+      data: append,
+      nextLine: () => append(LINE_FEED),
+      endEvent() {
+        verdicts.push(data.size() <= MAX_HELD_BYTES && isUsageOnly(data.take()));
+        data.clear();
+      },
+    },
+    push(chunk, ends) {
       const passed: Uint8Array[] = [];
-      let at = 0;
-      for (const end of ends(chunk)) {
+      let at = chunk[0] === LF && afterReturn ? 1 : 0;
+      if (at === 1 && afterReturn === 'pass') passed.push(chunk.subarray(0, 1));
+      if (chunk.length > 0) afterReturn = undefined;
+      for (const [nth, end] of ends.entries()) {
         const event = takeHeld(chunk.subarray(at, end));
-        if (isPassing || !isUsageOnly(event)) passed.push(event);
+        const passes = isPassing || !verdicts[nth];
+        if (passes) passed.push(event);
+        if (end === chunk.length && chunk[end - 1] === CR) afterReturn = passes ? 'pass' : 'remove';
         isPassing = false;
         at = end;
       }
+      verdicts = [];
       const rest = chunk.subarray(at);
-      if (isPassing || heldBytes + rest.length > MAX_HELD_BYTES) {
+      if (isPassing || held.size() + rest.length > MAX_HELD_BYTES) {
         isPassing = true;
         passed.push(takeHeld(rest));
-      } else if (rest.length > 0) {
-        // A copy: the vendor's chunk is freed once it was passed on.
-        held.push(rest.slice());
-        heldBytes += rest.length;
-      }
+      } else held.append(rest, 0, rest.length);
       return passed.length === 1 ? (passed[0] as Uint8Array) : Buffer.concat(passed);
     },
     end() {
       const rest = takeHeld(EMPTY);
-      return isUsageOnly(rest) ? EMPTY : rest;
+      return verdicts[0] ? EMPTY : rest;
     },
   };
 }
 
-/** For each chunk, the indexes after the empty lines in it. Linear, whatever the chunks are. */
-function findEventEnds(): (chunk: Uint8Array) => number[] {
-  let isLineEmpty = true;
-  let isAfterReturn = false;
-  /** The chunk ended with an empty line whose line feed may still come. */
-  let isEndPending = false;
-  return (chunk) => {
-    if (chunk.length === 0) return [];
-    const ends: number[] = isEndPending ? [chunk[0] === LF ? 1 : 0] : [];
-    isEndPending = false;
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at];
-      if (byte !== LF && byte !== CR) isLineEmpty = false;
-      else if (byte === CR || !isAfterReturn) {
-        if (isLineEmpty && byte === CR && at + 1 === chunk.length) isEndPending = true;
-        else if (isLineEmpty) ends.push(byte === CR && chunk[at + 1] === LF ? at + 2 : at + 1);
-        isLineEmpty = true;
-      }
-      isAfterReturn = byte === CR;
-    }
-    return ends;
-  };
-}
-
-function isUsageOnly(event: Uint8Array): boolean {
-  if (event.length > MAX_HELD_BYTES) return false;
-  const bytes = Buffer.from(event.buffer, event.byteOffset, event.byteLength);
-  if (!bytes.includes(USAGE)) return false;
-  const lines = bytes.toString('utf8').split(/\r\n|\n|\r/);
-  const data = lines.flatMap((line) => (line.startsWith('data:') ? [line.slice('data:'.length)] : [])).join('\n');
-  const value = parseJson(data);
-  return isObject(value) && isObject(value.usage) && Array.isArray(value.choices) && value.choices.length === 0;
+function isUsageOnly(data: Uint8Array): boolean {
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  if (!bytes.includes('usage')) return false;
+  const value = parseJson(bytes.toString('utf8'));
+  if (!isObject(value) || !isObject(value.usage) || value.error !== undefined) return false;
+  const { choices = null } = value;
+  return choices === null || (Array.isArray(choices) && choices.length === 0);
 }

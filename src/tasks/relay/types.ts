@@ -1,9 +1,16 @@
 import type { JsonObject } from '../../kernel/index.ts';
-import type { RelayKind, RelayObjectKind, RelayPartKind } from '../../store/ports/index.ts';
+import type { ChannelRecord, RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../../store/ports/index.ts';
+import type { UpstreamResponse } from '../../upstream/index.ts';
 import type { Content } from '../artifacts/types.ts';
 import type { ClientRequest, TaskDeps } from '../types.ts';
 
-export type RelayDeps = TaskDeps & { settlements: Settlements };
+export type RelayDeps = TaskDeps & {
+  settlements: Settlements;
+  /** Aborted when the gateway stops: no stream is read on then whose client has left. */
+  stopping: AbortSignal;
+  /** Models that have reported far more than the text that came, by channel. */
+  thinkingModels: Set<string>;
+};
 
 /** Bills that are written after their request was answered. */
 export type Settlements = {
@@ -32,12 +39,27 @@ export type RelayIntent = {
   stream: boolean;
   /** The members of the request, those of a form as well. */
   values: JsonObject;
-  /** The gateway asks for the usage of the stream, and the client gets the stream without it. */
+  /** The client did not ask for the usage of the stream: where the gateway does, it is hidden. */
   hidesUsage: boolean;
   /** Usage facts for prices that call `u()`. */
   facts: JsonObject;
   /** Objects that the request builds on; each must be the caller's own. */
   references: Reference[];
+};
+
+/** A vendor's answer, and the request that it is of. */
+export type Delivery = {
+  request: RelayedRequest;
+  intent: RelayIntent;
+  channel: ChannelRecord;
+  relay: RelayRecord;
+  response: UpstreamResponse;
+  /** The client gets the stream without the usage that the gateway asked for. */
+  hidesUsage: boolean;
+  /** Frees the client's slot. */
+  onStreamEnd: () => void;
+  /** Ends the lease of the request, once its bill is written and its answer read. */
+  release: () => Promise<void>;
 };
 
 /** An object that a request names. `param`: the member of the body that names it. */

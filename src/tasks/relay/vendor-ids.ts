@@ -15,7 +15,7 @@ import type {
 import type { TaskDeps } from '../types.ts';
 import { vendorOf } from './build-relay-request.ts';
 import { keepsObject } from './endpoints.ts';
-import { readEventData } from './read-event-data.ts';
+import { type EventConsumer, findInEvents } from './read-events.ts';
 
 /** Control characters, and surrogates without a partner, which no URL can hold. */
 const UNUSABLE = /[\p{Cc}\p{Cs}]/u;
@@ -69,32 +69,35 @@ function toVendorIds(kind: RelayObjectKind, values: readonly FoundValue[]): Vend
   return own ? [{ kind, objectId: own.value }, ...parts] : parts;
 }
 
-/**
- * Reads server-sent events chunk by chunk. For each chunk it returns the new ids in the events that
- * end there.
- */
-export function createVendorIdFinder(kind: RelayObjectKind): (chunk: Uint8Array) => VendorId[] {
+/** Finds the ids in server-sent events. */
+export type VendorIdFinder = {
+  events: EventConsumer;
+  /** The new ids in the events that have ended since the last call. */
+  take(): VendorId[];
+};
+
+export function createVendorIdFinder(kind: RelayObjectKind): VendorIdFinder {
   const finder = createJsonValueFinder(idsAt(EVENT_PATHS));
   const known = new Set<string>();
   let found: VendorId[] = [];
 
-  const read = readEventData({
-    push: finder.push,
-    endLine() {
-      for (const id of toVendorIds(kind, finder.end())) {
-        const key = `${id.kind} ${id.objectId}`;
-        if (known.has(key) || known.size >= MAX_IDS) continue;
-        known.add(key);
-        found.push(id);
-      }
-      finder.reset();
-    },
-  });
+  function endText(): void {
+    for (const id of toVendorIds(kind, finder.end())) {
+      const key = `${id.kind} ${id.objectId}`;
+      if (known.has(key) || known.size >= MAX_IDS) continue;
+      known.add(key);
+      found.push(id);
+    }
+    finder.reset();
+  }
 
-  return (chunk) => {
-    found = [];
-    read(chunk);
-    return found;
+  return {
+    events: findInEvents(finder, endText),
+    take() {
+      const taken = found;
+      found = [];
+      return taken;
+    },
   };
 }
 

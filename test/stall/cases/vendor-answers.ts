@@ -1,4 +1,7 @@
 import { ok } from '../../../src/kernel/index.ts';
+import { readEvents } from '../../../src/tasks/relay/read-events.ts';
+import { removeUsageEvent } from '../../../src/tasks/relay/remove-usage-event.ts';
+import { tapUsage } from '../../../src/tasks/relay/tap-usage.ts';
 import { createVendorIdFinder, findVendorIds } from '../../../src/tasks/relay/vendor-ids.ts';
 import { readVendorAnswer } from '../../../src/tasks/vendor/read-vendor-answer.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
@@ -21,12 +24,30 @@ const texts = (size: number): Record<string, Buffer> =>
       'escaped accents': fill('\\u00e9', size, { before: '["', after: '"]' }),
       'many names': fill('"id":"a",', size, { before: '{', after: '"id":"b"}' }),
       'many lines': fill('data:{"id":"a"}\n', size),
+      'many events': fill('data:{"delta":"a"}\n\n', size),
+      'events of usage': fill('data:{"usage":{},"choices":null}\n\n', size),
+      'one event of many lines': fill('data:\n', size, { before: 'data:{"usage":', after: 'data:{}}\n\n' }),
+      'empty lines': fill('\n', size),
+      'many counts as text': fill('{"usage":{"input_tokens":"1"}},', size, {
+        before: 'data:{"choices":[',
+        after: '{}]}\n\n',
+      }),
       'line ends': fill('\r', size, { before: 'data:{' }),
     }).map(([name, text]) => [name, Buffer.from(text)]),
   );
 
 const answered = (bytes: Buffer) => ({ bytes: async () => ok(bytes) }) as unknown as UpstreamResponse;
 const CHUNK = 256 * 1024;
+
+/** As it is read for the usage of a response, its ids, and events that the client does not want. */
+function readStreamChunk(bytes: Buffer): void {
+  const tap = tapUsage('response', { isEvents: true, needed: ['output_tokens'] });
+  const filter = removeUsageEvent();
+  const events = readEvents([tap.events, createVendorIdFinder('response').events, filter.events]);
+  filter.push(bytes, events.push(bytes));
+  events.end();
+  filter.end();
+}
 
 export const vendorAnswerCases = [
   stallCase({
@@ -54,7 +75,7 @@ export const vendorAnswerCases = [
     name: 'chunk of a relayed stream',
     limit: CHUNK,
     worst: texts,
-    call: (bytes: Buffer) => createVendorIdFinder('response')(bytes),
+    call: readStreamChunk,
     limitedBy: 'the bytes that a socket gives at once',
   }),
 ];
