@@ -1,5 +1,6 @@
 import { DrizzleQueryError } from 'drizzle-orm';
 import { AppError, defineErrors } from '../kernel/index.ts';
+import { describePostgres, isStatementFault, isTlsFault, type PostgresFault } from './postgres-reasons.ts';
 
 export const storeErrors = defineErrors('store', {
   unavailable: ['unavailable', 'The database does not answer. Try again later.'],
@@ -20,13 +21,11 @@ export const storeErrors = defineErrors('store', {
   migration_refused: ['internal', 'The database cannot be migrated.'],
 });
 
-type Advice = readonly (readonly [prefix: string, message: string])[];
-
 /**
  * Advice for administrators, by a prefix of SQLite's result code. Without an entry the general
  * message is used.
  */
-const SQLITE_ADVICE: Advice = [
+const SQLITE_ADVICE: readonly (readonly [prefix: string, message: string])[] = [
   ['SQLITE_FULL', 'The disk that holds the data directory is full. Free some space; the gateway goes on by itself.'],
   [
     'SQLITE_READONLY',
@@ -43,31 +42,11 @@ const SQLITE_ADVICE: Advice = [
   ['SQLITE_BUSY', 'Another process holds the database file for too long. Try again later.'],
 ];
 
-/** The same by SQLSTATE, or by the driver's own code if the server was not reached. */
-const POSTGRES_ADVICE: Advice = [
-  ['ERR_POSTGRES', 'PostgreSQL cannot be reached. Check that it runs and that DATABASE_URL names its host and port.'],
-  ['28', 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.'],
-  ['3D000', 'PostgreSQL has no database of the name in DATABASE_URL. Create it first.'],
-  ['25006', 'PostgreSQL is read-only. DATABASE_URL must name the primary server.'],
-  ['53100', "PostgreSQL's disk is full. Free some space; the gateway goes on by itself."],
-  ['53300', 'PostgreSQL has no connection left. Raise max_connections or run fewer nodes.'],
-];
-
 /**
  * SQLite's result codes for faults of the statement or its data. Every other code is a problem of
  * the file or the machine.
  */
 const SQLITE_OUR_FAULT = /^SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|MISUSE|TOOBIG)/;
-/**
- * SQLSTATE classes with the same meaning: data exception, integrity, syntax or unknown name,
- * aborted transaction.
- */
-const POSTGRES_OUR_FAULT = /^(22|23|25P02|42)/;
-
-type Dialect = { ourFault: RegExp; advice: Advice };
-const SQLITE: Dialect = { ourFault: SQLITE_OUR_FAULT, advice: SQLITE_ADVICE };
-const POSTGRES: Dialect = { ourFault: POSTGRES_OUR_FAULT, advice: POSTGRES_ADVICE };
-
 /**
  * Translates what a driver threw into an error of the store; returns anything else unchanged. The
  * message never holds SQL or data. The cause is reduced to codes and names, because drivers put
@@ -76,12 +55,32 @@ const POSTGRES: Dialect = { ourFault: POSTGRES_OUR_FAULT, advice: POSTGRES_ADVIC
 export function toStoreError(thrown: unknown): unknown {
   const error = driverError(thrown);
   const code = textField(error, 'code');
-  if (code.startsWith('SQLITE_')) return translate(SQLITE, code);
-  if (code.startsWith('ERR_POSTGRES')) {
-    const names = [textField(error, 'table'), textField(error, 'constraint')];
-    return translate(POSTGRES, textField(error, 'errno') || code, names);
+  if (code.startsWith('SQLITE_')) {
+    const advice = SQLITE_ADVICE.find(([prefix]) => code.startsWith(prefix))?.[1];
+    return translate({ isOurFault: SQLITE_OUR_FAULT.test(code), advice }, code);
   }
-  return error;
+  // TLS fails with the codes of Node.js; Bun's client gives these errors a number too.
+  if (!code.startsWith('ERR_POSTGRES') && !(isTlsFault(code) && Reflect.get(error as object, 'errno') === 0))
+    return error;
+  const fault: PostgresFault = {
+    code,
+    sqlState: textField(error, 'errno'),
+    message: textField(error, 'message'),
+    routine: textField(error, 'routine'),
+  };
+  const advice = describePostgres(fault)?.replaceAll('DATABASE_URL', textField(error, ADDRESS) || 'DATABASE_URL');
+  const names = [textField(error, 'table'), textField(error, 'constraint')];
+  return translate({ isOurFault: isStatementFault(fault), advice }, fault.sqlState || code, names);
+}
+
+/** The variable that a failed connection was made by, in its error: sentences name it. */
+const ADDRESS = 'taskgateAddress';
+
+/** Marks what a connection of another address than DATABASE_URL threw. */
+export function nameAddress(thrown: unknown, variable: string): unknown {
+  const error = driverError(thrown);
+  if (typeof error === 'object' && error !== null) Reflect.set(error, ADDRESS, variable);
+  return thrown;
 }
 
 /** The operating system could not bring a commit to the disk; the commit itself stands. */
@@ -103,12 +102,15 @@ export function writeFaultOf(thrown: unknown): string | undefined {
     : undefined;
 }
 
-function translate({ ourFault, advice }: Dialect, code: string, names: readonly string[] = []): Error {
+function translate(
+  { isOurFault, advice }: { isOurFault: boolean; advice: string | undefined },
+  code: string,
+  names: readonly string[] = [],
+): Error {
   const known = names.filter((name) => name !== '');
   const cause = new Error(known.length > 0 ? `${code} (${known.join(', ')})` : code);
-  if (ourFault.test(code)) return storeErrors.broken_invariant({ cause });
-  const message = advice.find(([prefix]) => code.startsWith(prefix))?.[1];
-  return storeErrors.unavailable({ cause, retryAfterSeconds: 5, ...(message === undefined ? {} : { message }) });
+  if (isOurFault) return storeErrors.broken_invariant({ cause });
+  return storeErrors.unavailable({ cause, retryAfterSeconds: 5, ...(advice === undefined ? {} : { message: advice }) });
 }
 
 /**

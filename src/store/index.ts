@@ -12,6 +12,7 @@ export { acceptFolder, guardFolder } from './drivers/guard-folder.ts';
 export { lockBackups, lockDataDir } from './drivers/lock-data-dir.ts';
 export { createMemoryCounters } from './drivers/memory-counters.ts';
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
+export { completeAddress, libpqVariables } from './drivers/postgres-address.ts';
 export { createMemorySuccessLists } from './drivers/redis-success-lists.ts';
 export { type BucketMarker, createBucketMarker } from './drivers/s3/bucket-marker.ts';
 export { bucketUrl } from './drivers/s3/call-bucket.ts';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { readConfig } from '../../src/app/config/config.ts';
 import { VARIABLES } from '../../src/app/config/config-variables.ts';
 import { configurationDocument, describeConfig } from '../../src/app/config/describe-config.ts';
+import { libpqVariables } from '../../src/store/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
@@ -261,6 +262,73 @@ test.each([
   const found = faults({ [env]: value });
   expect(found).not.toEqual([]);
   expect(found.join()).not.toContain('hunter2');
+});
+
+describe('the address of PostgreSQL', () => {
+  const LIBPQ = {
+    ...{ PGHOST: 'elsewhere', PGPORT: '999', PGUSER: 'other', PGPASSWORD: 'secret', PGDATABASE: 'wrong' },
+    ...{ PGSSLMODE: 'require', PGOPTIONS: '-c search_path=x', PGAPPNAME: 'app', PGSERVICE: 'service' },
+  };
+  const addressOf = (address: string, environment: Record<string, string> = LIBPQ): URL => {
+    const reading = readConfig({ DATABASE_URL: address, ...environment }, {}, { needsSecrets: false });
+    if (!reading.ok) throw new Error(reading.faults.join());
+    return new URL(reading.config.databaseUrl);
+  };
+
+  test('what it says wins over the variables of libpq, which fill what it leaves out', () => {
+    const full = 'postgres://me:mine@db.lan:5433/gate?sslmode=disable&options=-c%20a%3Db&application_name=mine';
+    const said = addressOf(full);
+    expect(said.href).toBe(addressOf(full, {}).href);
+    expect([said.host, said.username, said.password, said.pathname]).toEqual(['db.lan:5433', 'me', 'mine', '/gate']);
+    expect(said.searchParams.get('sslmode')).toBe('disable');
+    const filled = addressOf('postgres:///');
+    expect([filled.host, filled.username, filled.password, filled.pathname]).toEqual([
+      ...['elsewhere:999', 'other', 'secret', '/wrong'],
+    ]);
+    expect(filled.searchParams.get('options')).toBe('-c search_path=x');
+    expect(addressOf('postgres://me@db.lan', {}).pathname).toBe('/me');
+  });
+
+  test('its programs get the same: host, user, database, TLS and options', () => {
+    const variables = libpqVariables(addressOf('postgres://me@[::1]/a%2Fb?sslmode=prefer&schema=x').href);
+    expect(variables).toEqual({
+      ...{ PGHOST: '::1', PGPORT: '999', PGUSER: 'me', PGPASSWORD: 'secret', PGDATABASE: 'a/b' },
+      ...{ PGSSLMODE: 'prefer', PGOPTIONS: '-c search_path=x' },
+    });
+    const socket = libpqVariables(addressOf('postgres://me@localhost/gate?host=/run/postgresql', {}).href);
+    expect(socket).toMatchObject({ PGHOST: '/run/postgresql', PGPORT: '5432', PGDATABASE: 'gate' });
+    expect(libpqVariables(addressOf('postgres://localhost/?dbname=gate&user=me', {}).href)).toMatchObject({
+      ...{ PGUSER: 'me', PGDATABASE: 'gate' },
+    });
+  });
+
+  test.each([
+    ['?sslmode=no-verify', 'require encrypts without checking the certificate'],
+    ['?sslmode=on', 'its sslmode is none of disable'],
+    ['?sslrootcert=/nowhere/ca.crt', 'the file of its sslrootcert cannot be read: ENOENT'],
+    ['?channel_binding=yes', 'its channel_binding is none of'],
+    ['?port=99999', 'its port is not 1 to 65535'],
+    ['?host=one,two', 'it lists several hosts'],
+    ['%', 'a % in it begins no escape'],
+  ])('%s is refused with what to do', (query, sentence) => {
+    const found = faults({
+      DATABASE_URL: `postgres://u:hunter2@localhost/db${query}`,
+      SESSION_SECRET: SECRET,
+      CRYPTO_SECRET: SECRET,
+    });
+    expect(found).toEqual([expect.stringContaining(`DATABASE_URL: `)]);
+    expect(found[0]).toContain(sentence);
+    expect(found[0]).not.toContain('hunter2');
+  });
+});
+
+test('a database of Redis that is no number does not become 0', () => {
+  for (const url of ['redis://h/main', 'redis://h/1x', 'redis://h?db=main']) {
+    expect(faults({ REDIS_URL: url })).toEqual([expect.stringContaining('its path is no number of a database')]);
+  }
+  for (const url of ['redis://h', 'redis://h/', 'redis://h/7', 'rediss://u:p@h:6380/15', 'redis://h?db=3']) {
+    expect(faults({ REDIS_URL: url })).toEqual([]);
+  }
 });
 
 describe('secrets on PostgreSQL', () => {

@@ -1,3 +1,4 @@
+import { libpqVariables } from '../../store/index.ts';
 import { CommandError } from '../cli/command.ts';
 import type { BackupDeps } from './types.ts';
 
@@ -23,7 +24,7 @@ export function runPostgresProgram({ config, signal }: Pick<BackupDeps, 'config'
   const { program, args, input } = call;
   signal.throwIfAborted();
   const child = Bun.spawn([findProgram(program), ...args], {
-    env: { ...connectionOf(config.databaseUrl), LC_ALL: 'C' },
+    env: { ...libpqVariables(config.databaseUrl), LC_ALL: 'C' },
     stdin: input ?? 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -66,21 +67,6 @@ function findProgram(program: Program): string {
   throw new CommandError(
     `${program} is not installed: install the client programs of PostgreSQL, of the server's version or a later one`,
   );
-}
-
-/** The variables of libpq for a connection URL. */
-function connectionOf(databaseUrl: string): Record<string, string> {
-  const url = new URL(databaseUrl);
-  const given: Record<string, string> = {
-    PGHOST: decodeURIComponent(url.hostname.replace(/^\[|\]$/g, '')),
-    PGPORT: url.port || '5432',
-    PGUSER: decodeURIComponent(url.username),
-    PGPASSWORD: decodeURIComponent(url.password),
-    PGDATABASE: decodeURIComponent(url.pathname.slice(1)),
-    PGSSLMODE: url.searchParams.get('sslmode') ?? '',
-    PGSSLROOTCERT: url.searchParams.get('sslrootcert') ?? '',
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
 }
 
 export const databaseName = (databaseUrl: string): string =>

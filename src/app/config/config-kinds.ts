@@ -90,6 +90,30 @@ export function urlOf(schemes: readonly string[], what: string): ValueKind<strin
   };
 }
 
+/** The address of a PostgreSQL database; `completeAddress` reads the rest of it. */
+export const postgresUrl = (what: string): ValueKind<string> => ({
+  type: 'URL',
+  allowed: what,
+  parse: (value) => (URL.canParse(value) && /^postgres(?:ql)?:\/\//.test(value) ? ok(value) : refuse()),
+});
+
+/**
+ * The address of a Redis server. Its path is the number of a database: of anything else the client
+ * would make 0.
+ */
+export const redisUrl: ValueKind<string> = {
+  type: 'URL',
+  allowed: 'redis://host:6379 or rediss://user:password@host:6379, and /NUMBER for another database than 0',
+  parse(value) {
+    if (!URL.canParse(value)) return refuse();
+    const { protocol, hostname, pathname, searchParams } = new URL(value);
+    if (!['redis:', 'rediss:'].includes(protocol) || hostname === '') return refuse();
+    return [pathname.replace('/', ''), searchParams.get('db') ?? ''].every((number) => /^\d{0,9}$/.test(number))
+      ? ok(value)
+      : refuse('its path is no number of a database');
+  },
+};
+
 /** An exact HTTP or HTTPS origin, without path and slash. */
 export const origin: ValueKind<string> = {
   type: 'origin',

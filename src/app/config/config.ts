@@ -1,3 +1,4 @@
+import { completeAddress } from '../../store/index.ts';
 import { checkConfig } from './check-config.ts';
 import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
 import type { Variable } from './define-variable.ts';
@@ -52,6 +53,12 @@ export function readConfig(
     else faults.push(fault);
   }
   if (!set.has(VARIABLES.dataDir.env)) values.dataDir = findDataDir({ environment });
+  for (const name of ['databaseUrl', 'databasePoolUrl'] as const) {
+    if (values[name] === '') continue;
+    const whole = completeAddress(String(values[name]), environment);
+    if (whole.ok) values[name] = whole.value;
+    else faults.push(`${VARIABLES[name].env}: ${whole.error}`);
+  }
   const checked = checkConfig(values as Config, set, needs);
   faults.push(...checked.faults);
   warnings.push(...checked.warnings);

@@ -9,11 +9,12 @@ import {
   integerOrOff,
   oneOf,
   pemFile,
+  postgresUrl,
   proxyList,
+  redisUrl,
   secret,
   secretList,
   text,
-  urlOf,
 } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 import { LOCAL_DATA_DIR } from './find-data-dir.ts';
@@ -162,8 +163,8 @@ export const GATEWAY_VARIABLES = {
   databaseUrl: variable({
     env: 'DATABASE_URL',
     group: 'storage',
-    doc: 'PostgreSQL connection URL. Empty: SQLite in DATA_DIR.',
-    kind: urlOf(['postgres:', 'postgresql:'], 'postgres://user:password@host:5432/database'),
+    doc: 'PostgreSQL connection URL. Empty: SQLite in DATA_DIR. What it leaves out is taken from PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGCHANNELBINDING, PGOPTIONS and PGAPPNAME; what it says wins over them. PGSERVICE and password files are not read.',
+    kind: postgresUrl('postgres://user:password@host:5432/database'),
     default: '',
     defaultText: 'empty: SQLite',
     secret: true,
@@ -172,7 +173,7 @@ export const GATEWAY_VARIABLES = {
     env: 'DATABASE_POOL_URL',
     group: 'storage',
     doc: "The same database through a pooler of transactions (PgBouncer), for the gateway's queries. Notifications, locks, migrations and backups need a session and go to DATABASE_URL.",
-    kind: urlOf(['postgres:', 'postgresql:'], 'postgres://user:password@host:6432/database'),
+    kind: postgresUrl('postgres://user:password@host:6432/database'),
     default: '',
     defaultText: 'unset: DATABASE_URL',
     secret: true,
@@ -188,7 +189,7 @@ export const GATEWAY_VARIABLES = {
     env: 'REDIS_URL',
     group: 'storage',
     doc: 'Redis or Valkey as shared cache of several nodes. Empty: each node counts its limits for itself.',
-    kind: urlOf(['redis:', 'rediss:'], 'redis://host:6379 or rediss://user:password@host:6379'),
+    kind: redisUrl,
     default: '',
     defaultText: 'empty: no cache',
     secret: true,

@@ -1,10 +1,12 @@
 import { SQL } from 'bun';
 import { AppError, type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
-import { isRetryable, storeErrors, toStoreError } from '../errors.ts';
+import { isRetryable, nameAddress, storeErrors, toStoreError } from '../errors.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
+import { POOLED_ADDRESS } from '../postgres-reasons.ts';
 import type { BindRepositories, Driver } from './connection.ts';
 import { createChangeListeners } from './deliver-changes.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
+import { applicationName, databaseOf } from './postgres-address.ts';
 import { runExclusively } from './run-exclusively.ts';
 
 /** Connections per node. PostgreSQL allows 100 by default, so five nodes fit. */
@@ -50,10 +52,11 @@ export const READER_DEADLINES: typeof DEADLINES = { connectSeconds: 60, statemen
 export function connectPostgres(databaseUrl: string, max: number, deadlines = DEADLINES): SQL {
   return new SQL({
     url: databaseUrl,
+    database: databaseOf(databaseUrl),
     max,
     connectionTimeout: deadlines.connectSeconds,
     connection: {
-      application_name: 'taskgate',
+      application_name: applicationName(databaseUrl),
       statement_timeout: `${deadlines.statementMs}`,
       idle_in_transaction_session_timeout: `${deadlines.idleTransactionMs}`,
     },
@@ -67,10 +70,11 @@ export function connectPostgres(databaseUrl: string, max: number, deadlines = DE
 function connectPooled(poolUrl: string): SQL {
   return new SQL({
     url: poolUrl,
+    database: databaseOf(poolUrl),
     max: MAX_CONNECTIONS,
     connectionTimeout: CONNECT_TIMEOUT_S,
     prepare: false,
-    connection: { application_name: 'taskgate' },
+    connection: { application_name: applicationName(poolUrl) },
   });
 }
 
@@ -105,6 +109,8 @@ export async function openPostgres(options: {
     calls.add(entry);
     try {
       return await work(sql);
+    } catch (error) {
+      throw options.poolUrl ? nameAddress(error, 'DATABASE_POOL_URL') : error;
     } finally {
       calls.delete(entry);
     }
@@ -163,6 +169,15 @@ export async function openPostgres(options: {
     }
   }
 
+  /**
+   * Two connections that are open at once never have one session of the server, unless a pooler
+   * lends it to each in turn.
+   */
+  async function requireOwnSessions(): Promise<void> {
+    const session = async (sql: SQL) => (await rows(sql, 'select pg_backend_pid()', []))[0]?.[0];
+    if ((await session(listener)) === (await call(session))) throw storeErrors.unavailable({ message: POOLED_ADDRESS });
+  }
+
   function onNotification(payload: string): void {
     const [from, topic = ''] = payload.split(' ');
     if (from !== node && TOPICS.includes(topic)) changes.deliver(topic as ChangeTopic);
@@ -183,6 +198,7 @@ export async function openPostgres(options: {
   let listening: { unlisten(): Promise<void> };
   try {
     listening = await listener.listen(CHANNEL, onNotification);
+    await requireOwnSessions();
   } catch (error) {
     await Promise.all([pool.sql.close(), listener.close()]);
     throw toStoreError(error);

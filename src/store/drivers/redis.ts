@@ -29,8 +29,13 @@ export function connectRedis({ url, logger }: { url: string; logger: Logger }): 
   });
   let down = false;
   redis.on('error', (error: Error) => {
-    if (!down)
-      logger.warn({ reason: error.message }, 'the shared cache cannot be reached; this node continues without it');
+    // The client would go on in database 0, among other keys than those of the other nodes.
+    const isElsewhere = (error as { command?: { name?: string } }).command?.name === 'select';
+    if (isElsewhere) redis.disconnect(true);
+    const reason = isElsewhere
+      ? `the database of REDIS_URL cannot be used: ${error.message}; name one that exists, or raise "databases" at the server`
+      : error.message;
+    if (!down) logger.warn({ reason }, 'the shared cache cannot be reached; this node continues without it');
     down = true;
   });
   redis.on('ready', () => {

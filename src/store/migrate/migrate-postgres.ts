@@ -1,8 +1,10 @@
 import type { SQL } from 'bun';
+import { getTableName } from 'drizzle-orm';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { connectPostgres } from '../drivers/postgres.ts';
-import { toStoreError } from '../errors.ts';
+import { storeErrors, toStoreError } from '../errors.ts';
+import { tablesOf } from '../schema/index.ts';
 import {
   CREATE_HISTORY,
   CREATE_LEFT,
@@ -29,7 +31,10 @@ export const pendingPostgres = (databaseUrl: string, dryRun = false): Promise<st
   withConnection(databaseUrl, async (sql) => {
     const applied = await history(sql);
     const pending = pendingMigrations(migrations, applied);
-    if (dryRun) await checkAhead(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
+    if (dryRun) {
+      await checkAhead(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
+      await checkRights(sql, pending.length > 0);
+    }
     return pending.map(({ name }) => name);
   });
 
@@ -75,6 +80,46 @@ async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promis
   }
 }
 
+/**
+ * What the user of the address may not do, although migrations and the gateway need it.
+ * @throws `store.migration_refused`
+ */
+async function checkRights(sql: SQL, migrates: boolean): Promise<void> {
+  const [row = []] = await values(
+    sql,
+    `select current_user, current_schema(), pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+       has_schema_privilege(current_schema(), 'create')`,
+  );
+  const [user, schema, isReadOnly, mayCreate] = row;
+  const refuse = (message: string) => storeErrors.migration_refused({ message });
+  if (isReadOnly === true) throw refuse('PostgreSQL is read-only. DATABASE_URL must name the primary server.');
+  if (schema === null) {
+    throw refuse(
+      `The search_path of the user ${user} leads to no schema that it may use. Create the schema, or correct search_path.`,
+    );
+  }
+  if (migrates && mayCreate !== true) {
+    throw refuse(
+      `The user ${user} may not create tables in the schema ${schema}. Grant it: grant create on schema "${schema}" to "${user}".`,
+    );
+  }
+  const rights = migrates
+    ? "pg_has_role(relowner, 'usage')"
+    : "has_table_privilege(oid, 'select,insert,update,delete')";
+  const denied = await values(
+    sql,
+    `select relname from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+       and relname in (${OWN_TABLES}) and not ${rights} order by relname limit 5`,
+  );
+  if (denied.length === 0) return;
+  const names = denied.map(([name]) => name).join(', ');
+  throw refuse(
+    migrates
+      ? `The user ${user} does not own the tables ${names}, which migrations change. Run: alter table NAME owner to "${user}".`
+      : `The user ${user} may not read and write the tables ${names}. Run: grant select, insert, update, delete on all tables in schema "${schema}" to "${user}".`,
+  );
+}
+
 async function leftIn(sql: SQL): Promise<unknown[][]> {
   const exists = await values(sql, "select to_regclass('left_migrations') is not null");
   return exists[0]?.[0] === true ? values(sql, READ_LEFT) : [];
@@ -107,5 +152,10 @@ const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =
     ]);
     return true;
   });
+
+/** A schema may hold tables of others, too. */
+const OWN_TABLES = Object.values(tablesOf('postgres'))
+  .map((table) => `'${getTableName(table)}'`)
+  .join(', ');
 
 const values = async (sql: SQL, text: string): Promise<unknown[][]> => (await sql.unsafe(text).values()) as unknown[][];

@@ -1,4 +1,5 @@
 import { type ReservedSQL, SQL } from 'bun';
+import { databaseOf } from '../drivers/postgres-address.ts';
 import { createSource } from './read-rows.ts';
 import type { SourceDatabase, SourceDialect } from './types.ts';
 
@@ -30,7 +31,13 @@ const BEGIN = {
 /** Opens a database of a PostgreSQL or MySQL server, read-only, at one moment. */
 export async function openServerSource(url: string, kind: 'postgres' | 'mysql'): Promise<SourceDatabase> {
   const dialect = kind === 'postgres' ? POSTGRES : MYSQL;
-  const server = new SQL({ url, adapter: kind, max: 1, connectionTimeout: CONNECT_TIMEOUT_S });
+  const server = new SQL({
+    url,
+    database: databaseOf(url),
+    adapter: kind,
+    max: 1,
+    connectionTimeout: CONNECT_TIMEOUT_S,
+  });
   let connection: ReservedSQL | undefined;
   const close = async () => {
     connection?.release();
