@@ -90,6 +90,14 @@ describe('a bucket of results', () => {
       () => new Response('<html>no</html>', { status: 400 }),
       { kind: 'unavailable', message: 'the bucket refuses (400)' },
     ],
+    ...[200, 403].map((status): [string, () => Response, object] => [
+      `whose endpoint is a console that answers ${status}`,
+      () => new Response('<!doctype html><title>Console</title>', { status, headers: { 'content-type': 'text/html' } }),
+      {
+        kind: 'unavailable',
+        message: expect.stringContaining(`the bucket answers with a web page (${status}): its endpoint`),
+      },
+    ]),
     ['with a hostile code', () => s3Error(403, '\u001b[31mlook'), { kind: 'unavailable' }],
   ];
   test.each(refusals)('%s says so at the first request, and nothing is there', async (_, answer, fault) => {

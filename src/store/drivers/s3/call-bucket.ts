@@ -53,6 +53,10 @@ export function openBucket({ place, credentials, send, clock }: BucketDeps): Buc
     request.signal?.throwIfAborted();
     if (!sent.ok) return err(noAnswer(sent.error.kind));
     const { status } = sent.value;
+    if (isPage(request, sent.value)) {
+      sent.value.discard();
+      return err(webPage(status));
+    }
     if (status >= 200 && status < 300) return sent;
     return err(refusal(status, await readCode(sent.value)));
   }
@@ -99,6 +103,22 @@ async function readCode(answer: BucketAnswer): Promise<string> {
   const text = await answer.text();
   return text.ok ? errorCode(readXml(text.value)) : '';
 }
+
+/**
+ * A page for people, where S3 answers in XML or not at all: of a console, of a sign-in before it, of
+ * another server. An object may be a page itself, and a proxy says so in one that S3 is away.
+ */
+function isPage({ method, key }: BucketRequest, { status, headers }: BucketAnswer): boolean {
+  const isObject = key !== undefined && (method === 'GET' || method === 'HEAD') && status < 300;
+  return !isObject && status < 500 && /^text\/html\b/i.test(headers['content-type']?.[0] ?? '');
+}
+
+const webPage = (status: number): BucketFault => ({
+  kind: 'unavailable',
+  message: `the bucket answers with a web page (${status}): its endpoint is not that of the S3 API, but perhaps of a console or a sign-in`,
+  status,
+  code: 'text/html',
+});
 
 const noAnswer = (reason: string): BucketFault => ({
   kind: 'unavailable',
