@@ -75,7 +75,14 @@ export {
 export { redactJson, redactJsonWith } from './redact-json.ts';
 export { createReplica, type Replica } from './replica.ts';
 export { err, ok, type Result } from './result.ts';
-export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
+export {
+  createJsonScanner,
+  type JsonBound,
+  type JsonBounds,
+  type JsonScanner,
+  MAX_JSON_NAME_BYTES,
+  sliceChunks,
+} from './scan-json.ts';
 export { createSemaphore, type Semaphore } from './semaphore.ts';
 export { defineSentences, type Sentence, type SentenceParams, toMessage } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';

@@ -3,9 +3,18 @@ import { skipJsonString } from './skip-json-string.ts';
 
 /**
  * Limits of JSON text. `maxDepth` counts nested arrays and objects; every value counts except
- * member names.
+ * member names, which `maxNames` counts.
  */
-export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number };
+export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number; maxNames?: number };
+
+/**
+ * The most bytes of member names in one text, as they are written. Names cost far more than values
+ * of the same size: a parser looks each one up, and so does whoever reads the object.
+ */
+export const MAX_JSON_NAME_BYTES = 512 * 1024;
+
+/** The limit that a text exceeds. */
+export type JsonBound = keyof JsonBounds | 'maxNameBytes';
 
 /** Measures JSON while it arrives. */
 export type JsonScanner = {
@@ -14,7 +23,7 @@ export type JsonScanner = {
    * and every call returns the same limit. The counts are right for every valid prefix, so a parser
    * never creates more values than allowed before it finds a fault.
    */
-  scan(chunk: Uint8Array): keyof JsonBounds | undefined;
+  scan(chunk: Uint8Array): JsonBound | undefined;
   /** Bytes, values and levels so far. */
   readonly counts: { readonly bytes: number; readonly values: number; readonly depth: number };
 };
@@ -39,21 +48,26 @@ KINDS[QUOTE] = STRING;
  * A scanner of UTF-8 JSON in chunks of any size. Takes linear time and constant memory. It does not
  * check the grammar; a parser does so afterwards.
  */
-export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds): JsonScanner {
+export function createJsonScanner({ maxBytes, maxValues, maxDepth, maxNames = Infinity }: JsonBounds): JsonScanner {
   const counts = { bytes: 0, values: 0, depth: 0 };
   let levels = 0;
   let isInString = false;
   /** The next byte of the string is escaped. */
   let isEscaped = false;
   let isInScalar = false;
-  let passed: keyof JsonBounds | undefined;
+  /** Bytes of the current or last string, and of all names. */
+  let stringBytes = 0;
+  let names = 0;
+  let nameBytes = 0;
+  let passed: JsonBound | undefined;
 
-  function read(chunk: Uint8Array): keyof JsonBounds | undefined {
+  function read(chunk: Uint8Array): JsonBound | undefined {
     for (let i = 0; i < chunk.length; ) {
       if (isInString) {
         const skipped = skipJsonString(chunk, i, isEscaped);
         isEscaped = skipped.isEscaped;
         isInString = !skipped.isClosed;
+        stringBytes += skipped.next - i;
         i = skipped.next;
         continue;
       }
@@ -67,6 +81,7 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds)
         isInScalar = false;
         if (kind === STRING) {
           isInString = true;
+          stringBytes = 0;
           counts.values += 1;
         } else if (kind === OPEN) {
           counts.values += 1;
@@ -74,7 +89,13 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds)
           if (levels > counts.depth) counts.depth = levels;
         } else if (kind === CLOSE) levels -= 1;
         // The string before it was a name. Its value follows, so the count was never too high.
-        else if (kind === COLON) counts.values -= 1;
+        else if (kind === COLON) {
+          counts.values -= 1;
+          names += 1;
+          nameBytes += stringBytes;
+          if (names > maxNames) return 'maxNames';
+          if (nameBytes > MAX_JSON_NAME_BYTES) return 'maxNameBytes';
+        }
       }
       if (counts.values > maxValues) return 'maxValues';
       if (counts.depth > maxDepth) return 'maxDepth';

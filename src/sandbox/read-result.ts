@@ -2,7 +2,9 @@ import {
   createJsonScanner,
   err,
   type Json,
+  type JsonBound,
   MAX_JSON_DEPTH,
+  MAX_JSON_NAME_BYTES,
   nextTurn,
   ok,
   parseJson,
@@ -28,8 +30,12 @@ type Refusal = { kind: 'codec' | 'too_large'; message: string };
  */
 export async function readResult(body: string, hook: string): Promise<Result<Json | undefined, Refusal>> {
   if (body === '') return ok(undefined);
-  if (body.length > SHORT_LENGTH && (await hasTooManyValues(body))) {
-    const message = `the result of ${hook} is over the limit of ${MAX_RESULT_VALUES} JSON values`;
+  const passed = body.length > SHORT_LENGTH ? await findPassedBound(body) : undefined;
+  if (passed !== undefined) {
+    const message =
+      passed === 'maxNameBytes'
+        ? `the result of ${hook} is over the limit of ${MAX_JSON_NAME_BYTES / 1024} KiB of member names`
+        : `the result of ${hook} is over the limit of ${MAX_RESULT_VALUES} JSON values`;
     return err({ kind: 'too_large', message });
   }
   const value = parseJson(body);
@@ -37,13 +43,14 @@ export async function readResult(body: string, hook: string): Promise<Result<Jso
   return err({ kind: 'codec', message: `the result is not JSON of at most ${MAX_JSON_DEPTH} levels` });
 }
 
-async function hasTooManyValues(text: string): Promise<boolean> {
+async function findPassedBound(text: string): Promise<JsonBound | undefined> {
   const scanner = createJsonScanner({ maxBytes: Infinity, maxValues: MAX_RESULT_VALUES, maxDepth: Infinity });
   for (let at = 0; at < text.length; at += SLICE_LENGTH) {
     if (at > 0) await nextTurn();
-    if (scanner.scan(Buffer.from(text.slice(at, at + SLICE_LENGTH)))) return true;
+    const passed = scanner.scan(Buffer.from(text.slice(at, at + SLICE_LENGTH)));
+    if (passed) return passed;
   }
   // The event loop runs once more before the parse.
   await nextTurn();
-  return false;
+  return undefined;
 }

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createJsonScanner, type JsonBounds, sliceChunks } from '../../src/kernel/index.ts';
+import {
+  createJsonScanner,
+  type JsonBound,
+  type JsonBounds,
+  MAX_JSON_NAME_BYTES,
+  sliceChunks,
+} from '../../src/kernel/index.ts';
 import { processorMs } from '../support/processor-time.ts';
 
 /** The same texts in every run; a failure prints seed and path. */
@@ -10,7 +16,7 @@ const NO_BOUNDS = { maxBytes: 1e9, maxValues: 1e9, maxDepth: 1e9 };
 function scan(text: string, bounds: Partial<JsonBounds> = {}, sizes: readonly number[] = [1e9]) {
   const scanner = createJsonScanner({ ...NO_BOUNDS, ...bounds });
   const bytes = Buffer.from(text);
-  let passed: keyof JsonBounds | undefined;
+  let passed: JsonBound | undefined;
   for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
     const size = sizes[turn % sizes.length] ?? 1;
     passed = scanner.scan(bytes.subarray(at, at + size));
@@ -42,6 +48,20 @@ const anyJson = fc.letrec<{ value: unknown }>((tie) => ({
 })).value;
 
 describe('the JSON scanner', () => {
+  test('bounds the bytes of all names together as they are written, and not those of values', () => {
+    const half = 'n'.repeat(MAX_JSON_NAME_BYTES / 2 - 10);
+    for (const sizes of [[1e9], [7, 8192]]) {
+      expect(scan(`{"${half}":0,"${half}":0}`, {}, sizes).passed).toBeUndefined();
+      expect(scan(`{"${half}":0,"b":{"${half}":[{"${'c'.repeat(40)}":0}]}}`, {}, sizes).passed).toBe('maxNameBytes');
+      expect(scan(`{"${'\\n'.repeat(MAX_JSON_NAME_BYTES / 2)}":0}`, {}, sizes).passed).toBe('maxNameBytes');
+      const members = '{"a":0,"b":[{"c":"d"}],"a":{"e":":"}}';
+      expect(scan(members, { maxNames: 5 }, sizes).passed).toBeUndefined();
+      expect(scan(members, { maxNames: 4 }, sizes).passed).toBe('maxNames');
+      expect(scan(`["${half}","${half}","${half}"]`, {}, sizes).passed).toBeUndefined();
+      expect(scan(`{"a":"${half}","b":"${half}${half}"}`, {}, sizes).passed).toBeUndefined();
+    }
+  });
+
   test('counts what the parser makes of a text, in whatever chunks it comes', () => {
     fc.assert(
       fc.property(anyJson, spaces, chunkSizes, (value, indent, sizes) => {

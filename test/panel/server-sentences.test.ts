@@ -82,6 +82,8 @@ const PARTS = new Set([
   'the arguments are not JSON: *',
   'the arguments of * are over the limit of * bytes',
   'the result of * is over the limit of * JSON values',
+  'the result of * is over the limit of * KiB of member names',
+  'more than * KiB of member names',
   'the result is not JSON of at most * levels',
   '\\ No newline at end of file',
   // What only clients of the API do.

@@ -1,4 +1,4 @@
-import { type JsonBounds, MAX_JSON_DEPTH } from '../../kernel/index.ts';
+import { type JsonBound, type JsonBounds, MAX_JSON_DEPTH, MAX_JSON_NAME_BYTES } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
 
 const KIB = 1024;
@@ -11,7 +11,7 @@ const MIB = 1024 * KIB;
 export type BodyLimit = JsonBounds & { maxWireBytes?: number };
 
 const json = (maxBytes: number): BodyLimit => ({ maxBytes, maxValues: 20_000, maxDepth: 64 });
-const withFiles = (limit: BodyLimit): BodyLimit => ({ ...limit, maxWireBytes: 16 * MIB });
+const withFiles = <Limit extends JsonBounds>(limit: Limit): Limit & BodyLimit => ({ ...limit, maxWireBytes: 16 * MIB });
 
 /** A route that needs more than `usual` declares `bodyLimit`. */
 export const BODY_LIMITS = {
@@ -35,9 +35,9 @@ export const BODY_LIMITS = {
   submission: withFiles(json(MIB)),
   /**
    * A client's request that the relay may forward; it forwards whole conversations. Parsing the
-   * worst case takes about 35 ms.
+   * worst case takes about 35 ms, and so does reading all names.
    */
-  relay: withFiles({ maxBytes: 4 * MIB, maxValues: 50_000, maxDepth: MAX_JSON_DEPTH }),
+  relay: withFiles({ maxBytes: 4 * MIB, maxValues: 50_000, maxDepth: MAX_JSON_DEPTH, maxNames: 20_000 }),
 } as const satisfies Record<string, BodyLimit>;
 
 export type BodyLimitName = keyof typeof BODY_LIMITS;
@@ -68,12 +68,23 @@ export const tooLarge = (cap: number) =>
   });
 
 /** The error for JSON that exceeds `bound` of `limit`. */
-export function beyondLimit(bound: keyof JsonBounds, { maxBytes, maxValues, maxDepth, maxWireBytes }: BodyLimit) {
+export function beyondLimit(bound: JsonBound, limit: BodyLimit) {
+  const { maxBytes, maxValues, maxDepth, maxNames = maxValues, maxWireBytes } = limit;
   switch (bound) {
     case 'maxValues':
       return httpErrors.too_large({
         message: `The body has too many values: at most ${maxValues.toLocaleString('en')} are accepted here.`,
         details: { limit_values: maxValues },
+      });
+    case 'maxNames':
+      return httpErrors.too_large({
+        message: `The body has too many members: at most ${maxNames.toLocaleString('en')} are accepted here, in all objects together.`,
+        details: { limit_members: maxNames },
+      });
+    case 'maxNameBytes':
+      return httpErrors.too_large({
+        message: `The names of members in the body are too long: together at most ${formatBytes(MAX_JSON_NAME_BYTES)} are accepted. Send data as values, not as names.`,
+        details: { limit_bytes: MAX_JSON_NAME_BYTES },
       });
     case 'maxDepth':
       return httpErrors.bad_json({

@@ -4,6 +4,7 @@ import {
   isObject,
   type Json,
   type JsonObject,
+  MAX_JSON_NAME_BYTES,
   parseJson,
   readJsonMembers,
 } from '../../kernel/index.ts';
@@ -117,7 +118,7 @@ function formValue(name: string, values: readonly string[]): Json {
     if (name === 'prompt' || !/^\s*[[{]/.test(value)) return value;
     if (createJsonScanner(FORM_JSON).scan(Buffer.from(value))) {
       const { maxValues, maxDepth } = FORM_JSON;
-      const message = `The JSON in ${name} may have at most ${maxValues} values and ${maxDepth} levels.`;
+      const message = `The JSON in ${name} may have at most ${maxValues} values, ${maxDepth} levels and ${MAX_JSON_NAME_BYTES / 1024} KiB of member names.`;
       throw taskErrors.relay_request_invalid({ message, param: name });
     }
     const parsed = parseJson(value);

@@ -2,7 +2,9 @@ import {
   createJsonScanner,
   err,
   type Json,
+  type JsonBound,
   type JsonBounds,
+  MAX_JSON_NAME_BYTES,
   ok,
   parseLongIds,
   type Result,
@@ -76,6 +78,7 @@ export async function readVendorAnswer(
   if (!bytes) return err(tooLarge(`more than ${bounds.maxBytes / MIB} MiB of JSON, media in Base64 not counted`));
   const passed = isContainer(bytes) ? await countJson(bytes, bounds) : undefined;
   if (passed === 'maxValues') return err(tooLarge(`more than ${bounds.maxValues.toLocaleString('en')} values`));
+  if (passed === 'maxNameBytes') return err(tooLarge(`more than ${MAX_JSON_NAME_BYTES / 1024} KiB of member names`));
   if (passed !== undefined) return err(tooLarge(`more than ${bounds.maxDepth} levels`));
   const text = utf8.decode(bytes);
   const { status, headers } = response;
@@ -105,7 +108,7 @@ async function cutMedia(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array
   return cutter.end();
 }
 
-async function countJson(bytes: Uint8Array, bounds: JsonBounds): Promise<keyof JsonBounds | undefined> {
+async function countJson(bytes: Uint8Array, bounds: JsonBounds): Promise<JsonBound | undefined> {
   const scanner = createJsonScanner(bounds);
   if (bytes.byteLength <= SHORT_BYTES) return scanner.scan(bytes);
   for await (const slice of sliceChunks([bytes])) {

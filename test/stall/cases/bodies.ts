@@ -4,7 +4,10 @@ import { readUrlencoded } from '../../../src/http/bodies/collect-form.ts';
 import { readJsonBody } from '../../../src/http/bodies/read-json.ts';
 import { readMultipart } from '../../../src/http/bodies/read-multipart.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
-import { AppError, editJson, silentLogger } from '../../../src/kernel/index.ts';
+import { AppError, editJson, MAX_JSON_NAME_BYTES, silentLogger } from '../../../src/kernel/index.ts';
+import { buildRelayBody } from '../../../src/tasks/relay/build-relay-request.ts';
+import { readRelayRequest } from '../../../src/tasks/relay/read-relay-request.ts';
+import type { ClientRequest } from '../../../src/tasks/types.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
@@ -48,12 +51,21 @@ function longNames(size: number, values: number, letter: string): string {
   return `[${Array.from({ length: count }, (_, i) => `{"${i}${letter.repeat(length)}":0}`).join()}]`;
 }
 
-const jsonTexts = (size: number, values: number): Record<string, Buffer> =>
+/** One object with so many names, which have `size` bytes or as many as names may have. */
+function oneObject(size: number, names: number, letter: string): string {
+  const length = Math.max(0, Math.floor((Math.min(size, MAX_JSON_NAME_BYTES) / names - 9) / Buffer.byteLength(letter)));
+  return `{"model":"m"${Array.from({ length: names - 2 }, (_, i) => `,"${i}${letter.repeat(length)}":0`).join('')}}`;
+}
+
+const jsonTexts = (size: number, values: number, names = values): Record<string, Buffer> =>
   Object.fromEntries(
     Object.entries({
       'as many empty objects as are taken': `[${'{},'.repeat(values - 2)}0]`,
       'long names': longNames(size, values, 'a'),
       'escaped names': longNames(size, values, '\\n'),
+      'names of one object': oneObject(size, names, 'a'),
+      'escaped names of one object': oneObject(size, names, '\\n'),
+      'names of one object in other letters': oneObject(size, names, '\\u4e00'),
       'one text': fill('a', size, { before: '"', after: '"' }),
       'one number': fill('1', size, { before: '[', after: ']' }),
       zeros: fill('0', size, { before: '[0.', after: ']' }),
@@ -77,7 +89,7 @@ const jsonCase = (name: BodyLimitName) => {
   return stallCase({
     name: `JSON of a body, limit "${name}"`,
     limit: limit.maxBytes,
-    worst: (size) => jsonTexts(size, limit.maxValues),
+    worst: (size) => jsonTexts(size, limit.maxValues, 'maxNames' in limit ? limit.maxNames : undefined),
     call: async (bytes: Buffer) => {
       const body = await readJsonBody(requestOf(bytes), limit, 'maxWireBytes' in limit ? storage : undefined);
       await body.release();
@@ -110,6 +122,38 @@ export const bodyCases = [
     limitedBy: 'the bytes of a body, counted before',
   }),
   ...(Object.keys(BODY_LIMITS) as BodyLimitName[]).map(jsonCase),
+  stallCase({
+    name: 'JSON with members that the relay reads, from the body to what it sends',
+    limit: BODY_LIMITS.relay.maxBytes,
+    worst: (size) => {
+      const { maxValues, maxNames } = BODY_LIMITS.relay;
+      return {
+        names: oneObject(size, maxNames, 'a'),
+        'escaped names': oneObject(size, maxNames, '\\n'),
+        'names in other letters': oneObject(size, maxNames, '\\u4e00'),
+        'names that look like others': oneObject(size, maxNames, 'ſ'),
+        'names of ids': oneObject(size, maxNames, '_id').replaceAll(':0', ':null'),
+        'more names than are taken': oneObject(size, maxValues, 'a'),
+        'longer names than are taken': longNames(size, maxValues, 'a'),
+      };
+    },
+    call: async (text: string) => {
+      const {
+        value,
+        text: sent,
+        release,
+      } = await readJsonBody(requestOf(Buffer.from(text)), BODY_LIMITS.relay, storage);
+      const request = { body: { kind: 'json', value, text: sent } } as unknown as ClientRequest;
+      for (const kind of ['response', 'chat', 'video'] as const) {
+        await new Promise((resolve) => setImmediate(resolve));
+        readRelayRequest(kind, request);
+        await new Promise((resolve) => setImmediate(resolve));
+        buildRelayBody(request, 'another', { stream_options: { include_usage: true } });
+      }
+      await release();
+    },
+    limitedBy: 'the names that are counted before anything is parsed',
+  }),
   stallCase({
     name: 'JSON of a body with files in it',
     limit: 16 * MIB,
