@@ -197,6 +197,11 @@ export interface TaskPlugins {
   pluginOf(task: TaskOrigin): Promise<LoadedPlugin | undefined>;
   /** The same if it is loaded already. */
   loadedPluginOf(task: TaskOrigin): LoadedPlugin | undefined;
+  /**
+   * Whether a version that `pluginOf` does not have may come back: its key is switched off, or its
+   * source could not be loaded just now. Otherwise nothing can read the task's answer any more.
+   */
+  mayReturn(task: TaskOrigin): boolean;
 }
 
 /** All serving plugins at one moment. Immutable; a request keeps the generation it began with. */

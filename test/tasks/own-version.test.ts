@@ -207,6 +207,72 @@ const suite = (opened: () => OpenedStore): void => {
     },
   );
 
+  testWithEngine('a finished task never shows as failed because its plugin is away or gone', async () => {
+    const signal = new AbortController().signal;
+    const body = { model: 'demo-video', input: 'a [duration=0.1]' };
+    const made = await engine.tasks.createResponse(caller, 'r', { ...jsonRequest(body), signal });
+    if (made.kind !== 'object') throw new Error('it is a stream');
+    const id = String(made.response.id);
+    const task = (await store.tasks.byTaskId(id.replace('resp_', 'task_'))) as TaskRecord;
+    expect(task.status).toBe('SUCCESS');
+    const none = { ...jsonRequest({}), method: 'GET', body: { kind: 'none' as const } };
+    const outcomes = async (by: Engine) => {
+      const looks = {
+        video: async () => (await by.tasks.renderVideo(task, request)).status,
+        response: async () => (await by.tasks.retrieveResponse(caller.user.id, id, none)).status,
+        stream: async () => {
+          const resumption = { id, startingAfter: undefined, request: none };
+          let last: string | undefined;
+          for await (const { type } of await by.tasks.resumeResponse(caller, resumption)) last = type;
+          return last;
+        },
+        artifacts: async () => (await keysOf(task, by)).join(),
+        content: async () => download(task, by),
+      };
+      const entries = Object.entries(looks).map(async ([name, look]) => {
+        const seen = await look().catch((error) => [error.code, error.kind, error.retryAfterSeconds > 0]);
+        return [name, seen] as const;
+      });
+      return Object.fromEntries(await Promise.all(entries));
+    };
+    const there = {
+      ...{ video: 'completed', response: 'completed', stream: 'response.completed' },
+      ...{ artifacts: 'video', content: 200 },
+    };
+    const away = {
+      video: 'completed',
+      response: ['tasks.plugin_unavailable', 'unavailable', true],
+      stream: ['tasks.plugin_unavailable', 'unavailable', true],
+      artifacts: ['tasks.artifact_plugin_unavailable', 'unavailable', true],
+      content: ['tasks.artifact_plugin_unavailable', 'unavailable', true],
+    };
+    const gone = {
+      ...{ video: 'completed', response: 'completed', stream: 'response.completed' },
+      artifacts: ['tasks.artifact_gone', 'gone', false],
+      content: ['tasks.artifact_gone', 'gone', false],
+    };
+    expect(await outcomes(engine)).toEqual(there);
+    await engine.plugins.setEnabled('demo', false, { cascade: true, force: true });
+    expect(await outcomes(engine)).toEqual(away);
+    await engine.plugins.setEnabled('demo', true);
+    expect(await outcomes(engine)).toEqual(there);
+
+    const reading = (read: Store['pluginSources']['read']): Store => ({
+      ...store,
+      pluginSources: { ...store.pluginSources, read },
+    });
+    const failing = reading(() => Promise.reject(new Error('the database fails')));
+    expect(await outcomes(await start([batchSource], failing))).toEqual(away);
+    expect(
+      await outcomes(
+        await start(
+          [batchSource],
+          reading(async () => undefined),
+        ),
+      ),
+    ).toEqual(gone);
+  });
+
   testWithEngine(
     'sources that no task has needed for a year are deleted, those of unfinished tasks never',
     async () => {

@@ -403,7 +403,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(await ended(store, task.taskId)).toMatchObject({ status: 'SUCCESS', quota: billFor(4) });
     });
 
-    test('every response stays readable when its plugin is gone', async () => {
+    test('a response whose plugin is switched off says when to ask again, unless it needs no plugin', async () => {
       const caller = await addCaller(store);
       const model = 'waiter';
       const done = await object(caller, { model, input: 'a cat [instant]' });
@@ -414,7 +414,8 @@ const describeResponses = (opened: () => OpenedStore) => {
         return items.find(({ status }) => status !== 'NOT_START' && status !== 'SUCCESS' && status !== 'FAILURE');
       });
       await near.plugins.setEnabled('waiter', false, { cascade: true, force: true });
-      expect(await retrieve(caller, done.id)).toMatchObject(UNOBSERVED);
+      const away = { code: 'tasks.plugin_unavailable', retryAfterSeconds: 60 };
+      expect(await refusal(retrieve(caller, done.id))).toMatchObject(away);
       expect(await retrieve(caller, failed.id)).toEqual(failed);
       const pending = await retrieve(caller, taskId.replace('task_', 'resp_'));
       expect(['queued', 'in_progress']).toContain(pending.status as string);

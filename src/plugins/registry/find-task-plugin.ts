@@ -59,6 +59,10 @@ export function createTaskPlugins(
       const hash = retainedHash(task);
       return hash === '' ? servingPluginOf(task) : retained.peek(hash);
     },
+    mayReturn(task) {
+      const hash = retainedHash(task);
+      return hash === '' ? switchedOff.has(task.platform) : !retained.isBroken(hash);
+    },
     async pluginOf(task) {
       const hash = retainedHash(task);
       if (hash === '') return servingPluginOf(task);

@@ -24,6 +24,8 @@ export interface RetainedPlugins {
   peek(sourceHash: string): LoadedPlugin | undefined;
   /** Never rejects. Failures are logged. */
   load(sourceHash: string, key: string): Promise<Result<LoadedPlugin, LoadFailure>>;
+  /** Whether the source is missing or broken, as far as it was tried. */
+  isBroken(sourceHash: string): boolean;
   loadedHashes(): string[];
   /** Unloads what no task has needed for a while. */
   unloadIdle(): void;
@@ -106,6 +108,7 @@ export function createRetainedPlugins(deps: {
       loading.set(sourceHash, opening);
       return opening;
     },
+    isBroken: (sourceHash) => failed.has(sourceHash),
     loadedHashes: () => [...loaded.keys(), ...loading.keys()],
     unloadIdle() {
       const before = clock.monotonicMs() - IDLE_MS;

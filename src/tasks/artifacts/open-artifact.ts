@@ -16,7 +16,7 @@ import type { ArtifactSource } from './artifact-source.ts';
 import { describeResult } from './describe-result.ts';
 import { fetchContent, pickHeaders } from './fetch-content.ts';
 import { openResolved } from './open-resolved.ts';
-import { contentHookError, projectArtifacts, requireAnswer } from './read-artifacts.ts';
+import { contentHookError, projectArtifacts, requireAnswer, requirePlugin } from './read-artifacts.ts';
 import { resultArtifact } from './result-artifact.ts';
 import type { ArtifactChoice, ContentRequest, VendorContent } from './types.ts';
 
@@ -34,8 +34,7 @@ export async function openArtifact(deps: TaskDeps, { task, choice, client }: Dow
   requireAnswer(task);
   const pin = deps.pin();
   try {
-    const plugin = await pin.generation.pluginOf(task);
-    if (!plugin) throw taskErrors.artifact_plugin_unavailable();
+    const plugin = await requirePlugin(pin.generation, task);
     const content = await open(deps, plugin, { task, choice, client }).catch((error: unknown) => {
       deps.outcomes.fetched(plugin, task, error);
       throw error;

@@ -1,6 +1,7 @@
 import { userOwner } from '../../kernel/index.ts';
 import {
   type Artifact,
+  type Generation,
   type HookFailure,
   isHostFailure,
   type LoadedPlugin,
@@ -8,6 +9,7 @@ import {
 } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { ASK_AGAIN_SECONDS } from '../state/find-renderer.ts';
 import { hookCause, hookError } from '../submission/prepare-submission.ts';
 import type { TaskDeps } from '../types.ts';
 import { artifactContext } from '../vendor/build-contexts.ts';
@@ -17,13 +19,23 @@ import { resultArtifact } from './result-artifact.ts';
  * Reads a task's artifacts out of its stored answer. They are never stored: the plugin version that
  * began the task decides.
  */
-export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: TaskRecord): Promise<Artifact[]> {
-  if (task.status !== 'SUCCESS') return [];
-  if (!plugin) throw taskErrors.artifact_plugin_unavailable();
+export async function projectArtifacts(plugin: LoadedPlugin, task: TaskRecord): Promise<Artifact[]> {
   if (!plugin.manifest.hasArtifacts) return [];
   const listed = await listArtifacts(plugin, artifactContext(task), { owner: userOwner(task.userId), reuse: true });
   if (listed.ok) return listed.value;
   throw artifactHookError(listed.error);
+}
+
+/**
+ * The version that reads a task's answer.
+ * @throws tasks.artifact_plugin_unavailable while it is away, tasks.artifact_gone when it is gone
+ */
+export async function requirePlugin(generation: Generation, task: TaskRecord): Promise<LoadedPlugin> {
+  const plugin = await generation.pluginOf(task);
+  if (plugin) return plugin;
+  if (generation.mayReturn(task))
+    throw taskErrors.artifact_plugin_unavailable({ retryAfterSeconds: ASK_AGAIN_SECONDS });
+  throw taskErrors.artifact_gone({ message: 'The plugin of this task is gone, and nothing else can read its answer.' });
 }
 
 /** @throws tasks.artifact_gone for a task whose vendor's answer is no longer kept */
@@ -40,7 +52,7 @@ export function artifactHookError(failure: HookFailure): Error {
   if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
   const cause = hookCause(failure);
   return isHostFailure(failure)
-    ? taskErrors.artifact_plugin_unavailable({ cause })
+    ? taskErrors.artifact_plugin_unavailable({ cause, retryAfterSeconds: 5 })
     : taskErrors.artifact_plugin_error({ cause });
 }
 
@@ -62,9 +74,10 @@ export async function listTaskArtifacts(
   requireAnswer(task);
   const pin = deps.pin();
   try {
-    const plugin = await pin.generation.pluginOf(task);
+    if (task.status !== 'SUCCESS') return { artifacts: [], legacy: undefined };
+    const plugin = await requirePlugin(pin.generation, task);
     const artifacts = await projectArtifacts(plugin, task).catch((error: unknown) => {
-      if (plugin) deps.outcomes.fetched(plugin, task, error);
+      deps.outcomes.fetched(plugin, task, error);
       throw error;
     });
     return { artifacts, legacy: artifacts.length === 0 ? resultArtifact(task) : undefined };

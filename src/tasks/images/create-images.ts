@@ -3,7 +3,7 @@ import type { Artifact } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { issueArtifactLinks } from '../artifacts/issue-artifact-links.ts';
 import { openContent } from '../artifacts/open-content.ts';
-import { projectArtifacts } from '../artifacts/read-artifacts.ts';
+import { projectArtifacts, requirePlugin } from '../artifacts/read-artifacts.ts';
 import type { Content } from '../artifacts/types.ts';
 import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
@@ -122,7 +122,7 @@ type Finished = { task: TaskRecord; format: Format; requestId: string; signal: A
 async function describeImages(deps: TaskDeps, { task, format, ...client }: Finished): Promise<JsonObject> {
   const pin = deps.pin();
   try {
-    const artifacts = await projectArtifacts(await pin.generation.pluginOf(task), task);
+    const artifacts = await projectArtifacts(await requirePlugin(pin.generation, task), task);
     const images = artifacts.filter(({ type }) => type === 'image');
     if (images.length === 0) {
       throw taskErrors.images_missing({ message: `The task ${task.taskId} has succeeded but has no image.` });

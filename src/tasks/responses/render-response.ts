@@ -63,6 +63,9 @@ async function callWhenAvailable<T>(
   return undefined;
 }
 
+/** What is left to show of a task that no plugin can render any more: its stored outcome. */
+const NOTHING: RenderedEvents = { events: [], done: false };
+
 /** Renders the events since the plugin returned the state `previous`. */
 export const renderStep = (
   deps: TaskDeps,
@@ -71,7 +74,7 @@ export const renderStep = (
 ): Promise<Result<RenderedEvents, string> | undefined> =>
   callWhenAvailable(deps, rendering, async (options) => {
     const { plugin, context } = rendering;
-    if (!plugin?.has('protocols.proto_responses.renderEvents')) return pluginGone;
+    if (!plugin?.has('protocols.proto_responses.renderEvents')) return { ok: true, value: NOTHING };
     const complete = await withArtifacts(deps, { plugin, context, task, options });
     return complete.ok
       ? renderEvents(plugin, { ctx: complete.value, task: taskView(task), previous }, options)
@@ -79,8 +82,8 @@ export const renderStep = (
   });
 
 /**
- * Renders a task that has ended; a failing plugin gives a failed response. Undefined: `signal` was
- * aborted before the sandbox had capacity.
+ * Renders a task that has ended; a failing plugin gives a failed response, a missing one the stored
+ * outcome without output. Undefined: `signal` was aborted before the sandbox had capacity.
  */
 export async function renderEnded(
   deps: TaskDeps,
@@ -137,7 +140,6 @@ const failure = (hook: string, message: string) => ({
   ok: false as const,
   error: { kind: 'invalid_result' as const, hook, message },
 });
-const pluginGone = failure('renderEvents', "the task's plugin no longer serves responses");
 
 type Projection = { plugin: LoadedPlugin; context: ProtocolContext; task: TaskRecord; options: HookOptions };
 

@@ -1,6 +1,7 @@
 import { userOwner } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
+import { pluginAway } from '../state/find-renderer.ts';
 import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
 import { streamResponse } from './follow-response.ts';
@@ -13,7 +14,8 @@ type Resumption = { id: string; startingAfter: number | undefined; request: Clie
 /**
  * `GET /v1/responses/:id?stream=true`: the stream of the user's own response, or what follows the
  * event with the number `startingAfter`. It is rendered anew, on any node.
- * @throws tasks.not_found, tasks.response_form_unsupported, tasks.rate_limit_exceeded
+ * @throws tasks.not_found, tasks.response_form_unsupported, tasks.rate_limit_exceeded,
+ * tasks.plugin_unavailable while the plugin is away
  */
 export async function resumeResponse(
   deps: TaskDeps,
@@ -34,6 +36,10 @@ export async function resumeResponse(
     release();
   };
   const plugin = await findResponseRenderer(pin.generation, created, true);
+  if (!plugin && created.status !== 'FAILURE' && pin.generation.mayReturn(created)) {
+    releaseAll();
+    throw pluginAway();
+  }
   if (plugin && !plugin.has('protocols.proto_responses.renderEvents')) {
     releaseAll();
     const message = 'This response cannot be streamed: read it without "stream".';

@@ -3,18 +3,20 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { hasEnded } from '../state/describe-task.ts';
+import { pluginAway } from '../state/find-renderer.ts';
 import type { ClientRequest, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
 import { findResponseRenderer, renderEnded } from './render-response.ts';
-import { failedResponse, NOT_OBSERVED, pendingResponse, taskIdOf } from './response-objects.ts';
+import { pendingResponse, taskIdOf } from './response-objects.ts';
 
 /** How long a retrieval waits for a busy sandbox. */
 const DEADLINE_MS = 10_000;
 
 /**
- * `GET /v1/responses/:id`: the user's own response as it is now. It always has an answer, even
- * without its plugin. The version that began it renders it, where that can.
- * @throws tasks.not_found, tasks.plugin_busy_for_you
+ * `GET /v1/responses/:id`: the user's own response as it is now. The version that began it renders
+ * it, where that can. If no version is left that could, it is the stored outcome, without output.
+ * @throws tasks.not_found, tasks.plugin_busy_for_you, tasks.plugin_unavailable while the plugin of a
+ * successful task is away
  */
 export async function retrieveResponse(
   deps: TaskDeps,
@@ -27,6 +29,7 @@ export async function retrieveResponse(
   const deadline = deadlineSignal(deps.clock, DEADLINE_MS, request.signal);
   try {
     const plugin = await findResponseRenderer(pin.generation, task);
+    if (!plugin && task.status === 'SUCCESS' && pin.generation.mayReturn(task)) throw pluginAway();
     const model = task.properties.originModelName;
     const context = protocolContext(request, {
       manifest: plugin?.manifest,
@@ -39,7 +42,8 @@ export async function retrieveResponse(
       { plugin, context, owner: userOwner(userId), isRetrieval: true, signal: deadline.signal },
       task,
     );
-    return ended ?? failedResponse(task, NOT_OBSERVED);
+    if (ended) return ended;
+    throw pluginAway();
   } finally {
     deadline.end();
     pin.release();
