@@ -18,6 +18,8 @@ export const storeErrors = defineErrors('store', {
   schema_newer: ['internal', 'The database is newer than this program.'],
   schema_outdated: ['internal', 'The database is older than this program.'],
   restore_unfinished: ['internal', 'A restore was begun here and has not ended.'],
+  foreign_log: ['internal', 'The write-ahead log belongs to another database file.'],
+  not_usable: ['invalid', 'The file is no database that can be used.'],
   migration_refused: ['internal', 'The database cannot be migrated.'],
 });
 

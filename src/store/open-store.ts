@@ -1,12 +1,14 @@
 import type { Clock, Logger } from '../kernel/index.ts';
 import type { BindRepositories, Driver } from './drivers/connection.ts';
 import { lockDataDir, requireFreeDataDir } from './drivers/lock-data-dir.ts';
+import { requireOneFile } from './drivers/log-owner.ts';
 import { openSqlite, prepareDataDir } from './drivers/sqlite.ts';
 import { storeErrors, toStoreError } from './errors.ts';
 import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
 import type { Store } from './ports/index.ts';
 import { createRepositories } from './repositories/index.ts';
 import { tablesOf } from './schema/index.ts';
+import { finishReplacement } from './snapshot/replace-sqlite.ts';
 import { requireNoSqliteRestore } from './snapshot/sqlite-restore.ts';
 
 export type StoreOptions = {
@@ -48,6 +50,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const dialect = options.databaseUrl === '' ? 'sqlite' : 'postgres';
   const release = dialect === 'sqlite' && options.exclusive ? createAndLockDataDir(options.dataDir) : () => {};
   try {
+    if (dialect === 'sqlite') requireOneFile(options.dataDir);
     if (!options.restoring) await requireNoRestore(options);
     if (options.migrate === false) await requireCurrent(options);
     else await migrate(options);
@@ -81,6 +84,7 @@ export async function migrateStore(options: StoreOptions & { dryRun?: boolean })
   if (options.databaseUrl !== '') return migrate(options);
   const release = createAndLockDataDir(options.dataDir);
   try {
+    requireOneFile(options.dataDir);
     return await migrate(options);
   } finally {
     release();
@@ -90,7 +94,9 @@ export async function migrateStore(options: StoreOptions & { dryRun?: boolean })
 function createAndLockDataDir(dataDir: string): () => void {
   prepareDataDir(dataDir);
   try {
-    return lockDataDir(dataDir);
+    const release = lockDataDir(dataDir);
+    finishReplacement(dataDir);
+    return release;
   } catch (error) {
     throw toStoreError(error);
   }

@@ -25,6 +25,16 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/import-new-api.ts'),
   },
   {
+    name: 'restore-copy',
+    summary: 'put a copy of the SQLite database into its place; the gateway must be stopped',
+    positionals: ['FILE'],
+    options: { 'data-dir': dataDir },
+    more: async () =>
+      'FILE is a copy that an upgrade has made (taskgate.db.before-…), or another whole copy of the database of this version or an earlier one.\n' +
+      'The database that it replaces is kept beside it, with its log. What happened after the copy was made is in that one alone.',
+    load: () => import('./commands/restore-copy.ts'),
+  },
+  {
     name: 'secrets rotate',
     summary: 're-encrypt stored secrets with the current CRYPTO_SECRET',
     positionals: [],

@@ -1,15 +1,17 @@
 import { type SQLQueryBindings, Database as SqliteFile } from 'bun:sqlite';
 import { accessSync, closeSync, constants, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock, Logger } from '../../kernel/index.ts';
 import { scheduleCheckpoints } from '../checkpoint/schedule-checkpoints.ts';
 import { storeErrors, toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import type { BindRepositories, Driver } from './connection.ts';
 import { createChangeListeners } from './deliver-changes.ts';
+import { flushFolder } from './flush-file.ts';
 import { createLogFlush } from './flush-log.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
+import { claimLog, markCopy } from './log-owner.ts';
 import { createMemoryLeases } from './memory-leases.ts';
 import { createReadSnapshot } from './read-snapshot.ts';
 
@@ -87,16 +89,19 @@ export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'):
 }
 
 /**
- * Copies the database to `target`, as a backup before a migration; readable by its owner only. An
- * earlier copy of that name is replaced once the new one is complete.
+ * Copies the database to `target`; readable by its owner only. An earlier copy of that name is
+ * replaced once the new one is complete. `isKept`: it survives a power cut.
  */
-export function copySqliteFile(file: SqliteFile, target: string): void {
+export function copySqliteFile(file: SqliteFile, target: string, isKept: boolean): void {
   const part = `${target}.part`;
   rmSync(part, { force: true });
   // SQLite fills an empty file that exists, and so keeps its mode.
   closeSync(openSync(part, 'wx', 0o600));
   file.query('vacuum into ?').run(part);
+  // SQLite gives it the mark of the database, and older versions do not flush it.
+  if (isKept) markCopy(part);
   renameSync(part, target);
+  if (isKept) flushFolder(dirname(target));
 }
 
 /**
@@ -109,9 +114,12 @@ export function openSqlite(options: {
   clock: Clock;
   bind: BindRepositories;
   logger: Logger;
+  /** Nobody else serves the data directory: its lock is held. */
+  exclusive?: boolean;
   release: () => void;
 }): Driver {
   const writing = openSqliteFile(options.dataDir, options.synchronous);
+  if (options.exclusive) claimLog(writing, options.dataDir);
   const log = options.synchronous === 'FULL' ? createLogFlush(writing) : undefined;
   writing.run(`pragma cache_size = -${CACHE_KIB}`);
   // What a savepoint may have to undo is kept in memory: beyond 64 KiB, which a few inserts reach,

@@ -2,6 +2,7 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
+import { requireOneFile } from '../drivers/log-owner.ts';
 import { copySqliteFile, openSqliteFile, prepareDataDir, prepareSqliteFile, sqlitePath } from '../drivers/sqlite.ts';
 import { toStoreError } from '../errors.ts';
 import { createSqlite, fillDatabase, recordMigration } from './create-sqlite.ts';
@@ -12,6 +13,7 @@ import { CREATE_HISTORY, checkAhead, isLeft, pendingMigrations, READ_HISTORY, RE
  * if one of them would be refused.
  */
 export async function pendingSqlite(dataDir: string, dryRun = false): Promise<string[]> {
+  requireOneFile(dataDir);
   if (!existsSync(sqlitePath(dataDir))) return pendingMigrations(migrations, []).map(({ name }) => name);
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   try {
@@ -55,7 +57,7 @@ export function migrateSqliteFile(file: SqliteFile, options: MigrateOptions): st
     if (!first) return [];
     if (applied.length > 0) {
       const copy = `${sqlitePath(options.dataDir)}.before-${first.name}`;
-      copySqliteFile(file, copy);
+      copySqliteFile(file, copy, true);
       options.logger.info({ copy }, 'copied the database before its migration');
     }
     // For migrations that replace clear-text tokens by digests: SQLite has no SHA-256 of its own.

@@ -2,6 +2,7 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import { lockDataDir } from '../drivers/lock-data-dir.ts';
+import { requireOneFile } from '../drivers/log-owner.ts';
 import { copySqliteFile, openSqliteFile, sqlitePath } from '../drivers/sqlite.ts';
 import { toStoreError } from '../errors.ts';
 import { CREATE_LEFT, READ_HISTORY } from './plan.ts';
@@ -17,6 +18,7 @@ export async function databaseVersion({ databaseUrl, dataDir }: Place): Promise<
       return Math.max(0, ...(await postgresHistory(databaseUrl)));
     }
     if (!existsSync(sqlitePath(dataDir))) return 0;
+    requireOneFile(dataDir);
     const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
     try {
       return lastOf(file);
@@ -90,10 +92,11 @@ async function revertSqlite(dataDir: string, steps: readonly Migration[]): Promi
 /** Copies the SQLite database beside a running gateway; false if there is none. */
 export function copyDatabase(dataDir: string, target: string): boolean {
   if (!existsSync(sqlitePath(dataDir))) return false;
+  requireOneFile(dataDir);
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   try {
     file.run('pragma busy_timeout = 5000');
-    copySqliteFile(file, target);
+    copySqliteFile(file, target, true);
     return true;
   } catch (error) {
     throw toStoreError(error);

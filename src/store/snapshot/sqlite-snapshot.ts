@@ -20,7 +20,7 @@ export function copySqliteDatabase({ dataDir, target }: { dataDir: string; targe
   try {
     // The copy is not flushed while it grows: who uses it flushes what it makes of it.
     file.run('pragma synchronous = off');
-    copySqliteFile(file, sqlitePath(target));
+    copySqliteFile(file, sqlitePath(target), false);
     // Closing may write the log into the database, which must be durable.
     file.run('pragma synchronous = full');
   } catch (error) {

@@ -5,7 +5,7 @@ import { readSettings } from '../read-settings.ts';
 
 /** Requests `/readyz` at the configured address: exit 0 if ready, 1 if not or without an answer. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  const { config } = readSettings(input);
+  const { config } = readSettings(input, { staysRoot: true });
   const host = reachable(config.host);
   const scheme = servesTls(config) ? 'https' : 'http';
   const address = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${config.port}`;

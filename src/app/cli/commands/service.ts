@@ -68,7 +68,7 @@ function readPlan(input: CommandInput): { plan: ServicePlan; scope: ServiceScope
   if (input.values.system === true && input.values.user === true) {
     throw new UsageError('--system and --user cannot be used together');
   }
-  const { config } = readSettings(input);
+  const { config } = readSettings(input, { staysRoot: true });
   const uid = process.getuid?.() ?? -1;
   const scope = input.values.system === true || (uid === 0 && input.values.user !== true) ? 'system' : 'user';
   const isSystemd = process.platform === 'linux' && scope === 'system';

@@ -16,7 +16,7 @@ const RETRY_MS = 100;
  * opens the panel.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  const settings = readSettings(input);
+  const settings = readSettings(input, { staysRoot: true });
   const surroundings = processSurroundings(readEnvironment());
   const commandFor = (link: string) =>
     input.values['no-open'] === true ? undefined : browserCommand(link, surroundings);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { isObject } from '../../../kernel/index.ts';
 import { parsePublicKey } from '../../../plugins/index.ts';
 import { databaseVersion, revertStore } from '../../../store/index.ts';
@@ -11,6 +12,7 @@ import { CHECKSUMS_FILE, type OfferedRelease, readRelease, SIGNATURE_FILE } from
 import { executablePaths, isPackaged, swapBack, swapInNext, writeNext } from '../../upgrade/swap-executable.ts';
 import { unpackExecutable } from '../../upgrade/unpack-executable.ts';
 import { TARGET, VERSION } from '../../version.ts';
+import { asOwner, becomeOwner } from '../become-owner.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
@@ -27,10 +29,12 @@ const RESTART = 'Restart the gateway to run it: "systemctl restart taskgate" whe
 export async function run(input: CommandInput): Promise<ExitCode> {
   // From source, the program would be the runtime.
   if (TARGET === '') throw new CommandError('only the compiled program can be upgraded');
-  const { config } = readSettings(input);
+  const { config } = readSettings(input, { staysRoot: true });
   if (input.values.check !== true && isPackaged(process.execPath)) {
     throw new CommandError('this taskgate belongs to a package: install the newer package instead');
   }
+  // Who owns the executable could put another one into its place at any time.
+  becomeOwner(dirname(process.execPath));
   if (input.values.back === true) return goBack(input, config);
   const release = openRelease(requirePlace(config));
   try {
@@ -62,12 +66,12 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
   }
   const isCopied = input.values['no-backup'] !== true;
   // Another user's settings lead elsewhere: then nothing would be backed up, and nobody told.
-  if (isCopied) await requireDatabase(config);
+  if (isCopied) await asOwner(config.dataDir, () => requireDatabase(config));
   const paths = executablePaths(process.execPath);
   try {
     writeNext(paths, await fetchExecutable(offered, read));
     await requireUsable(paths.next, version);
-    const copy = isCopied ? await backUpDatabase(config, version) : undefined;
+    const copy = isCopied ? await asOwner(config.dataDir, () => backUpDatabase(config, version)) : undefined;
     swapInNext(paths);
     const lines = [
       `taskgate ${version} is installed; ${VERSION} is kept as ${paths.previous}`,
@@ -130,9 +134,10 @@ async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
   if (database === undefined) {
     throw new CommandError(`taskgate ${version} does not say which database it knows: restore the backup from before`);
   }
-  await requireDatabase(config);
-  const last = await databaseVersion(config);
-  const reverted = last > database ? await revertStore({ ...config, to: database }) : [];
+  const reverted = await asOwner(config.dataDir, async () => {
+    await requireDatabase(config);
+    return (await databaseVersion(config)) > database ? revertStore({ ...config, to: database }) : [];
+  });
   try {
     swapBack(paths);
   } finally {

@@ -1,0 +1,88 @@
+import { accessSync, constants, existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { CommandError } from './command.ts';
+
+type Owner = { uid: number; gid: number };
+
+/**
+ * Root in a folder of another user becomes that user for good, before it reads or writes there: the
+ * user may have put a symbolic link under any name. Nothing happens for others, or on Windows.
+ * @throws `CommandError` where the system does not allow it, as in a container without the right to
+ */
+export function becomeOwner(folder: string): void {
+  const owner = otherOwner(folder);
+  if (!owner) return;
+  try {
+    takeGroups(owner);
+    process.setgid?.(owner.gid);
+    process.setuid?.(owner.uid);
+  } catch (error) {
+    throw refused(folder, owner, error);
+  }
+  if (process.getuid?.() !== owner.uid || process.geteuid?.() !== owner.uid) throw refused(folder, owner, undefined);
+  try {
+    accessSync('.', constants.R_OK | constants.X_OK);
+  } catch {
+    // Such as root's home: a program that it starts could not begin there.
+    process.chdir('/');
+  }
+}
+
+/**
+ * The same for the time of `work`, for a command that needs root afterwards. Programs that it starts
+ * meanwhile could become root again, so it starts only those of this machine.
+ */
+export async function asOwner<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const owner = otherOwner(folder);
+  if (!owner) return work();
+  const groups = process.getgroups?.() ?? [];
+  const gid = process.getegid?.() ?? 0;
+  try {
+    try {
+      takeGroups(owner);
+      process.setegid?.(owner.gid);
+      process.seteuid?.(owner.uid);
+    } catch (error) {
+      throw refused(folder, owner, error);
+    }
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+    process.setegid?.(gid);
+    process.setgroups?.(groups);
+  }
+}
+
+/** The user whose folder it is, or would be; undefined where this is not root, or root owns it. */
+function otherOwner(folder: string): Owner | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  let path = resolve(folder);
+  while (!existsSync(path) && dirname(path) !== path) path = dirname(path);
+  // Whoever owns a link chooses where it leads.
+  const found = [lstatSync(path), statSync(path)].find(({ uid }) => uid !== 0);
+  return found && { uid: found.uid, gid: groupOf(found.uid) ?? found.gid };
+}
+
+/** The first group of a user by the system's list; undefined for one whom only a directory knows. */
+function groupOf(uid: number): number | undefined {
+  const lines = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8').split('\n') : [];
+  const group = lines.map((line) => line.split(':')).find((fields) => fields[2] === String(uid))?.[3];
+  return group === undefined || !/^\d{1,10}$/.test(group) ? undefined : Number(group);
+}
+
+function takeGroups({ uid, gid }: Owner): void {
+  process.setgroups?.([gid]);
+  try {
+    (process as { initgroups?: (user: number, group: number) => void }).initgroups?.(uid, gid);
+  } catch {
+    // A user without a name has no further groups.
+    process.setgroups?.([gid]);
+  }
+}
+
+function refused(folder: string, { uid }: Owner, error: unknown): CommandError {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code ?? 'it stays root';
+  return new CommandError(
+    `${folder} belongs to the user ${uid}, and root cannot become that user here (${code}): run the command as that user`,
+  );
+}

@@ -1,0 +1,26 @@
+import { isAbsolute, resolve } from 'node:path';
+import { systemClock } from '../../../kernel/index.ts';
+import { replaceSqlite } from '../../../store/index.ts';
+import { prepareDataDir } from '../../operations/prepare-data-dir.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+/** Puts a copy of the SQLite database into its place; the gateway must be stopped. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const [given = ''] = input.positionals;
+  // Before the folder of the command may change.
+  const file = isAbsolute(given) ? given : resolve(given);
+  const { config } = readSettings(input, { needsSecrets: false });
+  if (config.databaseUrl !== '') {
+    throw new CommandError('DATABASE_URL is set: a copy takes the place of a SQLite database, and of no other');
+  }
+  const { path: dataDir } = prepareDataDir(config.dataDir);
+  const former = replaceSqlite({ dataDir, file, now: systemClock.unix() });
+  const lines = [
+    `${file} is the database of ${dataDir} now`,
+    ...(former === undefined ? [] : [`the former one is kept as ${former}, with its log: delete both when all works`]),
+    'start the gateway, then run taskgate doctor',
+  ];
+  answer(input, { ok: true, data_dir: dataDir, former: former ?? null }, lines.join('\n'));
+  return EXIT.ok;
+}

@@ -1,0 +1,149 @@
+/** A copy takes the place of a database whose gateway was killed: old or new, and always whole. */
+import { Database as SqliteFile } from 'bun:sqlite';
+import { expect, setDefaultTimeout, test } from 'bun:test';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { markCopy } from '../../src/store/drivers/log-owner.ts';
+import { copyDatabase, databaseVersion, migrateStore, openStore, replaceSqlite } from '../../src/store/index.ts';
+import { finishReplacement, replacingSteps } from '../../src/store/snapshot/replace-sqlite.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+setDefaultTimeout(60_000);
+
+const optionsOf = (dataDir: string) =>
+  ({ databaseUrl: '', dataDir, synchronous: 'FULL', clock: systemClock, logger: silentLogger }) as const;
+const serve = (dataDir: string) => openStore({ ...optionsOf(dataDir), exclusive: true });
+const pathOf = (dataDir: string) => join(dataDir, 'taskgate.db');
+
+async function put(dataDir: string, keys: readonly string[]): Promise<void> {
+  const store = await serve(dataDir);
+  for (const key of keys) await store.options.put(key, 'x');
+  await store.close();
+}
+
+/** What a gateway leaves that is killed after it has written `keys`. */
+async function killedAfter(dataDir: string, keys: readonly string[]): Promise<string> {
+  const store = await serve(dataDir);
+  for (const key of keys) await store.options.put(key, 'x');
+  const left = temporaryFolder();
+  cpSync(dataDir, left, { recursive: true });
+  await store.close();
+  return left;
+}
+
+async function keysIn(dataDir: string): Promise<string[]> {
+  const store = await serve(dataDir);
+  const all = await store.options.all();
+  await store.close();
+  return all.map(({ key }) => key).filter((key) => /^(?:old|new)/.test(key));
+}
+
+const OLD = ['old-1', 'old-2'];
+const NEW = ['new-1', 'new-2', 'new-3'];
+
+/** A killed gateway, and copies of before and of while it ran. */
+async function setUp() {
+  const dataDir = temporaryFolder();
+  await put(dataDir, OLD);
+  const copies = temporaryFolder();
+  copyFileSync(pathOf(dataDir), join(copies, 'stopped.db'));
+  copyDatabase(dataDir, join(copies, 'running.db'));
+  return { left: await killedAfter(dataDir, NEW), copies };
+}
+
+test.each(['stopped.db', 'running.db'])(
+  '%s over the database of a killed gateway: its log is refused',
+  async (name) => {
+    const { left, copies } = await setUp();
+    copyFileSync(join(copies, name), pathOf(left));
+    const refusal = { code: 'store.foreign_log', message: expect.stringContaining('taskgate restore-copy') };
+    await expect(serve(left)).rejects.toMatchObject(refusal);
+    await expect(migrateStore(optionsOf(left))).rejects.toMatchObject(refusal);
+    await expect(databaseVersion(optionsOf(left))).rejects.toMatchObject(refusal);
+    await expect(migrateStore({ ...optionsOf(left), dryRun: true })).rejects.toMatchObject(refusal);
+    expect(replaceSqlite({ dataDir: left, file: join(copies, name), now: 1_800_000_000 })).toBeDefined();
+    expect(await keysIn(left)).toEqual(OLD);
+  },
+);
+
+test('the log of a killed gateway is its own, however often it was killed, or another program opened it', async () => {
+  let { left } = await setUp();
+  for (let round = 1; round <= 3; round += 1) {
+    new SqliteFile(pathOf(left), { readwrite: true }).run('select 1');
+    left = await killedAfter(left, [`new-${round + 3}`]);
+  }
+  expect(await keysIn(left)).toEqual([...NEW, 'new-4', 'new-5', 'new-6', ...OLD].sort());
+});
+
+test('the former database is kept with its log', async () => {
+  const { left, copies } = await setUp();
+  const kept = replaceSqlite({ dataDir: left, file: join(copies, 'stopped.db'), now: 1_800_000_000 }) ?? '';
+  expect(kept).toBe(join(left, 'taskgate.db.replaced-20270115T080000Z'));
+  expect(await keysIn(left)).toEqual(OLD);
+  // And it comes back in the same way.
+  replaceSqlite({ dataDir: left, file: kept, now: 1_800_000_001 });
+  expect(await keysIn(left)).toEqual([...NEW, ...OLD]);
+});
+
+test('a kill between any two steps leaves the old or the new database whole, and never half of both', async () => {
+  const seen = new Set<string>();
+  for (let steps = 0, isEnd = false; !isEnd; steps += 1) {
+    const { left, copies } = await setUp();
+    mkdirSync(join(left, 'taskgate.copy'));
+    const prepared = pathOf(join(left, 'taskgate.copy'));
+    copyFileSync(join(copies, 'stopped.db'), prepared);
+    markCopy(prepared);
+    const file = new SqliteFile(prepared, { readonly: true });
+    const mark = Number(file.query('pragma application_id').values()[0]?.[0]);
+    file.close();
+    const kept = `${pathOf(left)}.replaced-1`;
+    const all = replacingSteps(left, { mark, kept });
+    for (const step of all.slice(0, steps)) step();
+    isEnd = steps === all.length;
+    const keys = await keysIn(left);
+    seen.add(keys.join());
+    expect([OLD.join(), [...NEW, ...OLD].join()]).toContain(keys.join());
+    const others = readdirSync(left).filter((name) => /replac/.test(name));
+    expect(others).toEqual(keys.length === OLD.length ? ['taskgate.db.replaced-1', 'taskgate.db.replaced-1-wal'] : []);
+  }
+  expect(seen.size).toBe(2);
+});
+
+test('an interrupted replacement is ended by a start alone, and refused beside one', async () => {
+  const { left } = await setUp();
+  writeFileSync(join(left, 'taskgate.replacing'), 'torn');
+  await expect(openStore(optionsOf(left))).rejects.toMatchObject({ code: 'store.restore_unfinished' });
+  finishReplacement(left);
+  expect(await keysIn(left)).toEqual([...NEW, ...OLD]);
+});
+
+test('a copy is refused beside a gateway, and where it is no whole database of ours', async () => {
+  const { left, copies } = await setUp();
+  const replace = (file: string, dataDir = left) => replaceSqlite({ dataDir, file, now: 1_800_000_000 });
+  const store = await serve(left);
+  expect(() => replace(join(copies, 'stopped.db'))).toThrow('Another gateway is running');
+  await store.close();
+  const foreign = new SqliteFile(join(copies, 'foreign.db'));
+  foreign.run('create table users (id integer)');
+  foreign.close();
+  writeFileSync(join(copies, 'text.db'), 'no database '.repeat(1000));
+  copyFileSync(join(copies, 'stopped.db'), join(copies, 'cut.db'));
+  const whole = await Bun.file(join(copies, 'cut.db')).bytes();
+  writeFileSync(join(copies, 'cut.db'), whole.subarray(0, whole.length - 100 * 4096));
+  copyFileSync(join(copies, 'stopped.db'), join(copies, 'newer.db'));
+  const newer = new SqliteFile(join(copies, 'newer.db'));
+  newer.run("insert into schema_migrations (number, name, applied_at) values (9999, 'later', 1)");
+  newer.close();
+  for (const [name, why] of [
+    ['foreign.db', 'no database of Taskgate'],
+    ['text.db', 'no whole database'],
+    ['cut.db', 'no whole database'],
+    ['absent.db', 'no such file'],
+    ['newer.db', 'newer program'],
+  ] as const) {
+    expect(() => replace(join(copies, name))).toThrow(why);
+  }
+  expect(() => replace(pathOf(left))).toThrow('the database itself');
+  expect([await keysIn(left), existsSync(join(left, 'taskgate.copy'))]).toEqual([[...NEW, ...OLD], false]);
+});
