@@ -42,6 +42,17 @@ function suite(opened: () => OpenedStore): void {
     await expect(tasks.insert(task)).rejects.toMatchObject({ code: 'store.broken_invariant' });
   });
 
+  test('the first of concurrent streams decides where the outputs of a task are numbered from', async () => {
+    const { tasks } = opened().store;
+    const { taskId } = await addRunningTask(opened().store);
+    expect(await tasks.streamedOutputsAfter(taskId)).toBeUndefined();
+    const kept = await Promise.all([3, 5].map((after) => tasks.keepStreamedOutputs(taskId, after)));
+    expect(kept[0]).toBe(kept[1] as number);
+    await tasks.shiftStreamedOutputs(taskId);
+    expect(await tasks.keepStreamedOutputs(taskId, 9)).toBe((kept[0] as number) + 1);
+    expect(await tasks.streamedOutputsAfter(taskId)).toBe((kept[0] as number) + 1);
+  });
+
   test('a task by a link is read with its owner; the versions of its links move once from each', async () => {
     const { store } = opened();
     const user = await addUser(store);

@@ -238,7 +238,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   passkeys: 'delete deleteAll insert rename use',
   pluginOutcomes: 'activations add addActivation deleteBefore latest setVerdict takeRollback',
   pluginSources: 'adopt adoptions countUnfinished deleteUnused keep read',
-  plugins: 'activate active byVersion deactivate delete insert setEnabled update versions',
+  plugins: 'activate active byVersion deactivate delete deletedSource insert setEnabled update versions',
   previews: 'add forgetOldest usage want',
   prices: 'all delete put',
   providers: 'all bySlug delete insert lock update',
@@ -251,7 +251,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'contentOf deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
-    'amend byIds countUnfinished expireAllLeases failureReasons feed hide latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions untilDue',
+    'amend byIds countUnfinished expireAllLeases failureReasons feed hide keepStreamedOutputs latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions shiftStreamedOutputs streamedOutputsAfter untilDue',
   taskViews: 'delete deleteAll list save',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
