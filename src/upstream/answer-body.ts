@@ -21,6 +21,7 @@ export class AnswerBody {
   #isPaused = false;
   #hasEnded = false;
   #failure: { error: unknown } | undefined;
+  #onChange = () => {};
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -32,6 +33,21 @@ export class AnswerBody {
   }
 
   hasArrived = (): boolean => this.#hasEnded;
+
+  /**
+   * A copy of the first bytes, which stay to be read, once `isEnough` says so; else of what there
+   * is when `max` bytes wait, or no more will come.
+   */
+  async peek(isEnough: (bytes: Uint8Array) => boolean, max: number): Promise<Uint8Array> {
+    for (;;) {
+      const bytes = Buffer.concat(this.#pieces, Math.min(this.#unread, max));
+      const isOver = this.#hasEnded || this.#failure !== undefined || this.#reader !== undefined;
+      if (isOver || bytes.length === max || isEnough(bytes)) return bytes;
+      await new Promise<void>((resolve) => {
+        this.#onChange = resolve;
+      });
+    }
+  }
 
   read(reader: BodyReader): void {
     this.#reader = reader;
@@ -55,6 +71,8 @@ export class AnswerBody {
     this.#reader = undefined;
     this.#pieces = [];
     this.#failure ??= { error: undefined };
+    this.#unread = 0;
+    this.#onChange();
     const connection = this.#connection;
     this.#connection = undefined;
     connection?.abandon();
@@ -68,12 +86,14 @@ export class AnswerBody {
     }
     this.#pieces.push(piece);
     this.#unread += piece.length;
+    this.#onChange();
     if (this.#unread > MAX_UNREAD || this.#isPaused) this.#connection?.pause();
   }
 
   end(): void {
     this.#hasEnded = true;
     this.#connection = undefined;
+    this.#onChange();
     this.#flow();
   }
 
@@ -81,6 +101,8 @@ export class AnswerBody {
     this.#connection = undefined;
     this.#failure = { error };
     this.#pieces = [];
+    this.#unread = 0;
+    this.#onChange();
     this.#flow();
   }
 

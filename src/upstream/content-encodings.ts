@@ -3,11 +3,15 @@ import { pipeline } from 'node:stream';
 import { promisify } from 'node:util';
 import {
   brotliDecompress,
+  brotliDecompressSync,
+  constants,
   createBrotliDecompress,
   createGunzip,
   createInflate,
   gunzip,
+  gunzipSync,
   inflate,
+  inflateSync,
   type ZlibOptions,
 } from 'node:zlib';
 
@@ -18,14 +22,43 @@ import {
 type Decoder = {
   whole(data: Uint8Array, options: { maxOutputLength: number }): Promise<Buffer>;
   open(options?: ZlibOptions): Transform;
+  /** What the first bytes of a body decode to; nothing where they are not encoded like this. */
+  beginning(data: Uint8Array): Uint8Array;
 };
 
-const gzip: Decoder = { whole: promisify(gunzip), open: createGunzip };
+/** Decoded bytes of a beginning of few KiB: a bomb among them decodes to nothing. */
+const MAX_BEGINNING = 1024 * 1024;
+
+const beginningBy =
+  <Options>(decode: (data: Uint8Array, options: Options) => Uint8Array, options: Options) =>
+  (data: Uint8Array): Uint8Array => {
+    try {
+      return decode(data, options);
+    } catch {
+      return new Uint8Array(0);
+    }
+  };
+const inflating = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: MAX_BEGINNING };
+const brotli = { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength: MAX_BEGINNING };
+
+const gzip: Decoder = {
+  whole: promisify(gunzip),
+  open: createGunzip,
+  beginning: beginningBy(gunzipSync, inflating),
+};
 const DECODERS: Readonly<Record<string, Decoder>> = {
   gzip,
   'x-gzip': gzip,
-  deflate: { whole: promisify(inflate), open: createInflate },
-  br: { whole: promisify(brotliDecompress), open: () => createBrotliDecompress() },
+  deflate: {
+    whole: promisify(inflate),
+    open: createInflate,
+    beginning: beginningBy(inflateSync, inflating),
+  },
+  br: {
+    whole: promisify(brotliDecompress),
+    open: () => createBrotliDecompress(),
+    beginning: beginningBy(brotliDecompressSync, brotli),
+  },
 };
 
 /** The encodings of a body, in the order in which they were applied, from the header's values. */

@@ -14,6 +14,9 @@ const WHOLE_IDLE_TIMES = 4;
 // larger one is cut off.
 const DRAIN_BYTES = 64 * 1024;
 
+// Of a body whose kind is judged by its beginning.
+const PEEK_BYTES = 4096;
+
 const utf8 = new TextDecoder();
 
 /** The vendor's answer with its body still unread. The caller must read, stream or discard it. */
@@ -148,6 +151,22 @@ export function readResponse(
         },
         { highWaterMark: 0 },
       );
+    },
+    peek(isEnough) {
+      const encodings = readEncodings(headers['content-encoding']);
+      if (encodings.length === 0) return arriving.peek(isEnough, PEEK_BYTES);
+      const decoder = findDecoder(encodings);
+      if (!decoder) return Promise.resolve(new Uint8Array(0));
+      // The first bytes of an encoded body decode to enough of it, if to anything.
+      let decoded: Uint8Array = new Uint8Array(0);
+      const decodes = (bytes: Uint8Array) => {
+        decoded = decoder.beginning(bytes).subarray(0, PEEK_BYTES);
+        return decoded.length > 0 && isEnough(decoded);
+      };
+      return arriving.peek(decodes, PEEK_BYTES).then((bytes) => {
+        decodes(bytes);
+        return decoded;
+      });
     },
     discard() {
       if (taken) return;

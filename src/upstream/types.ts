@@ -80,6 +80,11 @@ export type UpstreamResponse = {
    * called once, however it ends.
    */
   stream(onEnd?: () => void): ReadableStream<Uint8Array>;
+  /**
+   * The first bytes, decoded, which stay to be read: as many as `isEnough` wants, and fewer where
+   * the body ends, fails, or has no more within 4 KiB.
+   */
+  peek(isEnough: (bytes: Uint8Array) => boolean): Promise<Uint8Array>;
   /** Releases a body that nobody reads. */
   discard(): void;
 };

@@ -16,8 +16,11 @@ export type ChatVendor = {
   requests: VendorRequest[];
   /** What it has reported, or would have reported, of all answers that were read to their end. */
   sold: Sold;
-  /** Sends this body as its next answer, whatever the request is; default type: JSON. */
-  answerNext(body: string | Uint8Array, type?: string): void;
+  /**
+   * Sends this body as its next answer, whatever the request is; default type: JSON. Of several
+   * pieces it holds all but the first until `release`.
+   */
+  answerNext(body: string | Uint8Array | readonly string[], type?: string, encoding?: string): void;
   /** Lets go of what `hang` and `slow` hold. */
   release(): void;
   /** Streams that are open, and those whose client left. */
@@ -39,7 +42,7 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
   const streams = { open: 0, left: 0 };
   const sold: Sold = { input: 0, output: 0, cached: 0, images: 0, seconds: 0 };
   let held: (() => void)[] = [];
-  let next: { body: string | Uint8Array; type: string } | undefined;
+  let next: { body: string | Uint8Array | readonly string[]; headers: Record<string, string> } | undefined;
   const hold = () => new Promise<void>((resolve) => held.push(resolve));
 
   const sell = (usage: Partial<Sold>): void => {
@@ -185,10 +188,13 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
     }
     if (body.user === 'hang') await hold();
     if (next) {
-      const { body: given, type } = next;
+      const { body: given, headers } = next;
       next = undefined;
-      response.writeHead(200, type === '' ? {} : { 'content-type': type });
-      return void response.end(given);
+      response.writeHead(200, headers);
+      if (typeof given === 'string' || given instanceof Uint8Array) return void response.end(given);
+      response.write(given[0] ?? '');
+      await hold();
+      return void response.end(given.slice(1).join(''));
     }
     switch (request.path) {
       case '/v1/chat/completions':
@@ -218,8 +224,9 @@ export async function startChatVendor(key = 'sk-vendor-of-chats-0123456789'): Pr
     sold,
     release,
     streams,
-    answerNext(body, type = 'application/json') {
-      next = { body, type };
+    answerNext(body, type = 'application/json', encoding) {
+      const headers = { 'content-type': type, 'content-encoding': encoding ?? '' };
+      next = { body, headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== '')) };
     },
     async stop() {
       release();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { gzipSync } from 'node:zlib';
 import { AppError, type Json, type JsonObject } from '../../src/kernel/index.ts';
 import type { RelayKind, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer } from '../../src/tasks/index.ts';
@@ -309,6 +310,99 @@ const describeUsage = (opened: () => OpenedStore) => {
       expect(await spent(caller)).toBe(0);
     });
   }
+
+  const CHAT = '{"choices":[{}],"usage":{"prompt_tokens":1,"completion_tokens":2}}';
+  const CHAT_EVENTS = `data: {"choices":[{"delta":{"content":"hi"}}]}\n\ndata: ${CHAT}\n\ndata: [DONE]\n\n`;
+  const SOUND = Buffer.from('OggS\0\u0002<not html');
+  const mislabelled: [RelayKind, stream: boolean, type: string, body: string | Uint8Array, becomes: string][] = [
+    ...[
+      'text/plain; charset=utf-8',
+      'text/json',
+      'application/octet-stream',
+      'binary/octet-stream',
+      'text/html',
+      '',
+    ].flatMap((type): [RelayKind, boolean, string, string, string][] => [
+      ['chat', false, type, CHAT, 'application/json'],
+      ['chat', false, type, `\uFEFF \n{${' '.repeat(100)}${CHAT.slice(1)}`, 'application/json'],
+      ['chat', true, type, CHAT_EVENTS, 'text/event-stream'],
+      ['chat', true, type, `\n: waiting\n\n${CHAT_EVENTS}`, 'text/event-stream'],
+      ['image', false, type, '{"data":[{"url":"https://v.example/1.png"}]}', 'application/json'],
+      ['embedding', false, type, '{"data":[{}],"usage":{"prompt_tokens":1}}', 'application/json'],
+    ]),
+    ['chat', true, 'application/json', CHAT_EVENTS, 'text/event-stream'],
+    ...[
+      'audio/ogg',
+      'application/ogg',
+      'video/mp4',
+      'video/webm',
+      'binary/octet-stream',
+      'application/octet-stream',
+    ].map((type): [RelayKind, boolean, string, Uint8Array, string] => ['speech', false, type, SOUND, type]),
+    ['transcription', false, 'text/plain', '[Music]', 'text/plain'],
+    ['transcription', false, 'text/json', '{"text":"hi","usage":{"seconds":1}}', 'application/json'],
+    ['transcription', false, '', '{"text":"hi","usage":{"seconds":1}}', 'application/json'],
+  ];
+  const MODELS = { chat: 'chat', image: 'draw', embedding: 'embed', speech: 'speak', transcription: 'listen' };
+  const ask = (caller: Caller, kind: keyof typeof MODELS, stream: boolean) => {
+    const model = MODELS[kind];
+    const body = { kind: 'multipart' as const, fields: { model: [model] }, files: [] };
+    if (kind === 'transcription') return send(caller, kind, { contentType: 'multipart/form-data', body });
+    return create(caller, kind, { model, messages: MESSAGES, input: 'x', stream });
+  };
+
+  test('an answer with a wrong label is judged by its content: paid work is not lost', async () => {
+    for (const [kind, stream, type, body, becomes] of mislabelled) {
+      const caller = await addCaller(store);
+      vendor.answerNext(body, type);
+      const answer = await ask(caller, kind as keyof typeof MODELS, stream);
+      const { 'content-type': label } = answer.headers;
+      expect([kind, stream, type, answer.status, label]).toEqual([kind, stream, type, 200, becomes]);
+      expect(Buffer.from(await bytesOf(answer)).equals(Buffer.from(body))).toBe(true);
+      if (kind === 'chat') expect([type, await spent(caller)]).toEqual([type, INPUT + 2 * OUTPUT]);
+    }
+  });
+
+  test('a wrong label on an encoded answer does not hide its content', async () => {
+    const caller = await addCaller(store);
+    vendor.answerNext(gzipSync(CHAT), 'text/plain', 'gzip');
+    expect(await text(await ask(caller, 'chat', false))).toBe(CHAT);
+    expect(await spent(caller)).toBe(INPUT + 2 * OUTPUT);
+  });
+
+  test('the client gets the first event of a stream with a wrong label as soon as it comes', async () => {
+    const caller = await addCaller(store);
+    vendor.answerNext(['data: {"choices":[{"delta":{"content":"hi"}}]}\n\n', 'data: [DONE]\n\n'], 'text/plain');
+    const reader = ((await ask(caller, 'chat', true)).body as ReadableStream<Uint8Array>).getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toContain('hi');
+    vendor.release();
+    while (!(await reader.read()).done);
+  });
+
+  test('a web page, or other content that is not of this API, is refused under any label and costs nothing', async () => {
+    const caller = await addCaller(store);
+    const page = '\n<!DOCTYPE html><html><body>It works!</body></html>';
+    const rows: [keyof typeof MODELS, type: string, body: string | Uint8Array][] = [
+      ...['text/html', 'text/plain', 'application/octet-stream', 'application/json', ''].flatMap(
+        (type): [keyof typeof MODELS, string, string][] => [
+          ['chat', type, page],
+          ['speech', type, page],
+          ['transcription', type, page],
+        ],
+      ),
+      ['chat', 'text/plain', 'It works!'],
+      ['chat', '', 'It works!'],
+      ['chat', 'image/png', SOUND],
+      ['embedding', 'application/octet-stream', SOUND],
+      ['embedding', 'text/plain', CHAT_EVENTS],
+      ['speech', 'text/plain', 'It works!'],
+    ];
+    for (const [kind, type, body] of rows) {
+      vendor.answerNext(body, type);
+      expect([kind, type, await codeOf(ask(caller, kind, false))]).toEqual([kind, type, 'tasks.vendor_failed']);
+    }
+    expect(await spent(caller)).toBe(0);
+  });
 
   test('an answer with a result but without usage, or one that is still to come, keeps its reservation', async () => {
     const rows: [RelayKind, unknown][] = [

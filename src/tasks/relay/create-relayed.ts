@@ -1,7 +1,7 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import { type AppError, holdSlotUntilSent } from '../../kernel/index.ts';
-import { type ChannelRecord, type RelayKind, type RelayRecord, ROLE } from '../../store/ports/index.ts';
+import { type ChannelRecord, type RelayRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import { runIdempotently } from '../idempotency/run-idempotently.ts';
@@ -15,8 +15,9 @@ import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { estimateUsage, readsReport } from './estimate-usage.ts';
 import { findPinnedChannel } from './find-references.ts';
+import { judgeAnswer } from './judge-answer.ts';
 import { readRelayRequest } from './read-relay-request.ts';
-import { isJson, MAX_ANSWER_BYTES, mediaTypeOf, refusalAnswer, sendFailure } from './relay-answers.ts';
+import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
 import { replayRelayed } from './replay-relayed.ts';
 import type { RelayAnswer, RelayDeps, RelayedRequest, RelayIntent } from './types.ts';
@@ -223,7 +224,8 @@ async function send(
   const { status } = sent.value;
   const reason = `the vendor answered ${status}`;
   if (status >= 200 && status < 300) {
-    if (isApiAnswer(kind, sent.value)) return { kind: 'accepted', response: sent.value };
+    const response = await judgeAnswer(kind, sent.value);
+    if (response) return { kind: 'accepted', response };
     sent.value.discard();
     const message = 'What answers at the address of the channel is not this API.';
     const outcome = taskErrors.vendor_failed({ message });
@@ -236,11 +238,4 @@ async function send(
   const mayBeDone = outcomeOfStatus(status) === 'in_doubt';
   const mayTryAnother = status === 429 || (status >= 500 && acceptsRisk);
   return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother, mayBeDone };
-}
-
-/** A wrong base URL may lead to a web page, which must not be billed. */
-function isApiAnswer(kind: RelayKind, response: UpstreamResponse): boolean {
-  const type = mediaTypeOf(response);
-  if (ENDPOINTS[kind].answers?.test(type)) return true;
-  return type === '' || type === 'text/event-stream' || isJson(type);
 }
