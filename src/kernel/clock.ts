@@ -10,6 +10,20 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/**
+ * How far clocks may differ, or one may be corrected, before a stored time counts as written by a
+ * wrong clock, in seconds.
+ */
+export const CLOCK_LEEWAY_SECONDS = 60;
+
+/**
+ * Whether a stored deadline is over, in Unix seconds. `longest`: how far ahead it was at most when
+ * it was written. One that is further ahead was written before the clock was set back. It counts as
+ * over: nobody waits for it, and it lets nobody in. `isOverIn` of the store is the same in SQL.
+ */
+export const isOver = (deadline: number, { now, longest }: { now: number; longest: number }): boolean =>
+  deadline <= now || deadline > now + longest + CLOCK_LEEWAY_SECONDS;
+
 /** Milliseconds since the Unix epoch as ISO 8601 in UTC. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 

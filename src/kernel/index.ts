@@ -6,7 +6,7 @@
 export { createByteBuffer } from './byte-buffer.ts';
 export { canonicalJson } from './canonical-json.ts';
 export type { CleanUpStep } from './clean-up-step.ts';
-export { type Clock, inStep, isoTime, sleepInStep, systemClock } from './clock.ts';
+export { CLOCK_LEEWAY_SECONDS, type Clock, inStep, isOver, isoTime, sleepInStep, systemClock } from './clock.ts';
 export {
   type ConcurrencyLimit,
   type ConcurrencySlot,

@@ -3,6 +3,7 @@ import {
   type Clock,
   err,
   isObject,
+  isOver,
   ok,
   parseJson,
   type Result,
@@ -45,6 +46,7 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
  * documentation).
  */
 const HOUR_SECONDS = 3600;
+const HOUR_MS = HOUR_SECONDS * 1000;
 /**
  * A token is replaced this long before it expires, so that it stays valid for a request that starts
  * now.
@@ -94,7 +96,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
     }
     entry.failed = { error: answer.error, untilMs: now + REST_AFTER_FAILURE_MS };
     // A failed renewal does not matter while the current token is valid.
-    return entry.known && entry.known.endsAtMs > now ? ok(entry.known.value) : answer;
+    return entry.known && isAhead(entry.known.endsAtMs, now, HOUR_MS) ? ok(entry.known.value) : answer;
   }
 
   async function exchange(
@@ -127,8 +129,10 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
       const entry = entryOf(idOf(key, labAddress));
       const now = clock.nowMs();
       const { known, failed } = entry;
-      if (known && known.endsAtMs - MARGIN_MS > now) return ok(known.value);
-      if (failed && failed.untilMs > now) return known && known.endsAtMs > now ? ok(known.value) : err(failed.error);
+      const isValid = known && isAhead(known.endsAtMs, now, HOUR_MS);
+      if (isValid && known.endsAtMs - MARGIN_MS > now) return ok(known.value);
+      if (failed && isAhead(failed.untilMs, now, REST_AFTER_FAILURE_MS))
+        return isValid ? ok(known.value) : err(failed.error);
       entry.asking ??= renew(entry, key, labAddress).finally(() => {
         delete entry.asking;
       });
@@ -136,10 +140,15 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
     },
     refused(key, labAddress) {
       const entry = entries.get(idOf(key, labAddress));
-      if (entry?.known && clock.nowMs() - entry.known.sinceMs > REPLACE_AFTER_MS) delete entry.known;
+      if (entry?.known && !isAhead(entry.known.sinceMs + REPLACE_AFTER_MS, clock.nowMs(), REPLACE_AFTER_MS))
+        delete entry.known;
     },
   };
 }
+
+/** In milliseconds, as the kernel has it in seconds: a clock that was set back extends nothing. */
+const isAhead = (deadlineMs: number, nowMs: number, longestMs: number): boolean =>
+  !isOver(deadlineMs / 1000, { now: nowMs / 1000, longest: longestMs / 1000 });
 
 /** The cache key; the account's key itself is not stored. */
 const idOf = (key: string, labAddress: string): string => sha256Hex(`${labAddress}\n${key}`);

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { AppError, type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { ListedTask, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
+import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
@@ -340,6 +341,46 @@ const describeCrashes = (opened: () => OpenedStore) => {
     const asked = async () => (await store.tasks.byTaskId(justNow)) as TaskRecord;
     while ((await asked()).leaseSeq < 2 || (await asked()).leaseOwner !== null) await Bun.sleep(5);
     expect((await asked()).status).toBe('SUBMITTED');
+  });
+
+  test('after a jump of the clock or a suspend a process ends no submission of its own, and lets nobody cancel it', async () => {
+    const quick: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
+    let looks = 0;
+    const tasks: Store['tasks'] = {
+      ...store.tasks,
+      async claimInterrupted(claim) {
+        const found = await store.tasks.claimInterrupted(claim);
+        looks += 1;
+        return found;
+      },
+    };
+    const engine = await start({}, { ...store, tasks }, quick);
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let asked = 0;
+    const vendor = serveVendor(async (request) => {
+      if (request.method !== 'POST') return doneJob();
+      asked += 1;
+      await answered;
+      return accepted();
+    });
+    await engine.addChannel({ baseUrl: vendor.url });
+    await engine.tasks.start();
+    const { sent, caller } = await submit(engine);
+    await until('the vendor is asked', () => asked === 1);
+    // Its lease is then of the past. One whose process has died shows that the loop still works.
+    const dead = await store.tasks.insert(newTask({ leaseOwner: 'dead' }));
+    await runRaw(opened(), 'update tasks set lease_until = 1');
+    const before = looks;
+    expect((await ended(store, dead.taskId)).failReason).toBe('submission interrupted');
+    await until('the loop has looked again', () => looks > before + 2);
+    const [own] = (await store.tasks.pageByUser(caller.user.id, { limit: 1, order: 'asc' })) ?? [];
+    const cancelled = await engine.tasks.cancel(caller.user.id, own?.taskId ?? '').catch((error: unknown) => error);
+    expect(cancelled).toMatchObject({ code: 'tasks.cancel_unsupported' });
+    answer();
+    const { taskId } = await sent;
+    expect((await ended(store, taskId)).status).toBe('SUCCESS');
+    expect(asked).toBe(1);
+    await sound();
   });
 
   test('a due time too far ahead, left by a clock that was set back, is pulled forward', async () => {

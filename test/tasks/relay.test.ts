@@ -13,6 +13,7 @@ import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/ta
 import { redactKey, refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
@@ -701,6 +702,31 @@ const describeRelay = (opened: () => OpenedStore) => {
     // Another user's key is separate.
     const other = await addCaller(store);
     expect((await create(other, value, { idempotencyKey: 'k-1' })).replayed).toBe(false);
+  });
+
+  test('after a jump of the clock or a suspend a process refunds none of its own open requests', async () => {
+    const quick: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
+    let looks = 0;
+    const relays: Store['relays'] = {
+      ...store.relays,
+      async interrupted(...given) {
+        const found = await store.relays.interrupted(...given);
+        looks += 1;
+        return found;
+      },
+    };
+    const node = await startEngine({ ...store, relays }, sandbox, { clock: quick });
+    const caller = await addCaller(store);
+    await node.tasks.relay.start();
+    const sent = create(caller, { model: 'gpt-x', user: 'hang' }, { on: node });
+    await until(() => vendor.requests.length === 1);
+    await runRaw(opened(), 'update relay_requests set lease_until = 1');
+    const before = looks;
+    await until(() => looks > before + 2);
+    vendor.release();
+    expect((await read(await sent)).status).toBe(200);
+    expect(await spent(caller)).toBe(BILL);
+    await node.stop();
   });
 
   test('a repeat waits for its first request; beyond the user’s limit it is asked to retry', async () => {

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
+import { type Clock, isOver, type Logger, outsideRequest } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 
 /** At most this many rows are listed. */
@@ -42,7 +42,8 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
   }
 
   return (): LedgerCheck | undefined => {
-    if (!isChecking && clock.unix() >= notBefore) void outsideRequest(check);
+    if (!isChecking && isOver(notBefore, { now: clock.unix(), longest: CHECK_EVERY_SECONDS }))
+      void outsideRequest(check);
     return latest;
   };
 }

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, sleepInStep } from '../../kernel/index.ts';
+import { type Clock, isOver, type Logger, sleepInStep } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { RetentionStep } from '../../tasks/index.ts';
 
@@ -85,7 +85,9 @@ export function createRetention(deps: RetentionDeps): Retention {
     const isQuiet = () => isOverdue || isQuietHour(clock.unix(), quietHours());
     // The first run of all starts the time after which one is overdue.
     if (at === 0) await store.retention.saveProgress(RUN, { position: 0, skipped: 0, at: now - DAY_SECONDS });
-    if (!isQuiet() || (at > 0 && now - at < DAY_SECONDS / 2)) return;
+    // The run of a clock that was less than half a day ahead counts: it is not repeated.
+    const isDone = at > 0 && !isOver(at + DAY_SECONDS / 2, { now, longest: DAY_SECONDS });
+    if (!isQuiet() || isDone) return;
     if (await runSteps(await deps.steps(), { signal, mayGoOn: isQuiet }))
       await store.retention.saveProgress(RUN, { position: 0, skipped: 0, at: clock.unix() });
   }

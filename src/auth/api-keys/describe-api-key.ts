@@ -1,5 +1,5 @@
-import type { SecretBox } from '../../kernel/index.ts';
-import { type ApiKeyRecord, type PresentedKey, STATUS } from '../../store/ports/index.ts';
+import { isOver, type SecretBox } from '../../kernel/index.ts';
+import { type ApiKeyRecord, LONGEST_FORMER_SECONDS, type PresentedKey, STATUS } from '../../store/ports/index.ts';
 
 /** `expired` and `exhausted` are computed from the other fields and never stored. */
 export const API_KEY_STATE = { ...STATUS, expired: 3, exhausted: 4 } as const;
@@ -41,6 +41,10 @@ export function apiKeyState(key: PresentedKey, now: number): ApiKeyState {
   return API_KEY_STATE.enabled;
 }
 
+/** Whether the replaced key still works. */
+export const formerWorks = ({ formerUntil }: ApiKeyRecord, now: number): boolean =>
+  !isOver(formerUntil, { now, longest: LONGEST_FORMER_SECONDS });
+
 function webhookSecretState({ webhookSecretSealed: sealed }: ApiKeyRecord, secretBox: SecretBox) {
   if (sealed === null) return 'none';
   return secretBox.open(sealed) === undefined ? 'unreadable' : 'ready';
@@ -51,7 +55,7 @@ export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: Secret
     id: key.id,
     name: key.name,
     prefix: key.prefix,
-    former_key: key.formerUntil > now ? { prefix: key.formerPrefix, until: key.formerUntil } : null,
+    former_key: formerWorks(key, now) ? { prefix: key.formerPrefix, until: key.formerUntil } : null,
     status: apiKeyState(key, now),
     unlimited_quota: key.unlimitedQuota,
     quota: key.quota,

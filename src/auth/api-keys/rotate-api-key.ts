@@ -1,8 +1,9 @@
+import { LONGEST_FORMER_SECONDS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
+import { type ApiKeyView, describeApiKey, formerWorks } from './describe-api-key.ts';
 import { newApiKey } from './new-api-key.ts';
 
 /** `key` is the clear text of the new key, shown only in this answer. */
@@ -10,7 +11,6 @@ export type RotatedApiKey = ApiKeyView & { key: string };
 
 /** A day, long enough to change the key in the programs that use it. */
 const DEFAULT_SECONDS = 24 * 3600;
-const MAX_SECONDS = 30 * 24 * 3600;
 
 export type KeyRotation = {
   keepSeconds?: number | undefined;
@@ -34,15 +34,15 @@ export async function rotateApiKey(
   { user }: PanelPrincipal,
   { id, keepSeconds = DEFAULT_SECONDS, prefix, keep }: KeyRotation & { id: number },
 ): Promise<RotatedApiKey> {
-  if (!Number.isSafeInteger(keepSeconds) || keepSeconds < 0 || keepSeconds > MAX_SECONDS) {
-    throw invalidField('keep_seconds', authSentences.integer_range({ max: MAX_SECONDS }));
+  if (!Number.isSafeInteger(keepSeconds) || keepSeconds < 0 || keepSeconds > LONGEST_FORMER_SECONDS) {
+    throw invalidField('keep_seconds', authSentences.integer_range({ max: LONGEST_FORMER_SECONDS }));
   }
   const present = await store.apiKeys.byId(id);
   if (present?.userId !== user.id) throw authErrors.api_key_not_found();
   const key = newApiKey();
   const now = clock.unix();
   const keepsFormer = keep === 'former';
-  const hasFormer = present.formerUntil > now;
+  const hasFormer = formerWorks(present, now);
   if ((prefix !== undefined && prefix !== present.prefix) || (keepsFormer && !hasFormer)) {
     throw authErrors.api_key_rotated();
   }

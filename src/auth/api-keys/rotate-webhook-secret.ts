@@ -1,4 +1,5 @@
-import { randomBase64 } from '../../kernel/index.ts';
+import { isOver, randomBase64 } from '../../kernel/index.ts';
+import { FORMER_SECRET_SECONDS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../types.ts';
@@ -11,8 +12,6 @@ export type NewWebhookSecret = { secret: string; former_until: number };
 
 /** Standard Webhooks asks for 24 to 64 bytes; 32 fill the hash. */
 const SECRET_BYTES = 32;
-/** Long enough for owners to change the secret at the receiver. */
-const FORMER_SECONDS = 24 * 3600;
 /** Each adds a signature to every notice, and receivers limit the size of headers. */
 const MAX_FORMERS = 10;
 
@@ -35,8 +34,11 @@ export async function rotateWebhookSecret(
     if (key?.userId !== principal.user.id) throw authErrors.api_key_not_found();
     const { webhookSecretSealed: present, webhookFormers } = key;
     const now = clock.unix();
-    const replaced = present === null ? [] : [{ sealed: present, until: now + FORMER_SECONDS }];
-    const formers = [...replaced, ...webhookFormers.filter(({ until }) => until > now)].slice(0, MAX_FORMERS);
+    const replaced = present === null ? [] : [{ sealed: present, until: now + FORMER_SECRET_SECONDS }];
+    const formers = [
+      ...replaced,
+      ...webhookFormers.filter(({ until }) => !isOver(until, { now, longest: FORMER_SECRET_SECONDS })),
+    ].slice(0, MAX_FORMERS);
     // A concurrent rotation changes the present secret and the formers; then read again.
     if (await store.apiKeys.rotateWebhookSecret(id, principal.user.id, { present, sealed, formers })) {
       return { secret, former_until: replaced[0]?.until ?? 0 };

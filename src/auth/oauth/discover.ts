@@ -1,4 +1,4 @@
-import { type Clock, isObject, parseJson, trimTrailing, type WatchCache } from '../../kernel/index.ts';
+import { type Clock, isObject, isOver, parseJson, trimTrailing, type WatchCache } from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
 import { requestOrFail } from './oauth-requests.ts';
@@ -43,7 +43,7 @@ export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMet
 
   async function read(wellKnown: string, call: CallProvider): Promise<ProviderMetadata> {
     const cached = cache.get(wellKnown);
-    if (cached && cached.until > clock.unix()) return cached.metadata;
+    if (cached && !isOver(cached.until, { now: clock.unix(), longest: CACHE_SECONDS })) return cached.metadata;
     const metadata = await discover(wellKnown, call);
     cache.delete(wellKnown);
     cache.set(wellKnown, { metadata, until: clock.unix() + CACHE_SECONDS });

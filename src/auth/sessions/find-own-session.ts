@@ -1,3 +1,4 @@
+import { isOver } from '../../kernel/index.ts';
 import type { SessionRecord } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { isIdle, isLive, isStillTrusted } from './check-session.ts';
@@ -21,6 +22,16 @@ export async function findOwnSession(
 }
 
 /**
+ * Seconds in which a rotated token still yields its successor: for a lost answer or a second tab
+ * (as in new-api).
+ */
+export const REPLAY_WINDOW_SECONDS = 30;
+
+/** Whether the session's previous token still yields its successor. */
+export const acceptsPrevious = ({ previousValidUntil }: SessionRecord, now: number): boolean =>
+  !isOver(previousValidUntil + 1, { now, longest: REPLAY_WINDOW_SECONDS });
+
+/**
  * Whether a token is the session's current one, or the previous one within the seconds in which it
  * still yields its successor.
  */
@@ -29,5 +40,5 @@ export function holdsSession(
   { session, token, now }: { session: SessionRecord; token: RefreshToken; now: number },
 ): boolean {
   const generation = refreshTokens.generation(session, token.secret);
-  return generation === 'current' || (generation === 'previous' && now <= session.previousValidUntil);
+  return generation === 'current' || (generation === 'previous' && acceptsPrevious(session, now));
 }

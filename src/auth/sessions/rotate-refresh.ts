@@ -4,6 +4,7 @@ import { authErrors } from '../errors.ts';
 import type { RequestOrigin } from '../types.ts';
 import { isIdle, isLive, isStillTrusted } from './check-session.ts';
 import { bundleLogin, type SignedIn } from './describe-session.ts';
+import { acceptsPrevious, REPLAY_WINDOW_SECONDS } from './find-own-session.ts';
 import { clipOrigin } from './issue-session.ts';
 import { formatRefreshToken, parseRefreshToken, type RefreshToken } from './refresh-tokens.ts';
 
@@ -15,11 +16,6 @@ export type RefreshRequest = {
   origin: RequestOrigin;
 };
 
-/**
- * Seconds in which a rotated token still yields its successor: for a lost answer or a second tab
- * (as in new-api).
- */
-const REPLAY_WINDOW_SECONDS = 30;
 /**
  * The second attempt decides a lost race; the third is for a token that was rotated twice in
  * between.
@@ -71,7 +67,7 @@ async function tryRotation(
     result = await rotate(ctx, session, { token, origin });
     if (!result) return undefined;
   } else {
-    if (clock.unix() > session.previousValidUntil) return refuseReuse(ctx, session, origin);
+    if (!acceptsPrevious(session, clock.unix())) return refuseReuse(ctx, session, origin);
     const next = refreshTokens.takenSuccessor(session, token);
     if (!next) throw authErrors.refresh_race();
     result = { session, next };

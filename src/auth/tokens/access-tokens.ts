@@ -39,6 +39,8 @@ export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?:
       const known = cache.get(token);
       if (known) {
         if (clock.unix() >= known.expiresAt + LEEWAY_SECONDS) throw authErrors.token_expired();
+        // As for one that is not cached: a clock that was set back extends no token.
+        if (known.issuedAt > clock.unix() + LEEWAY_SECONDS) throw authErrors.unauthorized();
         return known;
       }
       const result = await jwt.verify(token);

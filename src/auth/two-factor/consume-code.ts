@@ -1,3 +1,4 @@
+import { isOver } from '../../kernel/index.ts';
 import type { Repositories, TwoFactorRecord } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
@@ -11,6 +12,10 @@ export type CodeAttempt = {
   origin: RequestOrigin;
   accept: readonly TypedCode['kind'][];
 };
+
+/** Whether no code is checked, after too many wrong ones. */
+export const isLocked = ({ lockedUntil }: TwoFactorRecord, now: number): boolean =>
+  !isOver(lockedUntil, { now, longest: LOCK.lockSeconds });
 
 /** Uses the code up in the caller's transaction, which must roll back when this throws. */
 export type UseCode = (tx: Repositories) => Promise<void>;
@@ -75,8 +80,8 @@ async function checkAndUse<T>(
 async function requireUnlocked({ store, clock }: AuthContext, userId: number): Promise<TwoFactorRecord> {
   const factor = await store.twoFactor.byUser(userId);
   if (!factor?.enabled) throw authErrors.two_factor_off();
-  const wait = factor.lockedUntil - clock.unix();
-  if (wait > 0) throw authErrors.code_locked({ retryAfterSeconds: wait });
+  const now = clock.unix();
+  if (isLocked(factor, now)) throw authErrors.code_locked({ retryAfterSeconds: factor.lockedUntil - now });
   return factor;
 }
 

@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context.ts';
 import type { PanelPrincipal } from '../types.ts';
+import { isLocked } from './consume-code.ts';
 
 export type TwoFactorStatus = {
   enabled: boolean;
@@ -17,7 +18,7 @@ export async function describeTwoFactor(
   if (!factor?.enabled) return { enabled: false, locked: false };
   return {
     enabled: true,
-    locked: factor.lockedUntil > clock.unix(),
+    locked: isLocked(factor, clock.unix()),
     backup_codes_remaining: await store.twoFactor.countBackupCodes(user.id),
   };
 }

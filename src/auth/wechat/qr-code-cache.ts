@@ -1,4 +1,4 @@
-import type { AppError, Clock } from '../../kernel/index.ts';
+import { type AppError, type Clock, isOver } from '../../kernel/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -58,7 +58,8 @@ export function createQrCodeCache(deps: {
   return () => {
     const url = settings().providers.wechat?.qrCodeUrl ?? '';
     if (url === '') throw authErrors.method_disabled();
-    if (cached?.url === url && cached.until > clock.unix()) return cached.image;
+    const isFresh = cached && !isOver(cached.until, { now: clock.unix(), longest: CACHE_SECONDS });
+    if (cached?.url === url && isFresh) return cached.image;
     const image = fetchImage(url);
     const entry = { url, until: clock.unix() + CACHE_SECONDS, image };
     cached = entry;

@@ -1,4 +1,4 @@
-import { AppError, type Clock, err, randomAlnum } from '../../kernel/index.ts';
+import { AppError, type Clock, err, isOver, randomAlnum } from '../../kernel/index.ts';
 import { storeErrors } from '../errors.ts';
 import type { FileStore, Store } from '../ports/index.ts';
 import { countMissing, FOLDER_OPTION, SAMPLE } from './guard-folder.ts';
@@ -24,6 +24,8 @@ export function guardBucket(
   { marker, store, clock }: Guarded & { clock: Pick<Clock, 'nowMs'> },
 ): FileStore {
   let ownUntil = 0;
+  const isFresh = (untilMs: number): boolean =>
+    !isOver(untilMs / 1000, { now: clock.nowMs() / 1000, longest: FRESH_MS / 1000 });
   let glanced: { fault: string | undefined; until: number } | undefined;
 
   async function look(signal?: AbortSignal): Promise<View> {
@@ -39,7 +41,7 @@ export function guardBucket(
 
   /** Marks a bucket that has no marker, or learns the name of a restored database's own. */
   async function prepare(): Promise<string | undefined> {
-    if (clock.nowMs() < ownUntil) return undefined;
+    if (isFresh(ownUntil)) return undefined;
     const { state, name, marked } = await look();
     if (state !== 'unknown') return state === 'own' ? undefined : FOREIGN;
     // Another node may have been first, and has put files there.
@@ -74,7 +76,7 @@ export function guardBucket(
   return {
     ...files,
     async findFault() {
-      if (glanced && clock.nowMs() < glanced.until) return glanced.fault;
+      if (glanced && isFresh(glanced.until)) return glanced.fault;
       const signal = AbortSignal.timeout(GLANCE_MS);
       try {
         await look(signal);

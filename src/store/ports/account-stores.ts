@@ -100,6 +100,11 @@ export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId'> & { userna
 /** `keyword`: a part of the key's name or of its owner's, or an id. */
 export type ApiKeySearch = { userId?: number; id?: number; keyword?: string; firstOf: number };
 
+/** The longest that a replaced API key may work on, in seconds. */
+export const LONGEST_FORMER_SECONDS = 30 * 24 * 3600;
+/** How long a replaced webhook secret signs beside the new one, in seconds. */
+export const FORMER_SECRET_SECONDS = 24 * 3600;
+
 export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKeyRecord>;
   /** By the digest of the current key, or of the replaced one before its end. */
@@ -235,13 +240,16 @@ export interface TwoFactorStore {
   /** Deletes the authenticator app and all backup codes. False when there was none. */
   delete(userId: number): Promise<boolean>;
   /**
-   * Counts an attempt in one statement, before its code is checked; `undefined` while locked. The
+   * Counts an attempt in one statement, before its code is checked; `undefined` while locked (not by
+   * a lock further ahead than `lockSeconds`, which a clock that was ahead has set). The
    * attempt that reaches `limit` locks until `now + lockSeconds`, and so does every later one until
    * a right code.
    */
   countAttempt(userId: number, lock: { now: number; limit: number; lockSeconds: number }): Promise<number | undefined>;
   /**
-   * Marks a time step used and clears the attempts. False when this step or a later one was used.
+   * Marks a time step used and clears the attempts. False when this step or a later one was used,
+   * unless
+   * the clock was ahead then.
    */
   useStep(userId: number, step: number): Promise<boolean>;
   /**

@@ -95,8 +95,11 @@ export interface RelayStore {
       status: Exclude<RelayStatus, 'OPEN'>;
     },
   ): Promise<boolean>;
-  /** Open requests whose lease has expired because their process died, the oldest first. */
-  interrupted(limit: number): Promise<RelayRecord[]>;
+  /**
+   * Open requests whose lease has expired because their process died, the oldest first. None of
+   * `held`, which this process is serving, whatever the clock says.
+   */
+  interrupted(limit: number, held?: readonly string[]): Promise<RelayRecord[]>;
   /** Ends every lease: for the start of the only process of a SQLite database. */
   expireLeases(): Promise<number>;
   /** False when the vendor has already given this id, to any user: then nothing was written. */

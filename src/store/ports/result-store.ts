@@ -45,7 +45,15 @@ export type ResultClaim = {
   leaseForMs: number;
   after?: number;
   except?: readonly number[];
+  /** Results that this process holds, whatever the clock says. */
+  held?: readonly number[];
 };
+
+/**
+ * No pause before an attempt is longer. One that is further ahead is made at once: the clock was
+ * set back.
+ */
+export const LONGEST_RESULT_PAUSE_MS = 60 * 60_000;
 
 /** The `kind` of a file that came with a task's request. Plugins' artifacts have other kinds. */
 export const INPUT_KIND = 'input';

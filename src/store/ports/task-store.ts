@@ -23,6 +23,12 @@ export type NewTask = Pick<
 > & { leaseOwner: string; leaseForMs: number; callbackUrl?: string | null; sourceHash?: string };
 
 /**
+ * The longest lease of any claim but a backup's: that of webhooks whose receivers may take a minute
+ * each. A lease that is further ahead counts as expired: the clock was set back.
+ */
+export const LONGEST_LEASE_MS = 6 * 60_000;
+
+/**
  * Proof of a claim. Every write under a claim matches it and a status that is not terminal.
  * `runOut`: the lease of another node, which must have expired without renewal; an empty
  * `leaseOwner` then means that its owner ended it. `reserved`: the task's quota must still be this,
@@ -143,12 +149,14 @@ export interface TaskStore extends TaskListStore {
    * Claims tasks that are due: SUBMITTED to IN_PROGRESS, `next_poll_at` reached, lease free or
    * expired. Takes the longest overdue of each channel, and the same number of each channel while
    * it has more. Sets owner, `lease_until` and `lease_seq + 1`. Two nodes never get the same task.
-   * Channels in `exceptChannels` are skipped at no cost.
+   * Channels in `exceptChannels` are skipped at no cost. `held`: rows that this process holds, which
+   * it never claims, whatever the clock says; claims in memory are known without.
    */
   claimDue(claim: {
     owner: string;
     limit: number;
     leaseForMs: number;
+    held?: readonly number[];
     exceptChannels: readonly number[];
   }): Promise<TaskRecord[]>;
   /**
@@ -156,16 +164,25 @@ export interface TaskStore extends TaskListStore {
    * undefined without one whose lease is free.
    */
   untilDue(): Promise<number | undefined>;
-  /** Claims NOT_START tasks whose submit lease has expired: their process died. */
-  claimInterrupted(claim: { owner: string; limit: number; leaseForMs: number }): Promise<TaskRecord[]>;
+  /**
+   * Claims NOT_START tasks whose submit lease has expired: their process died. Never those of
+   * `held`, which this process is submitting, whatever the clock says.
+   */
+  claimInterrupted(claim: {
+    owner: string;
+    limit: number;
+    leaseForMs: number;
+    held?: readonly string[];
+  }): Promise<TaskRecord[]>;
   /**
    * Claims running tasks whose `submit_time` is at or before `submittedBefore` and whose lease is
-   * free or expired.
+   * free or expired. `held` as in `claimDue`.
    */
   claimOverdue(claim: {
     owner: string;
     limit: number;
     leaseForMs: number;
+    held?: readonly number[];
     submittedBefore: number;
   }): Promise<TaskRecord[]>;
   /**

@@ -83,13 +83,21 @@ export type WebhookOutcome =
   | { status: 'retry'; inMs: number };
 
 /**
- * What a claim leaves out: all webhooks of some hosts, all of some users, and those of some users
- * for some hosts.
+ * The longest pause before an attempt: two hours and the spread, or an update's interval. An
+ * attempt that is further ahead is made at once: the clock was set back.
+ */
+export const LONGEST_WEBHOOK_PAUSE_MS = 3 * 3_600_000;
+
+/**
+ * What a claim leaves out: all webhooks of some hosts, all of some users, those of some users for
+ * some hosts, and some webhooks.
  */
 export type ClaimExclusions = {
   hosts: readonly string[];
   users: readonly number[];
   userHosts: readonly { host: string; userId: number }[];
+  /** Webhooks that this process holds, whatever the clock says. */
+  held?: readonly number[];
 };
 
 export interface WebhookStore {

@@ -1,6 +1,10 @@
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-orm';
-import { type ApiKeyStore, STATUS } from '../ports/index.ts';
+import { CLOCK_LEEWAY_SECONDS, isOver } from '../../kernel/index.ts';
+import { type ApiKeyStore, LONGEST_FORMER_SECONDS, STATUS } from '../ports/index.ts';
 import { type Context, containsText, countAll, isEmpty, lazy, paged } from './context.ts';
+
+/** No replaced key works longer from now, whatever a clock that was ahead has written. */
+const LONGEST_FORMER = sql.raw(String(LONGEST_FORMER_SECONDS + CLOCK_LEEWAY_SECONDS));
 
 const noFormer = { formerHash: '', formerPrefix: '', formerUntil: 0 };
 
@@ -45,7 +49,12 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
   );
   const byFormerHash = lazy(() =>
     withOwner()
-      .where(and(eq(keys.formerHash, sql.placeholder('keyHash')), sql`${keys.formerUntil} > ${sql.placeholder('now')}`))
+      .where(
+        and(
+          eq(keys.formerHash, sql.placeholder('keyHash')),
+          sql`${keys.formerUntil} > ${sql.placeholder('now')} and ${keys.formerUntil} - ${LONGEST_FORMER} <= ${sql.placeholder('now')}`,
+        ),
+      )
       .prepare(),
   );
   const byId = lazy(() =>
@@ -94,7 +103,9 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
           ),
         );
       const usable = new Set(
-        rows.flatMap(({ current, former, formerUntil }) => (formerUntil > now ? [current, former] : [current])),
+        rows.flatMap(({ current, former, formerUntil }) =>
+          isOver(formerUntil, { now, longest: LONGEST_FORMER_SECONDS }) ? [current] : [current, former],
+        ),
       );
       return asked.filter((hash) => usable.has(hash));
     },

@@ -1,6 +1,6 @@
 import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm';
 import type { BackupRun, BackupStore } from '../ports/index.ts';
-import type { Context } from './context.ts';
+import { type Context, isOverIn } from './context.ts';
 import { createPastEnding } from './end-past.ts';
 
 const LOCK = 'backups';
@@ -16,7 +16,7 @@ export function createBackupStore(context: Context): BackupStore {
   const { backupRuns: runs } = tables;
   const at = sql.placeholder;
   const nowSeconds = sql`cast(${nowMs} / 1000 as bigint)`;
-  const isOver = sql`(lease_until <= ${nowMs} or lease_until > ${nowMs} + ${sql.raw(String(LONGEST_LEASE_MS))})`;
+  const isOver = isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS);
   const dueAt = sql`cast(${at('dueAt')} as bigint)`;
   const isHeld = sql`id = ${at('id')} and owner = ${at('owner')} and status = 'running'`;
 
@@ -48,7 +48,8 @@ export function createBackupStore(context: Context): BackupStore {
     backup: runs.backup,
     place: runs.place,
     startedAt: runs.startedAt,
-    endedAt: sql<number>`case when status = 'running' and ${isOver} then lease_until / 1000 else ended_at end`.mapWith(
+    endedAt: sql<number>`case when status = 'running' and ${isOver} then
+      case when lease_until <= ${nowMs} then lease_until / 1000 else started_at end else ended_at end`.mapWith(
       (seconds: unknown) => Math.floor(Number(seconds)),
     ),
     bytes: runs.bytes,

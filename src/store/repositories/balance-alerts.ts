@@ -1,6 +1,9 @@
 import { eq, sql } from 'drizzle-orm';
+import { CLOCK_LEEWAY_SECONDS } from '../../kernel/index.ts';
 import { type BalanceAlertStore, type LowBalance, STATUS, WARN_AGAIN_SECONDS } from '../ports/index.ts';
 import { type Context, lazy } from './context.ts';
+
+const LEEWAY = sql.raw(String(CLOCK_LEEWAY_SECONDS));
 
 /** `claim` takes several statements; it is called in a transaction. */
 export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Context): BalanceAlertStore {
@@ -10,7 +13,7 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
   const mayWarn = (prefix: string) => {
     const [toldAt, told, chosen] = ['told_at', 'told_threshold', 'threshold'].map((name) => sql.raw(prefix + name));
     const again = sql.raw(String(WARN_AGAIN_SECONDS));
-    return sql`(coalesce(${toldAt}, 0) = 0 or ((${chosen} <> ${told} or coalesce(${chosen}, ${at('fallback')}) < ${told}) and ${toldAt} <= ${at('now')} - ${again}))`;
+    return sql`(coalesce(${toldAt}, 0) = 0 or ((${chosen} <> ${told} or coalesce(${chosen}, ${at('fallback')}) < ${told}) and (${toldAt} <= ${at('now')} - ${again} or ${toldAt} - ${LEEWAY} > ${at('now')})))`;
   };
   const isActive = sql`deleted_at = 0 and status = ${sql.raw(String(STATUS.enabled))}`;
 
@@ -54,7 +57,7 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
 
     async choose(userId, choice, now) {
       const isKept = sql`${alerts.threshold} is not distinct from excluded.threshold
-        or ${alerts.toldAt} > ${now - WARN_AGAIN_SECONDS}`;
+        or (${alerts.toldAt} > ${now - WARN_AGAIN_SECONDS} and ${alerts.toldAt} <= ${now + CLOCK_LEEWAY_SECONDS})`;
       await db
         .insert(alerts)
         .values({ userId, ...choice })

@@ -1,7 +1,7 @@
 import { and, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../drivers/memory-leases.ts';
-import type { TaskRecord, TaskStore } from '../ports/index.ts';
-import { type Context, createRowReader, lazy } from './context.ts';
+import { LONGEST_LEASE_MS, type TaskRecord, type TaskStore } from '../ports/index.ts';
+import { type Context, createRowReader, encodeTexts, isOverIn, lazy } from './context.ts';
 
 /**
  * Literals and not parameters: only then do SQLite and PostgreSQL use the partial indexes of
@@ -13,6 +13,8 @@ export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROG
 type Claims = Pick<TaskStore, 'claimDue' | 'untilDue' | 'claimInterrupted' | 'claimOverdue'>;
 
 type Claim = { owner: string; limit: number; leaseForMs: number };
+/** Of rows in the database. `held` as the JSON of ids, or of texts. */
+type WrittenClaim = Claim & { held: string };
 
 /**
  * The three ways to claim tasks. One statement finds the tasks, skips rows that another node is
@@ -21,11 +23,11 @@ type Claim = { owner: string; limit: number; leaseForMs: number };
  * tasks.
  */
 export function createTaskClaims(context: Context, memory: LeaseBinding | undefined): Claims {
-  const { db, tables, nowMs, now, prepare, amongRows, notAmong } = context;
+  const { db, tables, nowMs, now, prepare, amongRows, amongTexts, notAmong } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
   const readTask = createRowReader<TaskRecord>(tasks);
-  const leaseIsFree = sql`${tasks.leaseUntilMs} <= ${nowMs}`;
+  const leaseIsFree = isOverIn(tasks.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
 
   const prepareWrittenClaim = (condition: SQL, order: SQL) => {
     const wanted = sql`select ${tasks.id} from ${tasks} where ${condition} and ${leaseIsFree} order by ${order} limit ${at('limit')}`;
@@ -39,7 +41,7 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
       .where(amongRows(tasks.id, wanted))
       .returning()
       .prepare();
-    return async (values: Claim): Promise<TaskRecord[]> => claim.execute({ ...values, ...now() });
+    return async (values: WrittenClaim): Promise<TaskRecord[]> => claim.execute({ ...values, ...now() });
   };
 
   const prepareMemoryClaim = ({ leases }: LeaseBinding, condition: SQL, order: SQL) => {
@@ -50,19 +52,22 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
       .orderBy(order)
       .limit(at('limit'));
     const run = prepare(find.getSQL());
-    return async (values: Claim & { channelId?: number }): Promise<TaskRecord[]> => {
+    return async (values: WrittenClaim & { channelId?: number }): Promise<TaskRecord[]> => {
       const held = JSON.stringify(leases.claimedIds(values.channelId));
       const found = await run({ ...values, held, ...now() });
       return leases.claim(found.map(readTask), values.owner, values.leaseForMs);
     };
   };
   const prepareClaim = (condition: SQL, order: SQL) =>
-    memory ? prepareMemoryClaim(memory, condition, order) : prepareWrittenClaim(condition, order);
+    memory
+      ? prepareMemoryClaim(memory, condition, order)
+      : prepareWrittenClaim(sql`${condition} and ${notAmong(sql`${tasks.id}`, 'held')}`, order);
 
   const isRunning = sql`${tasks.status} in ${RUNNING}`;
   const isDue = sql`${tasks.channelId} = ${at('channelId')} and ${isRunning} and ${tasks.nextPollAtMs} <= ${nowMs}`;
   const due = lazy(() => prepareClaim(isDue, sql`${tasks.nextPollAtMs}`));
-  const interrupted = lazy(() => prepareWrittenClaim(sql`${tasks.status} = 'NOT_START'`, sql`${tasks.leaseUntilMs}`));
+  const isLeft = sql`${tasks.status} = 'NOT_START' and not ${amongTexts(tasks.taskId, 'held')}`;
+  const interrupted = lazy(() => prepareWrittenClaim(isLeft, sql`${tasks.leaseUntilMs}`));
   const overdue = lazy(() =>
     prepareClaim(sql`${isRunning} and ${tasks.submitTime} <= ${at('submittedBefore')}`, sql`${tasks.submitTime}`),
   );
@@ -74,7 +79,7 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
     const running = (following: SQL) =>
       sql`(select channel_id from tasks where status in ${RUNNING} ${following} order by channel_id limit 1)`;
     const oldest = sql`(select next_poll_at from tasks where channel_id = channels.id and status in ${RUNNING}
-      ${condition} and lease_until <= ${nowMs} ${notHeld} order by next_poll_at limit 1)`;
+      ${condition} and ${isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS)} ${notHeld} order by next_poll_at limit 1)`;
     return prepare(sql`
       with recursive channels(id) as (
         select ${running(sql``)}
@@ -91,7 +96,7 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
   const byLateness = (a: TaskRecord, b: TaskRecord) => a.nextPollAtMs - b.nextPollAtMs || a.id - b.id;
 
   return {
-    async claimDue({ owner, limit, leaseForMs, exceptChannels }) {
+    async claimDue({ owner, limit, leaseForMs, exceptChannels, held = [] }) {
       const found = (await findDueChannels()({ held: heldIds(), ...now() })).map(([id]) => Number(id));
       let channels = found.filter((id) => !exceptChannels.includes(id));
       const claimed: TaskRecord[] = [];
@@ -100,7 +105,8 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
         const share = Math.max(1, Math.floor(left / channels.length));
         const claims = await Promise.allSettled(
           channels.slice(0, left).map(async (channelId) => {
-            return { channelId, taken: await due()({ owner, limit: share, leaseForMs, channelId }) };
+            const claim = { owner, limit: share, leaseForMs, channelId, held: JSON.stringify(held) };
+            return { channelId, taken: await due()(claim) };
           }),
         );
         const succeeded = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
@@ -119,7 +125,7 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
       const [first] = await findNextDue()({ held: heldIds(), ...now() });
       return first && Number(first[0]);
     },
-    claimInterrupted: (claim) => interrupted()(claim),
-    claimOverdue: (claim) => overdue()(claim),
+    claimInterrupted: ({ held = [], ...claim }) => interrupted()({ ...claim, held: encodeTexts(held) }),
+    claimOverdue: ({ held = [], ...claim }) => overdue()({ ...claim, held: JSON.stringify(held) }),
   };
 }

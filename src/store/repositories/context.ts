@@ -1,5 +1,5 @@
 import { getTableColumns, or, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
-import type { Clock } from '../../kernel/index.ts';
+import { CLOCK_LEEWAY_SECONDS, type Clock } from '../../kernel/index.ts';
 import { bindDatabase, type Database, type RunStatement } from '../drivers/connection.ts';
 import { createRowReader as createReader, PreparedQuery, storable } from '../drivers/prepared-query.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
@@ -91,7 +91,7 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
     nowMs: sql<number>`(select (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
     now: () => ({}),
     notAmong: (column, name) =>
-      sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
+      sql`${column} <> all(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
     amongTexts: (column, name) =>
       sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
     elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
@@ -108,6 +108,45 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
   };
 }
 
+/**
+ * A condition: a deadline is over, as `isOver` of the kernel says. All in milliseconds; `longestMs`
+ * is how far ahead the deadline was at most when it was written.
+ */
+export const isOverIn = (column: SQLWrapper, nowMs: SQL, longestMs: number): SQL =>
+  sql`(${column} <= ${nowMs} or ${column} > ${nowMs} + ${sql.raw(String(longestMs + LEEWAY_MS))})`;
+
+/**
+ * A condition: a deadline is ahead, in Unix seconds, of a row that was written at `createdAt`. Its
+ * longest span is what the row began with, so it is over while the row is of the future. `now`: the
+ * placeholder of the present second.
+ */
+export const isAheadSince = (deadline: SQLWrapper, createdAt: SQLWrapper, now = 'now'): SQL =>
+  sql`(${deadline} > ${sql.placeholder(now)} and ${createdAt} - ${sql.raw(String(CLOCK_LEEWAY_SECONDS))} <= ${sql.placeholder(now)})`;
+
+/**
+ * Makes rows due at once whose next attempt is further ahead than it was at most when it was
+ * written: the clock was set back. Apart from the claim, which then keeps to the order of its
+ * index. `isNeeded` is a condition for other queries; `run` tells whether there were any.
+ */
+export function createPullForward(
+  { prepare, nowMs, now }: Pick<Context, 'prepare' | 'nowMs' | 'now'>,
+  { rows, longestMs }: { rows: { table: SQL; isWaiting: SQL }; longestMs: number },
+): { isNeeded: SQL; run: () => Promise<boolean> } {
+  const { table, isWaiting } = rows;
+  const isTooFar = sql`${isWaiting} and next_attempt_at > ${nowMs} + ${sql.raw(String(longestMs + LEEWAY_MS))}`;
+  const isNeeded = sql`exists (select 1 from ${table} where ${isTooFar})`;
+  const find = lazy(() => prepare(sql`select 1 where ${isNeeded}`));
+  const pull = lazy(() => prepare(sql`update ${table} set next_attempt_at = ${nowMs} where ${isTooFar}`));
+  return {
+    isNeeded,
+    async run() {
+      if ((await find()(now())).length === 0) return false;
+      await pull()(now());
+      return true;
+    },
+  };
+}
+
 /** Builds a prepared query on first use: building it takes as long as running it. */
 export function lazy<T>(create: () => T): () => T {
   let created: T | undefined;
@@ -116,6 +155,8 @@ export function lazy<T>(create: () => T): () => T {
     return created;
   };
 }
+
+const LEEWAY_MS = CLOCK_LEEWAY_SECONDS * 1000;
 
 /** The most shapes that one statement keeps: far more than our own callers have. */
 const MAX_SHAPES = 32;

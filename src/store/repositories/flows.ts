@@ -1,8 +1,16 @@
-import { and, eq, getTableColumns, gt, isNull, lt, lte, ne, or, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, isNull, lt, lte, ne, or, sql } from 'drizzle-orm';
 import type { JsonObject } from '../../kernel/index.ts';
 import { storeErrors } from '../errors.ts';
 import type { FlowMatch, FlowRecord, FlowStore } from '../ports/index.ts';
-import { type Context, columnPlaceholder, encodeTexts, givenPlaceholders, lazy, lazyByShape } from './context.ts';
+import {
+  type Context,
+  columnPlaceholder,
+  encodeTexts,
+  givenPlaceholders,
+  isAheadSince,
+  lazy,
+  lazyByShape,
+} from './context.ts';
 
 export function createFlowStore({ db, tables, amongRows, amongTexts }: Context): FlowStore {
   const { authFlows: flows } = tables;
@@ -29,7 +37,7 @@ export function createFlowStore({ db, tables, amongRows, amongTexts }: Context):
     eq(flows.tokenHash, at('tokenHash')),
     eq(flows.purpose, at('purpose')),
     isNull(flows.consumedAt),
-    gt(flows.expiresAt, at('now')),
+    isAheadSince(flows.expiresAt, flows.createdAt),
   );
   const hasSecret = amongTexts(flows.secretHash, 'secretHashes');
   const listSecrets = (candidates: readonly string[]) => encodeTexts(candidates.filter((hash) => hash !== ''));

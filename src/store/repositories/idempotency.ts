@@ -1,18 +1,29 @@
-import { and, eq, gt, lte, sql } from 'drizzle-orm';
+import { and, eq, gt, lte, not, or, type SQLWrapper, sql } from 'drizzle-orm';
 import type { IdempotencyStore } from '../ports/index.ts';
 import { type Context, columnPlaceholders, lazy } from './context.ts';
+
+/**
+ * A key that was taken by a clock so many seconds ahead is free again. A day and not a minute: the
+ * clock may be right only since then, and a key that is freed too early lets a repeat buy twice.
+ */
+const FUTURE = sql.raw(String(24 * 3600));
 
 export function createIdempotencyStore({ db, tables, amongRows }: Context): IdempotencyStore {
   const { idempotencyKeys: keys } = tables;
   const { userId, key, requestHash, taskId, createdAt, expiresAt } = keys;
   const at = sql.placeholder;
+  const isOfFuture = (now: SQLWrapper) => sql`${createdAt} - ${FUTURE} > ${now}`;
   const take = lazy(() => {
     const given = columnPlaceholders({ userId, key, requestHash, taskId, createdAt, expiresAt });
     const { userId: _user, key: _key, ...replaced } = given;
     return db
       .insert(keys)
       .values(given)
-      .onConflictDoUpdate({ target: [userId, key], set: replaced, setWhere: lte(expiresAt, given.createdAt) })
+      .onConflictDoUpdate({
+        target: [userId, key],
+        set: replaced,
+        setWhere: or(lte(expiresAt, given.createdAt), isOfFuture(sql`excluded.created_at`)),
+      })
       .returning({ key })
       .prepare();
   });
@@ -20,7 +31,7 @@ export function createIdempotencyStore({ db, tables, amongRows }: Context): Idem
     db
       .select({ userId, key, requestHash, taskId, expiresAt })
       .from(keys)
-      .where(and(eq(userId, at('ownerId')), eq(key, at('name')), gt(expiresAt, at('at'))))
+      .where(and(eq(userId, at('ownerId')), eq(key, at('name')), gt(expiresAt, at('at')), not(isOfFuture(at('at')))))
       .prepare(),
   );
   const free = lazy(() =>

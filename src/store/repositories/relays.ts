@@ -1,7 +1,23 @@
-import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, not, sql } from 'drizzle-orm';
 import { sha256Hex } from '../../kernel/index.ts';
-import type { NewRelay, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord, RelayStore } from '../ports/index.ts';
-import { type Context, columnPlaceholders, encodeTexts, givenPlaceholders, lazy, lazyByShape } from './context.ts';
+import {
+  LONGEST_LEASE_MS,
+  type NewRelay,
+  type RelayObject,
+  type RelayObjectKind,
+  type RelayPartKind,
+  type RelayRecord,
+  type RelayStore,
+} from '../ports/index.ts';
+import {
+  type Context,
+  columnPlaceholders,
+  encodeTexts,
+  givenPlaceholders,
+  isOverIn,
+  lazy,
+  lazyByShape,
+} from './context.ts';
 
 /**
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
@@ -34,7 +50,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
   const { id: _, ...objectColumns } = getTableColumns(objects);
   const at = sql.placeholder;
   const isOpen = sql`${requests.status} = ${OPEN}`;
-  const leaseHasExpired = sql`${requests.leaseUntilMs} <= ${nowMs}`;
+  const leaseHasExpired = isOverIn(requests.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
   const leaseUntilMs = sql`${nowMs} + ${at('leaseForMs')}`;
   const isRelay = eq(requests.relayId, at('theRelay'));
   const isOf = and(isRelay, eq(requests.leaseOwner, at('theOwner')));
@@ -67,7 +83,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
     db
       .select({ id: requests.id })
       .from(requests)
-      .where(and(isRelay, sql`${requests.leaseUntilMs} > ${nowMs}`))
+      .where(and(isRelay, not(leaseHasExpired)))
       .prepare(),
   );
   const move = lazyByShape((change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'>) =>
@@ -128,7 +144,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
     db
       .select()
       .from(requests)
-      .where(and(isOpen, leaseHasExpired))
+      .where(and(isOpen, leaseHasExpired, not(amongTexts(requests.relayId, 'held'))))
       .orderBy(asc(requests.leaseUntilMs))
       .limit(at('limit'))
       .prepare(),
@@ -173,7 +189,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
       return ended.length === 1;
     },
 
-    interrupted: async (limit) => interrupted().execute({ limit, ...now() }),
+    interrupted: async (limit, held = []) => interrupted().execute({ limit, held: encodeTexts(held), ...now() }),
 
     async expireLeases() {
       const expired = await db.update(requests).set({ leaseUntilMs: 0 }).where(isOpen).returning({ id: requests.id });

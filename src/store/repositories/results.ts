@@ -1,6 +1,21 @@
 import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzle-orm';
-import { INPUT_KIND, PREVIEW_KIND, type ResultRecord, type ResultStore } from '../ports/index.ts';
-import { type Context, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
+import {
+  INPUT_KIND,
+  LONGEST_LEASE_MS,
+  LONGEST_RESULT_PAUSE_MS,
+  PREVIEW_KIND,
+  type ResultRecord,
+  type ResultStore,
+} from '../ports/index.ts';
+import {
+  type Context,
+  columnPlaceholders,
+  countAll,
+  createPullForward,
+  encodeTexts,
+  isOverIn,
+  lazy,
+} from './context.ts';
 import { createFileReferences } from './file-references.ts';
 import { createKeptUsage, createWantedInsert } from './wanted-results.ts';
 
@@ -15,7 +30,7 @@ const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
  * opens one for them.
  */
 export function createResultStore(context: Context): ResultStore {
-  const { db, tables, nowMs, now, amongRows, amongTexts, lockRows, prepare } = context;
+  const { db, tables, nowMs, now, notAmong, amongRows, amongTexts, lockRows, prepare } = context;
   const { keptResults: results, keptFiles: files, users } = tables;
   const at = sql.placeholder;
   const isWanted = sql`${results.state} = ${WANTED}`;
@@ -26,7 +41,12 @@ export function createResultStore(context: Context): ResultStore {
   const sumKept = createKeptUsage(context);
   const isInput = eq(results.kind, INPUT_KIND);
   const ofTask = (taskId: string) => eq(results.taskId, taskId);
-  const isFree = sql`${results.leaseUntilMs} <= ${nowMs}`;
+  const isFree = isOverIn(results.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
+  const leaseIsOver = isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS);
+  const pullForward = createPullForward(context, {
+    rows: { table: sql`kept_results`, isWaiting: sql`state = ${WANTED}` },
+    longestMs: LONGEST_RESULT_PAUSE_MS,
+  });
   const isHeld = and(
     eq(results.id, at('id')),
     eq(results.leaseOwner, at('leaseOwner')),
@@ -35,15 +55,15 @@ export function createResultStore(context: Context): ResultStore {
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
   const findNextDue = lazy(() =>
-    prepare(sql`select next_attempt_at - ${nowMs} from kept_results
-      where state = ${WANTED} and lease_until <= ${nowMs} order by next_attempt_at limit 1`),
+    prepare(sql`select case when ${pullForward.isNeeded} then 0 else next_attempt_at - ${nowMs} end
+      from kept_results where state = ${WANTED} and ${leaseIsOver} order by next_attempt_at limit 1`),
   );
   const claim = lazy(() => {
     // From user to user over the index of wanted results, however many of them one user has.
     const following = (user: SQL) =>
       sql`(select min(user_id) from kept_results where state = ${WANTED} and user_id > ${user})`;
     const first = sql`(select id from kept_results where state = ${WANTED} and user_id = turn.user_id
-      and next_attempt_at <= ${nowMs} and lease_until <= ${nowMs} order by next_attempt_at limit 1)`;
+      and next_attempt_at <= ${nowMs} and ${leaseIsOver} and ${notAmong(sql`id`, 'held')} order by next_attempt_at limit 1)`;
     const inTurn = sql`with recursive turn (user_id) as (
         select ${following(sql`${at('after')}`)}
         union all select ${following(sql`turn.user_id`)} from turn where turn.user_id is not null)
@@ -142,9 +162,11 @@ export function createResultStore(context: Context): ResultStore {
       return first && Number(first[0]);
     },
 
-    async claim({ owner, limit, leaseForMs, after = 0, except = [] }) {
-      const turn = { after, except: encodeTexts(except.map(String)) };
-      const claimed = await claim().execute({ owner, limit, leaseForMs, ...turn, ...now() });
+    async claim({ owner, limit, leaseForMs, after = 0, except = [], held = [] }) {
+      const turn = { owner, leaseForMs, after, except: encodeTexts(except.map(String)), held: JSON.stringify(held) };
+      const take = (most: number) => claim().execute({ ...turn, limit: most, ...now() });
+      const claimed = await take(limit);
+      if (claimed.length < limit && (await pullForward.run())) claimed.push(...(await take(limit - claimed.length)));
       // `returning` promises no order.
       return claimed.sort((a, b) => a.userId - b.userId);
     },

@@ -1,12 +1,21 @@
 import { and, desc, eq, getTableColumns, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import { type SessionRecord, type SessionStore, STATUS } from '../ports/index.ts';
-import { type Context, columnPlaceholder, columnPlaceholders, countAll, encodeTexts, lazy } from './context.ts';
+import {
+  type Context,
+  columnPlaceholder,
+  columnPlaceholders,
+  countAll,
+  encodeTexts,
+  isAheadSince,
+  lazy,
+} from './context.ts';
 import { userColumns } from './user-columns.ts';
 
 export function createSessionStore({ db, tables, amongRows, amongTexts }: Context): SessionStore {
   const { userSessions: sessions, users } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
+  const isAhead = isAheadSince(sessions.expiresAt, sessions.createdAt);
   // The plus excludes the index of creation times: nearly all sessions are older.
   const notIssuedAfter = (time: number) => sql`+${sessions.createdAt} <= ${time}`;
   const isRevoked = eq(sessions.status, sql.raw(`'revoked'`));
@@ -36,7 +45,7 @@ export function createSessionStore({ db, tables, amongRows, amongTexts }: Contex
     db
       .select({ total: countAll() })
       .from(sessions)
-      .where(and(eq(sessions.userId, at('userId')), isActive, gt(sessions.expiresAt, at('now'))))
+      .where(and(eq(sessions.userId, at('userId')), isActive, isAhead))
       .prepare(),
   );
   const countIssued = lazy(() =>
@@ -83,21 +92,14 @@ export function createSessionStore({ db, tables, amongRows, amongTexts }: Contex
     db
       .select({ sid: sessions.sid, expiresAt: sessions.expiresAt })
       .from(sessions)
-      .where(and(eq(sessions.userId, at('userId')), isActive, gt(sessions.expiresAt, at('now'))))
+      .where(and(eq(sessions.userId, at('userId')), isActive, isAhead))
       .prepare(),
   );
   const list = lazy(() =>
     db
       .select()
       .from(sessions)
-      .where(
-        and(
-          eq(sessions.userId, at('userId')),
-          isActive,
-          gt(sessions.expiresAt, at('now')),
-          eq(sessions.userAuthVersion, at('authVersion')),
-        ),
-      )
+      .where(and(eq(sessions.userId, at('userId')), isActive, isAhead, eq(sessions.userAuthVersion, at('authVersion'))))
       .orderBy(desc(sessions.lastActiveAt), desc(sessions.createdAt), sessions.sid)
       .limit(at('limit'))
       .prepare(),
@@ -114,14 +116,7 @@ export function createSessionStore({ db, tables, amongRows, amongTexts }: Contex
         addressKey: columnPlaceholder('addressKey', sessions.addressKey),
         userAgent: columnPlaceholder('userAgent', sessions.userAgent),
       })
-      .where(
-        and(
-          eq(sessions.sid, at('sid')),
-          isActive,
-          gt(sessions.expiresAt, at('now')),
-          eq(sessions.refreshHash, at('expectedHash')),
-        ),
-      )
+      .where(and(eq(sessions.sid, at('sid')), isActive, isAhead, eq(sessions.refreshHash, at('expectedHash'))))
       .returning({ sid: sessions.sid })
       .prepare(),
   );
@@ -138,6 +133,7 @@ export function createSessionStore({ db, tables, amongRows, amongTexts }: Contex
         and(
           eq(sessions.sid, at('sid')),
           isActive,
+          // Its caller has just been checked by this session.
           gt(sessions.expiresAt, at('now')),
           eq(sessions.version, at('expectedVersion')),
           eq(sessions.userAuthVersion, at('expectedUserAuthVersion')),
@@ -163,14 +159,7 @@ export function createSessionStore({ db, tables, amongRows, amongTexts }: Contex
       .select({ sid: sessions.sid })
       .from(sessions)
       .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0), eq(users.status, STATUS.enabled)))
-      .where(
-        and(
-          amongTexts(sessions.sid, 'sids'),
-          isActive,
-          gt(sessions.expiresAt, at('now')),
-          eq(sessions.userAuthVersion, users.authVersion),
-        ),
-      )
+      .where(and(amongTexts(sessions.sid, 'sids'), isActive, isAhead, eq(sessions.userAuthVersion, users.authVersion)))
       .prepare(),
   );
 

@@ -1,9 +1,9 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../drivers/memory-leases.ts';
-import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
+import { type Lease, LONGEST_LEASE_MS, type TaskChange, type TaskRecord, type TaskStore } from '../ports/index.ts';
 import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
-import { type Context, columnPlaceholder, countAll, lazy } from './context.ts';
+import { type Context, columnPlaceholder, countAll, isOverIn, lazy } from './context.ts';
 import { createLinkedResult } from './linked-result.ts';
 import { createTaskEvents } from './task-events.ts';
 import { createTaskList } from './task-list.ts';
@@ -43,7 +43,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     sql`coalesce(${tasks.leaseOwner}, '') = ${at('leaseOwner')}`,
     eq(tasks.leaseSeq, at('leaseSeq')),
     isUnfinished,
-    sql`${tasks.leaseUntilMs} <= ${nowMs}`,
+    isOverIn(tasks.leaseUntilMs, nowMs, LONGEST_LEASE_MS),
   );
 
   const insert = lazy(() =>
@@ -331,7 +331,10 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     },
 
     async queueDepth() {
-      const free = and(sql`${tasks.leaseUntilMs} <= ${nowMs}`, memory ? notAmong(sql`${tasks.id}`, 'held') : undefined);
+      const free = and(
+        isOverIn(tasks.leaseUntilMs, nowMs, LONGEST_LEASE_MS),
+        memory ? notAmong(sql`${tasks.id}`, 'held') : undefined,
+      );
       const [all] = await db.select({ total: countAll() }).from(tasks).where(isUnfinished);
       const [late] = await db
         .select({

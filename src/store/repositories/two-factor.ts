@@ -1,6 +1,14 @@
-import { and, asc, eq, gt, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNull, lt, lte, or, sql } from 'drizzle-orm';
+import { CLOCK_LEEWAY_SECONDS } from '../../kernel/index.ts';
 import type { TwoFactorStore } from '../ports/index.ts';
 import { type Context, columnPlaceholder, countAll, lazy } from './context.ts';
+
+/**
+ * Time steps (of 30 s) that a used one may be ahead of a code that is right: that of a clock which
+ * was a little ahead, and a step of skew on either side. One that is further ahead was used before
+ * the clock was set back.
+ */
+const LEEWAY_STEPS = CLOCK_LEEWAY_SECONDS / 30 + 2;
 
 /**
  * `delete` and `replaceBackupCodes` take several statements. Outside a transaction the store opens
@@ -26,7 +34,7 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
         failures: sql`${factors.failures} + 1`,
         lockedUntil: sql`case when ${factors.failures} + 1 >= ${columnPlaceholder('limit', factors.failures)} then ${columnPlaceholder('lockedUntil', factors.lockedUntil)} else ${factors.lockedUntil} end`,
       })
-      .where(and(ofUser, lte(factors.lockedUntil, at('now'))))
+      .where(and(ofUser, or(lte(factors.lockedUntil, at('now')), gt(factors.lockedUntil, at('longestUntil')))))
       .returning({ failures: factors.failures })
       .prepare(),
   );
@@ -34,7 +42,7 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
     db
       .update(factors)
       .set({ lastStep: columnPlaceholder('step', factors.lastStep), failures: sql`0`, lockedUntil: sql`0` })
-      .where(and(ofUser, lt(factors.lastStep, at('step'))))
+      .where(and(ofUser, or(lt(factors.lastStep, at('step')), gt(factors.lastStep, at('longestStep')))))
       .returning({ userId: factors.userId })
       .prepare(),
   );
@@ -84,12 +92,18 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
     },
 
     async countAttempt(userId, { now, limit, lockSeconds }) {
-      const [counted] = await countAttempt().execute({ userId, now, limit, lockedUntil: now + lockSeconds });
+      const [counted] = await countAttempt().execute({
+        userId,
+        now,
+        limit,
+        lockedUntil: now + lockSeconds,
+        longestUntil: now + lockSeconds + CLOCK_LEEWAY_SECONDS,
+      });
       return counted?.failures;
     },
 
     async useStep(userId, step) {
-      return (await useStep().execute({ userId, step })).length === 1;
+      return (await useStep().execute({ userId, step, longestStep: step + LEEWAY_STEPS })).length === 1;
     },
 
     async giveBackAttempt(userId) {

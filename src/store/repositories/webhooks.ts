@@ -1,12 +1,14 @@
 import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, lte, ne, sql } from 'drizzle-orm';
 import {
+  LONGEST_LEASE_MS,
+  LONGEST_WEBHOOK_PAUSE_MS,
   type NewWebhook,
   PREVIEW_KIND,
   type WebhookOutcome,
   type WebhookRecord,
   type WebhookStore,
 } from '../ports/index.ts';
-import { type Context, columnPlaceholders, countAll, lazy, paged } from './context.ts';
+import { type Context, columnPlaceholders, countAll, createPullForward, isOverIn, lazy, paged } from './context.ts';
 
 /** Attempts of one webhook that are kept, the latest. */
 const MAX_DELIVERIES = 50;
@@ -24,18 +26,22 @@ export function createWebhookStore(context: Context): WebhookStore {
   const { webhookOutbox: outbox, webhookDeliveries: deliveries } = tables;
   const at = sql.placeholder;
   const isPending = sql`${outbox.status} = ${PENDING}`;
-  const isFree = sql`${outbox.leaseUntilMs} <= ${nowMs}`;
+  const isFree = isOverIn(outbox.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
+  const pullForward = createPullForward(context, {
+    rows: { table: sql`webhook_outbox`, isWaiting: sql`status = ${PENDING}` },
+    longestMs: LONGEST_WEBHOOK_PAUSE_MS,
+  });
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
   const claim = lazy(() => {
     // Two webhooks of one task under way at once could arrive in the wrong order.
     const isFirst = sql`not exists (select 1 from webhook_outbox as earlier where earlier.task_id = ${outbox.taskId}
-      and earlier.id < ${outbox.id} and earlier.lease_until > ${nowMs})`;
+      and earlier.id < ${outbox.id} and (not ${notAmong(sql`earlier.id`, 'held')} or not ${isOverIn(sql`earlier.lease_until`, nowMs, LONGEST_LEASE_MS)}))`;
     const isNotExcluded = sql`${outbox.host} not in (select busy.value ->> 'host' from ${elements('hosts')} as busy)
       and ${notAmong(sql`${outbox.userId}`, 'users')} and (${outbox.host} || ' ' || ${outbox.userId})
       not in (select busy.value ->> 'pair' from ${elements('userHosts')} as busy)`;
     const due = sql`select ${outbox.id} from ${outbox} where ${isPending} and ${outbox.nextAttemptAtMs} <= ${nowMs} and ${isFree}
-      and ${isNotExcluded} and ${isFirst} order by ${outbox.nextAttemptAtMs} limit ${at('limit')}`;
+      and ${isNotExcluded} and ${notAmong(sql`${outbox.id}`, 'held')} and ${isFirst} order by ${outbox.nextAttemptAtMs} limit ${at('limit')}`;
     return db
       .update(outbox)
       .set({
@@ -50,8 +56,9 @@ export function createWebhookStore(context: Context): WebhookStore {
   });
 
   const findNextDue = lazy(() =>
-    prepare(sql`select next_attempt_at - ${nowMs} from webhook_outbox
-      where status = ${PENDING} and lease_until <= ${nowMs} order by next_attempt_at limit 1`),
+    prepare(sql`select case when ${pullForward.isNeeded} then 0 else next_attempt_at - ${nowMs} end
+      from webhook_outbox where status = ${PENDING} and ${isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS)}
+      order by next_attempt_at limit 1`),
   );
 
   /**
@@ -198,7 +205,11 @@ export function createWebhookStore(context: Context): WebhookStore {
       const hosts = JSON.stringify(exclude.hosts.map((host) => ({ host })));
       const users = JSON.stringify(exclude.users);
       const userHosts = JSON.stringify(exclude.userHosts.map(({ host, userId }) => ({ pair: `${host} ${userId}` })));
-      const claimed = await claim().execute({ owner, limit, leaseForMs, hosts, users, userHosts, ...now() });
+      const held = JSON.stringify(exclude.held ?? []);
+      const take = (most: number) =>
+        claim().execute({ owner, limit: most, leaseForMs, hosts, users, userHosts, held, ...now() });
+      const claimed = await take(limit);
+      if (claimed.length < limit && (await pullForward.run())) claimed.push(...(await take(limit - claimed.length)));
       // `returning` promises no order.
       return claimed.sort((a, b) => a.nextAttemptAtMs - b.nextAttemptAtMs || a.id - b.id);
     },

@@ -1,3 +1,4 @@
+import { isOver } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
@@ -67,6 +68,7 @@ export function isLinkExpired(
   { finishTime }: Pick<TaskRecord, 'finishTime'>,
 ): boolean {
   const { days } = limits.links;
-  if (expiresAt > 0) return clock.unix() >= expiresAt;
+  // Rounded up to a full hour.
+  if (expiresAt > 0) return isOver(expiresAt, { now: clock.unix(), longest: Math.max(MAX_LIFE, days * DAY) + HOUR });
   return days > 0 && clock.unix() >= finishTime + days * DAY;
 }

@@ -66,6 +66,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   /** When that ends by itself; infinite while the loop looks for what is due. */
   let pausedUntilMs = 0;
   const underway = new Set<Claimed>();
+  /** The rows of claimed tasks, which wait or are underway. */
+  const held = new Set<number>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
   let wake = () => {};
@@ -82,7 +84,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   function enqueue(tasks: readonly TaskRecord[], final: boolean): void {
     const claimedAtMs = clock.monotonicMs();
-    for (const { taskId, platform, channelId, polls } of tasks) {
+    for (const { id, taskId, platform, channelId, polls } of tasks) {
+      held.add(id);
       const logFields = { task_id: taskId, plugin: platform, channel_id: channelId };
       traceEvent(logger, 'poll_claim', { ...logFields, poll: polls + 1, last: final });
     }
@@ -98,7 +101,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     } catch (error) {
       logger.error({ err: error, channel_id: channelId }, 'poll failed unexpectedly; retrying when its lease expires');
     } finally {
-      for (const entry of claimed.group) underway.delete(entry);
+      for (const entry of claimed.group) {
+        underway.delete(entry);
+        held.delete(entry.task.id);
+      }
     }
   }
 
@@ -243,6 +249,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       limit: claimBatch,
       leaseForMs,
       exceptChannels: queues.full(),
+      held: [...held],
     });
     enqueue(tasks, false);
     return tasks.length;
@@ -283,7 +290,12 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   async function endInterrupted(): Promise<void> {
-    const tasks = await store.tasks.claimInterrupted({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs });
+    const tasks = await store.tasks.claimInterrupted({
+      owner: deps.nodeId,
+      limit: SWEEP_BATCH,
+      leaseForMs,
+      held: deps.leases.held(),
+    });
     for (const task of tasks) {
       const failure = toStoredFailure(taskErrors.submission_interrupted());
       if (await endTask(task, 'submission interrupted', { execution: { ...task.execution, failure } })) {
@@ -306,10 +318,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     }
     if (limits.taskTimeoutMinutes <= 0) return;
     const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
-    enqueue(
-      await store.tasks.claimOverdue({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs, submittedBefore }),
-      true,
-    );
+    const claim = { owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs, held: [...held] };
+    enqueue(await store.tasks.claimOverdue({ ...claim, submittedBefore }), true);
   }
 
   return {

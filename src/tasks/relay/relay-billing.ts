@@ -198,7 +198,7 @@ const INTERRUPTED_BATCH = 100;
 
 /** Refunds requests whose process died before their answer reached the client. */
 export async function refundInterrupted(deps: TaskDeps): Promise<void> {
-  for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH)) {
+  for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH, deps.leases.held())) {
     const refund = { reason: 'submission interrupted', httpStatus: 0, mayBeDone: true };
     await refundRelay(deps, relay, { ...refund, by: 'anyone_after_expiry' });
   }

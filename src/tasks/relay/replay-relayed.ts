@@ -37,7 +37,7 @@ export async function replayRelayed(
  * @throws tasks.idempotency_in_progress
  */
 async function waitForEnd(
-  { store, clock, limits, repeats }: TaskDeps,
+  { store, clock, limits, repeats, leases }: TaskDeps,
   { caller, relayId, left }: { caller: Caller; relayId: string; left: AbortSignal | undefined },
 ): Promise<RelayRecord | undefined> {
   const { relays } = store;
@@ -46,7 +46,8 @@ async function waitForEnd(
   try {
     for (;;) {
       const relay = await relays.byRelayId(relayId);
-      const isStored = relay?.status !== 'BILLED' || (await relays.isDelivered(relayId));
+      const isHeld = leases.held().includes(relayId);
+      const isStored = relay?.status !== 'BILLED' || (!isHeld && (await relays.isDelivered(relayId)));
       if (relay?.status !== 'OPEN' && isStored) return relay;
       if (deadline.signal.aborted) throw stillInProgress();
       await clock.sleep(limits.tickMs, deadline.signal);

@@ -49,7 +49,7 @@ export type ResultWorker = {
   stats(): ResultStats;
 };
 
-type Copy = { userId: number; sinceMs: number; ended: Promise<void> };
+type Copy = { id: number; userId: number; sinceMs: number; ended: Promise<void> };
 
 /** Claims wanted results and copies them. A copy that any process leaves half done starts anew. */
 export function createResultWorker(deps: TaskDeps): ResultWorker {
@@ -91,9 +91,11 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
   async function claim(limit: number): Promise<number> {
     try {
       const turn = { owner, limit, leaseForMs: LEASE_MS, except: usersWithTheirShare() };
-      const claimed = await store.results.claim({ ...turn, after: servedUser });
+      const held = () => [...underway].map(({ id }) => id);
+      const claimed = await store.results.claim({ ...turn, held: held(), after: servedUser });
       // After the last user comes the first.
-      if (claimed.length === 0 && servedUser > 0) claimed.push(...(await store.results.claim(turn)));
+      if (claimed.length === 0 && servedUser > 0)
+        claimed.push(...(await store.results.claim({ ...turn, held: held() })));
       for (const result of claimed) begin(result);
       servedUser = claimed.at(-1)?.userId ?? servedUser;
       return claimed.length;
@@ -127,7 +129,7 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
         underway.delete(copy);
         quiet.abort();
       });
-    const copy = { userId: result.userId, sinceMs: clock.monotonicMs(), ended };
+    const copy = { id: result.id, userId: result.userId, sinceMs: clock.monotonicMs(), ended };
     underway.add(copy);
   }
 

@@ -1,3 +1,4 @@
+import { isOver } from '../../kernel/index.ts';
 import type { AgedTask, Repositories, RetentionProgress, Store } from '../../store/ports/index.ts';
 import { hasEnded } from '../state/describe-task.ts';
 import type { RetentionStep } from './types.ts';
@@ -55,6 +56,8 @@ export function walkTasks(store: Pick<Store, 'transaction'>, now: number, walk: 
 
 /** Where a run begins: behind the last one, or at what that one skipped. */
 function startOf({ position, skipped, at }: RetentionProgress, now: number): RetentionProgress {
-  const again = skipped > 0 && (position - skipped <= SHORT_WAY || now - at >= LOOK_AGAIN_SECONDS);
+  const again =
+    skipped > 0 &&
+    (position - skipped <= SHORT_WAY || isOver(at + LOOK_AGAIN_SECONDS, { now, longest: LOOK_AGAIN_SECONDS }));
   return again ? { position: skipped - 1, skipped: 0, at: now } : { position, skipped, at };
 }

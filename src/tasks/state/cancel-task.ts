@@ -19,7 +19,8 @@ export const isCancelled = ({ status, failReason }: Pick<TaskRecord, 'status' | 
  */
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   let current = task;
-  if (task.status === 'NOT_START') {
+  // A lease of our own that looks expired is that of a clock that jumped.
+  if (task.status === 'NOT_START' && !deps.leases.held().includes(task.taskId)) {
     const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
     const lease = { ...leaseOf(task), runOut: true };
     const ending = { status: 'FAILURE' as const, reason: REASON };

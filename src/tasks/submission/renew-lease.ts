@@ -9,6 +9,11 @@ const RENEW_EVERY_MS = 10_000;
 export type LeaseRenewal = {
   /** Renews a submission's lease in the background until you call `stop`. */
   hold(taskId: string, renew: (leaseForMs: number) => Promise<boolean>): { stop(): void };
+  /**
+   * The ids that this process holds. It knows so by itself: after a jump of the clock or a suspend
+   * of the machine their leases look expired until they are renewed.
+   */
+  held(): string[];
 };
 
 type Held = { taskId: string; renew: (leaseForMs: number) => Promise<boolean>; dueMs: number };
@@ -44,6 +49,7 @@ export function createLeaseRenewal({ clock, logger }: { clock: Clock; logger: Lo
   }
 
   return {
+    held: () => [...held].map(({ taskId }) => taskId),
     hold(taskId, renew) {
       const lease: Held = { taskId, renew, dueMs: clock.monotonicMs() + RENEW_EVERY_MS };
       held.add(lease);

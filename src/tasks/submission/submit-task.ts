@@ -70,7 +70,9 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
    */
   let retryable = true;
   let inputs: StoredInputs = { execution: {} };
-  let lease: { stop(): void } | undefined;
+  // Held before the row is there, and renewed until the submission ends: preparing the request for
+  // another channel takes time too.
+  const lease = deps.leases.hold(taskId, async (forMs) => !!task && deps.store.tasks.renew(leaseOf(task), forMs));
   try {
     while (tried.length < MAX_CHANNELS) {
       const channel = pick(deps, submission, tried);
@@ -116,10 +118,6 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       }
       endPhase('reserve');
       traceEvent(deps.logger, 'reservation', { ...logFields, quota: task.quota });
-      const held = leaseOf(task);
-      // Renewed until the submission ends: preparing the request for another channel takes time
-      // too.
-      lease ??= deps.leases.hold(taskId, (forMs) => deps.store.tasks.renew(held, forMs));
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const attempt = await sendSubmission(deps, submission, prepared);
@@ -147,7 +145,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     if (task) await failSubmission(deps, { task, error, releasesIdempotencyKey: retryable });
     throw error;
   } finally {
-    lease?.stop();
+    lease.stop();
   }
 }
 

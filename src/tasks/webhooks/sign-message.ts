@@ -1,5 +1,5 @@
-import { hmacSha256Base64, type SecretBox } from '../../kernel/index.ts';
-import type { ApiKeyRecord } from '../../store/ports/index.ts';
+import { hmacSha256Base64, isOver, type SecretBox } from '../../kernel/index.ts';
+import { type ApiKeyRecord, FORMER_SECRET_SECONDS } from '../../store/ports/index.ts';
 
 /** A Standard Webhooks secret: this prefix, and its bytes in base64. */
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
@@ -14,7 +14,7 @@ type SealedSecrets = Pick<ApiKeyRecord, 'webhookSecretSealed' | 'webhookFormers'
 export function signingKeys(secretBox: SecretBox, key: SealedSecrets, now: number): Uint8Array[] {
   const current = openSecret(secretBox, key.webhookSecretSealed);
   if (!current) return [];
-  const valid = key.webhookFormers.filter(({ until }) => until > now);
+  const valid = key.webhookFormers.filter(({ until }) => !isOver(until, { now, longest: FORMER_SECRET_SECONDS }));
   return [current, ...valid.flatMap(({ sealed }) => openSecret(secretBox, sealed) ?? [])];
 }
 

@@ -57,6 +57,8 @@ export type WebhookWorker = {
 export function createWebhookWorker(deps: Deps): WebhookWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;
   const underway = new Set<AbortController>();
+  /** The ids of claimed notices, which wait or are under way. */
+  const held = new Set<number>();
   const counts = { delivered: 0, retried: 0, failed: 0 };
   const { attemptMs } = webhooks;
   // A lease outlives its attempt and the rounds before it: a user's notices for a host are claimed
@@ -98,10 +100,16 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
 
   async function claim(limit: number): Promise<number> {
     try {
-      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, exclude: queues.unoffered() });
+      const notices = await store.webhooks.claim({
+        owner,
+        limit,
+        leaseForMs,
+        exclude: { ...queues.unoffered(), held: [...held] },
+      });
       const claimedAtMs = clock.monotonicMs();
       for (const notice of notices) {
         const { host, userId } = notice;
+        held.add(notice.id);
         queues.add({ notice, claimedAtMs, host, userId });
       }
       for (const host of new Set(notices.map((notice) => notice.host))) drain(host);
@@ -128,6 +136,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
         .finally(() => {
           const wasFull = queues.isFull(next);
           queues.ended(next);
+          held.delete(next.notice.id);
           drain(host);
           if (wasFull && !queues.isFull(next)) idle.abort();
         });
