@@ -141,6 +141,33 @@ describe('the event that only reports usage', () => {
     });
   }
 
+  test('is taken out the same way in whatever chunks the stream comes', () => {
+    const line = fc.constantFrom(
+      usage,
+      'data: 1',
+      ': ping',
+      'retry: 1',
+      '',
+      '',
+      'data: {"usage":{},',
+      'data: "choices":[]}',
+    );
+    const ends = fc.constantFrom('\n', '\r', '\r\n');
+    const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 });
+    const pass = (stream: Uint8Array, chunks: readonly number[]) => {
+      const filter = filterOf();
+      const out = [...cut(stream, chunks)].map(filter.push);
+      return Buffer.concat([...out, filter.end()]).toString();
+    };
+    fc.assert(
+      fc.property(fc.array(fc.tuple(line, ends), { maxLength: 12 }), sizes, (lines, chunks) => {
+        const stream = Buffer.from(lines.map((pair) => pair.join('')).join(''));
+        expect(pass(stream, chunks)).toBe(pass(stream, [1e9]));
+      }),
+      RUNS,
+    );
+  });
+
   test('denial of service: an event without an end is not kept', () => {
     const filter = filterOf();
     const chunk = Buffer.from('data: "usage" '.repeat(5000));

@@ -473,11 +473,17 @@ const describeUsage = (opened: () => OpenedStore) => {
         () => send(caller, 'image_edit', form({ model: ['draw'], prompt: ['x'], n: ['2'] }, 'image')),
       ],
       ['a transcription', 7 * OUTPUT, () => send(caller, 'transcription', form({ model: ['listen'] }, 'file'))],
-      // Subtitles report no usage: 160,000 bytes are ten seconds at 128 kbit/s.
+      // Subtitles report no usage: 160,000 bytes of an unknown format are at most 160 seconds.
       [
         'subtitles',
-        10 * OUTPUT,
+        160 * OUTPUT,
         () => send(caller, 'transcription', form({ model: ['listen'], response_format: ['srt'] }, 'file')),
+      ],
+      [
+        'subtitles of which the client says that they are short',
+        160 * OUTPUT,
+        () =>
+          send(caller, 'transcription', form({ model: ['listen'], response_format: ['srt'], seconds: ['1'] }, 'file')),
       ],
       ['speech', 5 * INPUT, () => create(caller, 'speech', { model: 'speak', input: 'Grüße', voice: 'alloy' })],
     ];

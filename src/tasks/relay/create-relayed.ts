@@ -20,6 +20,7 @@ import { readRelayRequest } from './read-relay-request.ts';
 import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
 import { replayRelayed } from './replay-relayed.ts';
+import { measureSound } from './sound/measure-sound.ts';
 import type { RelayAnswer, RelayDeps, RelayedRequest, RelayIntent } from './types.ts';
 
 /** What one request came to on one channel. */
@@ -98,7 +99,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
         if (!unreadable) throw error;
         continue;
       }
-      const quote = quoteFor(deps, creation, channel);
+      const quote = await quoteFor(deps, creation, channel);
       relay = relay
         ? await moveRelay(deps, relay, { channel, quote, attempt: tried.length })
         : await openRelay(deps, { caller, requestId, intent, idempotency, channel, quote });
@@ -160,22 +161,26 @@ const pick = (
     ...(only === undefined ? {} : { only }),
   });
 
-function quoteFor(
+async function quoteFor(
   deps: RelayDeps,
   { caller: { user, group }, intent, request }: Creation,
   channel: ChannelRecord,
-): Quote {
+): Promise<Quote> {
   const { model, kind: action } = intent;
   const upstreamModel = mapModel(channel.modelMapping, model);
-  const estimates = deps.billing.needsFacts(RELAY_PLUGIN_KEY, model, upstreamModel)
-    ? estimateUsage(intent, request.client, channel)
-    : {};
+  const { body } = request.client;
+  const factKeys = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, upstreamModel)?.expression.factKeys ?? [];
+  const readsSound = ENDPOINTS[action].reports.includes('seconds') && factKeys.includes('seconds');
+  const soundSeconds = readsSound && body.kind === 'multipart' ? await measureSound(body.files) : undefined;
+  const estimates =
+    factKeys.length > 0 ? estimateUsage(intent, request.client, { settings: channel.settings, soundSeconds }) : {};
   return deps.billing.quote({
     pluginKey: RELAY_PLUGIN_KEY,
     model,
     upstreamModel,
     action,
-    facts: { ...estimates, ...intent.facts },
+    // The client's own word about what the vendor reports does not count.
+    facts: { ...intent.facts, ...estimates },
     group,
     isAdmin: user.role >= ROLE.admin,
   });

@@ -3,6 +3,7 @@ import type { ChannelRecord } from '../../store/ports/index.ts';
 import { largestLimit, mostResults } from '../submission/request-members.ts';
 import type { ClientRequest } from '../types.ts';
 import { ENDPOINTS, type Endpoint, type ReportedFact } from './endpoints.ts';
+import { mostSeconds } from './sound/measure-sound.ts';
 import { BYTES_PER_TOKEN } from './tap-usage.ts';
 import type { RelayIntent } from './types.ts';
 
@@ -10,19 +11,18 @@ import type { RelayIntent } from './types.ts';
 const DEFAULT_MAX_TOKENS = 4096;
 /** A picture, a sound or a document; vendors count their size in ways of their own. */
 const TOKENS_PER_FILE = 1000;
-/** Bytes of a second of sound at 128 kbit/s. */
-const BYTES_PER_SECOND = 16_000;
 /** Members that hold a file as Base64. */
 const FILE_MEMBERS: ReadonlySet<string> = new Set(['data', 'file_data', 'b64_json']);
 
 /**
  * The usage that a request is reserved by, where the vendor's answer reports the true one: as many
- * tokens as its texts may have, and the longest answers that it allows.
+ * tokens as its texts may have, and the longest answers that it allows. `soundSeconds`: of its
+ * files; undefined where they were not measured.
  */
 export function estimateUsage(
   { kind, values }: Pick<RelayIntent, 'kind' | 'values'>,
   { body }: Pick<ClientRequest, 'body'>,
-  { settings }: Pick<ChannelRecord, 'settings'>,
+  { settings, soundSeconds }: Pick<ChannelRecord, 'settings'> & { soundSeconds: number | undefined },
 ): JsonObject {
   const { reports, hasNoOutput } = ENDPOINTS[kind];
   const files = body.kind === 'multipart' ? body.files : [];
@@ -34,7 +34,7 @@ export function estimateUsage(
     output_tokens: () => (hasNoOutput ? 0 : count * limit),
     cached_tokens: () => 0,
     images: () => count,
-    seconds: () => Math.ceil(files.reduce((sum, { size }) => sum + size, 0) / BYTES_PER_SECOND),
+    seconds: () => soundSeconds ?? mostSeconds(files),
   };
   return Object.fromEntries(reports.map((fact) => [fact, estimates[fact]()]));
 }

@@ -2,12 +2,15 @@ import type { JsonValueFinder } from '../../kernel/index.ts';
 
 /**
  * Reads the data of server-sent events: parts of a line, a further line of the same event, the end
- * of the event. `endEvent` is called at each empty line.
+ * of the event. `endEvent` is called once for each index that `push` returns.
  */
 export type EventConsumer = { data(bytes: Uint8Array): void; nextLine(): void; endEvent(): void };
 
 export type EventReader = {
-  /** Returns the indexes in the chunk at which events end, after their empty line. */
+  /**
+   * Returns the indexes in the chunk at which events end, after their empty line. Events without
+   * data that follow each other count as one.
+   */
   push(chunk: Uint8Array): number[];
   /** The stream has ended: an event that lacks its empty line counts. */
   end(): void;
@@ -60,6 +63,9 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
   let isAfterReturn = false;
   /** The event has a line of data. */
   let hasData = false;
+  let ends: number[] = [];
+  /** The last of `ends` is that of an event without data. */
+  let isIdle = false;
 
   function beginData(): void {
     if (hasData) for (const consumer of consumers) consumer.nextLine();
@@ -82,26 +88,30 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
     } else place = OTHER;
   }
 
-  /** Returns whether the line was empty and ends an event. */
-  function endLine(): boolean {
+  function endEvent(at: number): void {
+    if (isIdle && !hasData) ends.pop();
+    else for (const consumer of consumers) consumer.endEvent();
+    ends.push(at);
+    isIdle = !hasData;
+    hasData = false;
+  }
+
+  /** Ends an event where the line was empty. `next`: the index of the next line. */
+  function endLine(next: number): void {
     // A line `data` without a colon is data without a value.
     if (place === NAME && matched === DATA.length) beginData();
-    const endsEvent = isLineEmpty;
-    if (endsEvent) {
-      for (const consumer of consumers) consumer.endEvent();
-      hasData = false;
-    }
+    if (isLineEmpty) endEvent(next);
     place = NAME;
     matched = 0;
     marked = 0;
     isStart = false;
     isLineEmpty = true;
-    return endsEvent;
   }
 
   return {
     push(chunk) {
-      const ends: number[] = [];
+      ends = [];
+      isIdle = false;
       for (let at = 0; at < chunk.length; ) {
         const byte = chunk[at] as number;
         if (byte === LF || byte === CR) {
@@ -109,7 +119,7 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
           const isSecond = byte === LF && isAfterReturn;
           isAfterReturn = byte === CR;
           if (isSecond) continue;
-          if (endLine()) ends.push(byte === CR && chunk[at] === LF ? at + 1 : at);
+          endLine(byte === CR && chunk[at] === LF ? at + 1 : at);
           continue;
         }
         isAfterReturn = false;
@@ -132,8 +142,8 @@ export function readEvents(consumers: readonly EventConsumer[]): EventReader {
       return ends;
     },
     end() {
-      if (!isLineEmpty) endLine();
-      if (hasData) endLine();
+      if (!isLineEmpty) endLine(0);
+      if (hasData) endLine(0);
     },
   };
 }

@@ -56,25 +56,35 @@ export function removeUsageEvent(): EventFilter {
       },
     },
     push(chunk, ends) {
+      if (chunk.length === 0) return chunk;
       const passed: Uint8Array[] = [];
       let at = chunk[0] === LF && afterReturn ? 1 : 0;
-      if (at === 1 && afterReturn === 'pass') passed.push(chunk.subarray(0, 1));
-      if (chunk.length > 0) afterReturn = undefined;
+      /** What passes of the chunk begins here, and goes to `at`. */
+      let from = at === 1 && afterReturn === 'remove' ? 1 : 0;
+      afterReturn = undefined;
+      const passHeld = () => {
+        if (held.size() > 0) passed.push(held.take().slice());
+      };
       for (const [nth, end] of ends.entries()) {
-        const event = takeHeld(chunk.subarray(at, end));
-        const passes = isPassing || !verdicts[nth];
-        if (passes) passed.push(event);
-        if (end === chunk.length && chunk[end - 1] === CR) afterReturn = passes ? 'pass' : 'remove';
+        const isRemoved = !isPassing && verdicts[nth] === true;
+        if (isRemoved) {
+          held.clear();
+          passed.push(chunk.subarray(from, at));
+          from = end;
+        } else passHeld();
+        if (end === chunk.length && chunk[end - 1] === CR) afterReturn = isRemoved ? 'remove' : 'pass';
         isPassing = false;
         at = end;
       }
       verdicts = [];
-      const rest = chunk.subarray(at);
-      if (isPassing || held.size() + rest.length > MAX_HELD_BYTES) {
-        isPassing = true;
-        passed.push(takeHeld(rest));
-      } else held.append(rest, 0, rest.length);
-      return passed.length === 1 ? (passed[0] as Uint8Array) : Buffer.concat(passed);
+      isPassing ||= held.size() + chunk.length - at > MAX_HELD_BYTES;
+      if (isPassing) {
+        passHeld();
+        at = chunk.length;
+      } else held.append(chunk, at, chunk.length);
+      passed.push(chunk.subarray(from, at));
+      const parts = passed.filter(({ length }) => length > 0);
+      return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
     },
     end() {
       const rest = takeHeld(EMPTY);

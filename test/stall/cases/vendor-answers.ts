@@ -1,6 +1,7 @@
 import { ok } from '../../../src/kernel/index.ts';
 import { readEvents } from '../../../src/tasks/relay/read-events.ts';
 import { removeUsageEvent } from '../../../src/tasks/relay/remove-usage-event.ts';
+import { measureSound } from '../../../src/tasks/relay/sound/measure-sound.ts';
 import { tapUsage } from '../../../src/tasks/relay/tap-usage.ts';
 import { createVendorIdFinder, findVendorIds } from '../../../src/tasks/relay/vendor-ids.ts';
 import { readVendorAnswer } from '../../../src/tasks/vendor/read-vendor-answer.ts';
@@ -49,7 +50,33 @@ function readStreamChunk(bytes: Buffer): void {
   filter.end();
 }
 
+const sounds = (size: number): Record<string, Buffer> => ({
+  'sync bytes': Buffer.alloc(size, 0xff),
+  'heads of FLAC': Buffer.concat([Buffer.from('fLaC'), Buffer.alloc(size, 'fff8c508', 'hex')]),
+  'frames of MP3': Buffer.alloc(
+    size,
+    'fff318c40000000000000000000000000000000000000000000000000000000000000000',
+    'hex',
+  ),
+  'pages of Ogg': Buffer.alloc(size, `OggS${'\0'.repeat(23)}`, 'latin1'),
+  'boxes of MP4': Buffer.alloc(size, '\0\0\0\x08free', 'latin1'),
+  'elements of WebM': Buffer.concat([Buffer.from('1a45dfa380', 'hex'), Buffer.alloc(size, 'e780', 'hex')]),
+});
+const soundFile = (bytes: Buffer) => ({
+  ...{ ref: 'request_file:file', field: 'file', filename: 'sound', mimeType: '', size: bytes.length },
+  async *stream() {
+    yield bytes;
+  },
+});
+
 export const vendorAnswerCases = [
+  stallCase({
+    name: 'sound that is to be transcribed',
+    limit: 4 * MIB,
+    worst: sounds,
+    call: (bytes: Buffer) => measureSound([soundFile(bytes)]),
+    limitedBy: 'the pieces in which it is read, whatever its size',
+  }),
   stallCase({
     name: 'answer of a vendor for a hook',
     limit: 16 * MIB,
