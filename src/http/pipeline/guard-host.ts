@@ -60,7 +60,12 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
 
 type Host = { hostname: string; port: string };
 
-const hostOf = (request: Request): string => request.headers.get('host') ?? new URL(request.url).host;
+/** Empty where the request has none, as those of HTTP/1.0 may. */
+function hostOf(request: Request): string {
+  const given = request.headers.get('host');
+  if (given) return given;
+  return URL.canParse(request.url) ? new URL(request.url).host : '';
+}
 
 /** The name in `Host`, in lower case; undefined for a broken one. */
 export const hostNameOf = (request: Request): string | undefined => parseHost(hostOf(request))?.hostname;

@@ -52,6 +52,10 @@ export type RequestPipeline = AdmissionDeps & {
 
 /** A caller's request id is kept only if it is harmless in a log line and a header. */
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
+/** With the slash at the end that every own path may have. */
+const HEALTH_PATHS: ReadonlySet<string> = new Set(
+  ['/livez', '/readyz', '/metrics'].flatMap((path) => [path, `${path}/`]),
+);
 /** Stands in the scope of a request that no route serves. */
 const NO_ROUTE: DeclaredRoute = {
   method: '',
@@ -72,8 +76,16 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
 
   return (request, peer) => {
     pipeline.onRequest();
-    const scope = openScope(pipeline, request, peer);
-    return pipeline.inRequest(scope.requestId, () => answer(request, peer, scope));
+    const requestId = readRequestId(request.headers) ?? newUuid();
+    const started = pipeline.clock.monotonicMs();
+    return pipeline.inRequest(requestId, async () => {
+      try {
+        const named = withHealthHost(request);
+        return await answer(named, peer, openScope(pipeline, named, { peer, requestId }));
+      } catch (thrown) {
+        return answerFault(pipeline, thrown, { request, requestId, started });
+      }
+    });
   };
 
   async function answer(request: Request, peer: Peer, scope: RequestScope): Promise<Response> {
@@ -85,8 +97,9 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     let resolution = UNRESOLVED;
 
     let response: Response;
-    const onResults = pipeline.results.isOnResults(request, peer);
+    let onResults = false;
     try {
+      onResults = pipeline.results.isOnResults(request, peer);
       if (onResults) pipeline.results.guard(request, path);
       resolution = resolveRoute(pipeline, { request, path: address?.path });
       if (resolution.route) scope.route = resolution.route;
@@ -141,8 +154,39 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
   }
 }
 
-function openScope(pipeline: RequestPipeline, request: Request, peer: Peer): RequestScope {
-  const requestId = readRequestId(request.headers) ?? newUuid();
+/**
+ * For what `answer` has no response to: a fault before it knows the request, or after it has
+ * answered. It is recorded as every other failure.
+ */
+function answerFault(
+  { logger, clock, observe, originGuard }: RequestPipeline,
+  thrown: unknown,
+  { request, requestId, started }: { request: Request; requestId: string; started: number },
+): Response {
+  const error = toAppError(thrown);
+  logFailure(logger.child({ request_id: requestId }), error);
+  const path = URL.canParse(request.url) ? new URL(request.url).pathname : '';
+  const response = errorResponse(error, envelopeOf(path), requestId);
+  setResponseHeaders(response.headers, { requestId, openToOtherSites: false, noStore: true, tls: originGuard.tls });
+  const seconds = (clock.monotonicMs() - started) / 1000;
+  observe({ method: request.method, route: 'none', status: response.status, seconds, requestId });
+  return response;
+}
+
+/**
+ * HTTP/1.0 needs no `Host`, and checks of load balancers send none. Such a request has a path for an
+ * address; where anybody may ask about health it gets a name, and elsewhere it is refused.
+ */
+function withHealthHost(request: Request): Request {
+  const [path = ''] = request.url.split('?', 1);
+  return HEALTH_PATHS.has(path) ? new Request(`http://localhost${request.url}`, request) : request;
+}
+
+function openScope(
+  pipeline: RequestPipeline,
+  request: Request,
+  { peer, requestId }: { peer: Peer; requestId: string },
+): RequestScope {
   return {
     requestId,
     origin: {

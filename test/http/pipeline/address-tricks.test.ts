@@ -22,11 +22,11 @@ beforeAll(() => {
 afterAll(() => listening.stop(0));
 
 /** Writes raw bytes to the socket and returns the whole response. */
-function send(line: string, headers: string): Promise<string> {
+function send(line: string, headers: string, { version = '1.1', port = listening.port } = {}): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
-    const socket = connect(listening.port, '127.0.0.1', () => {
-      socket.write(`${line} HTTP/1.1\r\n${headers}connection: close\r\n\r\n`);
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(`${line} HTTP/${version}\r\n${headers}connection: close\r\n\r\n`);
     });
     socket.on('data', (chunk) => {
       answer += chunk;
@@ -73,3 +73,58 @@ test.each(['%FF', '%', '%E0%A4%A', '%zz', 'a%C3'])(
     }
   },
 );
+
+test.each(['/livez', '/readyz', '/readyz/', '/readyz?verbose=1', '/metrics'])(
+  'HTTP/1.0 without a host: the check of a load balancer reaches %s',
+  async (path) => {
+    for (const method of ['GET', 'HEAD', 'OPTIONS']) {
+      const answer = await send(`${method} ${path}`, '', { version: '1.0' });
+      expect(answer).toStartWith(`HTTP/1.1 ${method === 'OPTIONS' ? '405' : '200'}`);
+      expect(answer.toLowerCase()).toContain('x-request-id');
+    }
+  },
+);
+
+test.each([
+  ['', false],
+  ['http://results.example', false],
+  ['http://results.example', true],
+])(
+  'HTTP/1.0 without a host is refused elsewhere and recorded: results at %j, on their listener: %p',
+  async (origin, resultsOnly) => {
+    const kit = openKit({ config: { results: { origin, ownListener: resultsOnly } } });
+    const other = listen(kit.handle, { host: '127.0.0.1', port: 0, resultsOnly });
+    try {
+      for (const line of [
+        'GET /',
+        'GET /api/open',
+        'POST /v1/videos',
+        'GET //x/readyz',
+        'GET /v1/videos/1/content?access=x',
+      ]) {
+        kit.lines.length = 0;
+        const answer = await send(line, '', { version: '1.0', port: other.port });
+        expect([line, answer.slice(0, 12)]).toEqual([line, `HTTP/1.1 ${resultsOnly ? '404' : '400'}`]);
+        expect(answer.toLowerCase()).toContain('x-request-id');
+        expect(kit.lines.length).toBeGreaterThan(0);
+      }
+    } finally {
+      await other.stop(0);
+    }
+  },
+);
+
+test('a fault before the request is known is answered, logged and counted', async () => {
+  const kit = openKit({ config: { trustedProxies: ['127.0.0.0/8'] } });
+  // As a client that is gone before its address is read.
+  const broken = {
+    keepOpen: () => () => {},
+    get address(): string {
+      throw new Error('SELECT secret');
+    },
+  };
+  const answer = await kit.handle(new Request('http://localhost/api/open'), broken as never);
+  expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining('secret')]);
+  expect(answer.headers.get('x-request-id')).toBeString();
+  expect(kit.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
+});
