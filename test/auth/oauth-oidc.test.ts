@@ -76,6 +76,53 @@ describe('OpenID Connect', () => {
     await logInAt(auth, idp, { provider: 'oidc' });
   });
 
+  const unused: [string, Record<string, unknown>, Record<string, unknown>][] = [
+    ['an empty refresh token', { refresh_token: '' }, {}],
+    ['a refresh token that is no text', { refresh_token: null }, {}],
+    ['no scope', { scope: null }, {}],
+    ['scopes as a list', { scope: ['openid'] }, {}],
+    ['no type of token', { token_type: undefined }, {}],
+    ['an empty type of token', { token_type: '' }, {}],
+    ['the type of token as null', { token_type: null }, {}],
+    ['no lifetime', { expires_in: null }, {}],
+    ['a lifetime in words', { expires_in: 'soon' }, {}],
+    ['a lifetime below zero', { expires_in: -1 }, {}],
+    ['an error that is null', { error: null, error_description: null }, {}],
+    ['no time of the sign-in', {}, { auth_time: null }],
+    ['a time of the sign-in as text', {}, { auth_time: 'yesterday' }],
+    ['other claims as null', {}, { azp: null, amr: null, acr: null, at_hash: null, jti: null, sid: null, email: null }],
+  ];
+  test.each(unused)('an answer with %s signs in: nothing depends on it', async (_name, answer, claims) => {
+    idp.state.answer = answer;
+    idp.state.token = { claims };
+    await logInAt(auth, idp, { provider: 'oidc' });
+  });
+
+  test.each([
+    ['DPoP', { token_type: 'DPoP' }],
+    ['no access token', { access_token: '' }],
+    ['an error', { error: 'invalid_grant' }],
+    ['an ID token that is no text', { id_token: { sub: 'x' } }],
+  ])('an answer with %s is still refused', async (_name, answer) => {
+    const { query } = await goThere(auth, idp, { provider: 'oidc' });
+    idp.state.answer = answer;
+    await refusal(present(auth, 'oidc', { query }), 'auth.provider_failed');
+  });
+
+  test('client_secret_post is taken where both are listed and Basic is refused, and only there', async () => {
+    idp.state.refusesBasic = true;
+    idp.state.document = { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'] };
+    clock.advance(3601);
+    await logInAt(auth, idp, { provider: 'oidc' });
+    expect(asked('/oidc/token')).toBe(2);
+    idp.state.document = { token_endpoint_auth_methods_supported: ['client_secret_basic'] };
+    clock.advance(3601);
+    const { query } = await goThere(auth, idp, { provider: 'oidc' });
+    const error = await refusal(present(auth, 'oidc', { query }), 'auth.provider_failed');
+    expect(error.message).toContain('invalid_client');
+    expect(asked('/oidc/token')).toBe(3);
+  });
+
   test('token substitution: a profile of another subject is refused', async () => {
     const { query } = await goThere(auth, idp, { provider: 'oidc' });
     idp.state.profileSubject = 'somebody else';

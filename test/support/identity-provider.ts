@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 
-export const CLIENT = { id: 'taskgate+client&id', secret: 'provider secret:äöü/+?' };
+export const CLIENT = { id: 'taskgate+client&id', secret: 'provider secret:äöü/+?-._*~' };
 
 export type Person = { id: string; login: string; name: string; email: string; verified: boolean; level: number };
 export const ALICE: Person = {
@@ -56,6 +56,10 @@ export async function startIdentityProvider() {
     formAnswers: false,
     /** How the plain provider wants its client to prove itself. */
     customProof: 'form' as 'form' | 'basic',
+    /** The provider with ID tokens lists Basic and refuses it. */
+    refusesBasic: false,
+    /** More of the answer to a code, and what it is without. */
+    answer: {} as Record<string, unknown>,
   };
 
   const server = Bun.serve({
@@ -146,7 +150,10 @@ export async function startIdentityProvider() {
     const fields: Record<string, string> = isJson
       ? ((await request.json()) as Record<string, string>)
       : Object.fromEntries(new URLSearchParams(await request.text()));
-    const basic = kind === 'linuxdo' || kind === 'oidc' || (kind === 'custom' && state.customProof === 'basic');
+    const basic =
+      kind === 'linuxdo' ||
+      (kind === 'oidc' && !state.refusesBasic) ||
+      (kind === 'custom' && state.customProof === 'basic');
     if (!provesClient(request, fields, basic)) return complain(`${kind}: client`, 401, 'invalid_client');
     const grant = grants.get(fields.code ?? '');
     if (grant?.kind !== kind || fields.grant_type !== 'authorization_code') return complain(`${kind}: code`);
@@ -160,7 +167,7 @@ export async function startIdentityProvider() {
     tokens.set(token, grant.person);
     const body: Record<string, string> = { access_token: token, token_type: 'bearer' };
     if (kind === 'oidc' && !state.token.leaveOut) body.id_token = await idToken(grant);
-    if (!state.formAnswers) return Response.json(body);
+    if (!state.formAnswers) return Response.json({ ...body, ...state.answer });
     return new Response(new URLSearchParams(body).toString(), {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
@@ -318,6 +325,8 @@ export async function startIdentityProvider() {
         profile: {},
         formAnswers: false,
         customProof: 'form',
+        refusesBasic: false,
+        answer: {},
       });
       faults.clear();
       complaints.length = 0;
@@ -340,9 +349,9 @@ async function makeKey(alg: string): Promise<SignedKey> {
 function provesClient(request: Request, fields: Record<string, string>, basic: boolean): boolean {
   const header = request.headers.get('authorization');
   if (!basic) return header === null && fields.client_id === CLIENT.id && fields.client_secret === CLIENT.secret;
-  const [id = '', secret = ''] = Buffer.from((header ?? '').replace(/^Basic /, ''), 'base64')
-    .toString()
-    .split(':');
-  const decode = (text: string) => decodeURIComponent(text.replaceAll('+', ' '));
-  return !('client_secret' in fields) && decode(id) === CLIENT.id && decode(secret) === CLIENT.secret;
+  const given = Buffer.from((header ?? '').replace(/^Basic /, ''), 'base64').toString();
+  // As strict as some are: exactly what a form would hold.
+  const encoded = ({ id, secret }: typeof CLIENT) =>
+    [id, secret].map((text) => new URLSearchParams({ '': text }).toString().slice(1)).join(':');
+  return !('client_secret' in fields) && given === encoded(CLIENT);
 }

@@ -37,8 +37,13 @@ type AuthorizationRequest = {
   extra?: Record<string, string>;
 };
 
+/** What a code was exchanged for. The ID token is as it came: not verified, perhaps none. */
+type IssuedTokens = { accessToken: string; idToken: unknown };
+
 /**
- * Exchanges a code for an access token. The answer may be JSON or form-encoded.
+ * Exchanges a code for an access token. The answer may be JSON or form-encoded; what is not used of
+ * it may be anything. `authentication` are the ways in which the client may prove itself: the next
+ * one is taken where the provider refuses the client, since it does so before it uses up the code.
  *
  * @throws `auth.provider_failed`
  */
@@ -49,31 +54,71 @@ export async function exchangeCode(
     client,
     authentication,
     answer,
-  }: { endpoint: string; client: OAuthClient; authentication: ClientAuthentication; answer: CodeAnswer },
-): Promise<string> {
+  }: { endpoint: string; client: OAuthClient; authentication: readonly ClientAuthentication[]; answer: CodeAnswer },
+): Promise<IssuedTokens> {
   const fields = {
     grant_type: 'authorization_code',
     code: answer.code,
     redirect_uri: answer.redirectUri,
     code_verifier: answer.codeVerifier,
-    ...(authentication === 'basic' ? {} : { client_id: client.clientId }),
-    ...(authentication === 'basic' || client.clientSecret === '' ? {} : { client_secret: client.clientSecret }),
   };
-  const response = await requestOrFail(call, 'exchange of the code', {
-    url: endpoint,
-    body: authentication === 'json' ? { json: fields } : { form: fields },
-    ...(authentication === 'basic' ? { headers: { authorization: basic(client) } } : {}),
-  });
+  const response = await requestAsClient(call, { endpoint, client, authentication, fields });
   const token = readTokenAnswer(response);
   // GitHub refuses with 200 and an error.
-  if (response.status !== 200 || token.error !== undefined)
-    throw providerFailed(describeRefusal(response, token.error));
-  const { access_token: accessToken, token_type: tokenType } = token;
+  if (response.status !== 200 || !isAbsent(token.error)) throw providerFailed(describeRefusal(response, token.error));
+  const { access_token: accessToken, token_type: tokenType, id_token: idToken } = token;
   // Characters that a header allows (RFC 6750 2.1). We can only present bearer tokens.
   const usable = typeof accessToken === 'string' && /^[\x21-\x7e]{1,8000}$/.test(accessToken);
-  const isBearer = tokenType === undefined || (typeof tokenType === 'string' && /^bearer$/i.test(tokenType));
+  const isBearer = isAbsent(tokenType) || (typeof tokenType === 'string' && /^bearer$/i.test(tokenType));
   if (!usable || !isBearer) throw providerFailed('The provider answered the code without a usable access token.');
-  return accessToken;
+  return { accessToken, idToken: isAbsent(idToken) ? undefined : idToken };
+}
+
+/** Some providers send every field, empty or null. */
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
+
+/** A request to a token endpoint, in the first of these ways in which it accepts the client. */
+export async function requestAsClient(
+  call: CallProvider,
+  {
+    endpoint,
+    client,
+    authentication,
+    fields,
+  }: {
+    endpoint: string;
+    client: OAuthClient;
+    authentication: readonly ClientAuthentication[];
+    fields: Record<string, string>;
+  },
+): Promise<ProviderAnswer> {
+  const [way = 'form', ...others] = authentication;
+  const { clientId, clientSecret } = client;
+  const all =
+    way === 'basic'
+      ? fields
+      : { ...fields, client_id: clientId, ...(clientSecret === '' ? {} : { client_secret: clientSecret }) };
+  const response = await requestOrFail(call, 'exchange of the code', {
+    url: endpoint,
+    body: way === 'json' ? { json: all } : { form: all },
+    ...(way === 'basic' ? { headers: { authorization: basic(client) } } : {}),
+  });
+  const refusesClient = response.status === 401 || readTokenAnswer(response).error === 'invalid_client';
+  return refusesClient && others.length > 0
+    ? requestAsClient(call, { endpoint, client, authentication: others, fields })
+    : response;
+}
+
+/**
+ * How a client may prove itself by a discovery document, in the order to try. OpenID Connect
+ * Discovery 3: Basic where the document says nothing.
+ */
+export function announcedAuthentication(methods: readonly string[] | undefined): ClientAuthentication[] {
+  if (methods === undefined) return ['basic'];
+  const ways: ClientAuthentication[] = [];
+  if (methods.includes('client_secret_basic')) ways.push('basic');
+  if (methods.includes('client_secret_post') || ways.length === 0) ways.push('form');
+  return ways;
 }
 
 /**
@@ -124,7 +169,7 @@ function describeRefusal({ status }: ProviderAnswer, error: unknown): string {
 }
 
 /** RFC 6749 2.3.1: both are form-encoded before they become a user name and a password. */
-export function basic({ clientId, clientSecret }: OAuthClient): string {
+function basic({ clientId, clientSecret }: OAuthClient): string {
   const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')}`;
 }

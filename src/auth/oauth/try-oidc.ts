@@ -1,7 +1,7 @@
 import { AppError, isObject, parseJson, randomToken } from '../../kernel/index.ts';
-import { type CallProvider, openProvider, type Upstream } from '../../upstream/index.ts';
+import { type CallProvider, openProvider, type ProviderAnswer, type Upstream } from '../../upstream/index.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
-import { basic } from './oauth-requests.ts';
+import { announcedAuthentication, requestAsClient } from './oauth-requests.ts';
 import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './providers/oidc.ts';
 
 /** The steps in order; only the last one can have failed. `message` contains no secret. */
@@ -54,7 +54,7 @@ async function tryClient(
   { clientId, clientSecret }: OidcSettings,
   { metadata, redirectUri }: { metadata: ProviderMetadata; redirectUri: string },
 ): Promise<OidcStep> {
-  const { tokenEndpoint: url, tokenAuthMethods } = metadata;
+  const { tokenEndpoint: endpoint, tokenAuthMethods } = metadata;
   const fail = (message: string): OidcStep => ({ name: 'client', ok: false, message });
   const form = {
     grant_type: 'authorization_code',
@@ -62,14 +62,17 @@ async function tryClient(
     code_verifier: randomToken(43),
     redirect_uri: redirectUri,
   };
-  // As at a sign-in: Basic, unless the provider lists only other methods.
-  const answer = await call(
-    tokenAuthMethods === undefined || tokenAuthMethods.includes('client_secret_basic')
-      ? { url, headers: { authorization: basic({ clientId, clientSecret }) }, body: { form } }
-      : { url, body: { form: { ...form, client_id: clientId, client_secret: clientSecret } } },
-  );
-  if (!answer.ok) return fail(answer.error.message);
-  const { status, text } = answer.value;
+  // As at a sign-in.
+  const authentication = announcedAuthentication(tokenAuthMethods);
+  let answer: ProviderAnswer;
+  try {
+    const client = { clientId, clientSecret };
+    answer = await requestAsClient(call, { endpoint, client, authentication, fields: form });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return fail(error.message);
+  }
+  const { status, text } = answer;
   const refusal = parseJson(text);
   const code = isObject(refusal) && typeof refusal.error === 'string' ? refusal.error : '';
   if (code === 'invalid_client' || code === 'unauthorized_client' || status === 401) {

@@ -13,7 +13,13 @@ import {
   readSubject,
   readText,
 } from '../identity-provider.ts';
-import { authorizationUrl, type ClientAuthentication, exchangeCode, readProfile } from '../oauth-requests.ts';
+import {
+  announcedAuthentication,
+  authorizationUrl,
+  type ClientAuthentication,
+  exchangeCode,
+  readProfile,
+} from '../oauth-requests.ts';
 import { readPath } from '../read-path.ts';
 
 /**
@@ -38,7 +44,7 @@ export function customProvider(
     if (metadata) checkIssuer(metadata, answer.iss);
     const endpoint = requireAddress(record.tokenEndpoint || metadata?.tokenEndpoint);
     const client = { clientId, clientSecret: openSecret(record, secretBox) };
-    const token = await exchangeCode(call, {
+    const { accessToken } = await exchangeCode(call, {
       endpoint,
       client,
       authentication: authenticationOf(record, metadata),
@@ -46,7 +52,7 @@ export function customProvider(
     });
     const profile = await readProfile(call, {
       url: requireAddress(record.userInfoEndpoint || metadata?.userInfoEndpoint),
-      accessToken: token,
+      accessToken,
     });
     const subject = readSubject(readPath(profile, record.userIdField));
 
@@ -94,19 +100,17 @@ function readVerifiedEmail(profile: Record<string, unknown>, field: string): str
   return verified ? readText(readPath(profile, field)) : '';
 }
 
+/**
+ * Automatic: form fields, which nearly every provider accepts, unless this one says otherwise; then
+ * Basic, where it lists both and refuses the first.
+ */
 function authenticationOf(
   { authStyle }: OAuthProviderRecord,
   metadata: ProviderMetadata | undefined,
-): ClientAuthentication {
-  if (authStyle === AUTH_STYLE.basic) return 'basic';
+): ClientAuthentication[] {
+  if (authStyle === AUTH_STYLE.basic) return ['basic'];
   const methods = metadata?.tokenAuthMethods;
-  // Automatic: form fields, which nearly every provider accepts, unless this one says otherwise.
-  return authStyle === AUTH_STYLE.auto &&
-    methods &&
-    !methods.includes('client_secret_post') &&
-    methods.includes('client_secret_basic')
-    ? 'basic'
-    : 'form';
+  return authStyle === AUTH_STYLE.auto && methods ? announcedAuthentication(methods).reverse() : ['form'];
 }
 
 function openSecret({ clientSecretSealed }: OAuthProviderRecord, secretBox: SecretBox): string {

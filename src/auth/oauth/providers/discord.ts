@@ -15,8 +15,13 @@ export function discordProvider(
     async identify(answer) {
       const call = open([baseUrl]);
       const endpoint = `${baseUrl}/api/v10/oauth2/token`;
-      const token = await exchangeCode(call, { endpoint, client: settings, authentication: 'form', answer });
-      const profile = await readProfile(call, { url: `${baseUrl}/api/v10/users/@me`, accessToken: token });
+      const { accessToken } = await exchangeCode(call, {
+        endpoint,
+        client: settings,
+        authentication: ['form'],
+        answer,
+      });
+      const profile = await readProfile(call, { url: `${baseUrl}/api/v10/users/@me`, accessToken });
       return {
         subject: readSubject(profile.id),
         username: readText(profile.username),

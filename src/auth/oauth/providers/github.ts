@@ -20,14 +20,19 @@ export function githubProvider(
     async identify(answer) {
       const call = open([baseUrl, apiUrl]);
       const endpoint = `${baseUrl}/login/oauth/access_token`;
-      const token = await exchangeCode(call, { endpoint, client: settings, authentication: 'json', answer });
-      const profile = await readProfile(call, { url: `${apiUrl}/user`, accessToken: token, headers: HEADERS });
+      const { accessToken } = await exchangeCode(call, {
+        endpoint,
+        client: settings,
+        authentication: ['json'],
+        answer,
+      });
+      const profile = await readProfile(call, { url: `${apiUrl}/user`, accessToken, headers: HEADERS });
       return {
         // GitHub reassigns login names after a while, ids never.
         subject: readSubject(typeof profile.id === 'number' ? profile.id : undefined),
         username: readText(profile.login),
         displayName: readText(profile.name),
-        email: await findAddress(call, `${apiUrl}/user/emails`, token),
+        email: await findAddress(call, `${apiUrl}/user/emails`, accessToken),
       };
     },
   };

@@ -17,8 +17,13 @@ export function linuxdoProvider(
     async identify(answer) {
       const call = open([baseUrl]);
       const endpoint = `${baseUrl}/oauth2/token`;
-      const token = await exchangeCode(call, { endpoint, client: settings, authentication: 'basic', answer });
-      const profile = await readProfile(call, { url: `${baseUrl}/api/user`, accessToken: token });
+      const { accessToken } = await exchangeCode(call, {
+        endpoint,
+        client: settings,
+        authentication: ['basic'],
+        answer,
+      });
+      const profile = await readProfile(call, { url: `${baseUrl}/api/user`, accessToken });
       const subject = readSubject(typeof profile.id === 'number' ? profile.id : undefined);
       const level = typeof profile.trust_level === 'number' ? profile.trust_level : -1;
       if (level < minimumTrustLevel) {

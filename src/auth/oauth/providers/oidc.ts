@@ -1,5 +1,7 @@
+import type * as Jose from 'jose';
+import type { JWK, JWTPayload, JWTVerifyGetKey } from 'jose';
 import type * as OpenIdClient from 'openid-client';
-import { AppError } from '../../../kernel/index.ts';
+import { AppError, isObject, parseJson } from '../../../kernel/index.ts';
 import type { CallProvider } from '../../../upstream/index.ts';
 import type { AuthSettings } from '../../config.ts';
 import { checkIssuer, type ProviderMetadata, type UseMetadata } from '../discover.ts';
@@ -12,7 +14,7 @@ import {
   readSubject,
   readText,
 } from '../identity-provider.ts';
-import { authorizationUrl } from '../oauth-requests.ts';
+import { announcedAuthentication, authorizationUrl, exchangeCode, requestOrFail } from '../oauth-requests.ts';
 
 export type OidcSettings = NonNullable<AuthSettings['providers']['oidc']>;
 type OidcClient = { metadata: ProviderMetadata; settings: OidcSettings; call: CallProvider };
@@ -36,6 +38,11 @@ const ALGORITHMS = [
 ];
 /** OpenID Connect Core 3.1.3.7: the default where the document names none. */
 const DEFAULT_ALGORITHMS = ['RS256'];
+
+/** How far the clocks of the provider and of this machine may differ. */
+const CLOCK_TOLERANCE_SECONDS = 30;
+/** Keys of a provider that are looked at; they have two to ten. */
+const MAX_KEYS = 100;
 
 /** The addresses that an administrator entered: their hosts may be private. */
 export const configuredAddresses = (settings: OidcSettings): string[] => [
@@ -89,24 +96,23 @@ export function oidcProvider(settings: OidcSettings, open: OpenProvider, useMeta
 }
 
 /**
- * Verifies the ID token in full: issuer, audience, authorized party, times, nonce and signature.
- * The keys are fetched for each sign-in, so that a rotated key is known at once.
+ * The profile of the person whom the ID token names. The keys are fetched for each sign-in, so that
+ * a rotated key is known at once.
  */
 async function exchangeAndVerify(client: OidcClient, answer: CodeAnswer): Promise<ExternalIdentity> {
-  const { metadata } = client;
-  const openId = await import('openid-client');
-  const config = configure(openId, client);
+  const { metadata, settings, call } = client;
+  const { accessToken, idToken } = await exchangeCode(call, {
+    endpoint: metadata.tokenEndpoint,
+    client: settings,
+    authentication: announcedAuthentication(metadata.tokenAuthMethods),
+    answer,
+  });
+  if (typeof idToken !== 'string') throw providerFailed('The provider sent no ID token.');
   try {
-    const tokens = await openId.authorizationCodeGrant(config, returnUrl(answer), {
-      expectedState: answer.state,
-      expectedNonce: answer.nonce,
-      pkceCodeVerifier: answer.codeVerifier,
-      idTokenExpected: true,
-    });
-    const claims = tokens.claims();
-    if (!claims) throw providerFailed('The provider sent no ID token.');
+    const claims = await verifyIdToken(client, { idToken, nonce: answer.nonce });
+    const openId = await import('openid-client');
     const userInfo = metadata.userInfoEndpoint
-      ? await openId.fetchUserInfo(config, tokens.access_token, claims.sub)
+      ? await openId.fetchUserInfo(configure(openId, client), accessToken, String(claims.sub))
       : undefined;
     const profile: Record<string, unknown> = { ...claims, ...userInfo };
     return {
@@ -121,6 +127,39 @@ async function exchangeAndVerify(client: OidcClient, answer: CodeAnswer): Promis
 }
 
 /**
+ * Verifies an ID token in full (OpenID Connect Core 3.1.3.7): signature, issuer, audience,
+ * authorized party, times and nonce. Claims that nothing here depends on may be anything.
+ *
+ * @throws what the library throws, or `auth.provider_failed`
+ */
+async function verifyIdToken(
+  { metadata, settings, call }: OidcClient,
+  { idToken, nonce }: { idToken: string; nonce: string },
+): Promise<JWTPayload> {
+  const jose = await import('jose');
+  const algorithms = (metadata.signingAlgorithms ?? DEFAULT_ALGORITHMS).filter((each) => ALGORITHMS.includes(each));
+  const { payload } = await jose.jwtVerify(idToken, await readKeys(jose, call, metadata.jwksUri), {
+    ...{ algorithms, issuer: metadata.issuer, audience: settings.clientId },
+    clockTolerance: CLOCK_TOLERANCE_SECONDS,
+    requiredClaims: ['sub', 'aud', 'exp', 'iat'],
+  });
+  const { azp, aud } = payload;
+  const isParty =
+    azp === undefined || azp === null ? !Array.isArray(aud) || aud.length === 1 : azp === settings.clientId;
+  if (!isParty || payload.nonce !== nonce || typeof payload.iat !== 'number') {
+    throw providerFailed('The ID token or profile of the provider could not be verified.');
+  }
+  return payload;
+}
+
+async function readKeys(jose: typeof Jose, call: CallProvider, url: string): Promise<JWTVerifyGetKey> {
+  const answer = await requestOrFail(call, 'keys', { url });
+  const set = answer.status === 200 ? parseJson(answer.text) : undefined;
+  const keys = isObject(set) && Array.isArray(set.keys) ? set.keys.filter(isObject).slice(0, MAX_KEYS) : [];
+  return jose.createLocalJWKSet({ keys: keys as unknown as JWK[] });
+}
+
+/**
  * The address of one source, if that same source says that it is verified. Some providers write
  * booleans as texts.
  */
@@ -128,24 +167,11 @@ function readEmail({ email, email_verified: verified }: Record<string, unknown> 
   return verified === true || verified === 'true' ? readText(email) : '';
 }
 
+/** For the profile, which may be signed as well. */
 function configure(openId: typeof OpenIdClient, { metadata, settings, call }: OidcClient) {
-  const { clientId, clientSecret } = settings;
-  const methods = metadata.tokenAuthMethods ?? ['client_secret_basic'];
-  const authenticate = methods.includes('client_secret_basic') ? openId.ClientSecretBasic : openId.ClientSecretPost;
-  const announced = metadata.signingAlgorithms ?? DEFAULT_ALGORITHMS;
   const config = new openId.Configuration(
-    {
-      issuer: metadata.issuer,
-      authorization_endpoint: metadata.authorizationEndpoint,
-      token_endpoint: metadata.tokenEndpoint,
-      jwks_uri: metadata.jwksUri,
-      ...(metadata.userInfoEndpoint ? { userinfo_endpoint: metadata.userInfoEndpoint } : {}),
-      id_token_signing_alg_values_supported: announced.filter((algorithm) => ALGORITHMS.includes(algorithm)),
-      authorization_response_iss_parameter_supported: metadata.sendsIssuer,
-    },
-    clientId,
-    {},
-    authenticate(clientSecret),
+    { issuer: metadata.issuer, jwks_uri: metadata.jwksUri, userinfo_endpoint: metadata.userInfoEndpoint },
+    settings.clientId,
   );
   openId.enableNonRepudiationChecks(config);
   // Endpoints without TLS exist only if an administrator configured one: see `discover`.
@@ -156,13 +182,7 @@ function configure(openId: typeof OpenIdClient, { metadata, settings, call }: Oi
 
 /** The library's `fetch`, over our own outbound HTTP. */
 async function fetchWith(call: CallProvider, url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
-  const { body } = options;
-  const text = body instanceof URLSearchParams ? body.toString() : typeof body === 'string' ? body : undefined;
-  const answer = await call({
-    url,
-    headers: Object.fromEntries(new Headers(options.headers)),
-    ...(text === undefined ? {} : { body: { text } }),
-  });
+  const answer = await call({ url, headers: Object.fromEntries(new Headers(options.headers)) });
   if (!answer.ok) {
     const reason = answer.error.kind === 'timeout' ? 'did not answer in time' : 'could not be asked';
     throw providerFailed(`The provider ${reason}.`, answer.error);
@@ -174,18 +194,6 @@ async function fetchWith(call: CallProvider, url: string, options: OpenIdClient.
   return new Response(answer.value.text, { status, headers: { 'content-type': contentType } });
 }
 
-function returnUrl({ redirectUri, code, state, iss }: CodeAnswer): URL {
-  const url = new URL(redirectUri);
-  url.search = new URLSearchParams({ code, state, ...(iss === undefined ? {} : { iss }) }).toString();
-  return url;
-}
-
-/** The library's error goes to the log; callers only get which part was wrong. */
-function describeFailure(error: unknown): AppError {
-  const { error: code, code: kind } = (error ?? {}) as { error?: unknown; code?: unknown };
-  if (typeof code === 'string' && /^[\w.-]{1,64}$/.test(code)) {
-    return providerFailed(`The provider refused the code (${code}).`, error);
-  }
-  const part = typeof kind === 'string' && /JWT|KEY|INVALID_RESPONSE/.test(kind) ? 'ID token or profile' : 'answer';
-  return providerFailed(`The ${part} of the provider could not be verified.`, error);
-}
+/** The library's error goes to the log. */
+const describeFailure = (error: unknown): AppError =>
+  providerFailed('The ID token or profile of the provider could not be verified.', error);
