@@ -737,6 +737,11 @@ export interface VendorInfo {
   /** What else helps to get the right key. At most 512 characters per locale. */
   keyHelp?: LocalizedText;
   /**
+   * For how many seconds after a submission the vendor may answer 404 for the new task, at most
+   * 3,600. The form of a new channel suggests it; without the channel's setting a 404 ends the task.
+   */
+  notFoundGraceSeconds?: number;
+  /**
    * The vendor's own prices by model, as price expressions over `usageSchema` in US dollars, from
    * the page `url` as it was on `asOf` (YYYY-MM-DD). Nothing is charged by them.
    */

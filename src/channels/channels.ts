@@ -7,6 +7,7 @@ import {
   checkMapping,
   checkName,
   checkNames,
+  checkSettings,
   type PluginFacts,
   pluginOfBinding,
 } from './check-channel.ts';
@@ -152,7 +153,7 @@ export function createChannels(deps: {
         weight: input.weight ?? 1,
         modelMapping: checkMapping(input.modelMapping ?? {}),
         taskPluginKey: binding.taskPluginKey,
-        settings: input.settings ?? {},
+        settings: checkSettings(input.settings ?? {}),
         status: input.status ?? STATUS.enabled,
         createdAt: now,
         updatedAt: now,
@@ -186,7 +187,7 @@ export function createChannels(deps: {
         ...(change.priority === undefined ? {} : { priority: change.priority }),
         ...(change.weight === undefined ? {} : { weight: change.weight }),
         ...(change.modelMapping === undefined ? {} : { modelMapping: checkMapping(change.modelMapping) }),
-        ...(change.settings === undefined ? {} : { settings: change.settings }),
+        ...(change.settings === undefined ? {} : { settings: checkSettings(change.settings) }),
         ...(change.status === undefined ? {} : { status: change.status }),
         updatedAt: clock.unix(),
       });

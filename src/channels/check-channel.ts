@@ -100,6 +100,18 @@ export function checkBaseUrl(baseUrl: string): string {
   return normal;
 }
 
+/** The longest time that a vendor may take to find a new task. */
+const MAX_GRACE_SECONDS = 86_400;
+
+/** Checks the members that the gateway reads itself; the plugin reads all others. */
+export function checkSettings(settings: JsonObject): JsonObject {
+  const { not_found_grace_seconds: grace } = settings;
+  const isFit = Number.isInteger(grace) && Number(grace) >= 0 && Number(grace) <= MAX_GRACE_SECONDS;
+  if (grace !== undefined && !isFit)
+    throw invalid('settings.not_found_grace_seconds', channelSentences.grace_range({ max: MAX_GRACE_SECONDS }));
+  return settings;
+}
+
 /** `former`: the stored names, which may stay as they are. */
 export function checkNames(param: 'models' | 'groups', values: string[], former: readonly string[] = []): string[] {
   const trimmed = values.map((value) => value.trim());

@@ -16,6 +16,7 @@ export const channelSentences = defineSentences('channels', {
   list_twice: '{{field}} names an entry twice.',
   mapping_names: 'model_mapping must map model names to model names.',
   mapping_cycle: 'model_mapping has a cycle at "{{model}}".',
+  grace_range: 'settings.not_found_grace_seconds must be a whole number of seconds from 0 to {{max}}.',
   plugin_needed: 'A channel of type 61 needs task_plugin_key.',
   plugin_missing: 'No plugin with the key "{{plugin}}" is installed.',
   plugin_unwanted: 'task_plugin_key belongs to channels of type 61 only.',

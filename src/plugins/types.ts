@@ -70,6 +70,8 @@ export type VendorInfo = {
   /** The usual one first. */
   keyFormat?: string[];
   keyHelp?: LocalizedText;
+  /** Suggested for new channels; see the channel's setting of this name. */
+  notFoundGraceSeconds?: number;
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
   /** By the names of facts. */
   ranges?: Record<string, FactRanges>;

@@ -130,6 +130,21 @@ describeEachStore(
         await expect(channels.update(id, { key: '' }, { mayMoveKey: false })).rejects.toThrow(wanted);
       });
 
+      test('takes seconds of grace for new tasks, and refuses what is no such number', async () => {
+        const param = 'settings.not_found_grace_seconds';
+        const { id } = await create({ settings: { not_found_grace_seconds: 86_400, others: ['as', 'they', 'are'] } });
+        for (const grace of [-1, 0.5, 86_401, '60', null, true]) {
+          const settings = { not_found_grace_seconds: grace };
+          for (const work of [
+            () => create({ settings }),
+            () => channels.update(id, { settings }, { mayMoveKey: false }),
+          ])
+            expect(await refusal(work)).toEqual({ code: 'channels.invalid', param });
+        }
+        await channels.update(id, { settings: { not_found_grace_seconds: 0 } }, { mayMoveKey: false });
+        expect((await channels.get(id)).settings).toEqual({ not_found_grace_seconds: 0 });
+      });
+
       test('of a type that no plugin declares is refused', async () => {
         const { taskPluginKey: _, ...plain } = input({ type: 46 });
         expect(await refusal(() => channels.create(plain))).toEqual({ code: 'channels.invalid', param: 'type' });

@@ -216,6 +216,57 @@ const describeTable = (opened: () => OpenedStore) => {
     });
   });
 
+  describe('a task that the vendor does not find yet', () => {
+    const settings = { not_found_grace_seconds: 3600 };
+    const graced = async (model: string, fields: object = { settings }) => {
+      const modelMapping = { [model]: 'told-1' };
+      await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.01' });
+      await engine.addChannel({
+        ...{ name: model, models: [model], modelMapping, taskPluginKey: 'told', baseUrl: vendor.url },
+        ...fields,
+      });
+    };
+    const order = async (model: string, answers: Answer[]) => {
+      const name = `${model}-job`;
+      vendor.answers.set(name, [...answers]);
+      const caller = await addCaller(store);
+      const request = jsonRequest({ model, name });
+      return engine.tasks.submitGeneric(caller, { requestId: 'request', pluginKey: 'told', request });
+    };
+
+    test('counts as a failed poll for as long as its channel says, and then goes on', async () => {
+      await graced('graced');
+      const { taskId } = await order('graced', [plain(404), plain(410), running, plain(404), done]);
+      expect(await ended(store, taskId)).toMatchObject({ status: 'SUCCESS', polls: 5 });
+      const events = await store.tasks.events(taskId);
+      const failures = events.filter(({ kind }) => kind === 'poll_failure');
+      expect(failures.map(({ class: kind, httpStatus }) => [kind, httpStatus])).toEqual([
+        ['not_found', 404],
+        ['not_found', 410],
+        ['not_found', 404],
+      ]);
+    });
+
+    test('ends as ever after too many failed polls, with a refund', async () => {
+      await graced('graced-too-long');
+      const { taskId } = await order('graced-too-long', [plain(404)]);
+      const reason = expect.stringContaining('poll failed: not_found (HTTP 404)');
+      expect(await ended(store, taskId, 25_000)).toMatchObject({ status: 'FAILURE', failReason: reason, polls: 6 });
+    });
+
+    test('ends at once when its time is over, or none is set', async () => {
+      await graced('graced-before');
+      const held = await order('graced-before', [running]);
+      await untilTask(held.taskId, ({ status }) => status === 'IN_PROGRESS');
+      const channel = (await read(held.taskId)).channelId;
+      await engine.channels.update(channel, { settings: { not_found_grace_seconds: 1 } }, { mayMoveKey: true });
+      await untilTask(held.taskId, ({ submitTime }) => Date.now() / 1000 > submitTime + 2);
+      vendor.answers.set('graced-before-job', [plain(404)]);
+      const reason = 'upstream task not found (HTTP 404)';
+      expect(await ended(store, held.taskId)).toMatchObject({ status: 'FAILURE', failReason: reason });
+    });
+  });
+
   describe('leaves the task running', () => {
     test('a recognised status resets the failure count', async () => {
       const bad = Array.from({ length: MAX_FAILURES - 1 }, () => plain(500));

@@ -93,6 +93,8 @@ const byModel = (rangeOf) => ({
 export const vendorInfo = {
   keyUrl: 'https://dev.runwayml.com/settings/api-keys',
   keyFormat: 'key_…',
+  // Relays of this API do not know a task for a moment after they have taken it.
+  notFoundGraceSeconds: 30,
   inputs: {
     image: { type: 'image', required: true, models: words('gen4_turbo gen3a_turbo') },
     reference_images: { type: 'image', required: true, models: ['gen4_image_turbo'] },

@@ -8,6 +8,7 @@ import { rangesOf } from './read-ranges.ts';
 
 const MAX_URL = 512;
 const MAX_KEY_FORMAT = 100;
+const MAX_GRACE_SECONDS = 3600;
 const MAX_KEY_FORMATS = 4;
 const MAX_TEXT = 512;
 const MAX_LOCALES = 16;
@@ -26,6 +27,8 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
   const keyUrl = urlOf(value.keyUrl);
   const keyFormat = keyFormatOf(value.keyFormat);
   const keyHelp = textsOf(value.keyHelp);
+  const grace = value.notFoundGraceSeconds;
+  const isFit = Number.isInteger(grace) && Number(grace) > 0 && Number(grace) <= MAX_GRACE_SECONDS;
   const listPrices = listPricesOf(value.listPrices);
   const ranges = rangesOf(value.ranges);
   const inputs = inputsOf(value.inputs, textsOf);
@@ -34,6 +37,7 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
     ...(keyUrl && { keyUrl }),
     ...(keyFormat && { keyFormat }),
     ...(keyHelp && { keyHelp }),
+    ...(isFit && { notFoundGraceSeconds: Number(grace) }),
     ...(listPrices && { listPrices }),
     ...(ranges && { ranges }),
     ...(inputs && { inputs }),

@@ -73,7 +73,7 @@ export async function pollVendor(
   onAnswer();
   if ('kind' in answer) return answer;
   if (answer.status === 401) credential.onUnauthorized();
-  const early = classifyStatus(deps, answer);
+  const early = classifyStatus(deps, answer, isMissingForNow(deps, { task, channel }));
   if (early) return early;
   const poll = { plugin, channel, task, answer };
   const repeated = repeatedAnswers.find(poll);
@@ -173,8 +173,20 @@ async function exchange(
 const retryAfterOf = ({ clock }: TaskDeps, { headers }: VendorAnswer): number =>
   retryAfterMs(headers['retry-after']?.[0], clock.nowMs());
 
+/**
+ * Whether a task that the vendor does not find yet may still appear there, for as long as its
+ * channel says. A clock that another node has set differently counts as far as it is away.
+ */
+function isMissingForNow(
+  { clock }: TaskDeps,
+  { task, channel }: { task: TaskRecord; channel: ChannelRecord },
+): boolean {
+  const graceSeconds = channel.settings.not_found_grace_seconds;
+  return typeof graceSeconds === 'number' && Math.abs(clock.unix() - task.submitTime) < graceSeconds;
+}
+
 /** The verdict when the HTTP status alone decides. */
-function classifyStatus(deps: TaskDeps, answer: VendorAnswer): Verdict | undefined {
+function classifyStatus(deps: TaskDeps, answer: VendorAnswer, missingForNow = false): Verdict | undefined {
   const { status } = answer;
   const about = {
     httpStatus: status,
@@ -182,6 +194,7 @@ function classifyStatus(deps: TaskDeps, answer: VendorAnswer): Verdict | undefin
   };
   if (status === 404 || status === 410) {
     const reason = `upstream task not found (HTTP ${status})`;
+    if (missingForNow) return pollFailed('not_found', 'the vendor does not have the task yet', about);
     const ending = { status: 'FAILURE' as const, reason, class: 'not_found', httpStatus: status };
     return { kind: 'ended', ending, change: {} };
   }

@@ -44,6 +44,8 @@ const describeChoice = (
   /** A regular expression for a key of one of these forms; empty: any may be right. */
   key_pattern: keyPatternOf(vendor?.keyFormat ?? []),
   key_help: vendor?.keyHelp ?? null,
+  /** What the plugin suggests for this setting of a new channel. */
+  not_found_grace_seconds: vendor?.notFoundGraceSeconds ?? 0,
   serves: runtimeStatus === 'registered' || runtimeStatus === 'disabled_fallback',
 });
 

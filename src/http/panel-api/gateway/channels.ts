@@ -36,7 +36,13 @@ const optional = {
     }),
   ),
   task_plugin_key: t.Optional(t.String({ maxLength: 200, description: 'The plugin of a channel of type 61.' })),
-  settings: t.Optional(t.Record(t.String(), t.Unknown(), { maxProperties: 100 })),
+  settings: t.Optional(
+    t.Record(t.String(), t.Unknown(), {
+      maxProperties: 100,
+      description:
+        'Read by the plugin, but for retry_on_5xx and not_found_grace_seconds: for so many seconds after its submission a task that the vendor does not find counts as a failed poll (0, the default: it ends).',
+    }),
+  ),
   status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
 };
 const required = {

@@ -17,6 +17,8 @@ export type ChannelValues = {
   model_mapping: MappingRow[];
   priority: number | string;
   weight: number | string;
+  /** A member of the settings with a field of its own; empty: none. */
+  not_found_grace_seconds: number | string;
   /** JSON text. */
   settings: string;
 };
@@ -37,6 +39,7 @@ export const emptyChannel: ChannelValues = {
   model_mapping: [],
   priority: 0,
   weight: 1,
+  not_found_grace_seconds: '',
   settings: '{}',
 };
 
@@ -55,7 +58,12 @@ export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   model_mapping: Object.entries(channel.model_mapping).map(([from, to]) => ({ from, to })),
   priority: channel.priority,
   weight: channel.weight,
-  settings: JSON.stringify(channel.settings, null, 2),
+  ...toSettingFields(channel.settings),
+});
+
+const toSettingFields = ({ not_found_grace_seconds: grace, ...settings }: SavedChannel['settings']) => ({
+  not_found_grace_seconds: typeof grace === 'number' ? grace : '',
+  settings: JSON.stringify(settings, null, 2),
 });
 
 /** The plugin that serves channels of this source. */
@@ -149,7 +157,12 @@ const toFields = (values: ChannelValues): Record<string, unknown> => ({
   ),
   priority: Number(values.priority),
   weight: Number(values.weight),
-  settings: JSON.parse(values.settings.trim() === '' ? '{}' : values.settings),
+  settings: {
+    ...JSON.parse(values.settings.trim() === '' ? '{}' : values.settings),
+    ...(values.not_found_grace_seconds === ''
+      ? {}
+      : { not_found_grace_seconds: Number(values.not_found_grace_seconds) }),
+  },
 });
 
 function bindingOf(source: string): Record<string, unknown> {

@@ -29,7 +29,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
   const { t } = useTranslation();
   const { values } = form;
   const plugin = pluginOf(choices, values.task_plugin_key);
-  const hasAdvancedFault = (['model_mapping', 'priority', 'weight', 'settings'] as const).some((field) =>
+  const hasAdvancedFault = (['model_mapping', 'not_found_grace_seconds', 'settings'] as const).some((field) =>
     form.errorOf(field),
   );
 
@@ -38,6 +38,10 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
     const isUntouched = values.models.length === 0 || values.models.join() === (plugin?.models ?? []).join();
     if (values.name.trim() === '' || values.name === plugin?.name) form.set('name', next?.name ?? '');
     if (isUntouched) form.set('models', [...(next?.models ?? [])]);
+    // Only suggested: what is saved is what the form shows.
+    const suggested = (choice: typeof next): number | string => choice?.not_found_grace_seconds || '';
+    if (stored === null && values.not_found_grace_seconds === suggested(plugin))
+      form.set('not_found_grace_seconds', suggested(next));
     form.set('task_plugin_key', source);
   };
 
@@ -136,6 +140,14 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
                 rows={values.model_mapping}
                 onChange={(rows) => form.set('model_mapping', rows)}
                 error={form.errorOf('model_mapping')}
+              />
+              <NumberInput
+                label={t('channels.notFoundGrace')}
+                description={t('channels.notFoundGraceHelp')}
+                min={0}
+                max={86_400}
+                allowDecimal={false}
+                {...form.bindValue('not_found_grace_seconds')}
               />
               <Textarea
                 label={t('channels.settings')}
