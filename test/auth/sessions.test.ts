@@ -4,7 +4,7 @@ import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import type { SessionRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
-import { RULE_DATABASES } from '../support/databases.ts';
+import { DATABASES, RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
 import {
   bearer,
@@ -21,6 +21,27 @@ import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
 const DAY = 86_400;
+
+test.each(DATABASES)('of 16 logins at once the limits let in as many as they say on %s', async (dialect) => {
+  const { store, stop } = await openTestStore(dialect);
+  try {
+    const limits = [
+      [{ activeSessionLimit: 5 }, 'auth.session_limit'],
+      [{ sessionIssuanceLimit: 5, sessionIssuanceWindowSeconds: 3600 }, 'auth.session_issuance_limit'],
+    ] as const;
+    for (const [config, code] of limits) {
+      const auth = openAuth(store, { config });
+      const user = await addUser(store);
+      // Connections are open, so that all run side by side.
+      await Promise.all(Array.from({ length: 16 }, () => store.users.byId(user.id)));
+      const logins = await Promise.allSettled(Array.from({ length: 16 }, () => signIn(auth, user)));
+      const refused = logins.flatMap((login) => (login.status === 'rejected' ? [login.reason.code] : []));
+      expect(refused).toEqual(Array.from({ length: 11 }, () => code));
+    }
+  } finally {
+    await stop();
+  }
+});
 
 for (const dialect of RULE_DATABASES) {
   describe(`sessions on ${dialect}`, () => {

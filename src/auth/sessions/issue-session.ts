@@ -30,6 +30,8 @@ export async function issueSession(
   login: { proven: Pick<UserRecord, 'id' | 'authVersion'>; method: LoginMethod; origin: RequestOrigin },
 ): Promise<IssuedSession> {
   const now = clock.unix();
+  // Logins of one user at once are counted one after the other.
+  await tx.users.lock([login.proven.id]);
   const user = await tx.users.byId(login.proven.id);
   if (user?.status !== STATUS.enabled || user.authVersion !== login.proven.authVersion)
     throw authErrors.session_revoked();
