@@ -91,6 +91,12 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     }
     const [next] = target.waiting;
     if (next) {
+      const poorest = findPoorest();
+      if (connections.size >= maxTotal && poorest && poorest.open + 1 < target.open) {
+        // Its place goes to a host with fewer connections.
+        connection.destroy();
+        return;
+      }
       target.waiting.delete(next);
       next.waiter.onConnection(connection);
       return;
@@ -113,17 +119,33 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
       target.idle.splice(at, 1);
       idle -= 1;
     }
-    if (!serve(target)) for (const other of targets.values()) if (serve(other)) break;
+    const poorest = findPoorest();
+    if (poorest) serve(poorest);
     if (target.open === 0 && target.waiting.size === 0) targets.delete(target.name);
   }
 
+  /**
+   * The host with the fewest connections among those that wait and may have more: at the total, one
+   * whose requests never end would leave the others nothing.
+   */
+  function findPoorest(): Target | undefined {
+    let poorest: Target | undefined;
+    for (const target of targets.values())
+      if (
+        target.waiting.size > 0 &&
+        target.open < maxPerHost &&
+        target.open < (poorest?.open ?? Number.POSITIVE_INFINITY)
+      )
+        poorest = target;
+    return poorest;
+  }
+
   /** Opens a connection for the first who waits for this target, if there is room. */
-  function serve(target: Target): boolean {
+  function serve(target: Target): void {
     const [next] = target.waiting;
-    if (!next || !hasRoom(target)) return false;
+    if (!next || !hasRoom(target)) return;
     target.waiting.delete(next);
     next.waiter.onConnection(open(target, next.url));
-    return true;
   }
 
   async function sweep(): Promise<void> {

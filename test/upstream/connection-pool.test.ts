@@ -1,0 +1,64 @@
+/** Who gets a connection when there are as many as there may be in all. */
+import { afterEach, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { systemClock } from '../../src/kernel/index.ts';
+import type { Connection } from '../../src/upstream/connection.ts';
+import { createConnectionPool } from '../../src/upstream/connection-pool.ts';
+import { until } from '../support/until.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+function startServer(): URL {
+  const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('ok') });
+  closers.push(() => server.stop(true));
+  return server.url;
+}
+
+/** Asks once, and calls `ended` before the connection goes back to the pool. */
+function ask(connection: Connection, { host }: URL, ended: () => void): void {
+  connection.use({
+    onReady: () => connection.begin('GET', Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`)),
+    onHead: () => {},
+    onBody: () => {},
+    onEnd: () => {
+      ended();
+      return true;
+    },
+    onFailure: () => {},
+  });
+}
+
+test.each(['closes', 'is free again'])(
+  'a host that always has requests takes no place from others: one %s',
+  async (how) => {
+    const pool = createConnectionPool({
+      ...{ clock: systemClock, secure: false, maxPerHost: 8, maxTotal: 4, maxIdlePerHost: 8, idleMs: 4000 },
+      open: (url) => connect(Number(url.port), '127.0.0.1'),
+    });
+    closers.unshift(() => pool.close());
+    const [busy, other] = [startServer(), startServer()];
+    const got: string[] = [];
+    const held: Connection[] = [];
+    const acquire = (url: URL, name: string) =>
+      pool.acquire(url, {
+        onConnection(connection) {
+          got.push(name);
+          held.push(connection);
+        },
+        onClosed: () => {},
+      });
+    for (let i = 0; i < 12; i += 1) acquire(busy, 'busy');
+    acquire(other, 'other');
+    expect(got).toEqual(['busy', 'busy', 'busy', 'busy']);
+    const [first, second] = held as [Connection, Connection];
+    const end = (connection: Connection) => (how === 'closes' ? connection.destroy() : ask(connection, busy, () => {}));
+    end(first);
+    await until(() => got.length === 5);
+    end(second);
+    await until(() => got.length === 6);
+    expect(got.slice(4)).toEqual(['other', 'busy']);
+  },
+);
