@@ -415,3 +415,40 @@ describe('the list of sources', () => {
     ]);
   });
 });
+
+describe('the lists inside an index', () => {
+  test('are read up to their limits, and a remark says what is not', () => {
+    const locales = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`en-X${i}`, 'a']));
+    const { plugins, hidden, skipped } = read([
+      plugin({
+        channelTypes: Array.from({ length: 1000 }, (_, i) => i),
+        models: Array.from({ length: 1000 }, (_, i) => `m${i}`),
+        description: locales,
+        versions: [version({ allowedHosts: Array.from({ length: 1000 }, (_, i) => `h${i}.example`) })],
+      }),
+    ]);
+    const [read0] = plugins;
+    expect(read0?.channelTypes).toHaveLength(64);
+    expect(read0?.models).toHaveLength(500);
+    expect(read0?.versions[0]?.allowedHosts).toHaveLength(64);
+    expect(Object.keys(read0?.description ?? {}).length).toBeLessThanOrEqual(17);
+    expect(skipped).toEqual([]);
+    expect(hidden.map(({ reason }) => reason).sort()).toEqual([
+      'allowedHosts has more than 64 entries; the others are not read',
+      'channelTypes has more than 64 entries; the others are not read',
+      'description has more than 16 entries; the others are not read',
+      'models has more than 500 entries; the others are not read',
+    ]);
+  });
+
+  test('have a limit together', () => {
+    const models = Array.from({ length: 500 }, (_, i) => `m${i}`);
+    const { plugins, hidden } = read(Array.from({ length: 200 }, (_, i) => plugin({ key: `p${i}`, models })));
+    const kept = plugins.reduce((sum, each) => sum + each.models.length, 0);
+    expect(kept).toBeLessThanOrEqual(50_000);
+    expect(kept).toBeGreaterThan(49_000);
+    expect(hidden.map(({ reason }) => reason)).toContain(
+      'the index has more than 50000 details; the others are not read',
+    );
+  });
+});

@@ -289,6 +289,15 @@ describe('inspect', () => {
     expect((await tight.inspect(plugin('export const a = 1'), 'system')).ok).toBe(true);
     await tight.close();
   });
+  test('more names of exports than the gateway reads are refused', async () => {
+    const names = Array.from({ length: 12_000 }, (_, i) => `a as b${i}`);
+    expect(await failureOf(sandbox.inspect(plugin(`const a = 0; export { ${names} }`), 'system'))).toMatchObject({
+      kind: 'too_large',
+      message: 'meta and the names of all exports are over the limit of 262144 bytes together',
+    });
+    const few = await sandbox.inspect(plugin(`const a = 0; export { ${names.slice(0, 5000)} }`), 'system');
+    expect(few.ok).toBe(true);
+  });
   test('an export with too many members is cut, not refused', async () => {
     const info = await sandbox.inspect(
       plugin('export const big = {}; for (let i = 0; i < 1e4; i++) big[`k${i}`] = i'),

@@ -60,22 +60,32 @@ export function createClientIp(trustedProxies: readonly string[]) {
 
 /**
  * The client's address: the peer's, unless the peer is a trusted proxy. Then it is the first
- * untrusted address of the chain, read from the right. An entry that is no address ends the
- * reading, because everything to its left is untrusted too.
+ * untrusted address of the chain, read from the right, of which the last `MAX_HOPS` count. An entry
+ * that is no address ends the reading, because everything to its left is untrusted too.
  */
 function clientIp(read: IpReader, peer: string, forwardedFor: string | null): string {
   let client = read(peer);
   if (!client) return peer;
   if (forwardedFor !== null && client.isTrusted) {
-    for (const entry of forwardedFor.split(',').reverse()) {
-      const hop = read(entry.trim());
+    let end = forwardedFor.length;
+    for (let hops = 0; hops < MAX_HOPS && end >= 0; hops += 1) {
+      // From -1 on it would search from 0 and find a comma there again.
+      const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
+      const entry = forwardedFor.slice(comma + 1, end).trim();
+      const hop = entry.length <= MAX_ENTRY_CHARS ? read(entry) : undefined;
       if (!hop) break;
       client = hop;
       if (!hop.isTrusted) break;
+      end = comma;
     }
   }
   return client.text;
 }
+
+/** No request passes so many proxies; what is further to the left is not read. */
+const MAX_HOPS = 16;
+/** An IPv6 address with brackets, zone and port is shorter. */
+const MAX_ENTRY_CHARS = 100;
 
 /** An address in its usual form, and whether it is one of the proxies. */
 type ReadIp = { text: string; isTrusted: boolean };

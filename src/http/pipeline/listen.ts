@@ -50,9 +50,28 @@ const IDLE_SECONDS = 120;
  */
 const MAX_HEAD_BYTES = MAX_ADDRESS_CHARS + 16 * 1024;
 
+/**
+ * Requests of one connection that are answered in one turn of the event loop. The runtime reads
+ * half a megabyte of them at once and lets nothing else run in between. With the next answer the
+ * connection is closed, and a client repeats what it has sent behind it (RFC 9112, section 9.3.2).
+ */
+const MAX_PIPELINED = 16;
+
+/** Counts events by their source until the event loop's next turn. */
+function createTurnCounter(): (source: string) => number {
+  const counts = new Map<string, number>();
+  return (source) => {
+    if (counts.size === 0) setImmediate(() => counts.clear());
+    const count = (counts.get(source) ?? 0) + 1;
+    counts.set(source, count);
+    return count;
+  };
+}
+
 /** @throws the platform's error, for instance `EADDRINUSE` */
 export function listen(handle: RequestHandler, options: ListenOptions): Listening {
   const { idleSeconds = IDLE_SECONDS, resultsOnly = false } = options;
+  const countOfTurn = createTurnCounter();
   // The runtime has one limit for all listeners of the process, and only this way to set it.
   Object.assign(http, { maxHeaderSize: MAX_HEAD_BYTES });
   const open = (port: number, tls: ListenOptions['tls']) =>
@@ -71,10 +90,12 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
       reusePort: false,
       error: () => new Response(null, { status: 500 }),
       fetch: async (request, bunServer) => {
+        const peer = bunServer.requestIP(request);
+        const isBeyondTurn = peer !== null && countOfTurn(`${peer.address} ${peer.port}`) > MAX_PIPELINED;
         let isKeptOpen = false;
         const restoreTimeout = () => bunServer.timeout(request, idleSeconds);
         const response = await handle(request, {
-          address: bunServer.requestIP(request)?.address ?? '',
+          address: peer?.address ?? '',
           onResultsListener: resultsOnly,
           keepOpen() {
             isKeptOpen = true;
@@ -83,6 +104,7 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
           },
         });
         if (isKeptOpen && !isEventStream(response)) restoreTimeout();
+        if (isBeyondTurn) response.headers.set('connection', 'close');
         return response;
       },
     });

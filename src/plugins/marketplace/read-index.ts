@@ -13,6 +13,13 @@ const INDEX_VERSION = 1;
 const MAX_ENTRIES = 2000;
 const MAX_VERSIONS = 100;
 const MAX_REMARKS = 500;
+/** Limits of the lists of one plugin or version, far above what a plugin can use. */
+const MAX_MODELS = 500;
+const MAX_CHANNEL_TYPES = 64;
+const MAX_HOSTS = 64;
+const MAX_LOCALES = schema.$defs.LocalizedText.maxProperties;
+/** Limit of all versions, list items and texts together, which the gateway's thread copies. */
+const MAX_DETAILS = 50_000;
 /** Most characters of a displayed text, as in a manifest. */
 const MAX_TEXT = 512;
 
@@ -66,6 +73,7 @@ function readSigned({
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 type EntryPosition = { index: number; key?: string; version?: string };
+type ListLimit = { name: string; max: number; position: EntryPosition };
 
 class Reading {
   readonly plugins = new Map<string, MarketPlugin>();
@@ -73,6 +81,7 @@ class Reading {
   readonly hidden: MarketRemark[] = [];
   readonly revoked: MarketRevocation[] = [];
   private readonly base: URL;
+  private detailsLeft = MAX_DETAILS;
 
   constructor(base: URL) {
     this.base = base;
@@ -112,8 +121,12 @@ class Reading {
       key,
       name,
       ...this.readDetails(entry, position),
-      channelTypes: listOf(entry.channelTypes, (type) => (Number.isSafeInteger(type) ? Number(type) : undefined)),
-      models: listOf(entry.models, lineOf),
+      channelTypes: this.listOf(
+        entry.channelTypes,
+        { name: 'channelTypes', max: MAX_CHANNEL_TYPES, position },
+        (type) => (Number.isSafeInteger(type) ? Number(type) : undefined),
+      ),
+      models: this.listOf(entry.models, { name: 'models', max: MAX_MODELS, position }, lineOf),
       latest: latest ?? newestVersion(names) ?? newest.version,
       versions,
     };
@@ -125,10 +138,10 @@ class Reading {
       return [];
     }
     const versions: MarketVersion[] = [];
-    for (const entry of value.slice(0, MAX_VERSIONS)) {
-      const read = this.readVersion(entry);
+    for (const entry of this.take(value, { name: 'versions', max: MAX_VERSIONS, position })) {
       const known = isObject(entry) && typeof entry.version === 'string' && VERSION.test(entry.version);
       const at = known ? { ...position, version: String(entry.version) } : position;
+      const read = this.readVersion(entry, at);
       if (isObject(entry) && this.readRevoked(entry, at)) continue;
       const needed = isObject(entry) ? newerApiOf(entry.minApiVersion) : undefined;
       if (needed !== undefined)
@@ -138,8 +151,6 @@ class Reading {
         this.skip(at, 'the version is listed twice');
       else versions.push(read.value);
     }
-    if (value.length > MAX_VERSIONS)
-      this.skip(position, `has more than ${MAX_VERSIONS} versions; the others are not read`);
     return versions.sort((a, b) => compareVersions(b.version, a.version));
   }
 
@@ -153,7 +164,7 @@ class Reading {
     return true;
   }
 
-  private readVersion(entry: unknown): Result<MarketVersion, string> {
+  private readVersion(entry: unknown, position: EntryPosition): Result<MarketVersion, string> {
     if (!isObject(entry)) return err('the version is not an object');
     const { version, path, sha256, minApiVersion = 1, kind } = entry;
     if (typeof version !== 'string' || !VERSION.test(version)) return err('version must be a semantic version');
@@ -169,7 +180,7 @@ class Reading {
       url: url.value,
       sha256: hash,
       minApiVersion: Number(minApiVersion),
-      allowedHosts: listOf(entry.allowedHosts, (item) => {
+      allowedHosts: this.listOf(entry.allowedHosts, { name: 'allowedHosts', max: MAX_HOSTS, position }, (item) => {
         const host = typeof item === 'string' ? normalizeAllowedHost(item) : undefined;
         return host?.ok ? host.value : undefined;
       }),
@@ -182,7 +193,7 @@ class Reading {
     { description, icon, iconFile, sortPriority, website }: Record<string, unknown>,
     position: EntryPosition,
   ): Pick<MarketPlugin, 'description' | 'icon' | 'iconFile' | 'sortPriority' | 'website'> {
-    const text = description === undefined ? undefined : textOf(description);
+    const text = description === undefined ? undefined : this.textOf(description, position);
     if (description !== undefined && !text) this.hide(position, 'description must be a text or texts by locale');
     const hasValidPriority = sortPriority === undefined || isInt32(sortPriority);
     if (!hasValidPriority) this.hide(position, 'sortPriority must be a whole number of 32 bits: 0 is used');
@@ -203,6 +214,39 @@ class Reading {
       sortPriority: hasValidPriority && sortPriority !== undefined ? Number(sortPriority) : 0,
       ...(site ? { website: String(website) } : {}),
     };
+  }
+
+  /** What is read of a list; what is beyond the limits is not, and a remark says so. */
+  private take<T>(items: readonly T[], { name, max, position }: ListLimit): T[] {
+    const taken = items.slice(0, Math.min(max, this.detailsLeft));
+    this.detailsLeft -= taken.length;
+    if (items.length > max) {
+      if (name === 'versions') this.skip(position, `has more than ${max} versions; the others are not read`);
+      else this.hide(position, `${name} has more than ${max} entries; the others are not read`);
+    } else if (taken.length < items.length)
+      this.hide(position, `the index has more than ${MAX_DETAILS} details; the others are not read`);
+    return taken;
+  }
+
+  private listOf<T>(value: unknown, limit: ListLimit, read: (item: unknown) => T | undefined): T[] {
+    if (!Array.isArray(value)) return [];
+    return this.take(value, limit)
+      .map(read)
+      .filter((item): item is T & {} => item !== undefined);
+  }
+
+  /**
+   * Both forms of a text as a map by canonical locale. Without `en`, the first text is used for it.
+   */
+  private textOf(value: unknown, position: EntryPosition): LocalizedText | undefined {
+    const given = typeof value === 'string' ? { en: value } : isObject(value) ? value : {};
+    const limit = { name: 'description', max: MAX_LOCALES, position };
+    const texts = this.take(Object.keys(given), limit).flatMap((tag): [string, string][] => {
+      const line = lineOf(given[tag]);
+      return LOCALE.test(tag) && line !== undefined ? [[canonicalLocale(tag), line]] : [];
+    });
+    const [first] = texts;
+    return first && { en: first[1], ...Object.fromEntries(texts) };
   }
 
   private readIconFile(value: unknown): Result<MarketIcon, string> {
@@ -245,21 +289,4 @@ const isInt32 = (value: unknown): boolean => typeof value === 'number' && (value
 function lineOf(value: unknown): string | undefined {
   const line = typeof value === 'string' ? sanitizeMessage(value, MAX_TEXT) : '';
   return line === '' ? undefined : line;
-}
-
-function listOf<T>(value: unknown, read: (item: unknown) => T | undefined): T[] {
-  return Array.isArray(value) ? value.map(read).filter((item): item is T & {} => item !== undefined) : [];
-}
-
-/**
- * Both forms of a text as a map by canonical locale. Without `en`, the first text is used for it.
- */
-function textOf(value: unknown): LocalizedText | undefined {
-  const pairs = typeof value === 'string' ? [['en', value] as const] : isObject(value) ? Object.entries(value) : [];
-  const texts = pairs.flatMap(([tag, text]): [string, string][] => {
-    const line = lineOf(text as Json);
-    return LOCALE.test(tag) && line !== undefined ? [[canonicalLocale(tag), line]] : [];
-  });
-  const [first] = texts;
-  return first && { en: first[1], ...Object.fromEntries(texts) };
 }

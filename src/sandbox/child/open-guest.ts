@@ -133,7 +133,7 @@ export async function openGuest(
     run(next, args, deadline) {
       running = begin(next, deadline);
       return guarded(() => {
-        if (next.path === undefined) return ask(bridge.inspect, undefined, 'compile');
+        if (next.path === undefined) return checkInspected(running, ask(bridge.inspect, undefined, 'compile'));
         const answer = ask(bridge.dispatch, { start: encodeCall(next, next.path), value: args }, 'thrown');
         const checked = checkResult(running, runtime.hasPendingJob(), answer);
         if (!checked.reply.failure && !isModuleVarying && !varied()) checked.reply.repeatable = true;
@@ -209,6 +209,13 @@ function checkResult(running: Running, hasPendingJob: boolean, answer: Answer): 
     return fail(running, { kind: 'async', message: `${name} left a promise pending; hooks are synchronous` });
   if (answer.body.length > running.request.maxResultBytes) return tooLarge(running, name);
   return answer;
+}
+
+function checkInspected(running: Running, answer: Answer): Answer {
+  const { maxResultBytes } = running.request;
+  if (answer.reply.failure || answer.body.length <= maxResultBytes) return answer;
+  const message = `meta and the names of all exports are over the limit of ${maxResultBytes} bytes together`;
+  return fail(running, { kind: 'too_large', message });
 }
 
 /** Turns the answer of a guest function (see guest-source.ts) into a reply. */

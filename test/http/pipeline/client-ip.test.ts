@@ -102,6 +102,18 @@ describe('the client’s address', () => {
   });
 });
 
+test('a flood of forwarded addresses: only the last 16 hops are read', () => {
+  const read = createClientIp(['127.0.0.1', '10.0.0.0/8']);
+  const proxies = (count: number) => Array.from({ length: count }, (_, i) => `10.0.0.${i + 1}`).join(', ');
+  expect(read('127.0.0.1', `203.0.113.9, ${proxies(15)}`)).toBe('203.0.113.9');
+  expect(read('127.0.0.1', `203.0.113.9, ${proxies(16)}`)).toBe('10.0.0.1');
+  expect(read('127.0.0.1', `203.0.113.9,${'10.0.0.7,'.repeat(1800)}10.0.0.8`)).toBe('10.0.0.7');
+  expect(read('127.0.0.1', `203.0.113.9, ${'1'.repeat(16_000)}`)).toBe('127.0.0.1');
+  for (const chain of [',', ',,', ',203.0.113.9', '203.0.113.9,'])
+    expect(read('127.0.0.1', chain)).toBe(createClientIp(['127.0.0.1'])('127.0.0.1', chain));
+  expect(read('127.0.0.1', ',203.0.113.9')).toBe('203.0.113.9');
+});
+
 describe('the address that limits use while TRUSTED_PROXIES is unset', () => {
   const addresses = (now = () => 0) =>
     createClientAddresses({

@@ -157,6 +157,42 @@ describe('the listener', () => {
     await server.stop(0);
   });
 
+  test('a flood of pipelined requests: one connection gets few answers in a row, then it is closed', async () => {
+    let calls = 0;
+    const answer = async () => {
+      calls += 1;
+      return new Response('');
+    };
+    const server = listen(answer, { host: '127.0.0.1', port: 0 });
+    const send = async (count: number): Promise<string> => {
+      let said = '';
+      const ended = Promise.withResolvers<void>();
+      const socket = await Bun.connect({
+        hostname: '127.0.0.1',
+        port: server.port,
+        socket: {
+          data(_, chunk) {
+            said += chunk.toString();
+            if (said.split('HTTP/1.1 200').length > count) ended.resolve();
+          },
+          close: () => ended.resolve(),
+          error: () => ended.resolve(),
+        },
+      });
+      socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(count));
+      await ended.promise;
+      socket.end();
+      return said;
+    };
+    expect((await send(16)).split('HTTP/1.1 200')).toHaveLength(17);
+    calls = 0;
+    const said = await send(1000);
+    expect(calls).toBe(17);
+    expect(said.split('HTTP/1.1 200')).toHaveLength(18);
+    expect(said.match(/connection: close/gi)).toHaveLength(1);
+    await server.stop(0);
+  });
+
   test('reports its port and fails on a port in use', () => {
     const server = listen(async () => new Response(''), { host: '127.0.0.1', port: 0 });
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);

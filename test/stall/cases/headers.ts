@@ -63,6 +63,8 @@ export const headerCases = [
     limit: HEADER_BYTES,
     worst: (size) => ({
       'trusted proxies': fill('10.0.0.1,', size),
+      'other proxies each': Array.from({ length: size / 12 }, (_, i) => `10.0.${i >> 8}.${i & 255}`).join(),
+      'other addresses each': Array.from({ length: size / 22 }, (_, i) => `[::ffff:10.1.${i >> 8}.${i & 255}]`).join(),
       'mapped addresses': fill('::ffff:10.0.0.1,', size),
       colons: fill(':', size),
       groups: fill('1:', size),

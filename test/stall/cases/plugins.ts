@@ -11,10 +11,14 @@ import { generateSigningKey } from '../../../src/plugins/marketplace/signing/sec
 import { MAX_SIGNATURE_BYTES, readSignature } from '../../../src/plugins/marketplace/signing/signature.ts';
 import { MAX_ICON_BYTES } from '../../../src/plugins/service/check-icon.ts';
 import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';
+import { createCompiler } from '../../../src/plugins/source/compile-plugin.ts';
 import { createPluginWorker } from '../../../src/plugins/worker/create-worker.ts';
 import { MAX_INSPECT_BYTES } from '../../../src/sandbox/create-sandbox.ts';
+import type { Sandbox } from '../../../src/sandbox/index.ts';
+import { startSandbox } from '../../sandbox/start-sandbox.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
+let sandbox: Sandbox | undefined;
 // The long work runs in another thread: the loop only hands it over and receives the result.
 const worker = createPluginWorker();
 const svg = (body: string) =>
@@ -26,6 +30,20 @@ const HASH = 'a'.repeat(64);
 const [oldKey, newKey] = [generateSigningKey(), generateSigningKey()];
 
 const LETTER_A = 0x61;
+
+/** About as many as an inspection has room for. Loading many more takes the sandbox seconds. */
+const EXPORTS = 9000;
+
+/** An index of plugins that have this besides what each must have; without a count, of one. */
+function indexOf(size: number, more: (bytes: number) => string, count = 1): string {
+  const version = `{"version":"1.0.0","kind":"task","path":"p.js","sha256":"${HASH}"}`;
+  const bytes = Math.max(0, Math.floor(size / count) - 300);
+  const plugins = each(
+    Math.min(2000, Math.floor(count)),
+    (i) => `{"key":"p${i}","name":"n","versions":[${version}],${more(bytes)}}`,
+  );
+  return `{"indexVersion":1,"plugins":[${plugins}]}`;
+}
 
 export const pluginCases = [
   stallCase({
@@ -41,6 +59,24 @@ export const pluginCases = [
     }),
     call: (source: string) => worker.run('checkSource', source),
     refuses: (faults) => (faults as { rule: string }[])[0]?.rule === 'source.size',
+  }),
+  stallCase({
+    name: 'exports of a plugin',
+    limit: MAX_SOURCE_BYTES,
+    worst: (size) => ({
+      list: `const a=0;export{${each(Math.min(EXPORTS, size / 13), (i) => `a as b${i}`)}}`,
+      'more than are taken': `const a=0;export{${each(Math.min(1.3 * EXPORTS, size / 13), (i) => `a as b${i}`)}}`,
+      variables: `export const ${each(Math.min(EXPORTS, size / 11), (i) => `b${i}=0`)}`,
+      functions: `${each(Math.min(EXPORTS, size / 30), (i) => `export function b${i}(){}`).replaceAll(',', ';')}`,
+      'members of one': `export const protocols={${each(size / 12, (i) => `b${i}:{}`)}}`,
+      meta: `export const meta={${each(size / 12, (i) => `b${i}:1`)}}`,
+    }),
+    call: async (source: string) => {
+      sandbox ??= startSandbox({ processes: 1, idleMs: 1000, sourceBytes: 2 * MAX_SOURCE_BYTES });
+      const outcome = await createCompiler(sandbox, worker).compile(source);
+      return outcome.ok ? outcome : outcome.error;
+    },
+    limitedBy: 'the bytes of a source, and those of an inspection',
   }),
   stallCase({
     name: 'manifest of a plugin',
@@ -97,6 +133,13 @@ export const pluginCases = [
     worst: (size) => ({
       'empty objects': fill('{},', size, { before: '{"indexVersion":1,"plugins":[', after: '{}]}' }),
       numbers: fill('0,', size, { before: '[', after: '0]' }),
+      'plugins with many channel types': indexOf(size, (bytes) => `"channelTypes":[${fill('1,', bytes)}1]`),
+      'plugins with many models': indexOf(size, (bytes) => `"models":[${fill('"aa",', bytes)}"a"]`),
+      'plugins with many languages': indexOf(
+        size,
+        (bytes) => `"description":{${each(bytes / 16, (i) => `"aa-${i.toString(36)}":"a"`)}}`,
+      ),
+      'plugins with some of all': indexOf(size, () => `"models":[${each(400, (i) => `"m${i}"`)}]`, size / 4000),
       nesting: fill('[', size),
       'plugins with many versions': `{"indexVersion":1,"plugins":[${each(
         Math.min(2000, Math.floor(size / 13_000)),
