@@ -148,6 +148,26 @@ const describeBilling = (opened: () => OpenedStore) => {
         { completion_facts: { seconds: 4 } },
       ],
       ['more than was reserved is charged', { polls: [{ ...done, usage: { seconds: 9 } }] }, 9, { difference: 40_000 }],
+      ['twice what the request asked for is charged', { polls: [{ ...done, usage: { seconds: 10 } }] }, 10, {}],
+      [
+        'more than twice what the request asked for is not believed: the reservation stands, and the log tells it',
+        {
+          polls: [
+            { ...running, usage: { seconds: 3000 } },
+            { ...done, usage: { seconds: 11 } },
+          ],
+        },
+        5,
+        { completion_facts: null, difference: 0, kept_reservation: expect.stringContaining('reported 11 as seconds') },
+        'more usage than the request allowed',
+      ],
+      [
+        'nor is it in the first answer',
+        { submit: { usage: { seconds: 3000 } }, polls: [done] },
+        5,
+        { submission_facts: null, difference: 0 },
+        'reported 3000 as seconds',
+      ],
       [
         'facts out of range in the first answer are logged and not used',
         { submit: { usage: { seconds: -1 } }, polls: [done] },
@@ -248,6 +268,20 @@ const describeBilling = (opened: () => OpenedStore) => {
         facts: { totalTokens: 100 },
         completion_facts: { totalTokens: 70 },
         settled: 35_000,
+      });
+    });
+
+    test('tokens far above the estimate are charged; more than a task can take are not', async () => {
+      const caller = await addCaller(store);
+      const settledOf = async (tokens: number) => {
+        const model = { model: 'tokens', usage: { totalTokens: 100 } };
+        const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', tokens }] }, model);
+        return explainBill(await ended(store, taskId));
+      };
+      expect(await settledOf(1000)).toMatchObject({ reserved: 50_000, settled: 500_000 });
+      expect(await settledOf(1e12)).toMatchObject({
+        difference: 0,
+        kept_reservation: expect.stringContaining('totalTokens'),
       });
     });
 

@@ -36,9 +36,12 @@ export async function usageOnSubmit(
   const { billing } = task;
   if (!plugin.has('extractUsageOnSubmit') || !deps.billing.readsFacts(billing)) return billing;
   const facts = await extractUsageOnSubmit(plugin, { ctx: context, taskData }, options);
-  if (facts.ok) return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
+  const implausible = facts.ok ? findImplausible(plugin, { asked: billing.facts, reported: facts.value }) : undefined;
+  if (facts.ok && implausible === undefined)
+    return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
+  if (implausible !== undefined) deps.meter?.implausibleUsage(task.channelId);
   deps.logger.warn(
-    { task_id: task.taskId, reason: describeHookFailure(facts.error) },
+    { task_id: task.taskId, reason: implausible ?? (facts.ok ? '' : describeHookFailure(facts.error)) },
     "usage facts of an accepted submission were not usable; the request's own facts stay valid",
   );
   return billing;
@@ -62,9 +65,42 @@ export async function usageOnComplete(
     deps.logger[result.status === 'SUCCESS' ? 'warn' : 'debug'](logFields, 'usage facts of a poll were not usable');
     return { trouble: { message, host: isHostFailure(facts.error) } };
   }
+  const implausible = findImplausible(plugin, { asked: billing.facts, reported: facts.value });
+  if (implausible !== undefined) {
+    if (result.status === 'SUCCESS') {
+      const logFields = { task_id: task.taskId, channel_id: task.channelId, reason: implausible };
+      deps.logger.error(logFields, 'vendor reported more usage than the request allowed; the reservation is charged');
+      deps.meter?.implausibleUsage(task.channelId);
+    }
+    return { trouble: { message: implausible, host: false } };
+  }
   const known: JsonObject = billing.completionFacts ?? {};
   const fresh = Object.entries(facts.value ?? {}).some(([name, value]) => known[name] !== value);
   return fresh ? { billing: { ...billing, completionFacts: { ...known, ...facts.value } } } : {};
+}
+
+/** Of seconds and counts a request says how many it wants; vendors round, and deliver a part more. */
+const ASKED_TIMES = 2;
+/**
+ * Tokens and credits are estimated, and a settlement far above the estimate is charged. No vendor
+ * takes this many for one task.
+ */
+const MOST_TOKENS = 100_000_000;
+
+/** Why the facts of an answer cannot be what the request allowed; undefined: they can. */
+function findImplausible(
+  { manifest: { usageSchema } }: LoadedPlugin,
+  { asked, reported }: { asked: JsonObject; reported: JsonObject | null },
+): string | undefined {
+  for (const [name, value] of Object.entries(reported ?? {})) {
+    const field = Object.hasOwn(usageSchema, name) ? usageSchema[name] : undefined;
+    if (typeof value !== 'number') continue;
+    const wanted = asked[name];
+    const isAsked = field?.kind === 'number' && (field.unit === 'second' || field.unit === 'count');
+    const most = isAsked && typeof wanted === 'number' && wanted > 0 ? ASKED_TIMES * wanted : MOST_TOKENS;
+    if (value > most) return `the vendor reported ${value} as ${name}, more than the request allowed`;
+  }
+  return undefined;
 }
 
 /** The parsed poll with the member names that usage hooks expect. */
