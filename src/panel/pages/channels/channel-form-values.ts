@@ -1,5 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
+import { numberOf } from '../../ui/form/decimal.ts';
 
 export type PluginChoice = ChannelChoices['plugins'][number];
 type MappingRow = { from: string; to: string };
@@ -15,10 +16,10 @@ export type ChannelValues = {
   models: string[];
   groups: string[];
   model_mapping: MappingRow[];
-  priority: number | string;
-  weight: number | string;
+  priority: string;
+  weight: string;
   /** A member of the settings with a field of its own; empty: none. */
-  not_found_grace_seconds: number | string;
+  not_found_grace_seconds: string;
   /** JSON text. */
   settings: string;
 };
@@ -37,8 +38,8 @@ export const emptyChannel: ChannelValues = {
   models: [],
   groups: ['default'],
   model_mapping: [],
-  priority: 0,
-  weight: 1,
+  priority: '0',
+  weight: '1',
   not_found_grace_seconds: '',
   settings: '{}',
 };
@@ -56,13 +57,13 @@ export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   models: channel.models,
   groups: channel.groups,
   model_mapping: Object.entries(channel.model_mapping).map(([from, to]) => ({ from, to })),
-  priority: channel.priority,
-  weight: channel.weight,
+  priority: String(channel.priority),
+  weight: String(channel.weight),
   ...toSettingFields(channel.settings),
 });
 
 const toSettingFields = ({ not_found_grace_seconds: grace, ...settings }: SavedChannel['settings']) => ({
-  not_found_grace_seconds: typeof grace === 'number' ? grace : '',
+  not_found_grace_seconds: typeof grace === 'number' ? String(grace) : '',
   settings: JSON.stringify(settings, null, 2),
 });
 
@@ -119,9 +120,17 @@ export function validateChannel(
     model_mapping: mapping.some(({ from, to }) => (from.trim() === '') !== (to.trim() === ''))
       ? t('channels.mappingHalf')
       : null,
+    priority: isWhole(values.priority) ? null : t('settings.wholeInvalid'),
+    weight: isWhole(values.weight) ? null : t('settings.wholeInvalid'),
+    not_found_grace_seconds:
+      values.not_found_grace_seconds === '' || isWhole(values.not_found_grace_seconds)
+        ? null
+        : t('settings.wholeInvalid'),
     settings: isJsonObject(values.settings) ? null : t('channels.settingsInvalid'),
   };
 }
+
+const isWhole = (decimal: string): boolean => Number.isInteger(numberOf(decimal));
 
 function validateAddress(t: TFunction, address: string, isNeeded: boolean): string | null {
   const text = address.trim();

@@ -1,10 +1,11 @@
-import { Alert, Button, Group, NumberInput, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
@@ -39,7 +40,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
     if (values.name.trim() === '' || values.name === plugin?.name) form.set('name', next?.name ?? '');
     if (isUntouched) form.set('models', [...(next?.models ?? [])]);
     // Only suggested: what is saved is what the form shows.
-    const suggested = (choice: typeof next): number | string => choice?.not_found_grace_seconds || '';
+    const suggested = (choice: typeof next): string => String(choice?.not_found_grace_seconds || '');
     if (stored === null && values.not_found_grace_seconds === suggested(plugin))
       form.set('not_found_grace_seconds', suggested(next));
     form.set('task_plugin_key', source);
@@ -117,20 +118,14 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
 
         <Section heading={t('channels.share')} intro={t('channels.shareHelp')}>
           <div className={sideBySide.fields}>
-            <NumberInput
+            <DecimalField
               label={t('channels.priority')}
               description={t('channels.priorityHelp')}
-              min={-1_000_000}
-              max={1_000_000}
-              allowDecimal={false}
               {...form.bindValue('priority')}
             />
-            <NumberInput
+            <DecimalField
               label={t('channels.weight')}
               description={t('channels.weightHelp')}
-              min={0}
-              max={1_000_000}
-              allowDecimal={false}
               {...form.bindValue('weight')}
             />
           </div>
@@ -141,12 +136,9 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
                 onChange={(rows) => form.set('model_mapping', rows)}
                 error={form.errorOf('model_mapping')}
               />
-              <NumberInput
+              <DecimalField
                 label={t('channels.notFoundGrace')}
                 description={t('channels.notFoundGraceHelp')}
-                min={0}
-                max={86_400}
-                allowDecimal={false}
                 {...form.bindValue('not_found_grace_seconds')}
               />
               <Textarea

@@ -1,13 +1,13 @@
 import type { TFunction } from 'i18next';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
-import { quotaPerUsd } from '../../ui/display/use-format.ts';
+import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
 
 /** The form values of an API key. */
 export type KeyValues = {
   name: string;
   budget: 'account' | 'own';
   /** US dollars left in the key's own budget. */
-  usd: number | string;
+  usd: string;
   models: string[];
   allow_ips: string[];
   /** The last valid day as `YYYY-MM-DD`; empty means never. */
@@ -32,7 +32,7 @@ export const emptyKey: KeyValues = {
 export const toFormValues = (key: ApiKey): KeyValues => ({
   name: key.name,
   budget: key.unlimited_quota ? 'account' : 'own',
-  usd: key.unlimited_quota ? '' : key.quota / quotaPerUsd,
+  usd: key.unlimited_quota ? '' : dollarsOf(key.quota),
   models: key.models,
   allow_ips: key.allow_ips,
   expires: key.expires_at === 0 ? '' : dayOf(key.expires_at),
@@ -49,7 +49,7 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
     ...(isNew || differs('name') ? { name: values.name.trim() } : {}),
     ...(isNew || differs('budget') ? { unlimited_quota: values.budget === 'account' } : {}),
     ...(values.budget === 'own' && (isNew || differs('usd') || differs('budget'))
-      ? { quota: Math.round(Number(values.usd) * quotaPerUsd) }
+      ? { quota: quotaOf(values.usd) ?? 0 }
       : {}),
     ...(differs('models') ? { models: values.models } : {}),
     ...(differs('allow_ips') ? { allow_ips: values.allow_ips } : {}),
@@ -63,7 +63,7 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
 export const validateKey = (values: KeyValues, t: TFunction) => ({
   name:
     values.name.trim() === '' ? t('keys.nameMissing') : [...values.name.trim()].length > 50 ? t('keys.nameLong') : null,
-  usd: values.budget === 'own' && (values.usd === '' || Number(values.usd) < 0) ? t('keys.budgetMissing') : null,
+  usd: values.budget === 'own' && quotaOf(values.usd) === null ? t('keys.budgetMissing') : null,
   webhook_url: values.webhook_url.trim() === '' || isWebAddress(values.webhook_url) ? null : t('keys.webhookInvalid'),
 });
 

@@ -1,4 +1,4 @@
-import { Group, Input, NumberInput, SegmentedControl, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
+import { Group, Input, SegmentedControl, Stack, Switch, TagsInput, TextInput } from '@mantine/core';
 import { useId } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
@@ -6,6 +6,7 @@ import { useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import type { KeyValues } from './key-form-values.ts';
 
@@ -39,14 +40,9 @@ export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean
             onChange={(value) => form.set('budget', value === 'own' ? 'own' : 'account')}
           />
           {values.budget === 'own' && (
-            <NumberInput
+            <MoneyField
               {...form.bindValue('usd')}
               aria-label={t(isNew ? 'keys.budgetUsd' : 'keys.budgetLeftUsd')}
-              prefix="$"
-              min={0}
-              decimalScale={6}
-              thousandSeparator=","
-              hideControls
               w={180}
             />
           )}

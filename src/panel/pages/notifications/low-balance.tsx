@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, NumberInput, Stack, Switch, Text } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Switch, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -8,6 +8,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { WebhookInput } from '../keys/webhook-input.tsx';
@@ -67,7 +68,7 @@ function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
           />
           {isOn && (
             <>
-              <NumberInput
+              <MoneyField
                 {...form.bindValue('threshold')}
                 label={t('notifications.threshold')}
                 description={
@@ -75,11 +76,6 @@ function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
                     ? t('notifications.thresholdDefault', { amount: format.money(alert.default_threshold) })
                     : t('notifications.thresholdHelp')
                 }
-                prefix="$"
-                min={0}
-                decimalScale={6}
-                thousandSeparator=","
-                hideControls
                 styles={{ wrapper: { maxWidth: 220 } }}
               />
               <Switch

@@ -4,7 +4,8 @@ import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { NumberField } from '../../ui/form/number-field.tsx';
+import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
+import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { isFitNumber } from './find-invalid-field.ts';
 
 export type FieldSchema = CallableModel['schema']['properties'][string];
@@ -91,18 +92,14 @@ export function RequestField({ name, schema, isRequired, refusal, className, val
         ? ''
         : t('play.field.range', { low: format.number(minimum), high: format.number(maximum) });
     return (
-      <NumberField
+      <DecimalField
         {...common}
         description={[help, range].filter((part) => part !== '').join(' · ') || null}
         placeholder={t('play.field.unset')}
-        {...(minimum === undefined ? {} : { min: minimum })}
-        {...(maximum === undefined ? {} : { max: maximum })}
-        clampBehavior="none"
-        allowDecimal={schema.multipleOf === undefined && schema.enum === undefined}
         error={value === undefined || isFitNumber(schema, value) ? refusal : t('play.field.outside')}
-        suffix={unit}
-        value={typeof value === 'number' ? value : text}
-        onChange={onChange}
+        {...(unit === '' ? {} : { rightSection: unit, rightSectionWidth: `${unit.length + 2}ch` })}
+        value={typeof value === 'number' ? decimalOf(value) : text}
+        onChange={(next) => onChange(next === '' ? undefined : (numberOf(next) ?? next))}
       />
     );
   }

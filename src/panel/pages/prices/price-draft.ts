@@ -1,5 +1,6 @@
 import type { PluginPrices, PriceSummary } from '../../api/types.ts';
 import { tokensPerPrice } from '../../ui/display/use-price-words.ts';
+import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
 
 export type Fact = PluginPrices['facts'][number];
 
@@ -46,7 +47,7 @@ const findForm = (summary: PriceSummary, forms: readonly PriceForm[]): PriceForm
 
 function amountsOf(summary: PriceSummary, { per, by }: PriceForm): Record<string, string> {
   const factor = per?.unit === 'token' ? tokensPerPrice : 1;
-  const text = (usd: number): string => String(Number((usd * factor).toPrecision(12)));
+  const text = (usd: number): string => decimalOf(usd * factor);
   if (summary.kind === 'amount') return { [plainAmount]: text(summary.usd) };
   const rest = summary.rates.find(({ value }) => value === null);
   return Object.fromEntries(
@@ -88,8 +89,8 @@ function toTable({ name, unit: _, values }: Fact, amounts: readonly (readonly [s
     .join(' : ');
 }
 
-function readAmount(text: string | undefined): number | null {
-  const trimmed = text?.trim() ?? '';
-  const amount = Number(trimmed);
-  return trimmed === '' || !Number.isFinite(amount) || amount < 0 ? null : amount;
+/** Dollars; null while the amount is missing or not a number. */
+export function readAmount(decimal: string | undefined): number | null {
+  const amount = numberOf(decimal ?? '');
+  return amount === null || amount < 0 ? null : amount;
 }

@@ -1,10 +1,11 @@
-import { Anchor, NativeSelect, Text, Textarea, TextInput } from '@mantine/core';
+import { Anchor, NativeSelect, Text, Textarea } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginPrices } from '../../api/types.ts';
 import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { usePriceWords } from '../../ui/display/use-price-words.ts';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import classes from './plugin-prices.module.css';
-import { expressionForm, type PriceDraft, type PriceForm, plainAmount } from './price-draft.ts';
+import { expressionForm, type PriceDraft, type PriceForm, plainAmount, readAmount } from './price-draft.ts';
 
 type PriceRowProps = {
   row: PluginPrices['models'][number];
@@ -60,19 +61,14 @@ export function PriceRow(props: PriceRowProps) {
       ) : (
         <div className={classes.amounts}>
           {(form.by?.values ?? [plainAmount]).map((value, index) => (
-            <TextInput
+            <MoneyField
               key={value}
               {...(value === plainAmount ? {} : { label: value })}
               aria-label={[t('prices.table.amountOf', { model: row.model }), value].filter(Boolean).join(', ')}
-              leftSection="$"
-              inputMode="decimal"
-              autoComplete="off"
               autoFocus={hasFocus && index === 0}
-              error={isIncomplete && !isAmount(draft.amounts[value])}
+              error={isIncomplete && readAmount(draft.amounts[value]) === null}
               value={draft.amounts[value] ?? ''}
-              onChange={({ currentTarget }) =>
-                onChange({ ...draft, amounts: { ...draft.amounts, [value]: currentTarget.value } })
-              }
+              onChange={(amount) => onChange({ ...draft, amounts: { ...draft.amounts, [value]: amount } })}
             />
           ))}
         </div>
@@ -92,9 +88,6 @@ export function PriceRow(props: PriceRowProps) {
     </li>
   );
 }
-
-const isAmount = (text: string | undefined): boolean =>
-  text !== undefined && text.trim() !== '' && Number(text) >= 0 && Number.isFinite(Number(text));
 
 /** What a form counts, such as "per second, by resolution". */
 function useFormName(): (form: PriceForm) => string {

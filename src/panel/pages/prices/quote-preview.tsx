@@ -8,7 +8,8 @@ import type { PriceQuote } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { NumberField } from '../../ui/form/number-field.tsx';
+import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
+import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { type UsageField, usageFieldLabel } from '../plugins/usage-field.ts';
 import classes from './prices.module.css';
 
@@ -151,12 +152,11 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
     );
   }
   return (
-    <NumberField
+    <DecimalField
       label={name}
       description={hint}
-      value={typeof value === 'number' ? value : ''}
-      min={0}
-      onChange={onChange}
+      value={typeof value === 'number' ? decimalOf(value) : (value?.toString() ?? '')}
+      onChange={(next) => onChange(next === '' ? undefined : (numberOf(next) ?? next))}
     />
   );
 }

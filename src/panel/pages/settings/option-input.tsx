@@ -1,7 +1,9 @@
-import { ColorInput, NumberInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { ColorInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
-import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
+import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
 import { LogoInput } from './logo-input.tsx';
 import type { OptionInputProps } from './option-input-props.ts';
 import { RowsInput } from './rows-input.tsx';
@@ -103,28 +105,20 @@ export function OptionInput(props: OptionInputProps) {
   );
 }
 
+/** Money is stored as quota. What is no amount keeps its text behind `=`, which no rule accepts. */
 function IntegerInput({ option, value, label, help, error, onChange }: OptionInputProps) {
   const format = useFormat();
   const isMoney = moneyOptions.includes(option.key);
-  const shown = isMoney && /^\d+$/.test(value) ? Number(value) / quotaPerUsd : value;
-  const read = (next: number | string): string => {
-    if (!isMoney) return String(next);
-    return next === '' ? '' : String(Math.round(Number(next) * quotaPerUsd));
-  };
-  const initial = isMoney ? format.money(Number(option.default)) : option.default;
+  const Field = isMoney ? MoneyField : DecimalField;
   return (
-    <NumberInput
+    <Field
       label={label}
       description={help}
       error={error}
       classNames={{ wrapper: classes.short ?? '' }}
-      value={shown}
-      placeholder={initial}
-      min={0}
-      allowDecimal={isMoney}
-      hideControls
-      {...(isMoney ? { prefix: '$', thousandSeparator: true } : {})}
-      onChange={(next) => onChange(read(next))}
+      value={isMoney && /^\d+$/.test(value) ? dollarsOf(Number(value)) : value.replace(/^=/, '')}
+      placeholder={isMoney ? format.money(Number(option.default)) : option.default}
+      onChange={(next) => onChange(isMoney && next !== '' ? String(quotaOf(next) ?? `=${next}`) : next)}
     />
   );
 }

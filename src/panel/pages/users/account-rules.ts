@@ -1,6 +1,5 @@
 import type { TFunction } from 'i18next';
 import { roles } from '../../session/roles.ts';
-import { quotaPerUsd } from '../../ui/display/use-format.ts';
 
 /** What the operator may do to an account. The API refuses everything else. */
 export type Rights = {
@@ -56,11 +55,4 @@ export function passwordError(t: TFunction, secret: string): string | null {
   const { length } = [...secret];
   if (length < 8) return t('setup.passwordTooShort');
   return length > 128 ? t('setup.passwordTooLong') : null;
-}
-
-/** Converts dollars as typed to quota; null if it is not an amount. */
-export function dollarsToQuota(text: number | string): number | null {
-  const dollars = Number(text);
-  if (text === '' || !Number.isFinite(dollars) || dollars < 0) return null;
-  return Math.round(dollars * quotaPerUsd);
 }

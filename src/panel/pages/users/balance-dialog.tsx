@@ -1,4 +1,4 @@
-import { NumberInput, SegmentedControl, Stack, Text } from '@mantine/core';
+import { SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -8,12 +8,13 @@ import { useApiMutation } from '../../api/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { quotaOf } from '../../ui/form/decimal.ts';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { dollarsToQuota } from './account-rules.ts';
 
 type Mode = 'add' | 'subtract' | 'override';
-type BalanceValues = { mode: Mode; value: number | string };
+type BalanceValues = { mode: Mode; value: string };
 type BalanceDialogProps = { account: Account; isOpen: boolean; onClose(): void };
 type BalanceChange = ReturnType<typeof useBalanceChange>;
 
@@ -71,12 +72,12 @@ function BalanceForm({ account, change }: BalanceFormProps) {
   const format = useFormat();
   const form = useForm<BalanceValues, { mode: Mode; value: number | null }>({
     initial: { mode: 'add', value: '' },
-    validate: ({ value }) => ({ value: dollarsToQuota(value) === null ? t('users.amountInvalid') : null }),
-    toVariables: ({ mode, value }) => ({ mode, value: dollarsToQuota(value) }),
+    validate: ({ value }) => ({ value: quotaOf(value) === null ? t('users.amountInvalid') : null }),
+    toVariables: ({ mode, value }) => ({ mode, value: quotaOf(value) }),
     change,
   });
   const { mode, value } = form.values;
-  const amount = dollarsToQuota(value);
+  const amount = quotaOf(value);
   const changes = {
     add: account.quota + (amount ?? 0),
     subtract: account.quota - (amount ?? 0),
@@ -98,20 +99,15 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           ]}
           fullWidth
         />
-        <NumberInput
+        <MoneyField
           label={t(mode === 'override' ? 'users.balance.to' : 'users.amount')}
-          prefix="$"
-          min={0}
-          decimalScale={6}
-          thousandSeparator
-          hideControls
           data-autofocus
           {...form.bindValue('value')}
         />
         <Text size="sm" aria-live="polite">
           {amount === null
-            ? t('users.balanceNow', { amount: format.money(account.quota) })
-            : t('users.balancePreview', { before: format.money(account.quota), after: format.money(after) })}
+            ? t('users.balanceNow', { amount: format.exactMoney(account.quota) })
+            : t('users.balancePreview', { before: format.exactMoney(account.quota), after: format.exactMoney(after) })}
         </Text>
         {after < 0 && (
           <Text size="sm" c="dimmed">

@@ -1,15 +1,17 @@
-import { NumberInput, PasswordInput, Select, Stack, TextInput } from '@mantine/core';
+import { PasswordInput, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
+import { quotaOf } from '../../ui/form/decimal.ts';
+import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
-import { dollarsToQuota, passwordError, usernameError } from './account-rules.ts';
+import { passwordError, usernameError } from './account-rules.ts';
 import { GroupSelect } from './group-select.tsx';
 
 type NewUserValues = {
@@ -19,7 +21,8 @@ type NewUserValues = {
   email: string;
   role: string;
   group: string;
-  quota: number | string;
+  /** US dollars; empty for the gateway's default. */
+  quota: string;
   remark: string;
 };
 
@@ -62,7 +65,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
     validate: ({ username, password, quota }) => ({
       username: usernameError(t, username.trim()),
       password: passwordError(t, password),
-      quota: quota === '' || dollarsToQuota(quota) !== null ? null : t('users.amountInvalid'),
+      quota: quota === '' || quotaOf(quota) !== null ? null : t('users.amountInvalid'),
     }),
     toVariables: ({ username, password, display_name: shown, email, role: wanted, group, quota, remark }) => ({
       username: username.trim(),
@@ -71,7 +74,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
       group,
       ...(shown.trim() === '' ? {} : { display_name: shown.trim() }),
       ...(email.trim() === '' ? {} : { email: email.trim() }),
-      ...(quota === '' ? {} : { quota: dollarsToQuota(quota) }),
+      ...(quota === '' ? {} : { quota: quotaOf(quota) }),
       ...(remark.trim() === '' ? {} : { remark: remark.trim() }),
     }),
     change,
@@ -120,13 +123,9 @@ function NewUserForm({ onClose }: { onClose(): void }) {
             />
           )}
           <GroupSelect choices={choices.data} {...form.bindValue('group')} />
-          <NumberInput
+          <MoneyField
             label={t('users.firstBalance')}
             placeholder={t('users.firstBalanceDefault')}
-            prefix="$"
-            min={0}
-            thousandSeparator
-            hideControls
             {...form.bindValue('quota')}
           />
         </div>

@@ -10,6 +10,10 @@ export type Format = {
   percent(share: number): string;
   /** Quota in dollars; amounts below ten cents keep three significant digits. */
   money(quota: number): string;
+  /** Quota in dollars, to its last digit. */
+  exactMoney(quota: number): string;
+  /** A number to its last digit, as nobody can read it in another way. */
+  exact(value: number): string;
   /** Money for one column or axis: all with as many decimals as the smallest of `quotas` needs. */
   moneyLike(quotas: readonly number[]): (quota: number) => string;
   /** Of a chart of money from zero to `peak`: round amounts, all with the same decimals. */
@@ -57,6 +61,10 @@ function decimalsOf(quotas: readonly number[]): number {
     amounts.every((amount) => Math.abs(amount - Number(amount.toFixed(decimals))) < 1e-9);
   return [2, 3].find((decimals) => decimals < most && isFull(decimals)) ?? most;
 }
+
+/** The fewest of these decimals that show the value in full. Three would look like a group of digits. */
+const exactDecimals = (value: number, choices: readonly number[]): number =>
+  choices.find((decimals) => Number(value.toFixed(decimals)) === value) ?? choices.at(-1) ?? 0;
 
 type Scale = readonly (readonly [unit: string, size: number, below: number])[];
 
@@ -146,6 +154,14 @@ export function createFormat(language: string): Format {
       const dollars = quota / quotaPerUsd;
       return dollars !== 0 && Math.abs(dollars) < 0.1 ? fine.format(dollars) : coarse.format(dollars);
     },
+    exactMoney: (quota) => {
+      const dollars = quota / quotaPerUsd;
+      return new Intl.NumberFormat(language, { ...usd, ...sameDecimals(exactDecimals(dollars, [2, 4, 6, 8, 12])) }).format(
+        dollars,
+      );
+    },
+    exact: (value) =>
+      new Intl.NumberFormat(language, sameDecimals(exactDecimals(value, [0, 1, 2, 4, 6, 8, 12]))).format(value),
     moneyLike: (quotas) => {
       const equal = new Intl.NumberFormat(language, { ...usd, ...sameDecimals(decimalsOf(quotas)) });
       return (quota) => equal.format(quota / quotaPerUsd);

@@ -48,7 +48,7 @@ export type Form<Values> = {
     ref(element: Focusable | null): void;
   };
   /**
-   * Props for inputs whose handler receives the value (Select, NumberInput, TagsInput,
+   * Props for inputs whose handler receives the value (Select, MoneyField, TagsInput,
    * SegmentedControl).
    */
   bindValue<Field extends keyof Values & string>(

@@ -1,7 +1,8 @@
-import { ActionIcon, Autocomplete, Button, NumberInput, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Autocomplete, Button, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { type CSSProperties, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { DecimalField } from '../decimal-field.tsx';
 import classes from './rows.module.css';
 import { addRow, findFault, type Row, type RowColumn, type RowsFormat } from './rows-format.ts';
 
@@ -134,13 +135,10 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   };
   if (kind === 'integer' || kind === 'decimal') {
     return (
-      <NumberInput
+      <DecimalField
         {...common}
         value={value}
-        allowNegative={false}
-        allowDecimal={kind === 'decimal'}
-        hideControls
-        onChange={(next) => onChange(String(next))}
+        onChange={onChange}
       />
     );
   }

@@ -1,5 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../../../i18n/texts.ts';
+import { numberOf } from '../decimal.ts';
 
 /** A field that each row has. Its value is text, as it is typed. */
 export type RowColumn = {
@@ -61,8 +62,8 @@ export function findFault(t: TFunction, { columns, rows, row, index }: Cell): st
 }
 
 function findNumberFault(t: TFunction, { kind, min: low = 0, max: high }: RowColumn, text: string): string | null {
-  const number = Number(text);
-  const isInRange = number >= low && number <= (high ?? Number.MAX_VALUE);
+  const number = numberOf(text);
+  const isInRange = number !== null && number >= low && number <= (high ?? Number.MAX_VALUE);
   if (isInRange && (kind === 'decimal' || Number.isInteger(number))) return null;
   if (high === undefined) return t('rows.atLeast', { low });
   return t(kind === 'integer' ? 'settings.between' : 'rows.between', { low, high });
