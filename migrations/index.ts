@@ -36,6 +36,7 @@ import postgres31 from './postgres/0031_gateway_notices.sql' with { type: 'text'
 import postgres32 from './postgres/0032_long_ids.sql' with { type: 'text' };
 import postgres33 from './postgres/0033_folded_names.sql' with { type: 'text' };
 import postgres34 from './postgres/0034_stream_numbers.sql' with { type: 'text' };
+import postgres35 from './postgres/0035_ledger_reasons.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -70,6 +71,7 @@ import sqlite31 from './sqlite/0031_gateway_notices.sql' with { type: 'text' };
 import sqlite32 from './sqlite/0032_long_ids.sql' with { type: 'text' };
 import sqlite33 from './sqlite/0033_folded_names.sql' with { type: 'text' };
 import sqlite34 from './sqlite/0034_stream_numbers.sql' with { type: 'text' };
+import sqlite35 from './sqlite/0035_ledger_reasons.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -282,6 +284,10 @@ export const migrations: readonly Migration[] = [
     name: '0034_stream_numbers',
     sql: { sqlite: sqlite34, postgres: postgres34 },
     checks: [],
+    name: '0035_ledger_reasons',
+    sql: { sqlite: sqlite35, postgres: postgres35 },
+    checks: [],
+    // The program of before takes a repeated change under the same key for another one.
     back: ALWAYS,
   },
 ];

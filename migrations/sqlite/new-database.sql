@@ -140,7 +140,7 @@ CREATE TABLE ledger_entries (
   note text not null default '',
   grant_key text,
   created_at integer not null
-);
+, reason text not null default '', actor_id integer, about_task_id text, request text not null default '');
 CREATE UNIQUE INDEX ledger_entries_task on ledger_entries (task_id, kind, attempt) where task_id is not null;
 CREATE UNIQUE INDEX ledger_entries_grant on ledger_entries (grant_key) where grant_key is not null;
 CREATE INDEX ledger_entries_user on ledger_entries (user_id, id);
@@ -664,17 +664,6 @@ CREATE TABLE balance_alerts (
 CREATE INDEX webhook_outbox_operator on webhook_outbox (id) where user_id = 0;
 CREATE UNIQUE INDEX users_username_folded on users (lower(username));
 CREATE INDEX users_email_folded on users (lower(email)) where email is not null;
-CREATE TABLE deleted_plugin_versions (
-  key text not null,
-  version text not null,
-  source_hash varchar(64) not null,
-  deleted_at integer not null,
-  primary key (key, version)
-);
-CREATE TABLE response_streams (
-  task_id text primary key references tasks (task_id) on delete cascade,
-  outputs_after integer not null
-);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -24,6 +24,7 @@ export const authSentences = defineSentences('auth', {
   mail_not_confirmed: 'This gateway does not verify mail addresses.',
   integer_range: 'a whole number from 0 to {{max}} is required.',
   balance_max: 'the balance may go to {{max}} at most.',
+  task_of_account: 'this account has no such task.',
   no_passkey: 'The account has no passkey.',
   language_tag: 'a language tag such as "en" or "zh" is required.',
   line_range: '{{min}} to {{max}} characters without control characters are required.',

@@ -1,6 +1,6 @@
 import { type AnyElysia, Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
-import type { Billing, OfferedModel } from '../billing/index.ts';
+import type { AccountStatements, Billing, OfferedModel } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
@@ -20,7 +20,7 @@ import { keyUsageRoutes } from './panel-api/accounts/key-usage.ts';
 import { accountRoutes } from './panel-api/accounts/own-account.ts';
 import { personalTokenRoutes } from './panel-api/accounts/personal-token.ts';
 import { taskViewRoutes } from './panel-api/accounts/task-views.ts';
-import { type LedgerSource, userRecordRoutes } from './panel-api/accounts/user-records.ts';
+import { userRecordRoutes } from './panel-api/accounts/user-records.ts';
 import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
 import { exportRoutes } from './panel-api/export/export-routes.ts';
@@ -96,7 +96,7 @@ export type HttpDeps = {
   optionTrials: OptionTrials;
   exportUser: ExportUser;
   records: RecordsSource & { addAudit(row: NewAuditRow): Promise<void> };
-  ledger: LedgerSource;
+  statements: AccountStatements;
   publicSettings: StatusDeps['publicSettings'];
   publicProviders: StatusDeps['publicProviders'];
   legalTexts: StatusDeps['legalTexts'];

@@ -22,6 +22,7 @@ import {
   waitForText,
   waitForValue,
 } from './harness.ts';
+import { speak } from './speak.ts';
 
 let provider: IdentityProvider;
 afterAll(() => provider?.stop());
@@ -187,6 +188,47 @@ describe('an account', () => {
     await change({ mode: 'Subtract', label: 'Amount', amount: '20', preview: '$12.50 becomes -$7.50.' });
     await change({ mode: 'Set', label: 'New balance', amount: '3', preview: '-$7.50 becomes $3.00.' });
     expect(await account('vera')).toMatchObject({ quota: 1_500_000 });
+  });
+
+  test.each([
+    ['en', '12,5', '$12.50', 12.5],
+    ['en', '1.234,50', '$1,234.50', 1234.5],
+    ['en', '1,234', '$1,234.00', 1234],
+    ['de', '1.234,50', '1.234,50\u00a0$', 1234.5],
+    ['de', '1,234', '1,2340\u00a0$', 1.234],
+    ['de', '12.5', '12,50\u00a0$', 12.5],
+  ])('in %s a pasted %s is added as the preview says: %s', async (language, pasted, amount, dollars) => {
+    const t = await speak(language);
+    const none = { action: 'add_quota', mode: 'override', value: 0 };
+    await root().call('POST', '/api/user/manage', { id: idOf('vera'), ...none });
+    const page = await openAsRoot(`/users/${idOf('vera')}`);
+    await page.evaluate((tag) => localStorage.setItem('taskgate.language', tag), language);
+    await page.reload();
+    await page.getByRole('button', { name: t('users.changeBalance') }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(t('users.amount')).focus();
+    // As a paste does it: the whole text in one input event.
+    await page.keyboard.insertText(pasted);
+    const before = language === 'de' ? '0,00\u00a0$' : '$0.00';
+    await dialog.getByText(t('users.balancePreview', { before, after: amount })).waitFor();
+    await dialog.getByRole('button', { name: t('users.changeBalance') }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await page.evaluate(() => localStorage.removeItem('taskgate.language'));
+    expect(await account('vera')).toMatchObject({ quota: dollars * 500_000 });
+  });
+
+  test('what can be read as different numbers is refused, and nothing is added', async () => {
+    const page = await openAsRoot(`/users/${idOf('vera')}`);
+    await page.getByRole('button', { name: 'Change balance' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Amount').focus();
+    await page.keyboard.insertText('1,23,456');
+    await dialog.getByText('This can be read as different numbers. Write it like 1234.5.').waitFor();
+    await dialog.getByText(/^Current balance: /).waitFor();
+    const { quota } = await account('vera');
+    await dialog.getByRole('button', { name: 'Change balance' }).click();
+    expect(await account('vera')).toMatchObject({ quota });
+    await page.keyboard.press('Escape');
   });
 
   test('it is disabled, enabled, promoted and demoted, each after a confirmation', async () => {

@@ -1,5 +1,6 @@
 import { panelManifest } from '../../../build/panel/manifest.gen.ts';
 import { findRelyingParty, rootHasOtherSignInMethod, tryOidc } from '../../auth/index.ts';
+import { createAccountStatements } from '../../billing/index.ts';
 import { createHttpApp, type HttpApp } from '../../http/index.ts';
 import { createMarketplace } from '../../plugins/index.ts';
 import {
@@ -121,7 +122,7 @@ export function composeHttp(
     offeredModels,
     exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
     records: store.logs,
-    ledger: store.ledger,
+    statements: createAccountStatements(store.ledger),
     system: () =>
       describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger, media: services.media }),
     systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),

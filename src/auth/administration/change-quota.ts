@@ -1,9 +1,10 @@
 import { newUuid } from '../../kernel/index.ts';
-import type { Repositories } from '../../store/ports/index.ts';
+import type { LedgerReason, Repositories } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
+import { validateLine } from '../users/validate-details.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
 import { loadAccount } from './list-accounts.ts';
 import { withLockedAccounts } from './with-locked-accounts.ts';
@@ -12,12 +13,20 @@ export type QuotaChange = {
   mode: 'add' | 'subtract' | 'override';
   /** Quota; 500,000 = 1 USD. */
   value: number;
+  /** Why, for the customer's statement. */
+  reason?: LedgerReason | undefined;
+  /** What the customer reads beside the reason. */
+  note?: string | undefined;
+  /** The customer's task that the change is about. */
+  taskId?: string | undefined;
   /** A repeated request with this key, from this operator for this account, changes nothing. */
   idempotencyKey?: string | undefined;
 };
 
 /** `repeated`: an earlier request already made this change. */
 export type QuotaChanged = { user: AccountView; before: number; after: number; repeated: boolean };
+
+const NOTE_MAX = 255;
 
 /** One billion USD; sums stay far below the largest safe integer. */
 const BALANCE_MAX = 500_000 * 1_000_000_000;
@@ -47,22 +56,36 @@ export async function changeQuota(
   // The ledger line's unique key. It contains the operator's id, so that the keys of two operators
   // never collide.
   const key = `adjust:${principal.user.id}:${userId}:${change.idempotencyKey ?? newUuid()}`;
-  const note = `${mode} ${value}`;
+  const { reason = '', taskId = '' } = change;
+  const note = validateLine('note', change.note ?? '', { min: 0, max: NOTE_MAX });
+  const request = [mode, value, reason, taskId, note].join(' ').trim();
 
   return withLockedAccounts(ctx, { principal, userId, action: 'change_quota' }, async ({ tx, target }) => {
     const before = target.quota;
     const earlier = await tx.ledger.byGrantKey(key);
-    if (earlier && earlier.note !== note) throw authErrors.quota_key_reused();
-    const line = { userId, key, note, at: ctx.clock.unix() };
-    if (!earlier) await writeLine(tx, line, { ...change, before });
+    // Lines of before have it as their note.
+    if (earlier && (earlier.request || earlier.note) !== request) throw authErrors.quota_key_reused();
+    if (!earlier) {
+      if (taskId !== '') await requireTask(tx, userId, taskId);
+      const line = { userId, key, note, reason, request, at: ctx.clock.unix() };
+      const about = { actorId: principal.user.id, aboutTaskId: taskId === '' ? null : taskId };
+      await writeLine(tx, { ...line, ...about }, { ...change, before });
+    }
     const user = describeAccount(await loadAccount(tx, userId));
     return { user, before, after: user.quota, repeated: earlier !== undefined };
   });
 }
 
+/** A task that was deleted meanwhile has left its ledger lines. */
+async function requireTask(tx: Repositories, userId: number, taskId: string): Promise<void> {
+  if ((await tx.tasks.byTaskId(taskId))?.userId === userId) return;
+  if ((await tx.ledger.byTask(taskId)).some((line) => line.userId === userId)) return;
+  throw invalidField('task_id', authSentences.task_of_account());
+}
+
 async function writeLine(
   tx: Repositories,
-  line: { userId: number; key: string; note: string; at: number },
+  line: Omit<Parameters<Repositories['ledger']['setBalance']>[0], 'to'>,
   { mode, value, before }: Pick<QuotaChange, 'mode' | 'value'> & { before: number },
 ): Promise<void> {
   if (mode === 'override') {

@@ -41,7 +41,8 @@ export function validateLanguage(value: string): string {
   return value;
 }
 
-function validateLine(param: string, value: string, { min, max }: { min: number; max: number }): string {
+/** @throws `auth.validation_failed` */
+export function validateLine(param: string, value: string, { min, max }: { min: number; max: number }): string {
   const line = value.trim();
   const length = [...line].length;
   if (length < min || length > max || /\p{Cc}/u.test(line) || !line.isWellFormed()) {

@@ -24,6 +24,7 @@ export const AUDIT_ACTIONS = [
   'channel.test',
   'channel.update',
   'export.audit',
+  'export.ledger',
   'export.tasks',
   'export.usage',
   'export.users',

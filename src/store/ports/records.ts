@@ -282,6 +282,8 @@ export type TaskEventRecord = {
 
 /** `carried`: the sum of a month's lines of ended tasks, which the retention has folded into it. */
 export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust' | 'storage' | 'carried';
+/** Why an administrator changed a balance; empty where they did not say. */
+export type LedgerReason = '' | 'topup' | 'refund' | 'correction' | 'other';
 export type LedgerEntryRecord = {
   id: number;
   userId: number;
@@ -296,6 +298,13 @@ export type LedgerEntryRecord = {
   amount: number;
   note: string;
   createdAt: number;
+  reason: LedgerReason;
+  /** The administrator who changed the balance. */
+  actorId: number | null;
+  /** The task that an administrator's change is about. */
+  aboutTaskId: string | null;
+  /** The change as it was asked for; empty for what nobody asked for. */
+  request: string;
 };
 
 export type PriceRecord = { pluginKey: string; model: string; expression: string; updatedAt: number };

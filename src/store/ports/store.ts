@@ -92,6 +92,19 @@ export interface PluginStore {
   deletedSource(key: string, version: string): Promise<string | undefined>;
 }
 
+/** What a grant's line tells beside the amount. */
+type GrantDetail = { note?: string } & Partial<
+  Pick<LedgerEntryRecord, 'reason' | 'actorId' | 'aboutTaskId' | 'request'>
+>;
+/** A line of a statement. `opens`: it belongs to no task, or is the first of its task. */
+export type StatementLine = LedgerEntryRecord & { opens: boolean; actor: string | null };
+export type StatementFilter = {
+  /** `task`, the reason of an administrator's change, or the line's kind. */
+  kind?: string | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+};
+
 /** Kinds of ledger lines that belong to no task. */
 export type GrantKind = 'grant' | 'topup' | 'adjust' | 'storage';
 
@@ -130,25 +143,27 @@ export interface LedgerStore {
    * under its own unique key.
    * False when the key exists.
    */
-  grant(entry: {
-    userId: number;
-    kind: GrantKind;
-    key: string;
-    amount: number;
-    note?: string;
-    at: number;
-  }): Promise<boolean>;
+  grant(
+    entry: {
+      userId: number;
+      kind: GrantKind;
+      key: string;
+      amount: number;
+      at: number;
+    } & GrantDetail,
+  ): Promise<boolean>;
   /**
    * Sets the balance to `to` with an `adjust` line of the difference; the user's row stays locked
    * in between. `undefined` when the key exists or there is no such user: then nothing was written.
    */
-  setBalance(entry: {
-    userId: number;
-    key: string;
-    to: number;
-    note?: string;
-    at: number;
-  }): Promise<{ before: number; after: number } | undefined>;
+  setBalance(
+    entry: {
+      userId: number;
+      key: string;
+      to: number;
+      at: number;
+    } & GrantDetail,
+  ): Promise<{ before: number; after: number } | undefined>;
   /** The grant, top-up or adjustment with this unique key. */
   byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
   /**
@@ -158,6 +173,24 @@ export interface LedgerStore {
   addUsage(usage: { userId: number; apiKeyId: number | null; channelId: number; quota: number }): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
+  /**
+   * The user's lines before the id `before`, the newest first, and their balance: the sum of all
+   * lines that the same statement sees.
+   */
+  statementLines(
+    userId: number,
+    slice: { before?: number | undefined; limit: number },
+  ): Promise<{ balance: number; lines: StatementLine[] }>;
+  /**
+   * Among the user's `limit` lines before the id `before`: how many open a row of the statement
+   * that matches. `last` is where the next slice begins, undefined after the oldest line.
+   */
+  countStatement(
+    userId: number,
+    slice: { before: number; limit: number; filter: StatementFilter },
+  ): Promise<{ found: number; last: number | undefined }>;
+  /** The tasks and relayed requests that are still stored: their model, and whether they run. */
+  statementTasks(taskIds: readonly string[]): Promise<{ taskId: string; model: string; isOpen: boolean }[]>;
   /**
    * Users whose balance differs from the sum of their lines; terminal tasks and ended relayed
    * requests whose lines do not sum to minus their quota. At most `limit` of each. Reads every

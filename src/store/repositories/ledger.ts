@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, gte, or, sql } from 'drizzle-orm';
 import { storeErrors } from '../errors.ts';
 import { type LedgerStore, STATUS } from '../ports/index.ts';
+import { createAccountStatements } from './account-statements.ts';
 import { type Context, columnPlaceholder, countAll, lazy, paged } from './context.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 
@@ -27,6 +28,10 @@ export function createLedgerStore(context: Context): LedgerStore {
         note: at('note'),
         grantKey: at('grantKey'),
         createdAt: at('at'),
+        reason: at('reason'),
+        actorId: at('actorId'),
+        aboutTaskId: at('aboutTaskId'),
+        request: at('request'),
       })
       // An existing line has already moved its money: the caller sees that no row was written.
       .onConflictDoNothing()
@@ -143,19 +148,9 @@ export function createLedgerStore(context: Context): LedgerStore {
       .prepare(),
   );
 
-  const grant: LedgerStore['grant'] = async ({ userId, kind, key, amount, note = '', at: createdAt }) => {
+  const grant: LedgerStore['grant'] = async ({ userId, key, amount, ...detail }) => {
     requireInteger(amount, true);
-    const row = {
-      userId,
-      apiKeyId: null,
-      taskId: null,
-      kind,
-      attempt: 0,
-      amount,
-      note,
-      grantKey: key,
-      at: createdAt,
-    };
+    const row = { ...ofNobody, userId, apiKeyId: null, taskId: null, attempt: 0, amount, grantKey: key, ...detail };
     if ((await line().execute(row)).length === 0) return false;
     await moveBalances(userId, null, amount);
     if (amount > 0) await rearmAlert().execute({ userId });
@@ -173,6 +168,7 @@ export function createLedgerStore(context: Context): LedgerStore {
         return 'user_insufficient';
       }
       const written = await line().execute({
+        ...ofNobody,
         userId,
         apiKeyId,
         taskId,
@@ -180,7 +176,6 @@ export function createLedgerStore(context: Context): LedgerStore {
         attempt,
         // 0, not -0.
         amount: 0 - amount,
-        note: '',
         grantKey: null,
         at: createdAt,
       });
@@ -192,7 +187,7 @@ export function createLedgerStore(context: Context): LedgerStore {
 
     async post({ userId, apiKeyId, taskId, kind, attempt, amount, note = '', at: createdAt }) {
       requireInteger(amount, true);
-      const row = { userId, apiKeyId, taskId, kind, attempt, amount, note, grantKey: null, at: createdAt };
+      const row = { ...ofNobody, userId, apiKeyId, taskId, kind, attempt, amount, note, grantKey: null, at: createdAt };
       if ((await line().execute(row)).length === 0) return false;
       await moveBalances(userId, apiKeyId, amount);
       return true;
@@ -235,9 +230,13 @@ export function createLedgerStore(context: Context): LedgerStore {
       return { total: found.total, items: found.items.map(toRecord) };
     },
 
+    ...createAccountStatements(context),
     ...createImbalanceFinder(context),
   };
 }
+
+/** A line that no administrator asked for. */
+const ofNobody = { note: '', reason: '', actorId: null, aboutTaskId: null, request: '' };
 
 const toRecord = <T extends { grantKey: string | null }>({ grantKey: _, ...row }: T): Omit<T, 'grantKey'> => row;
 

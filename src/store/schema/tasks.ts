@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../kernel/index.ts';
 import type {
   BillingSnapshot,
   LedgerKind,
+  LedgerReason,
   TaskEventKind,
   TaskExecution,
   TaskProperties,
@@ -99,6 +100,13 @@ export const defineTasks = (kit: Kit) => ({
     /** The unique key of a grant or top-up; null for the lines of a task. */
     grantKey: kit.text('grant_key'),
     createdAt: kit.big('created_at').notNull(),
+    reason: kit.text('reason').$type<LedgerReason>().notNull().default(''),
+    /** The administrator who changed the balance. */
+    actorId: kit.big('actor_id'),
+    /** The task that an administrator's change is about; its own lines have \`taskId\`. */
+    aboutTaskId: kit.text('about_task_id'),
+    /** The change as it was asked for, by which a repeated one is known. */
+    request: kit.text('request').notNull().default(''),
   }),
 
   idempotencyKeys: kit.table('idempotency_keys', {

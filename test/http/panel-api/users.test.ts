@@ -294,6 +294,41 @@ describe('accounts', () => {
     }
   });
 
+  test('a change of quota tells the customer why, on a statement without machine words', async () => {
+    const { id, token } = await make({ quota: 700 });
+    const change = { action: 'add_quota', value: 250, reason: 'refund', note: 'Invoice 7', idempotency_key: 'k1' };
+    await manage(admin, id, change);
+    expect((await manage(admin, id, change)).json.data).toMatchObject({ quota: 950, repeated: true });
+    expect(outcome(await manage(admin, id, { ...change, note: 'Invoice 8' }))).toEqual([409, 'AUTH_QUOTA_KEY_REUSED']);
+    await manage(admin, id, { action: 'add_quota', mode: 'subtract', value: 50 });
+    const read = async (path: string, as: string) => send('GET', path, { token: as });
+    const own = await read('/api/user/self/ledger', token);
+    const rows = own.json.data.items.map(({ kind, amount, balance_after: after, note, actor }: Record<string, unknown>) => [
+      ...[kind, amount, after, note, actor],
+    ]);
+    expect(rows).toEqual([
+      ['adjust', -50, 900, '', null],
+      ['refund', 250, 950, 'Invoice 7', null],
+      ['grant', 700, 700, 'new account', null],
+    ]);
+    expect(own.text).not.toMatch(/subtract|add 2/);
+    const seen = (await read(`/api/user/${id}/ledger?kind=refund`, admin)).json.data;
+    expect(seen).toMatchObject({ total: 1, items: [{ balance_after: 950, actor: { username: 'the-admin' } }] });
+    const csv = await read('/api/user/self/ledger/export?format=csv&kind=refund', token);
+    expect(csv.text.trimEnd().split('\r\n').slice(1)).toHaveLength(1);
+    expect(csv.text).toContain(',refund,0.0005,0.0019,Invoice 7,');
+    const lines = (await read(`/api/user/${id}/ledger/export?format=jsonl`, admin)).text.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).balance_after)).toEqual([900, 950, 700]);
+    expect((await read(`/api/user/${id}/ledger/export?format=jsonl`, token)).status).toBe(403);
+  });
+
+  test('a change of quota names a task of that account only', async () => {
+    const { id } = await make();
+    const refused = await manage(admin, id, { action: 'add_quota', value: 5, task_id: 'task_of_nobody' });
+    expect([refused.status, refused.json.details]).toMatchObject([400, { field: 'task_id' }]);
+    expect((await send('GET', `/api/user/${id}`, { token: admin })).json.data.quota).toBe(0);
+  });
+
   test('mass assignment: fields that a body must not set are refused by name', async () => {
     const { id } = await make();
     const fields = [

@@ -1,31 +1,55 @@
-import { Elysia } from 'elysia';
-import type { Auth } from '../../../auth/index.ts';
-import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import { Elysia, t } from 'elysia';
+import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
+import type { AccountStatements, StatementRow } from '../../../billing/index.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { paged, pageQuery, readId, readPage, readWhole } from '../paging.ts';
 
-type LedgerRow = {
-  id: number;
-  apiKeyId: number | null;
-  taskId: string | null;
-  kind: 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust' | 'storage' | 'carried';
-  amount: number;
-  note: string;
-  createdAt: number;
+const kinds = ['task', 'topup', 'refund', 'correction', 'other', 'grant', 'adjust', 'storage', 'carried'] as const;
+const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds.' }));
+/** All are texts, because they come from a query. */
+export const ledgerQuery = {
+  kind: t.Optional(
+    t.Union(
+      kinds.map((kind) => t.Literal(kind)),
+      { description: 'task, the reason of a change, or the kind of another line.' },
+    ),
+  ),
+  since: time,
+  until: time,
 };
 
-/** Reads the changes of a user's balance. */
-export type LedgerSource = {
-  list(userId: number, page: { page: number; pageSize: number }): Promise<{ total: number; items: LedgerRow[] }>;
+type LedgerQuery = {
+  kind?: (typeof kinds)[number] | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
 };
 
-/** What an administrator may see of an account beside its fields: its keys and its balance. */
-export function userRecordRoutes(kit: Kit, { auth, ledger }: { auth: Auth; ledger: LedgerSource }) {
+/** @throws http.validation_failed */
+export function readLedgerFilter({ kind, since, until }: LedgerQuery) {
+  const read = (field: string, text: string | undefined): number | undefined =>
+    text === undefined ? undefined : readWhole(field, text, { min: 0, max: 10 ** 12 });
+  return { kind, since: read('since', since), until: read('until', until) };
+}
+
+const description =
+  'The newest first, one row for each task. amount: what the balance changed by in all; reservations and charges are negative. balance_after: the balance after this row and all older ones. task: what was reserved and charged; charged is null while it runs. actor: the administrator who changed the balance, for administrators.';
+
+/** What an administrator may see of an account beside its fields, and what people see of their own. */
+export function userRecordRoutes(kit: Kit, { auth, statements }: { auth: Auth; statements: AccountStatements }) {
+  async function list(panel: PanelPrincipal, userId: number, query: LedgerQuery & Parameters<typeof readPage>[0]) {
+    const page = readPage(query);
+    const { total, items } = await statements.list(userId, readLedgerFilter(query), page);
+    return ok(paged(page, { total, items: items.map((row) => describeLedgerRow(row, isAdmin(panel))) }));
+  }
+  const query = strictObject({ ...pageQuery, ...ledgerQuery });
+
   return new Elysia({ normalize: false, tags: ['Users'] })
     .use(kit)
     .get(
       '/api/user/:id/keys',
-      async ({ panel, params, query }) => {
-        const page = readPage(query);
+      async ({ panel, params, query: asked }) => {
+        const page = readPage(asked);
         const keys = await auth.apiKeys.listOf(panel, { userId: readId(params.id), page });
         return ok(paged(page, keys));
       },
@@ -35,32 +59,36 @@ export function userRecordRoutes(kit: Kit, { auth, ledger }: { auth: Auth; ledge
         detail: { summary: 'The API keys of an account, without the keys themselves' },
       },
     )
+    .get('/api/user/self/ledger', ({ panel, query: asked }) => list(panel, panel.user.id, asked), {
+      user: true,
+      query,
+      detail: { summary: 'The statement of your balance', description },
+    })
     .get(
       '/api/user/:id/ledger',
-      async ({ panel, params, query }) => {
-        const page = readPage(query);
-        const { id } = await auth.administration.find(panel, readId(params.id));
-        const { total, items } = await ledger.list(id, page);
-        return ok(paged(page, { total, items: items.map(describeEntry) }));
-      },
-      {
-        admin: true,
-        query: strictObject(pageQuery),
-        detail: {
-          summary: 'The changes of the balance of an account',
-          description:
-            'The newest first. amount: reservations and charges are negative, refunds and grants positive; the balance is their sum.',
-        },
-      },
+      async ({ panel, params, query: asked }) =>
+        list(panel, (await auth.administration.find(panel, readId(params.id))).id, asked),
+      { admin: true, query, detail: { summary: 'The statement of the balance of an account', description } },
     );
 }
 
-const describeEntry = ({ id, apiKeyId, taskId, kind, amount, note, createdAt }: LedgerRow) => ({
-  id,
-  api_key_id: apiKeyId,
-  task_id: taskId,
-  kind,
-  amount,
-  note,
-  created_at: createdAt,
+export const describeLedgerRow = (row: StatementRow, forAdmin: boolean) => ({
+  id: row.id,
+  created_at: row.createdAt,
+  kind: row.kind,
+  amount: row.amount,
+  balance_after: row.balanceAfter,
+  note: row.note,
+  api_key_id: row.apiKeyId,
+  task_id: row.taskId,
+  task:
+    row.task === null
+      ? null
+      : {
+          model: row.task.model,
+          reserved: row.task.reserved,
+          charged: row.task.charged,
+          refund_reason: row.task.refundReason,
+        },
+  actor: forAdmin ? row.actor : null,
 });

@@ -124,7 +124,13 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
         if (body.action === 'add_quota') {
           const change = readQuotaChange(body);
           const { user, before, after, repeated } = await administration.changeQuota(panel, userId, change);
-          const detail = { mode: change.mode, value: change.value, before: { quota: before }, after: { quota: after } };
+          const { mode, value, reason, note, taskId } = change;
+          const detail = {
+            ...{ mode, value, before: { quota: before }, after: { quota: after } },
+            ...(reason === undefined ? {} : { reason }),
+            ...(note === undefined ? {} : { note }),
+            ...(taskId === undefined ? {} : { task_id: taskId }),
+          };
           if (!repeated) await record(actor, { action: 'quota', userId, detail });
           return ok({ ...user, repeated });
         }
@@ -147,6 +153,23 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
           ]),
           mode: t.Optional(t.Union([t.Literal('add'), t.Literal('subtract'), t.Literal('override')])),
           value: t.Optional(whole({ minimum: 0, description: 'Quota for add_quota; 500,000 = 1 USD.' })),
+          reason: t.Optional(
+            t.Union([t.Literal('topup'), t.Literal('refund'), t.Literal('correction'), t.Literal('other')], {
+              description: 'For add_quota: why, as the customer reads it on their statement.',
+            }),
+          ),
+          note: t.Optional(
+            t.String({
+              maxLength: 500,
+              description: 'For add_quota: at most 255 characters; the customer reads them.',
+            }),
+          ),
+          task_id: t.Optional(
+            t.String({
+              maxLength: 200,
+              description: 'For add_quota: the task of the account that the change is about.',
+            }),
+          ),
           idempotency_key: t.Optional(
             t.String({
               minLength: 1,
@@ -209,10 +232,13 @@ type QuotaBody = {
   mode?: 'add' | 'subtract' | 'override' | undefined;
   value?: number | undefined;
   idempotency_key?: string | undefined;
+  reason?: 'topup' | 'refund' | 'correction' | 'other' | undefined;
+  note?: string | undefined;
+  task_id?: string | undefined;
 };
 
 /** @throws http.validation_failed */
-function readQuotaChange({ mode = 'add', value, idempotency_key: idempotencyKey }: QuotaBody) {
+function readQuotaChange({ mode = 'add', value, reason, note, task_id: taskId, idempotency_key: key }: QuotaBody) {
   if (value === undefined) throw fieldError('value', 'required', 'The field "value" is missing: give a whole number.');
-  return { mode, value, idempotencyKey };
+  return { mode, value, reason, note, taskId, idempotencyKey: key };
 }

@@ -1,14 +1,17 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
+import type { AccountStatements } from '../../../billing/index.ts';
 import type { Logger } from '../../../kernel/index.ts';
 import type { Tasks } from '../../../tasks/index.ts';
 import { type Kit, strictObject } from '../../pipeline/route-kit.ts';
 import { listQuery, readUserFilter } from '../accounts/user-filter.ts';
+import { ledgerQuery, readLedgerFilter } from '../accounts/user-records.ts';
 import { auditQuery, type RecordsSource, readAuditFilter, readUsageFilter, usageQuery } from '../operation/records.ts';
+import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readTaskFilter, taskFilterQuery } from '../tasks/task-filter.ts';
 import type { BeginExport } from './limit-exports.ts';
-import { auditRows, taskRows, usageRows, userRows } from './row-sources.ts';
+import { auditRows, ledgerRows, taskRows, usageRows, userRows } from './row-sources.ts';
 import { MAX_EXPORTED, type RowSource, streamExport } from './stream-export.ts';
 import type { ExportFormat } from './write-rows.ts';
 
@@ -27,6 +30,7 @@ type ExportDeps = {
   tasks: Tasks;
   records: RecordsSource;
   auth: Auth;
+  statements: AccountStatements;
   audit: RecordAudit;
   beginExport: BeginExport;
 };
@@ -40,7 +44,7 @@ type Exporting = {
 };
 
 /** One export for all lists: the query of the list, row by row, as CSV or JSON lines. */
-export function exportRoutes(kit: Kit, { tasks, records, auth, audit, beginExport }: ExportDeps) {
+export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit, beginExport }: ExportDeps) {
   async function send<Row>(
     { panel, origin, request, log, keepOpen }: Exporting,
     { format: wanted, ...filter }: { format: ExportFormat } & Readonly<Record<string, string | undefined>>,
@@ -88,6 +92,27 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, audit, beginExpor
       '/api/audit/export',
       ({ query, ...context }) => send(context, query, auditRows(records, readAuditFilter(query))),
       { root: true, query: strictObject({ ...auditQuery, format }), detail: describeExport('The audit log') },
+    )
+    .get(
+      '/api/user/self/ledger/export',
+      ({ query, ...context }) => {
+        const whose = { userId: context.panel.user.id, filter: readLedgerFilter(query) };
+        return send(context, query, ledgerRows(statements, context.panel, whose));
+      },
+      { user: true, query: strictObject({ ...ledgerQuery, format }), detail: describeExport('Your statement') },
+    )
+    .get(
+      '/api/user/:id/ledger/export',
+      async ({ query, params, ...context }) => {
+        const { id: userId } = await auth.administration.find(context.panel, readId(params.id));
+        const rows = ledgerRows(statements, context.panel, { userId, filter: readLedgerFilter(query) });
+        return send(context, { ...query, user: String(userId) }, rows);
+      },
+      {
+        admin: true,
+        query: strictObject({ ...ledgerQuery, format }),
+        detail: describeExport('The statement of an account'),
+      },
     )
     .get('/api/user/export', ({ query, ...context }) => send(context, query, userRows(auth, readUserFilter(query))), {
       admin: true,

@@ -1,7 +1,9 @@
 import type { AccountView, Auth, PanelPrincipal } from '../../../auth/index.ts';
+import type { AccountStatements } from '../../../billing/index.ts';
 import type { TaskListFilter, Tasks } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import type { readUserFilter } from '../accounts/user-filter.ts';
+import { describeLedgerRow, type readLedgerFilter } from '../accounts/user-records.ts';
 import {
   type AuditFilter,
   describeAudit,
@@ -10,7 +12,7 @@ import {
   type UsageFilter,
 } from '../operation/records.ts';
 import { describeListedTask } from '../tasks/read-task.ts';
-import { type RowSource, readBatches } from './stream-export.ts';
+import { limitBatches, type RowSource, readBatches } from './stream-export.ts';
 import { type ExportColumn, isoTime, usd } from './write-rows.ts';
 
 /** Rows that are in memory at once, but for what the client's buffer holds. */
@@ -141,6 +143,40 @@ export const userRows = (auth: Auth, filter: ReturnType<typeof readUserFilter>):
     return { rows: items, next: page * BATCH < total ? page + 1 : undefined };
   }),
 });
+
+type LedgerLine = ReturnType<typeof describeLedgerRow>;
+
+const ledgerColumns: readonly ExportColumn<LedgerLine>[] = [
+  { name: 'id', value: ({ id }) => id },
+  { name: 'created', value: ({ created_at }) => isoTime(created_at) },
+  { name: 'kind', value: ({ kind }) => kind },
+  { name: 'usd', value: ({ amount }) => usd(amount) },
+  { name: 'balance_usd', value: ({ balance_after }) => usd(balance_after) },
+  { name: 'note', value: ({ note, task }) => task?.refund_reason || note },
+  { name: 'task_id', value: ({ task_id }) => task_id },
+  { name: 'model', value: ({ task }) => task?.model ?? '' },
+  { name: 'reserved_usd', value: ({ task }) => (task ? usd(task.reserved) : '') },
+  { name: 'charged_usd', value: ({ task }) => (task?.charged == null ? '' : usd(task.charged)) },
+  { name: 'api_key_id', value: ({ api_key_id }) => api_key_id },
+];
+
+export function ledgerRows(
+  statements: AccountStatements,
+  panel: PanelPrincipal,
+  { userId, filter }: { userId: number; filter: ReturnType<typeof readLedgerFilter> },
+): RowSource<LedgerLine> {
+  const forAdmin = isAdmin(panel);
+  async function* describe() {
+    for await (const rows of statements.read(userId, filter)) yield rows.map((row) => describeLedgerRow(row, forAdmin));
+  }
+  return {
+    name: 'ledger',
+    columns: forAdmin
+      ? [...ledgerColumns, { name: 'actor', value: ({ actor }) => actor?.username ?? '' }]
+      : ledgerColumns,
+    batches: limitBatches(describe()),
+  };
+}
 
 const nextOf = (rows: readonly { id: number }[]): number | undefined =>
   rows.length === BATCH ? rows.at(-1)?.id : undefined;

@@ -10,7 +10,7 @@ export type ExportBatch<Row, Cursor> = { rows: Row[]; next: Cursor | undefined }
 
 export type RowSource<Row> = {
   /** The name of the file, without its ending. */
-  name: 'audit' | 'tasks' | 'usage' | 'users';
+  name: 'audit' | 'ledger' | 'tasks' | 'usage' | 'users';
   columns: readonly ExportColumn<Row>[];
   batches: AsyncIterator<Row[], undefined>;
 };
@@ -28,6 +28,18 @@ export async function* readBatches<Row, Cursor>(
     left -= rows.length;
     after = next;
   } while (after !== undefined && left > 0);
+  return undefined;
+}
+
+/** At most `MAX_EXPORTED` rows of batches that are read in turn. */
+export async function* limitBatches<Row>(batches: AsyncIterable<Row[]>): AsyncGenerator<Row[], undefined> {
+  let left = MAX_EXPORTED;
+  for await (const rows of batches) {
+    yield rows.slice(0, left);
+    left -= rows.length;
+    if (left <= 0) break;
+    await nextTurn();
+  }
   return undefined;
 }
 

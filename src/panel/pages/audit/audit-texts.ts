@@ -20,6 +20,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'channel.key_view': 'audit.action.channel.key_view',
   'channel.test': 'audit.action.channel.test',
   'export.audit': 'audit.action.export.audit',
+  'export.ledger': 'audit.action.export.ledger',
   'export.tasks': 'audit.action.export.tasks',
   'export.usage': 'audit.action.export.usage',
   'export.users': 'audit.action.export.users',

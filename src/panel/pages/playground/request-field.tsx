@@ -97,7 +97,7 @@ export function RequestField({ name, schema, isRequired, refusal, className, val
         description={[help, range].filter((part) => part !== '').join(' · ') || null}
         placeholder={t('play.field.unset')}
         error={value === undefined || isFitNumber(schema, value) ? refusal : t('play.field.outside')}
-        {...(unit === '' ? {} : { rightSection: unit, rightSectionWidth: `${unit.length + 2}ch` })}
+        suffix={unit}
         value={typeof value === 'number' ? decimalOf(value) : text}
         onChange={(next) => onChange(next === '' ? undefined : (numberOf(next) ?? next))}
       />

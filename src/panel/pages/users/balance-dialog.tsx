@@ -1,4 +1,4 @@
-import { SegmentedControl, Stack, Text } from '@mantine/core';
+import { SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -14,7 +14,11 @@ import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 
 type Mode = 'add' | 'subtract' | 'override';
-type BalanceValues = { mode: Mode; value: string };
+const reasons = ['topup', 'refund', 'correction', 'other'] as const;
+type Reason = (typeof reasons)[number];
+/** `reason` is empty until one is chosen: then the usual one of the mode stands for it. */
+type BalanceValues = { mode: Mode; value: string; reason: Reason | ''; note: string; task_id: string };
+type BalanceRequest = { mode: Mode; value: number | null; reason: Reason; note?: string; task_id?: string };
 type BalanceDialogProps = { account: Account; isOpen: boolean; onClose(): void };
 type BalanceChange = ReturnType<typeof useBalanceChange>;
 
@@ -45,11 +49,11 @@ function useBalanceChange(account: Account, onDone: () => void) {
   const queries = useQueryClient();
   const [settledCount, setSettledCount] = useState(0);
   const key = useMemo(createIdempotencyKey, [account.quota, settledCount]);
-  return useApiMutation<{ mode: Mode; value: number | null }>({
-    request: ({ mode, value }) => ({
+  return useApiMutation<BalanceRequest>({
+    request: (asked) => ({
       method: 'POST',
       path: '/api/user/manage',
-      body: { id: account.id, action: 'add_quota', mode, value, idempotency_key: `${key}-${mode}-${value}` },
+      body: { id: account.id, action: 'add_quota', ...asked, idempotency_key: `${key}-${asked.mode}-${asked.value}` },
     }),
     invalidates: ['/api/user'],
     onResponse: () => setSettledCount((count) => count + 1),
@@ -70,10 +74,19 @@ type BalanceFormProps = { account: Account; change: BalanceChange };
 function BalanceForm({ account, change }: BalanceFormProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const form = useForm<BalanceValues, { mode: Mode; value: number | null }>({
-    initial: { mode: 'add', value: '' },
-    validate: ({ value }) => ({ value: quotaOf(value) === null ? t('users.amountInvalid') : null }),
-    toVariables: ({ mode, value }) => ({ mode, value: quotaOf(value) }),
+  const form = useForm<BalanceValues, BalanceRequest>({
+    initial: { mode: 'add', value: '', reason: '', note: '', task_id: '' },
+    validate: (values) => ({
+      value: quotaOf(values.value) === null ? t('users.amountInvalid') : null,
+      note: reasonOf(values) === 'other' && values.note.trim() === '' ? t('users.balance.noteMissing') : null,
+    }),
+    toVariables: (values) => ({
+      mode: values.mode,
+      value: quotaOf(values.value),
+      reason: reasonOf(values),
+      ...(values.note.trim() === '' ? {} : { note: values.note.trim() }),
+      ...(values.task_id.trim() === '' ? {} : { task_id: values.task_id.trim() }),
+    }),
     change,
   });
   const { mode, value } = form.values;
@@ -104,6 +117,26 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           data-autofocus
           {...form.bindValue('value')}
         />
+        <Select
+          label={t('users.balance.reason')}
+          allowDeselect={false}
+          data={reasons.map((reason) => ({ value: reason, label: t(`ledger.kind.${reason}`) }))}
+          value={reasonOf(form.values)}
+          onChange={(reason) => form.set('reason', (reason ?? '') as Reason | '')}
+        />
+        <TextInput
+          label={t('users.balance.note')}
+          description={t('users.balance.noteHelp')}
+          maxLength={255}
+          {...form.bind('note')}
+        />
+        <TextInput
+          label={t('users.balance.task')}
+          description={t('users.balance.taskHelp')}
+          autoComplete="off"
+          spellCheck={false}
+          {...form.bind('task_id')}
+        />
         <Text size="sm" aria-live="polite">
           {amount === null
             ? t('users.balanceNow', { amount: format.exactMoney(account.quota) })
@@ -119,3 +152,5 @@ function BalanceForm({ account, change }: BalanceFormProps) {
     </form>
   );
 }
+
+const reasonOf = ({ mode, reason }: BalanceValues): Reason => reason || (mode === 'add' ? 'topup' : 'correction');

@@ -10,6 +10,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { AccountStatement } from '../usage/account-statement.tsx';
 import { AccountActions } from './account-actions.tsx';
 import { AccountFactors } from './account-factors.tsx';
 import { AccountFields } from './account-fields.tsx';
@@ -19,7 +20,6 @@ import { AccountOverview } from './account-overview.tsx';
 import { rightsOver } from './account-rules.ts';
 import { AccountSessions } from './account-sessions.tsx';
 import { UserKeys } from './user-keys.tsx';
-import { UserLedger } from './user-ledger.tsx';
 import { UserSpend } from './user-spend.tsx';
 import { UserTasks } from './user-tasks.tsx';
 
@@ -72,7 +72,11 @@ function AccountPage({ account }: { account: Account }) {
           { name: 'spend', text: t('users.tab.spend'), panel: <UserSpend userId={account.id} /> },
           { name: 'tasks', text: t('users.tab.tasks'), panel: <UserTasks userId={account.id} /> },
           { name: 'keys', text: t('users.tab.keys'), panel: <UserKeys userId={account.id} /> },
-          { name: 'balance', text: t('users.tab.balance'), panel: <UserLedger userId={account.id} /> },
+          {
+            name: 'balance',
+            text: t('users.tab.balance'),
+            panel: <AccountStatement path={`/api/user/${account.id}/ledger`} showsActor />,
+          },
         ]}
       />
     </Page>

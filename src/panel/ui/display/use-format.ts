@@ -156,9 +156,10 @@ export function createFormat(language: string): Format {
     },
     exactMoney: (quota) => {
       const dollars = quota / quotaPerUsd;
-      return new Intl.NumberFormat(language, { ...usd, ...sameDecimals(exactDecimals(dollars, [2, 4, 6, 8, 12])) }).format(
-        dollars,
-      );
+      return new Intl.NumberFormat(language, {
+        ...usd,
+        ...sameDecimals(exactDecimals(dollars, [2, 4, 6, 8, 12])),
+      }).format(dollars);
     },
     exact: (value) =>
       new Intl.NumberFormat(language, sameDecimals(exactDecimals(value, [0, 1, 2, 4, 6, 8, 12]))).format(value),

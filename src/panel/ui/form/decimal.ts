@@ -84,12 +84,15 @@ export const decimalOf = (value: number): string =>
 /** null: the text is empty or no number. */
 export const numberOf = (decimal: string): number | null => (decimalPattern.test(decimal) ? Number(decimal) : null);
 
-/** The quota of an amount in dollars; null if it is none, or less than the smallest unit. */
+/** What a balance may be at most, by the gateway's rule. */
+const maxDollars = 1_000_000_000;
+
+/** The quota of an amount in dollars; null if it is none, too large, or less than the smallest unit. */
 export function quotaOf(decimal: string): number | null {
   const dollars = numberOf(decimal);
-  if (dollars === null || dollars < 0) return null;
+  if (dollars === null || dollars < 0 || dollars > maxDollars) return null;
   const quota = Math.round(dollars * quotaPerUsd);
-  return !Number.isSafeInteger(quota) || (quota === 0 && dollars !== 0) ? null : quota;
+  return quota === 0 && dollars !== 0 ? null : quota;
 }
 
 /** Quota as a decimal of dollars. */

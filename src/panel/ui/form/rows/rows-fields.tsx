@@ -134,13 +134,7 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
     classNames: { label: classes.label ?? '', root: classes.cell ?? '', wrapper: classes.input ?? '' },
   };
   if (kind === 'integer' || kind === 'decimal') {
-    return (
-      <DecimalField
-        {...common}
-        value={value}
-        onChange={onChange}
-      />
-    );
+    return <DecimalField {...common} value={value} onChange={onChange} />;
   }
   const text = { ...common, value, spellCheck: false, autoCapitalize: 'none' };
   if (kind === 'group') return <Autocomplete {...text} openOnFocus={false} data={groups} onChange={onChange} />;

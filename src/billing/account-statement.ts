@@ -1,0 +1,160 @@
+import { nextTurn } from '../kernel/index.ts';
+import type { LedgerReason, LedgerStore, StatementFilter, StatementLine } from '../store/ports/index.ts';
+
+/** Lines per read: the first page of most accounts needs one. SQLite blocks the process for each. */
+const FIRST_LINES = 200;
+const MORE_LINES = 2000;
+const ROWS_AT_ONCE = 200;
+
+/** `task`, or why the balance changed where the change belongs to no task. */
+export type StatementKind = 'task' | Exclude<LedgerReason, ''> | 'grant' | 'adjust' | 'storage' | 'carried';
+
+/** One row for each task with all its lines, one for each other line. The newest is first. */
+export type StatementRow = {
+  /** Of its first line. */
+  id: number;
+  createdAt: number;
+  kind: StatementKind;
+  /** What the balance changed by in all. */
+  amount: number;
+  /** The sum of this row and of all older ones. */
+  balanceAfter: number;
+  note: string;
+  apiKeyId: number | null;
+  /** The task that was paid for, or that an administrator's change is about. */
+  taskId: string | null;
+  actor: { id: number; username: string } | null;
+  task: TaskBill | null;
+};
+
+/** `charged` is 0 for a refunded task, and null until the task has ended. */
+export type TaskBill = { model: string | null; reserved: number; charged: number | null; refundReason: string };
+
+export type AccountStatements = {
+  list(
+    userId: number,
+    filter: StatementFilter,
+    page: { page: number; pageSize: number },
+  ): Promise<{ total: number; items: StatementRow[] }>;
+  /** All rows, batch after batch. */
+  read(userId: number, filter: StatementFilter): AsyncGenerator<StatementRow[], undefined>;
+};
+
+type Ledger = Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks'>;
+/** A row's lines, the newest first; the last of them opened it. */
+type Group = { opening: StatementLine; lines: StatementLine[]; amount: number; balanceAfter: number };
+
+/**
+ * Statements of accounts. The balance after a row is counted back from the newest line, so it is
+ * right on every page and under every filter. Reading starts at one state of the ledger: a line
+ * that is written later is on the next statement.
+ */
+export function createAccountStatements(ledger: Ledger): AccountStatements {
+  async function* groups(userId: number): AsyncGenerator<Group, undefined> {
+    const unopened = new Map<string, StatementLine[]>();
+    let balanceAfter: number | undefined;
+    let before: number | undefined;
+    for (let limit = FIRST_LINES; ; limit = MORE_LINES) {
+      const slice = await ledger.statementLines(userId, { before, limit });
+      balanceAfter ??= slice.balance;
+      for (const line of slice.lines) {
+        const lines = [...(line.taskId === null ? [] : (unopened.get(line.taskId) ?? [])), line];
+        if (!line.opens && line.taskId !== null) {
+          unopened.set(line.taskId, lines);
+          continue;
+        }
+        if (line.taskId !== null) unopened.delete(line.taskId);
+        const amount = lines.reduce((sum, each) => sum + each.amount, 0);
+        yield { opening: line, lines, amount, balanceAfter };
+        balanceAfter -= amount;
+      }
+      before = slice.lines.at(-1)?.id;
+      if (slice.lines.length < limit) return undefined;
+      await nextTurn();
+    }
+  }
+
+  async function describe(found: readonly Group[]): Promise<StatementRow[]> {
+    const ids = found.flatMap(({ opening }) => opening.taskId ?? []);
+    const stored = new Map((await ledger.statementTasks(ids)).map((task) => [task.taskId, task]));
+    return found.map(({ opening, lines, amount, balanceAfter }) => ({
+      id: opening.id,
+      createdAt: opening.createdAt,
+      kind: kindOf(opening),
+      amount,
+      balanceAfter,
+      note: opening.taskId === null ? readableNote(opening) : '',
+      apiKeyId: opening.apiKeyId,
+      taskId: opening.taskId ?? opening.aboutTaskId,
+      actor:
+        opening.actorId === null || opening.actor === null ? null : { id: opening.actorId, username: opening.actor },
+      task: opening.taskId === null ? null : billOf(lines, stored.get(opening.taskId)),
+    }));
+  }
+
+  async function countFrom(userId: number, filter: StatementFilter, first: number): Promise<number> {
+    let total = 0;
+    for (let before: number | undefined = first; before !== undefined; ) {
+      const { found, last } = await ledger.countStatement(userId, { before, limit: MORE_LINES, filter });
+      total += found;
+      before = last;
+      if (before !== undefined) await nextTurn();
+    }
+    return total;
+  }
+
+  return {
+    async list(userId, filter, { page, pageSize }) {
+      const skipped = (page - 1) * pageSize;
+      const found: Group[] = [];
+      let seen = 0;
+      for await (const group of groups(userId)) {
+        if (!matches(group.opening, filter)) continue;
+        seen += 1;
+        if (seen > skipped) found.push(group);
+        if (found.length < pageSize) continue;
+        seen += await countFrom(userId, filter, group.opening.id);
+        break;
+      }
+      return { total: seen, items: await describe(found) };
+    },
+
+    async *read(userId, filter) {
+      let batch: Group[] = [];
+      for await (const group of groups(userId)) {
+        if (!matches(group.opening, filter)) continue;
+        batch.push(group);
+        if (batch.length < ROWS_AT_ONCE) continue;
+        yield await describe(batch);
+        batch = [];
+      }
+      yield await describe(batch);
+      return undefined;
+    },
+  };
+}
+
+function matches(opening: StatementLine, { kind, since = 0, until = Number.POSITIVE_INFINITY }: StatementFilter) {
+  return (kind === undefined || kindOf(opening) === kind) && opening.createdAt >= since && opening.createdAt <= until;
+}
+
+/** As `countStatement` of the store says it. */
+const kindOf = ({ taskId, reason, kind }: StatementLine): StatementKind =>
+  taskId !== null ? 'task' : ((reason || kind) as StatementKind);
+
+/** Lines of before have the request as their note, such as `add 2500000`. */
+const readableNote = ({ kind, note }: StatementLine): string =>
+  kind === 'adjust' && /^(?:add|subtract|override) \d+$/.test(note) ? '' : note;
+
+function billOf(lines: readonly StatementLine[], stored: { model: string; isOpen: boolean } | undefined): TaskBill {
+  const sum = (wanted: (line: StatementLine) => boolean): number =>
+    lines.filter(wanted).reduce((total, { amount }) => total + amount, 0);
+  // A refund with a number is that of a reservation which another one has replaced.
+  const final = lines.find(({ kind, attempt }) => kind === 'refund' && attempt === 0);
+  return {
+    model: stored?.model ?? null,
+    reserved: 0 - sum(({ kind, attempt }) => kind === 'reserve' || (kind === 'refund' && attempt !== 0)),
+    charged: stored?.isOpen ? null : 0 - sum(() => true),
+    refundReason: final?.note ?? '',
+  };
+}

@@ -1,0 +1,159 @@
+import { Anchor, Group, Select, Text } from '@mantine/core';
+import { type ReactNode, useMemo } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { LedgerPage, LedgerRow } from '../../api/types.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { type Column, DataTable } from '../../ui/display/data-table.tsx';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ExportMenu } from '../../ui/display/export-menu.tsx';
+import { NoMatches } from '../../ui/display/no-matches.tsx';
+import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
+import { taskPath } from '../tasks/use-task-columns.tsx';
+import classes from './usage.module.css';
+
+const kinds = ['task', 'topup', 'refund', 'correction', 'other', 'grant', 'storage', 'carried'] as const;
+/** Length of each range in days. */
+const ranges = { week: 7, month: 30, quarter: 90 } as const;
+const filterNames = ['kind', 'range'] as const;
+
+/** Every change of a balance, the newest first, one row a task. `path` is that of the ledger. */
+export function AccountStatement({ path, showsActor }: { path: string; showsActor: boolean }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const filters = useFilters(filterNames);
+  const { kind, range } = filters.values;
+  // Computed once per choice, so that the query key stays the same between renders.
+  const since = useMemo(() => {
+    const days = range === 'week' || range === 'month' || range === 'quarter' ? ranges[range] : undefined;
+    return days === undefined ? '' : Math.floor(Date.now() / 1000) - days * 86_400;
+  }, [range]);
+  const wanted = { kind, since };
+  const query = useApiQuery<LedgerPage>(withQuery(path, { page: filters.page, ...wanted }));
+  const rows = query.data?.items ?? [];
+  const money = format.moneyLike(rows.flatMap(({ amount, balance_after: after }) => [amount, after]));
+  const signed = (amount: number): string => `${amount > 0 ? '+' : ''}${money(amount)}`;
+  const actorColumn: Column<LedgerRow> = {
+    key: 'actor',
+    heading: t('ledger.actor'),
+    minor: true,
+    render: ({ actor }) =>
+      actor === null ? (
+        '–'
+      ) : (
+        <Anchor component={Link} to={`/users/${actor.id}`} inherit>
+          {actor.username}
+        </Anchor>
+      ),
+  };
+  const columns: readonly Column<LedgerRow>[] = [
+    { key: 'at', heading: t('ledger.at'), render: ({ created_at }) => format.time(created_at) },
+    { key: 'what', heading: t('ledger.what'), wide: true, render: (row) => <RowText row={row} /> },
+    ...(showsActor ? [actorColumn] : []),
+    { key: 'amount', heading: t('ledger.amount'), numeric: true, render: ({ amount }) => signed(amount) },
+    {
+      key: 'balance',
+      heading: t('ledger.balance'),
+      numeric: true,
+      render: ({ balance_after: after }) => money(after),
+    },
+  ];
+  const all = { value: '', label: t('app.all') };
+  return (
+    <div>
+      <Group justify="space-between" align="flex-end" mb={14}>
+        <search className={classes.bar}>
+          <Select
+            label={t('ledger.what')}
+            allowDeselect={false}
+            data={[all, ...kinds.map((value) => ({ value, label: t(`ledger.kind.${value}`) }))]}
+            value={kind}
+            onChange={(value) => filters.set('kind', value ?? '')}
+          />
+          <Select
+            label={t('audit.range')}
+            allowDeselect={false}
+            data={[
+              all,
+              { value: 'week', label: t('audit.range.week') },
+              { value: 'month', label: t('audit.range.month') },
+              { value: 'quarter', label: t('usage.period.90d') },
+            ]}
+            value={range}
+            onChange={(value) => filters.set('range', value ?? '')}
+          />
+        </search>
+        <ExportMenu path={`${path}/export`} query={wanted} name="statement" />
+      </Group>
+      <DataTable
+        label={t('ledger.statement')}
+        query={query}
+        columns={columns}
+        rowKey={({ id }) => id}
+        onPage={filters.setPage}
+        brief={(row) => (
+          <RowBrief
+            name={t(`ledger.kind.${row.kind}`)}
+            {...(isTask(row.task_id) ? { to: taskPath({ id: row.task_id }) } : {})}
+            figure={signed(row.amount)}
+            state={<BriefText>{<RowDetail row={row} />}</BriefText>}
+            facts={[format.time(row.created_at), t('ledger.balanceOf', { amount: money(row.balance_after) })]}
+          />
+        )}
+        empty={
+          filters.isFiltered ? (
+            <NoMatches text={t('ledger.noMatch')} onClear={filters.clear} />
+          ) : (
+            <EmptyState heading={t('ledger.none')} text={t('ledger.noneText')} />
+          )
+        }
+      />
+    </div>
+  );
+}
+
+/** Relayed requests have no page of their own. */
+const isTask = (id: string | null): id is string => id?.startsWith('task_') === true;
+
+function RowText({ row }: { row: LedgerRow }) {
+  const { t } = useTranslation();
+  const { kind, task, task_id: id } = row;
+  const name = task?.model ? `${t(`ledger.kind.${kind}`)} · ${task.model}` : t(`ledger.kind.${kind}`);
+  return (
+    <div>
+      {isTask(id) ? (
+        <Anchor component={Link} to={taskPath({ id })} inherit>
+          {name}
+        </Anchor>
+      ) : (
+        name
+      )}
+      <Text size="xs" c="dimmed">
+        <RowDetail row={row} />
+      </Text>
+    </div>
+  );
+}
+
+/** What became of a task's reservation, or what is noted beside another change. */
+function RowDetail({ row: { kind, note, task } }: { row: LedgerRow }): ReactNode {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (task === null) return kind === 'carried' || note === '' ? note : <ServerText text={note} />;
+  const { charged, refund_reason: reason } = task;
+  const reserved = format.exactMoney(task.reserved);
+  if (charged === null) return t('ledger.running', { reserved });
+  if (charged !== 0 || task.reserved === 0) {
+    const amounts = { reserved, charged: format.exactMoney(charged) };
+    return t(charged === task.reserved ? 'ledger.charged' : 'ledger.reservedCharged', amounts);
+  }
+  if (reason === '') return t('ledger.refunded', { reserved });
+  return (
+    <>
+      {t('ledger.refundedFor', { reserved })} <ServerText text={reason} />
+    </>
+  );
+}
