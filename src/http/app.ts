@@ -20,6 +20,7 @@ import { keyUsageRoutes } from './panel-api/accounts/key-usage.ts';
 import { accountRoutes } from './panel-api/accounts/own-account.ts';
 import { personalTokenRoutes } from './panel-api/accounts/personal-token.ts';
 import { taskViewRoutes } from './panel-api/accounts/task-views.ts';
+import { type AnswerOnce, createAnswerOnce, type RequestKeys } from './panel-api/answer-once.ts';
 import { userRecordRoutes } from './panel-api/accounts/user-records.ts';
 import { userSessionRoutes } from './panel-api/accounts/user-sessions.ts';
 import { userRoutes } from './panel-api/accounts/users.ts';
@@ -97,6 +98,7 @@ export type HttpDeps = {
   exportUser: ExportUser;
   records: RecordsSource & { addAudit(row: NewAuditRow): Promise<void> };
   statements: AccountStatements;
+  requestKeys: RequestKeys;
   publicSettings: StatusDeps['publicSettings'];
   publicProviders: StatusDeps['publicProviders'];
   legalTexts: StatusDeps['legalTexts'];
@@ -154,6 +156,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const { clock, logger } = deps;
   const { maxFileBytes } = deps.config;
   const audit = createRecordAudit({ addAudit: (row) => deps.records.addAudit(row), clock, logger });
+  const once = createAnswerOnce({ keys: deps.requestKeys, clock });
   const v1: V1Deps = {
     tasks: deps.tasks,
     maxFileBytes,
@@ -196,7 +199,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       first = firstGroup(kit, deps);
       return first;
     },
-    (kit) => otherControllers(kit, { ...deps, audit, v1, beginExport: createExportLimit(deps.auth) }, first),
+    (kit) => otherControllers(kit, { ...deps, audit, v1, beginExport: createExportLimit(deps.auth), once }, first),
   );
   return {
     handle,
@@ -208,7 +211,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
 }
 
-type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps; beginExport: BeginExport };
+type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps; beginExport: BeginExport; once: AnswerOnce };
 
 /** Every controller that is not among `first`. */
 function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]): AnyElysia[] {

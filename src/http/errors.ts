@@ -22,6 +22,10 @@ export const httpErrors = defineErrors('http', {
     'rate_limited',
     'You have an export running, or others have too many. Try again when it has ended.',
   ],
+  request_repeated: [
+    'conflict',
+    'This request was already made. Look whether it took effect; send it with another Idempotency-Key only if it did not.',
+  ],
   session_required: ['forbidden', 'This requires a browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],

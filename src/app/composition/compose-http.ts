@@ -123,6 +123,7 @@ export function composeHttp(
     exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
     records: store.logs,
     statements: createAccountStatements(store.ledger),
+    requestKeys: store.idempotency,
     system: () =>
       describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger, media: services.media }),
     systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),

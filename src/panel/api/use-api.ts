@@ -1,12 +1,15 @@
 import {
   keepPreviousData,
+  type UseMutationOptions,
   type UseMutationResult,
   type UseQueryResult,
   useMutation,
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { useSession } from '../session/session-context.tsx';
+import { createIdempotencyKey, isOutcomeKnown } from './idempotency-key.ts';
 import type { ApiRequest } from './send-request.ts';
 
 type UseApiQueryOptions<T> = {
@@ -49,7 +52,40 @@ export type UseApiMutationOptions<Variables, T> = {
   onError?(error: Error, variables: Variables): void;
 };
 
-/** Sends a change, then refetches what it made stale. */
+/**
+ * A mutation that is not started again while it runs with the same content: a second click may
+ * come before the button is off.
+ */
+export function useSingleMutation<T, Variables>(
+  options: UseMutationOptions<T, Error, Variables>,
+  contentOf: (variables: Variables) => string = () => '',
+): UseMutationResult<T, Error, Variables> {
+  const running = useRef<{ content: string; variables: Variables }[]>([]);
+  const mutation = useMutation<T, Error, Variables>({
+    ...options,
+    onSettled: (...settled) => {
+      const ended = running.current.findIndex(({ variables }) => Object.is(variables, settled[2]));
+      running.current.splice(ended, ended < 0 ? 0 : 1);
+      return options.onSettled?.(...settled);
+    },
+  });
+  const { mutate } = mutation;
+  return {
+    ...mutation,
+    mutate: (...asked) => {
+      const variables = asked[0] as Variables;
+      const content = contentOf(variables);
+      if (running.current.some((each) => each.content === content)) return;
+      running.current.push({ content, variables });
+      mutate(...asked);
+    },
+  };
+}
+
+/**
+ * Sends a change, then refetches what it made stale. What creates something is sent with an
+ * Idempotency-Key, the same one until its outcome is known: it is created once.
+ */
 export function useApiMutation<Variables, T = unknown>({
   request,
   invalidates = [],
@@ -59,8 +95,28 @@ export function useApiMutation<Variables, T = unknown>({
 }: UseApiMutationOptions<Variables, T>): UseMutationResult<T, Error, Variables> {
   const session = useSession();
   const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (variables: Variables) => session.send<T>(request(variables)),
+  const keys = useRef(new Map<string, string>());
+  const contentOf = (variables: Variables): string => {
+    const { method, path, body } = request(variables);
+    return JSON.stringify([method, path, body]);
+  };
+  const sendOnce = async (variables: Variables): Promise<T> => {
+    const asked = request(variables);
+    if (asked.method !== 'POST') return session.send<T>(asked);
+    const content = contentOf(variables);
+    const key = keys.current.get(content) ?? createIdempotencyKey();
+    keys.current.set(content, key);
+    try {
+      const answer = await session.send<T>({ ...asked, headers: { 'idempotency-key': key, ...asked.headers } });
+      keys.current.delete(content);
+      return answer;
+    } catch (error) {
+      if (isOutcomeKnown(error)) keys.current.delete(content);
+      throw error;
+    }
+  };
+  const mutation: UseMutationOptions<T, Error, Variables> = {
+    mutationFn: sendOnce,
     onSuccess: async (answer, variables) => {
       onResponse?.(answer);
       await queries.invalidateQueries({
@@ -70,7 +126,8 @@ export function useApiMutation<Variables, T = unknown>({
       onSuccess?.(answer, variables);
     },
     ...(onError === undefined ? {} : { onError }),
-  });
+  };
+  return useSingleMutation(mutation, contentOf);
 }
 
 /** Appends the values that are not empty as a query string. */

@@ -3,6 +3,7 @@ import type { Auth } from '../../../auth/index.ts';
 import { shownUrl } from '../../../tasks/index.ts';
 import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 const fields = {
@@ -30,7 +31,7 @@ const fields = {
 };
 
 /** The caller's own API keys. */
-export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit: RecordAudit; once: AnswerOnce }) {
   return new Elysia({ normalize: false, tags: ['API keys'] })
     .use(kit)
     .get(
@@ -43,16 +44,17 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
     )
     .post(
       '/api/token',
-      async ({ panel, origin, body }) => {
-        const created = await auth.apiKeys.create(panel, body);
-        // The prefix, never the key.
-        const after = { ...auditFields(body), prefix: created.prefix };
-        await audit(
-          { panel, origin },
-          { action: 'api_key.create', target: `api_key:${created.id}`, detail: { after } },
-        );
-        return ok(created);
-      },
+      ({ panel, origin, body, request, set }) =>
+        once({ panel, request, body, set }, async () => {
+          const created = await auth.apiKeys.create(panel, body);
+          // The prefix, never the key.
+          const after = { ...auditFields(body), prefix: created.prefix };
+          await audit(
+            { panel, origin },
+            { action: 'api_key.create', target: `api_key:${created.id}`, detail: { after } },
+          );
+          return ok(created);
+        }),
       {
         user: true,
         body: strictObject({ name: t.String({ maxLength: 500 }), ...fields }),
@@ -88,15 +90,16 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
     )
     .post(
       '/api/token/:id/rotate',
-      async ({ panel, origin, params, body }) => {
-        const id = readId(params.id);
-        const { keep_seconds: keepSeconds, prefix, keep } = body;
-        const rotated = await auth.apiKeys.rotate(panel, id, { keepSeconds, prefix, keep });
-        // The prefixes, never the keys.
-        const detail = { after: { prefix: rotated.prefix, former_key: rotated.former_key } };
-        await audit({ panel, origin }, { action: 'api_key.rotate', target: `api_key:${id}`, detail });
-        return ok(rotated);
-      },
+      ({ panel, origin, params, body, request, set }) =>
+        once({ panel, request, body, set }, async () => {
+          const id = readId(params.id);
+          const { keep_seconds: keepSeconds, prefix, keep } = body;
+          const rotated = await auth.apiKeys.rotate(panel, id, { keepSeconds, prefix, keep });
+          // The prefixes, never the keys.
+          const detail = { after: { prefix: rotated.prefix, former_key: rotated.former_key } };
+          await audit({ panel, origin }, { action: 'api_key.rotate', target: `api_key:${id}`, detail });
+          return ok(rotated);
+        }),
       {
         user: true,
         body: strictObject({

@@ -11,6 +11,7 @@ import type { JsonObject } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { type Kit, type Ok, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
 
@@ -32,7 +33,7 @@ type UserAction = AuditAction extends infer Action ? (Action extends `user.${inf
  * Administrators manage accounts. The auth room decides who may do what to whom, at the moment of
  * the change.
  */
-export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit: RecordAudit; once: AnswerOnce }) {
   const { administration } = auth;
   type Actor = { panel: PanelPrincipal; origin: RequestOrigin };
   type UserChange = { action: UserAction; userId: number; detail: JsonObject };
@@ -68,12 +69,13 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
     })
     .post(
       '/api/user',
-      async ({ panel, origin, body }) => {
-        const user = await administration.create(panel, body);
-        const { password: _, ...after } = body;
-        await record({ panel, origin }, { action: 'create', userId: user.id, detail: { after } });
-        return ok(user);
-      },
+      ({ panel, origin, body, request, set }) =>
+        once({ panel, request, body, set }, async () => {
+          const user = await administration.create(panel, body);
+          const { password: _, ...after } = body;
+          await record({ panel, origin }, { action: 'create', userId: user.id, detail: { after } });
+          return ok(user);
+        }),
       {
         admin: true,
         body: strictObject({
@@ -117,12 +119,12 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
     )
     .post(
       '/api/user/manage',
-      async ({ panel, origin, body }): Promise<Ok<ManagedAccount>> => {
+      async ({ panel, origin, body, request }): Promise<Ok<ManagedAccount>> => {
         const actor = { panel, origin };
         const userId = body.id;
         if (body.action === 'delete') return remove(actor, userId);
         if (body.action === 'add_quota') {
-          const change = readQuotaChange(body);
+          const change = readQuotaChange(body, request.headers.get('idempotency-key'));
           const { user, before, after, repeated } = await administration.changeQuota(panel, userId, change);
           const { mode, value, reason, note, taskId } = change;
           const detail = {
@@ -238,7 +240,10 @@ type QuotaBody = {
 };
 
 /** @throws http.validation_failed */
-function readQuotaChange({ mode = 'add', value, reason, note, task_id: taskId, idempotency_key: key }: QuotaBody) {
+function readQuotaChange(
+  { mode = 'add', value, reason, note, task_id: taskId, idempotency_key: key }: QuotaBody,
+  header: string | null,
+) {
   if (value === undefined) throw fieldError('value', 'required', 'The field "value" is missing: give a whole number.');
-  return { mode, value, reason, note, taskId, idempotencyKey: key };
+  return { mode, value, reason, note, taskId, idempotencyKey: key ?? header?.slice(0, 255) };
 }

@@ -16,6 +16,7 @@ import { panelCode } from '../../errors.ts';
 import { isRoot } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../sign-in/security-proof.ts';
 import { readChannelChoices } from './channel-choices.ts';
@@ -71,9 +72,10 @@ export function channelRoutes(
     options: SettingsService;
     tasks: Tasks;
     audit: RecordAudit;
+    once: AnswerOnce;
   },
 ) {
-  const { auth, channels, tasks, audit } = deps;
+  const { auth, channels, tasks, audit, once } = deps;
 
   const describeWithPrices = (channel: Channel) => {
     const pluginKey = findDriver(deps.plugins.current(), channel)?.key ?? '*';
@@ -151,20 +153,21 @@ export function channelRoutes(
     )
     .post(
       '/api/channel',
-      async ({ body, panel, origin }) => {
-        const { name, type, key, models } = body;
-        const saved = await channels.create({ name, type, key, models, ...readOptional(body) });
-        const after = describeChannel(saved.channel);
-        await audit(
-          { panel, origin },
-          {
-            action: 'channel.create',
-            target: `channel:${after.id}`,
-            detail: { after, base_url_source: saved.baseUrlSource },
-          },
-        );
-        return ok(describeWithPrices(saved.channel));
-      },
+      ({ body, panel, origin, request, set }) =>
+        once({ panel, request, body, set }, async () => {
+          const { name, type, key, models } = body;
+          const saved = await channels.create({ name, type, key, models, ...readOptional(body) });
+          const after = describeChannel(saved.channel);
+          await audit(
+            { panel, origin },
+            {
+              action: 'channel.create',
+              target: `channel:${after.id}`,
+              detail: { after, base_url_source: saved.baseUrlSource },
+            },
+          );
+          return ok(describeWithPrices(saved.channel));
+        }),
       {
         admin: true,
         bodyLimit: 'configuration',

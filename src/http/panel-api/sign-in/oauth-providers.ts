@@ -3,6 +3,7 @@ import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { readId } from '../paging.ts';
+import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from './security-proof.ts';
 
@@ -37,7 +38,7 @@ const fields = {
 };
 
 /** Custom OAuth providers, which root adds. */
-export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+export function oauthProviderRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit: RecordAudit; once: AnswerOnce }) {
   const { providers } = auth.oauth;
   /** A provider decides who may sign in, so changes need a proof. */
   const requireProof = (panel: PanelPrincipal, request: Request): Promise<void> =>
@@ -55,13 +56,15 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
     })
     .post(
       '/api/custom-oauth-provider',
-      async ({ request, panel, origin, body }) => {
+      async ({ request, panel, origin, body, set }) => {
         await requireProof(panel, request);
-        const created = await providers.create(body);
-        const target = `oauth_provider:${created.id}`;
-        const detail = { after: auditFields(created) };
-        await audit({ panel, origin }, { action: 'oauth_provider.create', target, detail });
-        return ok(created);
+        return once({ panel, request, body, set }, async () => {
+          const created = await providers.create(body);
+          const target = `oauth_provider:${created.id}`;
+          const detail = { after: auditFields(created) };
+          await audit({ panel, origin }, { action: 'oauth_provider.create', target, detail });
+          return ok(created);
+        });
       },
       {
         root: true,

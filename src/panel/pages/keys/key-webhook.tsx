@@ -1,10 +1,10 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ApiKey, WebhookSecret } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation, useSingleMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
@@ -23,7 +23,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
   const queries = useQueryClient();
   const [secret, setSecret] = useState<WebhookSecret | null>(null);
   const path = `/api/token/${apiKey.id}`;
-  const save = useMutation({
+  const save = useSingleMutation({
     // The API refuses an address without a signing secret, so the first secret is created here.
     mutationFn: async (address: string) => {
       if (address !== '' && apiKey.webhook_secret === 'none' && secret === null) {

@@ -1,11 +1,12 @@
 import { Alert, Button, Group, SegmentedControl, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
-import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
+import { useSingleMutation } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import type { Session } from '../../session/session.ts';
 import { useSession } from '../../session/session-context.tsx';
@@ -59,7 +60,7 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
   const unsettled = useRef(new Map<string, Attempt>());
   const session = useSession();
   const queries = useQueryClient();
-  const submit = useMutation({
+  const submit = useSingleMutation({
     mutationFn: async (attempts: readonly Attempt[]) => {
       const outcomes = await Promise.allSettled(attempts.map((attempt) => send(session, attempt)));
       const ids = outcomes.flatMap((outcome, index) => {

@@ -1,8 +1,10 @@
 import { Anchor, Button, Stack, Text } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { DemoChannel, TaskDetail } from '../../api/types.ts';
+import { useSingleMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
@@ -15,15 +17,22 @@ import { FirstTask } from './first-task.tsx';
 export function DemoStep({ username }: { username: string }) {
   const { t } = useTranslation();
   const session = useSession();
-  const begin = useMutation({
+  // Repeating after a lost answer buys nothing; after an answer it is a new request.
+  const key = useRef(createIdempotencyKey());
+  const begin = useSingleMutation({
     mutationFn: async () => {
       const { channel } = await session.send<DemoChannel>({ method: 'POST', path: '/api/setup/demo-channel' });
       const body = {
         plugin_key: channel.task_plugin_key,
         body: { model: channel.models[0], prompt: t('setup.try.prompt') },
       };
-      const task = await session.send<TaskDetail>({ method: 'POST', path: '/api/task', body });
+      const headers = { 'idempotency-key': key.current };
+      const task = await session.send<TaskDetail>({ method: 'POST', path: '/api/task', headers, body });
+      key.current = createIdempotencyKey();
       return { channel: channel.name, taskId: task.id };
+    },
+    onError: (error: Error) => {
+      if (isOutcomeKnown(error)) key.current = createIdempotencyKey();
     },
   });
   if (begin.isSuccess) return <FirstTask {...begin.data} onAgain={() => begin.mutate()} />;
