@@ -199,6 +199,7 @@ function describeModel(
     surfaces: {
       generic: `/v1/tasks/${plugin.key}`,
       proto_video: protoVideo ? '/v1/videos' : null,
+      images: manifest.hasArtifacts && !protoVideo ? '/v1/images/generations' : null,
       proto_responses: responseModes ? { path: '/v1/responses', modes: responseModes } : null,
       native,
     },

@@ -71,7 +71,7 @@ export function NewKeyPage() {
 function CreatedKey({ created }: { created: NewApiKey }) {
   const { t } = useTranslation();
   return (
-    <KeyShownOnce heading={t('keys.made.heading', { name: created.name })} apiKey={created.key}>
+    <KeyShownOnce heading={t('keys.made.heading', { name: created.name })} apiKey={created.key} models={created.models}>
       {created.new_webhook_secret !== null && (
         <OneTimeSecret
           heading={t('keys.secret.once')}

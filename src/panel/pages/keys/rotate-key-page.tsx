@@ -123,5 +123,6 @@ function NewKey({ rotated }: { rotated: RotatedKey }) {
     former === null
       ? t('keys.rotate.ended')
       : t('keys.rotate.until', { prefix: former.prefix, time: format.time(former.until) });
-  return <KeyShownOnce heading={t('keys.rotate.done', { name: rotated.name })} apiKey={rotated.key} note={note} />;
+  const heading = t('keys.rotate.done', { name: rotated.name });
+  return <KeyShownOnce heading={heading} apiKey={rotated.key} models={rotated.models} note={note} />;
 }

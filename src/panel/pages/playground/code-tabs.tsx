@@ -2,14 +2,16 @@ import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import type { RequestBody } from './attached-files.ts';
-import { type CodeLanguage, codeGenerators, keyPlaceholder } from './generate-code.ts';
+import { type CodeLanguage, type CodeRequest, codeGenerators, keyPlaceholder } from './generate-code.ts';
 
 /** Proper names, the same in every language. */
 const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
 const languages = Object.keys(names) as CodeLanguage[];
 
+type CodeTabsProps = { url: string; body: RequestBody; apiKey?: string; result?: CodeRequest['result'] };
+
 /** One request in curl, Python and JavaScript; with `apiKey`, ready to run. */
-export function CodeTabs({ url, body, apiKey }: { url: string; body: RequestBody; apiKey?: string }) {
+export function CodeTabs({ url, body, apiKey, result = 'id' }: CodeTabsProps) {
   const { t } = useTranslation();
   return (
     <Tabs defaultValue="curl" keepMounted={false}>
@@ -22,7 +24,7 @@ export function CodeTabs({ url, body, apiKey }: { url: string; body: RequestBody
       </Tabs.List>
       {languages.map((language) => (
         <Tabs.Panel key={language} value={language}>
-          <CopyField text={codeGenerators[language]({ url, body, apiKey: apiKey ?? keyPlaceholder })} />
+          <CopyField text={codeGenerators[language]({ url, body, apiKey: apiKey ?? keyPlaceholder, result })} />
         </Tabs.Panel>
       ))}
     </Tabs>

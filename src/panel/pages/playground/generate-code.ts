@@ -1,6 +1,12 @@
 export type CodeLanguage = 'curl' | 'python' | 'javascript';
 
-export type CodeRequest = { url: string; body: Readonly<Record<string, unknown>>; apiKey: string };
+export type CodeRequest = {
+  url: string;
+  body: Readonly<Record<string, unknown>>;
+  apiKey: string;
+  /** The member of the answer that is printed. */
+  result: 'id' | 'data';
+};
 
 /** Stands for a key that the panel does not know: keys are shown once, when they are made. */
 export const keyPlaceholder = 'YOUR_API_KEY';
@@ -15,7 +21,7 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `  --data-raw ${quoteForShell(JSON.stringify(body, null, 2))}`,
     ].join('\n'),
 
-  python: ({ url, body, apiKey }) =>
+  python: ({ url, body, apiKey, result }) =>
     [
       'import json',
       'import urllib.request',
@@ -27,11 +33,11 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `    headers={"Authorization": "Bearer ${apiKey}", "Content-Type": "application/json"},`,
       ')',
       'with urllib.request.urlopen(request) as response:',
-      '    task = json.load(response)',
-      `${pythonSyntax.print}(task["id"])`,
+      `    ${nameOf(result)} = json.load(response)`,
+      `${pythonSyntax.print}(${nameOf(result)}["${result}"])`,
     ].join('\n'),
 
-  javascript: ({ url, body, apiKey }) =>
+  javascript: ({ url, body, apiKey, result }) =>
     [
       `const body = ${toLiteral(body, javascriptSyntax)};`,
       `const response = await fetch(${JSON.stringify(url)}, {`,
@@ -39,10 +45,12 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `  headers: { Authorization: 'Bearer ${apiKey}', 'Content-Type': 'application/json' },`,
       '  body: JSON.stringify(body),',
       '});',
-      'const task = await response.json();',
-      `${javascriptSyntax.print}(task.id);`,
+      `const ${nameOf(result)} = await response.json();`,
+      `${javascriptSyntax.print}(${nameOf(result)}.${result});`,
     ].join('\n'),
 };
+
+const nameOf = (result: CodeRequest['result']): string => (result === 'id' ? 'task' : 'images');
 
 /**
  * Inside single quotes a shell expands nothing; a single quote itself is escaped outside of them.

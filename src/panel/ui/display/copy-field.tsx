@@ -6,7 +6,7 @@ import classes from './copy-field.module.css';
 import { copyText } from './copy-text.ts';
 
 /** Code with a copy button. */
-export function CopyField({ text }: { text: string }) {
+export function CopyField({ text, onCopied }: { text: string; onCopied?(): void }) {
   const { t } = useTranslation();
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);
 
@@ -16,11 +16,15 @@ export function CopyField({ text }: { text: string }) {
     return () => clearTimeout(timer);
   }, [outcome]);
 
-  const copy = async (): Promise<void> => setOutcome((await copyText(text)) ? 'copied' : 'failed');
+  const copy = async (): Promise<void> => {
+    const isCopied = await copyText(text);
+    setOutcome(isCopied ? 'copied' : 'failed');
+    if (isCopied) onCopied?.();
+  };
 
   return (
     <div>
-      <div className={classes.field}>
+      <div className={classes.field} onCopy={onCopied}>
         <code className={classes.text}>{text}</code>
         <ActionIcon variant="subtle" color="gray" size={36} aria-label={t('app.copy')} onClick={() => void copy()}>
           {outcome === 'copied' ? <IconCheck /> : <IconCopy />}

@@ -8,18 +8,20 @@ type OneTimeSecretProps = {
   /** That it is not shown again, and what to do with it. */
   text: ReactNode;
   secret: string;
+  /** By the button or by the reader's own means. */
+  onCopied?(): void;
   children?: ReactNode;
 };
 
 /** A secret that the server shows once. It replaces the form that created it. */
-export function OneTimeSecret({ heading, text, secret, children }: OneTimeSecretProps) {
+export function OneTimeSecret({ heading, text, secret, onCopied, children }: OneTimeSecretProps) {
   return (
     <Alert color="gate" variant="light" title={heading} role="status">
       <Stack gap="sm">
         <Text size="sm" lh={1.6} component="div">
           {text}
         </Text>
-        <CopyField text={secret} />
+        <CopyField text={secret} {...(onCopied === undefined ? {} : { onCopied })} />
         {children}
       </Stack>
     </Alert>

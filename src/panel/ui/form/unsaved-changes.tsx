@@ -21,7 +21,11 @@ type FormState = {
   isUnsaved: IsUnsaved;
   /** The same if what is being saved fails. */
   isTyped: IsUnsaved;
+  /** How to ask, if not about changes. */
+  question?: () => Question | undefined;
 };
+
+type Question = { title: string; text: string; action: string };
 
 type UnsavedChanges = {
   /** Returns how to remove the form again. */
@@ -31,19 +35,23 @@ type UnsavedChanges = {
 const UnsavedContext = createContext<UnsavedChanges | null>(null);
 
 /** Tells the page, and a dialog around the form, of what a form would lose. */
-export function useUnsavedChanges(isUnsaved: IsUnsaved, isTyped: IsUnsaved = isUnsaved): void {
+export function useUnsavedChanges(isUnsaved: IsUnsaved, isTyped: IsUnsaved = isUnsaved, question?: Question): void {
   const owner = useContext(UnsavedContext);
   const readUnsaved = useEffectEvent(isUnsaved);
+  const readQuestion = useEffectEvent(() => question);
   // The guard of the session asks while it renders, which an effect event forbids.
   const typed = useRef(isTyped);
   useLayoutEffect(() => {
     typed.current = isTyped;
   });
-  useEffect(() => owner?.add({ isUnsaved: () => readUnsaved(), isTyped: () => typed.current() }), [owner]);
+  useEffect(
+    () => owner?.add({ isUnsaved: () => readUnsaved(), isTyped: () => typed.current(), question: () => readQuestion() }),
+    [owner],
+  );
 }
 
 /** The forms below, of which each may have unsaved changes. */
-function useForms(): FormState & { context: UnsavedChanges } {
+function useForms(): Required<FormState> & { context: UnsavedChanges } {
   const forms = useRef(new Set<FormState>());
   const context = useMemo<UnsavedChanges>(
     () => ({
@@ -56,21 +64,28 @@ function useForms(): FormState & { context: UnsavedChanges } {
   );
   const isUnsaved = useCallback((): boolean => [...forms.current].some((form) => form.isUnsaved()), []);
   const isTyped = useCallback((): boolean => [...forms.current].some((form) => form.isTyped()), []);
-  return { context, isUnsaved, isTyped };
+  const question = (): Question | undefined => [...forms.current].find((form) => form.isUnsaved())?.question?.();
+  return { context, isUnsaved, isTyped, question };
 }
 
-function useConfirmLoss(): () => Promise<boolean> {
+function useConfirmLoss(question: () => Question | undefined): () => Promise<boolean> {
   const { t } = useTranslation();
   const confirm = useConfirm();
   return () =>
-    confirm({ title: t('settings.leaveTitle'), text: t('settings.leaveText'), action: t('settings.leaveAction') });
+    confirm(
+      question() ?? {
+        title: t('settings.leaveTitle'),
+        text: t('settings.leaveText'),
+        action: t('settings.leaveAction'),
+      },
+    );
 }
 
 /** Asks before a page with unsaved changes is left, by a link or by closing the tab. */
 export function UnsavedChangesOfPage({ children }: { children: ReactNode }) {
-  const { context, isUnsaved, isTyped } = useForms();
+  const { context, isUnsaved, isTyped, question } = useForms();
   useTypedWork(isTyped);
-  const confirmLoss = useConfirmLoss();
+  const confirmLoss = useConfirmLoss(question);
   const blocker = useBlocker(
     ({ currentLocation: from, nextLocation: to }) =>
       (from.pathname !== to.pathname || from.search !== to.search) && isUnsaved(),
@@ -96,8 +111,8 @@ export function UnsavedChangesOfPage({ children }: { children: ReactNode }) {
 
 /** For a dialog: its forms count for the page too, and `close` asks before they are lost. */
 export function useUnsavedChangesOfDialog(onClose: () => void) {
-  const { context, isUnsaved, isTyped } = useForms();
-  const confirmLoss = useConfirmLoss();
+  const { context, isUnsaved, isTyped, question } = useForms();
+  const confirmLoss = useConfirmLoss(question);
   useUnsavedChanges(isUnsaved, isTyped);
   const close = async (): Promise<void> => {
     if (!isUnsaved() || (await confirmLoss())) onClose();

@@ -1,0 +1,51 @@
+import type { CallableModel, ModelCard } from '../../api/types.ts';
+import { findMedium } from '../playground/find-medium.ts';
+import { isFileInput } from '../playground/find-invalid-field.ts';
+
+/** A first request: what is called, with what, and the member of the answer that is worth a look. */
+export type Sample = { path: string; follow: string | null; result: 'id' | 'data'; body: Record<string, unknown> };
+
+type SampleInput = {
+  offers: readonly CallableModel[];
+  /** The models of the catalogue, for their success rates. */
+  cards: readonly Pick<ModelCard, 'plugin_key' | 'model' | 'success_rate'>[];
+  /** Those that the key may use; empty: all. */
+  allowed: readonly string[];
+  prompt: string;
+};
+
+const needsFile = ({ schema }: CallableModel): boolean =>
+  schema.required.some((name) => {
+    const field = schema.properties[name];
+    return field !== undefined && isFileInput(field);
+  });
+
+/**
+ * The request that is most likely to succeed as it stands: of a model that the key may use, that
+ * needs no file, has a price, has made something lately, and is called as with OpenAI's libraries.
+ * null: the key can use no model that needs no file.
+ */
+export function chooseSample({ offers, cards, allowed, prompt }: SampleInput): Sample | null {
+  const rates = new Map(cards.map((card) => [`${card.plugin_key}\n${card.model}`, card.success_rate ?? 0]));
+  const points = (offer: CallableModel): number =>
+    (rates.get(`${offer.plugin_key}\n${offer.model}`) ? 4 : 0) + (offer.price.priced ? 2 : 0) + (surfaceOf(offer) ? 1 : 0);
+  const [best] = offers
+    .filter((offer) => offer.blocked === null && !needsFile(offer))
+    .filter(({ model }) => allowed.length === 0 || allowed.includes(model))
+    .sort((one, other) => points(other) - points(one));
+  if (best === undefined) return null;
+  const { required, properties } = best.schema;
+  const others = required.filter((name) => name !== 'model' && name !== 'prompt');
+  const body = {
+    model: best.model,
+    prompt,
+    ...Object.fromEntries(others.map((name) => [name, properties[name]?.['x-example'] ?? '-'])),
+  };
+  return { ...(surfaceOf(best) ?? { path: best.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' }), body };
+}
+
+function surfaceOf(offer: CallableModel): Omit<Sample, 'body'> | null {
+  const { proto_video: videos, images } = offer.surfaces;
+  if (videos !== null) return { path: videos, follow: `${videos}/{id}`, result: 'id' };
+  return images !== null && findMedium(offer) === 'image' ? { path: images, follow: null, result: 'data' } : null;
+}
