@@ -2,13 +2,13 @@ import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import type { RequestBody } from './attached-files.ts';
-import { type CodeLanguage, type CodeRequest, codeGenerators, keyPlaceholder } from './generate-code.ts';
+import { type CodeLanguage, codeGenerators, keyPlaceholder } from './generate-code.ts';
 
 /** Proper names, the same in every language. */
 const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
 const languages = Object.keys(names) as CodeLanguage[];
 
-type CodeTabsProps = { url: string; body: RequestBody; apiKey?: string; result?: CodeRequest['result'] };
+type CodeTabsProps = { url: string; body: RequestBody; apiKey?: string; result?: 'id' | 'data' };
 
 /** One request in curl, Python and JavaScript; with `apiKey`, ready to run. */
 export function CodeTabs({ url, body, apiKey, result = 'id' }: CodeTabsProps) {

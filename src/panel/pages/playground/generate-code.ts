@@ -4,8 +4,8 @@ export type CodeRequest = {
   url: string;
   body: Readonly<Record<string, unknown>>;
   apiKey: string;
-  /** The member of the answer that is printed. */
-  result: 'id' | 'data';
+  /** The member of the answer that is printed: the task's id, unless it is an answer with images. */
+  result?: 'id' | 'data';
 };
 
 /** Stands for a key that the panel does not know: keys are shown once, when they are made. */
@@ -21,7 +21,7 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `  --data-raw ${quoteForShell(JSON.stringify(body, null, 2))}`,
     ].join('\n'),
 
-  python: ({ url, body, apiKey, result }) =>
+  python: ({ url, body, apiKey, result = 'id' }) =>
     [
       'import json',
       'import urllib.request',
@@ -37,7 +37,7 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `${pythonSyntax.print}(${nameOf(result)}["${result}"])`,
     ].join('\n'),
 
-  javascript: ({ url, body, apiKey, result }) =>
+  javascript: ({ url, body, apiKey, result = 'id' }) =>
     [
       `const body = ${toLiteral(body, javascriptSyntax)};`,
       `const response = await fetch(${JSON.stringify(url)}, {`,
@@ -50,7 +50,7 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
     ].join('\n'),
 };
 
-const nameOf = (result: CodeRequest['result']): string => (result === 'id' ? 'task' : 'images');
+const nameOf = (result: 'id' | 'data'): string => (result === 'id' ? 'task' : 'images');
 
 /**
  * Inside single quotes a shell expands nothing; a single quote itself is escaped outside of them.
