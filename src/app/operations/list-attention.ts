@@ -114,8 +114,12 @@ async function failingItems({ plugins }: AttentionDeps): Promise<AttentionItem[]
   return (await plugins.failing()).map(({ key, version, formerVersion, verdict, rolledBack }) => {
     const { stage, now, before } = verdict;
     const figure = ({ cases, failures }: typeof now): string =>
-      `${failures} of ${cases} (${cases === 0 ? 0 : Math.round((100 * failures) / cases)} %)`;
-    const figures = `Of the last ${STAGES[stage]} of "${key}" ${version}, ${figure(now)} failed; of those of version ${formerVersion} before it, ${figure(before)}.`;
+      `${failures} of ${cases} (${Math.round((100 * failures) / cases)} %)`;
+    const former =
+      before.cases === 0
+        ? `version ${formerVersion} before it has none to compare with`
+        : `of those of version ${formerVersion} before it, ${figure(before)}`;
+    const figures = `Of the last ${STAGES[stage]} of "${key}" ${version}, ${figure(now)} failed; ${former}.`;
     return {
       code: rolledBack ? 'plugin_rolled_back' : 'plugin_failing',
       severity: rolledBack ? 'warning' : 'error',

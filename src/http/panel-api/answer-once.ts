@@ -40,7 +40,10 @@ type Kept = { requestHash: string; answer: Promise<unknown>; untilMs: number };
 export function createAnswerOnce({ keys, clock }: { keys: RequestKeys; clock: Clock }): AnswerOnce {
   const answers = new Map<string, Kept>();
 
-  async function takeAndWork<T>({ userId, key, requestHash }: Pick<TakenKey, 'userId' | 'key' | 'requestHash'>, work: () => Promise<T>) {
+  async function takeAndWork<T>(
+    { userId, key, requestHash }: Pick<TakenKey, 'userId' | 'key' | 'requestHash'>,
+    work: () => Promise<T>,
+  ) {
     const at = clock.unix();
     const taskId = `once_${newUuid()}`;
     if (!(await keys.take({ userId, key, requestHash, taskId, at, expiresAt: at + KEY_SECONDS }))) {

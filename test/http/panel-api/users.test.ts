@@ -303,9 +303,11 @@ describe('accounts', () => {
     await manage(admin, id, { action: 'add_quota', mode: 'subtract', value: 50 });
     const read = async (path: string, as: string) => send('GET', path, { token: as });
     const own = await read('/api/user/self/ledger', token);
-    const rows = own.json.data.items.map(({ kind, amount, balance_after: after, note, actor }: Record<string, unknown>) => [
-      ...[kind, amount, after, note, actor],
-    ]);
+    const rows = own.json.data.items.map(
+      ({ kind, amount, balance_after: after, note, actor }: Record<string, unknown>) => [
+        ...[kind, amount, after, note, actor],
+      ],
+    );
     expect(rows).toEqual([
       ['adjust', -50, 900, '', null],
       ['refund', 250, 950, 'Invoice 7', null],

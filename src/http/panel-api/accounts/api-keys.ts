@@ -2,8 +2,8 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { shownUrl } from '../../../tasks/index.ts';
 import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { AnswerOnce } from '../answer-once.ts';
+import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 const fields = {

@@ -10,8 +10,8 @@ import {
 import type { JsonObject } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { type Kit, type Ok, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { AnswerOnce } from '../answer-once.ts';
+import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
 

@@ -2,8 +2,8 @@ import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { readId } from '../paging.ts';
 import type { AnswerOnce } from '../answer-once.ts';
+import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from './security-proof.ts';
 
@@ -38,7 +38,10 @@ const fields = {
 };
 
 /** Custom OAuth providers, which root adds. */
-export function oauthProviderRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit: RecordAudit; once: AnswerOnce }) {
+export function oauthProviderRoutes(
+  kit: Kit,
+  { auth, audit, once }: { auth: Auth; audit: RecordAudit; once: AnswerOnce },
+) {
   const { providers } = auth.oauth;
   /** A provider decides who may sign in, so changes need a proof. */
   const requireProof = (panel: PanelPrincipal, request: Request): Promise<void> =>

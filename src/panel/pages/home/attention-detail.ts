@@ -15,7 +15,9 @@ export function attentionDetail(
   const said = sayServerText(message, t);
   if (said !== null) return said;
   if (language === 'en') return message;
-  const key = `home.attention.detail.${code}`;
+  // Nothing is said to have failed "0 of 0" times.
+  const isFirst = code === 'plugin_failing' && params?.formerCases === 0;
+  const key = isFirst ? 'home.attention.detail.plugin_failing_new' : `home.attention.detail.${code}`;
   const text = (t as (key: string, values: object) => string)(key satisfies string as TextKey, params ?? {});
   const isKnown = params !== undefined && Object.keys(params).length > 0 && text !== key;
   return isKnown ? text.replace(/[:：]\s*$/, '') : null;

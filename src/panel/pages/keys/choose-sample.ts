@@ -1,6 +1,6 @@
 import type { CallableModel, ModelCard } from '../../api/types.ts';
-import { findMedium } from '../playground/find-medium.ts';
 import { isFileInput } from '../playground/find-invalid-field.ts';
+import { findMedium } from '../playground/find-medium.ts';
 
 /** A first request: what is called, with what, and the member of the answer that is worth a look. */
 export type Sample = { path: string; follow: string | null; result: 'id' | 'data'; body: Record<string, unknown> };
@@ -28,7 +28,9 @@ const needsFile = ({ schema }: CallableModel): boolean =>
 export function chooseSample({ offers, cards, allowed, prompt }: SampleInput): Sample | null {
   const rates = new Map(cards.map((card) => [`${card.plugin_key}\n${card.model}`, card.success_rate ?? 0]));
   const points = (offer: CallableModel): number =>
-    (rates.get(`${offer.plugin_key}\n${offer.model}`) ? 4 : 0) + (offer.price.priced ? 2 : 0) + (surfaceOf(offer) ? 1 : 0);
+    (rates.get(`${offer.plugin_key}\n${offer.model}`) ? 4 : 0) +
+    (offer.price.priced ? 2 : 0) +
+    (surfaceOf(offer) ? 1 : 0);
   const [best] = offers
     .filter((offer) => offer.blocked === null && !needsFile(offer))
     .filter(({ model }) => allowed.length === 0 || allowed.includes(model))

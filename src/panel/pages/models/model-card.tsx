@@ -91,7 +91,7 @@ function ModelPrice({ card: { price, units } }: { card: Model }) {
   const [first, ...others] = price.examples;
   const exampleWords = ({ label, usd }: Model['price']['examples'][number]): string =>
     t('models.priceExample', { amount: format.money(usd * quotaPerUsd), request: label });
-  if (!price.priced) return <p className={classes.price}>{t('price.words.free')}</p>;
+  if (!price.priced) return <p className={classes.price}>{t('models.noPrice')}</p>;
   if (price.summary === null) {
     return (
       <div>

@@ -45,7 +45,8 @@ export function useUnsavedChanges(isUnsaved: IsUnsaved, isTyped: IsUnsaved = isU
     typed.current = isTyped;
   });
   useEffect(
-    () => owner?.add({ isUnsaved: () => readUnsaved(), isTyped: () => typed.current(), question: () => readQuestion() }),
+    () =>
+      owner?.add({ isUnsaved: () => readUnsaved(), isTyped: () => typed.current(), question: () => readQuestion() }),
     [owner],
   );
 }
