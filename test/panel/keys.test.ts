@@ -68,10 +68,10 @@ describe('API keys', () => {
     await heading(page, '“Trailer renders” is ready').waitFor();
     const key = await page.getByRole('status').locator('code').innerText();
     expect(key).toMatch(/^sk-\w{48}$/);
-    await waitForText(page, `curl '${panel.origin()}/v1/tasks/demo'`);
+    await waitForText(page, `curl '${panel.origin()}/v1/videos'`);
     for (const language of ['Python', 'JavaScript']) {
       await page.getByRole('tab', { name: language }).click();
-      await page.getByRole('tabpanel').getByText(`${panel.origin()}/v1/tasks/demo`).waitFor();
+      await page.getByRole('tabpanel').getByText(`${panel.origin()}/v1/videos`).waitFor();
     }
     expect(await findAxeViolations(page)).toEqual([]);
     expect((await ask(`${panel.origin()}/api/usage/token`, { token: key })).body.data).toMatchObject({
@@ -79,6 +79,12 @@ describe('API keys', () => {
       unlimited_quota: false,
       total_available: 6_250_000,
     });
+    // Leaving while nobody has taken the key asks.
+    await page.getByRole('link', { name: 'Home', exact: true }).click();
+    await dialog(page).getByText('You have not copied the key.').waitFor();
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await heading(page, '“Trailer renders” is ready').waitFor();
     await page.getByRole('link', { name: 'I’ve copied it' }).click();
     const row = page.getByRole('row', { name: /Trailer renders/ });
     await row.getByText('Active').waitFor();

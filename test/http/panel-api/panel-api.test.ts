@@ -215,6 +215,27 @@ describe('sign-in', () => {
   });
 });
 
+test.each(['/api/openapi.json', '/api/docs'])('%s is compressed, and sent once to who keeps it', async (path) => {
+  const ask = (headers: Record<string, string>, method = 'GET') =>
+    fetch(`${gateway.url}${path}`, { method, headers, decompress: false } as RequestInit);
+  const plain = await ask({ 'accept-encoding': 'identity' });
+  const gzipped = await ask({ 'accept-encoding': 'gzip' });
+  const text = await plain.text();
+  expect(gzipped.headers.get('content-encoding')).toBe('gzip');
+  const bytes = new Uint8Array(await gzipped.arrayBuffer());
+  expect(new TextDecoder().decode(Bun.gunzipSync(bytes))).toBe(text);
+  expect(bytes.byteLength * 4).toBeLessThan(text.length);
+  const etag = gzipped.headers.get('etag') ?? '';
+  expect(plain.headers.get('etag')).toBe(etag);
+  for (const known of [etag, `"other", ${etag}`, etag.replace('W/', ''), '*']) {
+    const again = await ask({ 'if-none-match': known, 'accept-encoding': 'gzip' });
+    expect([again.status, again.headers.get('etag'), await again.text()]).toEqual([304, etag, '']);
+  }
+  expect((await ask({ 'if-none-match': '"other"' })).status).toBe(200);
+  const head = await ask({ 'accept-encoding': 'gzip' }, 'HEAD');
+  expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.byteLength)]);
+});
+
 describe('every route declares who may call it', () => {
   test('the access of all routes', async () => {
     const { json } = await send({ path: '/api/openapi.json' });

@@ -319,7 +319,9 @@ describe('accounts', () => {
     const csv = await read('/api/user/self/ledger/export?format=csv&kind=refund', token);
     expect(csv.text.trimEnd().split('\r\n').slice(1)).toHaveLength(1);
     expect(csv.text).toContain(',refund,0.0005,0.0019,Invoice 7,');
-    const lines = (await read(`/api/user/${id}/ledger/export?format=jsonl`, admin)).text.trimEnd().split('\n');
+    const asked = { headers: { authorization: `Bearer ${admin}` } };
+    const exported = await fetch(`${panel.gateway.url}/api/user/${id}/ledger/export?format=jsonl`, asked);
+    const lines = (await exported.text()).trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line).balance_after)).toEqual([900, 950, 700]);
     expect((await read(`/api/user/${id}/ledger/export?format=jsonl`, token)).status).toBe(403);
   });

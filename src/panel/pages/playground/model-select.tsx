@@ -1,6 +1,7 @@
 import { Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { CallableModel } from '../../api/types.ts';
+import type { CallableModel, PluginSummary } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
@@ -21,8 +22,9 @@ export function ModelSelect({ offers, selected, onSelect }: ModelSelectProps) {
     offers.includes(selected) ? offers : [...offers, selected],
     ({ plugin_name }) => plugin_name,
   );
-  // Only root can load plugin pictures; others see initials.
-  const hasPicture = useRole() >= roles.root && selected.icon?.startsWith('text:') === false;
+  // Only root can load plugin pictures; others see the vendor's logo or initials.
+  const plugins = useApiQuery<PluginSummary[]>('/api/plugin/task', { enabled: useRole() >= roles.root });
+  const hasPicture = plugins.data?.some(({ key, has_icon: hasIcon }) => key === selected.plugin_key && hasIcon);
   const icon = hasPicture ? `/api/plugin/task/${selected.plugin_key}/icon` : undefined;
   return (
     <div className={classes.choice}>

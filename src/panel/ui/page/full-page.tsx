@@ -5,12 +5,12 @@ import { BrandMark } from './brand-mark.tsx';
 import classes from './full-page.module.css';
 
 /**
- * Shown while a page loads, in the whole window or `within` the app frame. It appears after a short
- * delay, so that quick answers do not flicker.
+ * Shown while a page loads, in the whole window or `within` the app frame. There it appears after a
+ * short delay, so that quick answers do not flicker; a whole window is never empty.
  */
 export function FullPageLoader({ within = false }: { within?: boolean }) {
   const { t } = useTranslation();
-  const [visible, setVisible] = useState(false);
+  const [visible, setVisible] = useState(!within);
   useEffect(() => {
     const timer = setTimeout(() => setVisible(true), 250);
     return () => clearTimeout(timer);
