@@ -284,6 +284,10 @@ export const migrations: readonly Migration[] = [
     name: '0034_stream_numbers',
     sql: { sqlite: sqlite34, postgres: postgres34 },
     checks: [],
+    back: ALWAYS,
+  },
+  {
+    number: 35,
     name: '0035_ledger_reasons',
     sql: { sqlite: sqlite35, postgres: postgres35 },
     checks: [],

@@ -664,6 +664,17 @@ CREATE TABLE balance_alerts (
 CREATE INDEX webhook_outbox_operator on webhook_outbox (id) where user_id = 0;
 CREATE UNIQUE INDEX users_username_folded on users (lower(username));
 CREATE INDEX users_email_folded on users (lower(email)) where email is not null;
+CREATE TABLE deleted_plugin_versions (
+  key text not null,
+  version text not null,
+  source_hash varchar(64) not null,
+  deleted_at integer not null,
+  primary key (key, version)
+);
+CREATE TABLE response_streams (
+  task_id text primary key references tasks (task_id) on delete cascade,
+  outputs_after integer not null
+);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');
