@@ -1,4 +1,4 @@
-import { err, isObject, type Json, ok, parseJson, type Result } from '../kernel/index.ts';
+import { err, hasHiddenCharacters, isObject, type Json, ok, parseJson, type Result } from '../kernel/index.ts';
 
 /**
  * A marketplace: `indexUrl` is the address of its index, `https:`, `http:` or `file:`; `publicKey`
@@ -47,7 +47,7 @@ export function parseMarketSources(value: Json | undefined): Result<MarketSource
         `Source ${index + 1} has an unknown field: it takes name, index_url and public_key.`,
       );
     }
-    if (typeof name !== 'string' || name !== name.trim() || !/^[^\p{Cc}]{1,60}$/u.test(name)) {
+    if (typeof name !== 'string' || name !== name.trim() || !/^.{1,60}$/u.test(name) || hasHiddenCharacters(name)) {
       return fault('name', `The name of source ${index + 1} must be one line of 1 to ${MAX_NAME} characters.`);
     }
     if (sources.some((other) => other.name.toLowerCase() === name.toLowerCase())) {

@@ -14,7 +14,7 @@ import {
   withToken,
   wrongCode,
 } from './authenticator-app.ts';
-import { ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
+import { ORIGIN, openAuth, openTestStore, refreshWith, signIn, testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -71,6 +71,18 @@ for (const dialect of RULE_DATABASES) {
         });
         expect(new Set(setup.backup_codes).size).toBe(10);
         for (const code of setup.backup_codes) expect(code).toMatch(/^[A-Z0-9]{4}-[A-Z0-9]{4}$/);
+      });
+
+      test.each([
+        ['ACME: AI', 'ACME AI'],
+        ['a:b::c', 'a b c'],
+        [':', 'Taskgate'],
+      ])('a colon in the name of the gateway does not end the issuer early: %s', async (systemName, issuer) => {
+        const { user, principal } = await signedInUser();
+        const named = openAuth(store, { settings: () => ({ ...testSettings(), systemName }) });
+        const address = new URL((await named.twoFactor.setUp(principal)).qr_code_data);
+        expect(address.searchParams.get('issuer')).toBe(issuer);
+        expect(decodeURIComponent(address.pathname)).toBe(`/${issuer}:${user.username}`);
       });
 
       test('protects nothing until it is confirmed', async () => {

@@ -23,7 +23,13 @@ const days = (part: string, initial: string, short: string[] = []): Row => [
   ['', '-1', '36501', '1.5', ...short],
 ];
 
-const LINES = { refused: ['a\nb', 'a\r\nBcc: x@example.org', '\u0000', 'tab\there', 'x'.repeat(201)] };
+const LINES = {
+  refused: [
+    ...['a\nb', 'a\r\nBcc: x@example.org', '\u0000', 'tab\there', 'x'.repeat(201)],
+    // Turned around, and invisible: a name that looks like another.
+    ...['Task\u202eetag', 'a\u2066b\u2069', 'Task\u200bgate', 'a\u2028b', '\ufeffTaskgate', 'Taskgate\u200d'],
+  ],
+};
 const identifier = (key: string): Row => [
   key,
   'text',
@@ -93,7 +99,28 @@ const DOMAINS = 'gmail.com,163.com,126.com,qq.com,outlook.com,hotmail.com,icloud
 
 const ROWS: Row[] = [
   ['SystemName', 'text', 'Taskgate', ['Our gate', '门', 'x'.repeat(200)], ['', '   ', ...LINES.refused]],
-  base('ServerAddress', ''),
+  [
+    ...(['ServerAddress', 'url', ''] satisfies [string, OptionType, string]),
+    [
+      '',
+      'https://example.org',
+      'https://example.org/',
+      'http://10.0.0.7:8080',
+      'http://[::1]:3000',
+      'https://münchen.example',
+    ],
+    [
+      ...NO_ADDRESS,
+      // The panel is at the root of its host.
+      ...[
+        'https://example.org/gate',
+        'https://example.org/gate/',
+        'https://example.org//',
+        'http://[::1]:3000/sub/path',
+      ],
+      ...['https://example.org/?a=b', 'https://example.org?', 'https://example.org/#/', 'https://@example.org'],
+    ],
+  ],
   base('TaskPublicAddress', ''),
 
   flag('PasswordLoginEnabled', true),

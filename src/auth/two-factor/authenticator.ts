@@ -29,6 +29,10 @@ const SKEW = 1;
 /** 160 bits, RFC 4226 section 4. */
 const SECRET_BYTES = 20;
 
+/** A colon ends the issuer in `otpauth:` addresses; apps then show another name, or refuse them. */
+const issuerOf = (systemName: string): string =>
+  systemName.replaceAll(':', ' ').replaceAll(/\s+/g, ' ').trim() || 'Taskgate';
+
 /** Loaded with the first code: a start without it is shorter. */
 const loadOtp = () => import('otpauth');
 
@@ -48,7 +52,8 @@ export function createAuthenticator(deps: {
     },
     async address(secret, username) {
       const { TOTP } = await loadOtp();
-      return new TOTP({ ...TOTP_PARAMETERS, issuer: settings().systemName, label: username, secret }).toString();
+      const issuer = issuerOf(settings().systemName);
+      return new TOTP({ ...TOTP_PARAMETERS, issuer, label: username, secret }).toString();
     },
     open({ userId, secretSealed }) {
       const secret = secretBox.open(secretSealed);

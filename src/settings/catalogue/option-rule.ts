@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { hasHiddenCharacters } from '../../kernel/index.ts';
 import type { OptionProof } from '../types.ts';
 
 /** All values are stored and sent as text. A list is its entries, separated by commas. */
@@ -36,16 +37,19 @@ const unless = (valid: boolean, wanted: string): string | undefined => (valid ? 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** One line of text. `allows` restricts it further; `wanted` describes that restriction. */
+/**
+ * One line of text, which people see: nothing in it is invisible or turns the rest around. `allows`
+ * restricts it further; `wanted` describes that restriction.
+ */
 export const text = (
   initial: string,
   allows: (value: string) => boolean = () => true,
-  wanted = `one line of at most ${MAX_TEXT} characters`,
+  wanted = `one line of at most ${MAX_TEXT} visible characters`,
 ): OptionKind<'text'> => ({
   type: 'text',
   default: initial,
   bounds: { max_length: MAX_TEXT },
-  check: (value) => unless(value.length <= MAX_TEXT && !CONTROL.test(value) && allows(value), wanted),
+  check: (value) => unless(value.length <= MAX_TEXT && !hasHiddenCharacters(value) && allows(value), wanted),
 });
 
 /** An id or a site key, copied from a provider. */
@@ -155,6 +159,16 @@ export const baseAddress = (initial: string): OptionKind<'url'> => ({
     unless(
       (value === '' && initial === '') || isAddress(value, false),
       `an absolute http or https address without credentials, query and fragment${initial === '' ? ', or nothing' : `, such as ${initial}`}`,
+    ),
+});
+
+/** The address of an origin: what is appended begins at its root. A slash at the end is dropped. */
+export const originAddress = (): OptionKind<'url'> => ({
+  ...baseAddress(''),
+  check: (value) =>
+    unless(
+      value === '' || (isAddress(value, false) && !value.includes('@') && new URL(value).pathname === '/'),
+      'an absolute http or https address of scheme, host and port alone, such as https://gate.example.com: the panel is at the root of its host, so no path, credentials, query or fragment; or nothing',
     ),
 });
 
