@@ -90,6 +90,8 @@ export type Billing = {
    */
   settle(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
   refund(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: string }): Promise<void>;
+  /** The same for what was settled: `task.quota` was charged. Takes it from the used quotas too. */
+  refundSettled(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: string }): Promise<void>;
 };
 
 /** Settings that administrators change at run time; read again for every use. */
@@ -144,6 +146,20 @@ export function createBilling(deps: {
     const verdict = await tx.ledger.reserve({ ...owner(task), attempt, amount: task.quota, at: clock.unix() });
     if (verdict === 'user_insufficient') throw billingErrors.insufficient_quota();
     if (verdict === 'key_insufficient') throw billingErrors.insufficient_key_quota();
+  }
+
+  async function refund(
+    tx: Repositories,
+    task: BillableTask,
+    { bill, reason }: { bill: FinalBill; reason: string },
+  ): Promise<void> {
+    const at = clock.unix();
+    // Attempt 0 is the final refund. Refunds of replaced reservations carry their attempt number.
+    if (task.quota !== 0) {
+      await tx.ledger.post({ ...owner(task), kind: 'refund', attempt: 0, amount: task.quota, note: reason, at });
+    }
+    const detail = { ...explain(task, 'FAILURE', bill), reason };
+    await tx.logs.addUsage(usageRow(task, { kind: 'refund', quota: task.quota, detail, createdAt: at }));
   }
 
   return {
@@ -250,14 +266,12 @@ export function createBilling(deps: {
       );
     },
 
-    async refund(tx, task, { bill, reason }) {
-      const at = clock.unix();
-      // Attempt 0 is the final refund. Refunds of replaced reservations carry their attempt number.
-      if (task.quota !== 0) {
-        await tx.ledger.post({ ...owner(task), kind: 'refund', attempt: 0, amount: task.quota, note: reason, at });
-      }
-      const detail = { ...explain(task, 'FAILURE', bill), reason };
-      await tx.logs.addUsage(usageRow(task, { kind: 'refund', quota: task.quota, detail, createdAt: at }));
+    refund,
+
+    async refundSettled(tx, task, { bill, reason }) {
+      const { userId, apiKeyId, channelId, quota } = task;
+      await tx.ledger.addUsage({ userId, apiKeyId, channelId, quota: -quota, requests: 0 });
+      await refund(tx, task, { bill, reason });
     },
   };
 }

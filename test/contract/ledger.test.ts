@@ -9,7 +9,7 @@ describeEachStore('ledger', (opened) => {
   const reserve = (
     userId: number,
     amount: number,
-    change: { apiKeyId?: number; taskId?: string; attempt?: number } = {},
+    change: { apiKeyId?: number | null; taskId?: string; attempt?: number } = {},
   ) =>
     opened().store.ledger.reserve({
       userId,
@@ -45,6 +45,32 @@ describeEachStore('ledger', (opened) => {
     expect(results.filter((result) => result === 'key_insufficient')).toHaveLength(49);
     expect(await balance(user.id)).toBe(99_930);
     expect((await store.apiKeys.byId(key.id))?.quota).toBe(0);
+  });
+
+  test('overdraft: open reservations of all keys of an account never exceed its balance, nor a key’s its budget', async () => {
+    const { store } = opened();
+    const user = await addUser(store, { balance: 20_000 });
+    const limited = await addKey(store, user.id, { unlimitedQuota: false, quota: 3000 });
+    const free = await addKey(store, user.id);
+    // Amounts of many sizes at once: each alone is covered, together they are twelve times as much.
+    const wanted = Array.from({ length: 48 }, (_, nth) => ({
+      amount: 1 + ((nth * 7919) % 10_000),
+      apiKeyId: [limited.id, free.id, null][nth % 3] ?? null,
+    }));
+    const taken = await Promise.all(
+      wanted.map(async ({ amount, apiKeyId }) => ({
+        amount,
+        apiKeyId,
+        is: await reserve(user.id, amount, { apiKeyId }),
+      })),
+    );
+    const sum = (only: typeof taken) => only.reduce((total, { amount }) => total + amount, 0);
+    const open = taken.filter(({ is }) => is === 'ok');
+    expect(open.length).toBeGreaterThan(0);
+    expect(sum(open)).toBeLessThanOrEqual(20_000);
+    expect(sum(open.filter(({ apiKeyId }) => apiKeyId === limited.id))).toBeLessThanOrEqual(3000);
+    expect(await balance(user.id)).toBe(20_000 - sum(open));
+    await requireBalanced(store, user.id);
   });
 
   test('a refused reservation leaves the key’s budget as it was', async () => {
@@ -168,6 +194,10 @@ describeEachStore('ledger', (opened) => {
       ),
     );
     await store.ledger.addUsage({ userId: user.id, apiKeyId: null, channelId: 1, quota: 0 });
+    // What was charged for a job that failed later is taken out again; the request stays counted.
+    const correction = { channelId: 1, requests: 0 as const };
+    for (const quota of [4, -4])
+      await store.ledger.addUsage({ ...correction, userId: user.id, apiKeyId: key.id, quota });
     expect(await store.users.byId(user.id)).toMatchObject({ usedQuota: 30, requestCount: 11, quota: 100 });
     expect((await store.apiKeys.byId(key.id))?.usedQuota).toBe(30);
   });

@@ -39,6 +39,19 @@ const owner = { owner: 'node-a' };
 describeEachStore('relayed requests', (opened) => {
   const store = (): Store => opened().store;
 
+  test('that were billed are refunded once, by one of many readers of their failed job', async () => {
+    const { relays } = store();
+    const { relayId } = await relays.open(newRelay());
+    const ending = { billing: { ...billing, usd: 0 }, finishedAt: 105 };
+    // An open one is not billed yet.
+    expect(await relays.refundBilled(relayId, 250_000, ending)).toBe(false);
+    expect(await relays.end({ relayId, by: owner, reserved: 250_000 }, billed)).toBe(true);
+    expect(await relays.refundBilled(relayId, 7, ending)).toBe(false);
+    const refunds = await Promise.all(Array.from({ length: 50 }, () => relays.refundBilled(relayId, 250_000, ending)));
+    expect(refunds.filter(Boolean)).toHaveLength(1);
+    expect(await relays.byRelayId(relayId)).toMatchObject({ status: 'REFUNDED', quota: 0, httpStatus: 200, ...ending });
+  });
+
   test('are open, then are ended once by the node that waits for the answer', async () => {
     const { relays } = store();
     const relay = await relays.open(newRelay());

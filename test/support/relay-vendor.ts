@@ -19,6 +19,8 @@ export type RelayVendor = {
   url: string;
   key: string;
   requests: VendorRequest[];
+  /** From now on, the object has this status when it is read. `chunked`: without a length. */
+  setStatus(id: string, status: string, how?: { chunked: boolean }): void;
   /** Lets go of what `hang` and `slow` hold. */
   release(): void;
   /** Streams that are open, and those whose client left. */
@@ -38,6 +40,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
   const streams = { open: 0, left: 0 };
   const objects = new Map<string, Record<string, unknown>>();
   const rawIds = new Map<string, string>();
+  const statuses = new Map<string, { status: string; chunked: boolean }>();
   let held: (() => void)[] = [];
   let count = 0;
 
@@ -159,7 +162,15 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
       });
     }
     if (action === 'cancel') return json(response, 200, { body: { ...object, status: 'cancelled' } });
-    if (action !== 'content') return json(response, 200, { body: { ...object, status: 'completed', progress: 100 } });
+    const told = statuses.get(id);
+    if (action !== 'content' && told?.chunked) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write('{"id":');
+      return response.end(`${JSON.stringify(id)},"status":${JSON.stringify(told.status)}}`);
+    }
+    if (action !== 'content') {
+      return json(response, 200, { body: { ...object, status: told?.status ?? 'completed', progress: 100 } });
+    }
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
     const [from, to] = range ? [Number(range[1]), Number(range[2])] : [0, VIDEO.byteLength - 1];
     const part = VIDEO.subarray(from, to + 1);
@@ -194,6 +205,7 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     key,
     requests,
     streams,
+    setStatus: (id, status, { chunked } = { chunked: false }) => void statuses.set(id, { status, chunked }),
     release,
     async stop() {
       release();

@@ -672,6 +672,47 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
+  for (const chunked of [false, true]) {
+    test(`a job that fails later is refunded once, by whichever node reads it first${chunked ? ', in pieces' : ''}`, async () => {
+      const caller = await addCaller(store);
+      const node = await startEngine(store, sandbox);
+      const used = async () => (await store.users.byId(caller.user.id)) ?? { usedQuota: -1, requestCount: -1 };
+      const rows: [kind: RelayObjectKind, value: JsonObject, charge: number][] = [
+        ['video', { model: 'vid-x', prompt: 'a', seconds: 2 }, 2 * SECOND],
+        ['response', { model: 'gpt-x', background: true }, BILL],
+      ];
+      for (const [kind, value, charge] of rows) {
+        const before = await used();
+        const { body } = await read(await create(caller, value, { idempotencyKey: `fails-${kind}-${chunked}` }));
+        const id = String(body.id);
+        expect(await spent(caller)).toBe(charge);
+        vendor.setStatus(id, 'in_progress', { chunked });
+        expect((await read(await forward(caller, kind, { id }))).body.status).toBe('in_progress');
+        expect(await spent(caller)).toBe(charge);
+        vendor.setStatus(id, 'failed', { chunked });
+        const signal = new AbortController().signal;
+        const call = { operation: 'retrieve' as const, query: {}, headers: {}, signal };
+        const readBy = (on: Engine) => on.tasks.relay.forward({ userId: caller.user.id, kind, id }, call).then(read);
+        const replies = await Promise.all([engine, node, engine, node, node].map(readBy));
+        expect(replies.map(({ body: { status } }) => status)).toEqual(Array(5).fill('failed'));
+        expect(await spent(caller)).toBe(0);
+        const relay = await relayOf(caller);
+        expect(relay).toMatchObject({ status: 'REFUNDED', quota: 0 });
+        const lines = (await store.ledger.byTask(relay.relayId)).map(({ kind: line, amount }) => [line, amount]);
+        expect(lines).toEqual([
+          ['reserve', -charge],
+          ['refund', charge],
+        ]);
+        expect(await used()).toMatchObject({ usedQuota: before.usedQuota, requestCount: before.requestCount + 1 });
+        // A repeat of the request gets the failed object, and buys nothing.
+        const again = await create(caller, value, { idempotencyKey: `fails-${kind}-${chunked}` });
+        expect([again.replayed, (await read(again)).body.status]).toEqual([true, 'failed']);
+        expect(await spent(caller)).toBe(0);
+      }
+      await node.stop();
+    });
+  }
+
   test('of 20 concurrent requests for the last money, as many are sent as can be paid', async () => {
     const caller = await addCaller(store, 3 * BILL);
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(caller, { model: 'gpt-x' })));

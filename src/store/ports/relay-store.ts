@@ -96,6 +96,11 @@ export interface RelayStore {
     },
   ): Promise<boolean>;
   /**
+   * Refunds a billed request whose job has failed since. False when it is not billed, or another
+   * amount is: then nothing was written.
+   */
+  refundBilled(relayId: string, billed: number, ending: Pick<RelayRecord, 'billing' | 'finishedAt'>): Promise<boolean>;
+  /**
    * Open requests whose lease has expired because their process died, the oldest first. None of
    * `held`, which this process is serving, whatever the clock says.
    */

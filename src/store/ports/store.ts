@@ -168,9 +168,15 @@ export interface LedgerStore {
   byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
   /**
    * Called when a task has ended: adds to the used quota of user, key and channel, and counts one
-   * request.
+   * request. `requests`: 0 for a correction of what was added before.
    */
-  addUsage(usage: { userId: number; apiKeyId: number | null; channelId: number; quota: number }): Promise<void>;
+  addUsage(usage: {
+    userId: number;
+    apiKeyId: number | null;
+    channelId: number;
+    quota: number;
+    requests?: 0;
+  }): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
   /**

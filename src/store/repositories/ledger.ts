@@ -126,7 +126,7 @@ export function createLedgerStore(context: Context): LedgerStore {
       .update(users)
       .set({
         usedQuota: sql`${users.usedQuota} + ${columnPlaceholder('quota', users.usedQuota)}`,
-        requestCount: sql`${users.requestCount} + 1`,
+        requestCount: sql`${users.requestCount} + ${columnPlaceholder('requests', users.requestCount)}`,
       })
       .where(eq(users.id, at('userId')))
       .prepare(),
@@ -214,9 +214,9 @@ export function createLedgerStore(context: Context): LedgerStore {
       return row && toRecord(row);
     },
 
-    async addUsage({ userId, apiKeyId, channelId, quota }) {
+    async addUsage({ userId, apiKeyId, channelId, quota, requests = 1 }) {
       if (apiKeyId !== null) await addUsageToKey().execute({ apiKeyId, quota });
-      await addUsageToUser().execute({ userId, quota });
+      await addUsageToUser().execute({ userId, quota, requests });
       await addUsageToChannel().execute({ channelId, quota });
     },
 

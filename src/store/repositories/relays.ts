@@ -104,6 +104,14 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
         .returning({ id: requests.id })
         .prepare(),
     );
+  const refundBilled = lazyByShape((ending: Pick<RelayRecord, 'billing' | 'finishedAt'>) =>
+    db
+      .update(requests)
+      .set({ ...givenPlaceholders(requests, ending), status: 'REFUNDED', quota: 0 })
+      .where(and(isRelay, eq(requests.status, 'BILLED'), eq(requests.quota, at('billed'))))
+      .returning({ id: requests.id })
+      .prepare(),
+  );
   const [endHeld, endExpired] = [end(isHeld), end(ofAnyone)];
   const addObject = lazy(() =>
     db
@@ -187,6 +195,10 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
           ? await endExpired(written).execute(values)
           : await endHeld(written).execute({ ...values, theOwner: by.owner });
       return ended.length === 1;
+    },
+
+    async refundBilled(relayId, billed, ending) {
+      return (await refundBilled(ending).execute({ ...ending, theRelay: relayId, billed })).length === 1;
     },
 
     interrupted: async (limit, held = []) => interrupted().execute({ limit, held: encodeTexts(held), ...now() }),

@@ -1,10 +1,19 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
-import { holdSlotUntilSent } from '../../kernel/index.ts';
+import { createJsonValueFinder, holdSlotUntilSent } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
-import { mediaTypeOf, redactKey, refusalAnswer, sendFailure, streamThrough, vendorHeaders } from './relay-answers.ts';
+import {
+  mediaTypeOf,
+  redactKey,
+  refusalAnswer,
+  sendFailure,
+  streamThrough,
+  type Transfer,
+  vendorHeaders,
+} from './relay-answers.ts';
+import { refundFailedJob } from './relay-billing.ts';
 import type { RelayAnswer, RelayCall } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
 
@@ -23,6 +32,9 @@ const TIMEOUT_MS = 60_000;
  * sends streams chunked, without a length.
  */
 const WHOLE_BODY_BYTES = 1024 * 1024;
+
+/** How vendors call a job that they have failed. */
+const FAILED = /^(?:failed|failure|error)$/i;
 
 export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
 
@@ -109,14 +121,36 @@ async function send(
     sent.value.discard();
     return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };
   }
+  const outcome = operation === 'retrieve' && !query.stream ? refundOnFailure(deps, object) : undefined;
   const length = Number(sent.value.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
   if (length <= WHOLE_BODY_BYTES && mediaTypeOf(sent.value) !== 'text/event-stream') {
     const body = await sent.value.bytes();
     if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
+    if (outcome) await outcome.push(body.value);
+    await outcome?.end();
     // A video's bytes are never searched for the key.
     const redacted = operation === 'content' ? body.value : redactKey(body.value, key);
     return { status, headers: vendorHeaders(sent.value, { whole: true }), body: redacted, replayed: false };
   }
-  const body = streamThrough(sent.value.stream(), { signal, onStop: onStreamEnd });
+  const body = streamThrough(sent.value.stream(), { signal, onStop: onStreamEnd, transfer: outcome });
   return { status, headers: vendorHeaders(sent.value, { whole: false }), body, replayed: false };
+}
+
+/**
+ * Reads the status of an object while it passes. A job that failed after it was charged is refunded
+ * before its reader has the whole answer.
+ */
+function refundOnFailure(deps: TaskDeps, { relayId }: RelayObject): Transfer {
+  const finder = createJsonValueFinder({ status: 'string' });
+  return {
+    async push(chunk) {
+      finder.push(chunk);
+      return chunk;
+    },
+    async end() {
+      const status = finder.end().findLast(({ path }) => path === 'status')?.value;
+      if (typeof status === 'string' && FAILED.test(status)) await refundFailedJob(deps, relayId);
+      return undefined;
+    },
+  };
 }

@@ -194,6 +194,28 @@ export async function refundRelay(
   }
 }
 
+/**
+ * Refunds a request whose job the vendor has failed after it took it. Several readers of its object
+ * may call it at once: one of them refunds. After a failure of the store the next reader does.
+ */
+export async function refundFailedJob(deps: TaskDeps, relayId: string): Promise<void> {
+  const { store, clock, billing, logger } = deps;
+  try {
+    const relay = await store.relays.byRelayId(relayId);
+    if (relay?.status !== 'BILLED') return;
+    const isRefunded = await store.transaction(async (tx) => {
+      const bill = billing.noBill(asTask(relay));
+      const ending = { billing: bill.billing, finishedAt: clock.unix() };
+      if (!(await tx.relays.refundBilled(relayId, relay.quota, ending))) return false;
+      await billing.refundSettled(tx, asTask(relay), { bill, reason: 'the vendor reports that the job has failed' });
+      return true;
+    });
+    if (isRefunded) logger.info({ relay_id: relayId, channel_id: relay.channelId }, 'failed relayed job refunded');
+  } catch (error) {
+    logger.error({ err: error, relay_id: relayId }, 'failed relayed job not refunded yet: the store failed');
+  }
+}
+
 const INTERRUPTED_BATCH = 100;
 
 /** Refunds requests whose process died before their answer reached the client. */

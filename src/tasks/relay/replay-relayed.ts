@@ -19,13 +19,14 @@ export async function replayRelayed(
   { caller, request: { client, headers }, intent: { stream }, relayId }: Replay,
 ): Promise<RelayAnswer | undefined> {
   const relay = await waitForEnd(deps, { caller, relayId, left: client.signal });
-  if (relay?.status === 'REFUNDED') {
+  const object = stream ? undefined : await deps.store.relays.objectOf(relayId);
+  // With an object, its job was accepted and has failed since.
+  if (relay?.status === 'REFUNDED' && !object) {
     const { idempotency } = deps.store;
     const held = await idempotency.find(caller.user.id, client.idempotencyKey ?? '', deps.clock.unix());
     if (held?.taskId !== relayId) return undefined;
     throw taskErrors.idempotency_outcome_unknown({ shouldRetry: false });
   }
-  const object = stream ? undefined : await deps.store.relays.objectOf(relayId);
   if (!object) throw taskErrors.idempotency_not_replayable({ shouldRetry: false });
   const signal = client.signal ?? new AbortController().signal;
   return { ...(await forwardTo(deps, object, { operation: 'retrieve', query: {}, headers, signal })), replayed: true };
