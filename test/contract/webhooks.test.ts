@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { FormerSecret, NewWebhook, Store, WebhookLease, WebhookRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -157,6 +157,75 @@ describeEachStore(
       const claimed = await claim(store, { owner: 'node-2' });
       expect(claimed.map(({ event }) => event)).toEqual(['task.finished']);
       expect((await statuses()).slice(1)).toEqual(['task.updated superseded', 'task.updated superseded']);
+    });
+
+    describe('one receiver gets the webhooks of a task in their order', () => {
+      const put = async (store: Store) => {
+        const finished = notice({ event: 'task.finished' });
+        const kept = notice({ taskId: finished.taskId, event: 'task.artifacts_kept' });
+        await store.webhooks.putFinish(finished, HOUR);
+        await store.webhooks.putKept(kept, HOUR);
+        return finished.taskId;
+      };
+      const eventsOf = (claimed: WebhookRecord[]) => claimed.map(({ event }) => event);
+
+      test('one at a time, from the lowest, on several nodes', async () => {
+        const { store, openAnother } = opened();
+        const other = await openAnother();
+        const tasks = await Promise.all(Array.from({ length: 5 }, () => put(store)));
+        const both = () => Promise.all([claim(store), claim(other, { owner: 'node-2' })]);
+        const first = (await both()).flat();
+        expect(eventsOf(first)).toEqual(tasks.map(() => 'task.finished'));
+        expect((await both()).flat()).toEqual([]);
+        for (const each of first) await store.webhooks.settle(leaseOf(each), { status: 'delivered' }, NOTHING);
+        const second = (await both()).flat();
+        expect(eventsOf(second)).toEqual(tasks.map(() => 'task.artifacts_kept'));
+      });
+
+      test('a failing one holds the next back until its last attempt, which then has its own', async () => {
+        const { store } = opened();
+        const taskId = await put(store);
+        for (let attempt = 0; attempt < 3; attempt += 1) {
+          const [only, ...others] = (await claim(store)) as [WebhookRecord];
+          expect([only.event, others]).toEqual(['task.finished', []]);
+          await store.webhooks.settle(leaseOf(only), { status: 'retry', inMs: 0 }, NOTHING);
+        }
+        const [last] = (await claim(store)) as [WebhookRecord];
+        await store.webhooks.settle(leaseOf(last), { status: 'retry', inMs: 5 * 60_000 }, NOTHING);
+        // It waits with the one before it, so that nothing is due.
+        const [kept, finished] = (await ofTask(store, taskId)) as unknown as [WebhookRecord, WebhookRecord];
+        expect(kept.nextAttemptAtMs).toBe(finished.nextAttemptAtMs);
+        expect(await claim(store)).toEqual([]);
+        expect(await store.webhooks.untilDue()).toBeGreaterThan(60_000);
+        const later = notice({ taskId, event: 'task.updated' });
+        await store.webhooks.putFinish(later, HOUR);
+        expect((await latest(store, taskId)).nextAttemptAtMs).toBe(finished.nextAttemptAtMs);
+
+        await store.webhooks.redeliver(finished.id, 0);
+        const [final] = (await claim(store)) as [WebhookRecord];
+        await store.webhooks.settle(leaseOf(final), { status: 'retry', inMs: 0 }, NOTHING);
+        expect((await ofTask(store, taskId)).map(({ status }) => status)).toEqual(['pending', 'pending', 'failed']);
+        expect(await store.webhooks.redeliver(kept.id, HOUR)).toBe(true);
+        expect(eventsOf(await claim(store))).toEqual(['task.artifacts_kept']);
+      });
+
+      test('other receivers of the same subject do not wait', async () => {
+        const { store } = opened();
+        const failing = notice({ taskId: 'channel 3', event: 'channel.failing', userId: 0 });
+        const receivers = [
+          failing,
+          notice({ ...failing, url: 'mail' }),
+          notice({ ...failing, url: 'mail', userId: 7 }),
+        ];
+        for (const each of receivers) {
+          await store.webhooks.putGatewayNotice({ ...each, eventId: notice().eventId }, HOUR);
+          await store.webhooks.putGatewayNotice(
+            { ...each, eventId: notice().eventId, event: 'channel.recovered' },
+            HOUR,
+          );
+        }
+        expect(eventsOf(await claim(store))).toEqual(receivers.map(() => 'channel.failing'));
+      });
     });
 
     test('a notice written in a failed transaction does not exist', async () => {

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, lte, ne, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, lte, ne, type SQL, sql } from 'drizzle-orm';
 import {
   LONGEST_LEASE_MS,
   LONGEST_WEBHOOK_PAUSE_MS,
@@ -33,10 +33,15 @@ export function createWebhookStore(context: Context): WebhookStore {
   });
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
+  // One receiver gets the webhooks of a task, or of another subject, in their order: each waits
+  // until the one before was delivered, failed for good or was superseded, and is not under way.
+  const isFirstOf = (row: string, isHeld: SQL) => sql`not exists (select 1 from webhook_outbox as earlier
+    where earlier.task_id = ${sql.raw(row)}.task_id and earlier.id < ${sql.raw(row)}.id
+    and earlier.url = ${sql.raw(row)}.url and earlier.user_id = ${sql.raw(row)}.user_id
+    and (earlier.status = ${PENDING} or ${isHeld} or not ${isOverIn(sql`earlier.lease_until`, nowMs, LONGEST_LEASE_MS)}))`;
+
   const claim = lazy(() => {
-    // Two webhooks of one task under way at once could arrive in the wrong order.
-    const isFirst = sql`not exists (select 1 from webhook_outbox as earlier where earlier.task_id = ${outbox.taskId}
-      and earlier.id < ${outbox.id} and (not ${notAmong(sql`earlier.id`, 'held')} or not ${isOverIn(sql`earlier.lease_until`, nowMs, LONGEST_LEASE_MS)}))`;
+    const isFirst = isFirstOf('webhook_outbox', sql`not ${notAmong(sql`earlier.id`, 'held')}`);
     const isNotExcluded = sql`${outbox.host} not in (select busy.value ->> 'host' from ${elements('hosts')} as busy)
       and ${notAmong(sql`${outbox.userId}`, 'users')} and (${outbox.host} || ' ' || ${outbox.userId})
       not in (select busy.value ->> 'pair' from ${elements('userHosts')} as busy)`;
@@ -58,7 +63,7 @@ export function createWebhookStore(context: Context): WebhookStore {
   const findNextDue = lazy(() =>
     prepare(sql`select case when ${pullForward.isNeeded} then 0 else next_attempt_at - ${nowMs} end
       from webhook_outbox where status = ${PENDING} and ${isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS)}
-      order by next_attempt_at limit 1`),
+      and ${isFirstOf('webhook_outbox', sql`1 = 0`)} order by next_attempt_at limit 1`),
   );
 
   /**
@@ -71,7 +76,10 @@ export function createWebhookStore(context: Context): WebhookStore {
     return db.insert(outbox).values({
       ...columnPlaceholders(given),
       status: 'pending',
-      nextAttemptAtMs: sql`case when ${nowMs} > ${at('notBeforeMs')} then ${nowMs} else ${at('notBeforeMs')} end`,
+      // Not before the webhooks that it waits for: what waits is not looked at when others are due.
+      nextAttemptAtMs: sql`(select max(due.at) from (select ${nowMs} as at union all select ${at('notBeforeMs')}
+        union all select next_attempt_at from webhook_outbox where task_id = ${at('taskId')} and url = ${at('url')}
+        and user_id = ${at('userId')} and status = ${PENDING}) as due)`,
       giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
     });
   };
@@ -142,9 +150,22 @@ export function createWebhookStore(context: Context): WebhookStore {
           : {}),
       })
       .where(and(eq(outbox.id, at('id')), eq(outbox.leaseOwner, at('leaseOwner')), eq(outbox.leaseSeq, at('leaseSeq'))))
-      .returning({ attempts: outbox.attempts })
+      .returning({
+        ...{ attempts: outbox.attempts, status: outbox.status, nextAttemptAtMs: outbox.nextAttemptAtMs },
+        ...{ taskId: outbox.taskId, url: outbox.url, userId: outbox.userId },
+      })
       .prepare();
   };
+  const postponeLater = lazy(() =>
+    db
+      .update(outbox)
+      .set({ nextAttemptAtMs: sql`${at('nextAttemptAtMs')}` })
+      .where(
+        sql`${outbox.taskId} = ${at('taskId')} and ${outbox.id} > ${at('id')} and ${isPending} and ${outbox.url} = ${at('url')}
+          and ${outbox.userId} = ${at('userId')} and ${outbox.nextAttemptAtMs} < ${at('nextAttemptAtMs')}`,
+      )
+      .prepare(),
+  );
   const settle = {
     delivered: lazy(() => prepareSettle('delivered')),
     failed: lazy(() => prepareSettle('failed')),
@@ -219,6 +240,7 @@ export function createWebhookStore(context: Context): WebhookStore {
       const inMs = status === 'retry' ? Math.round(outcome.inMs) : 0;
       const [settled] = await settle[status]().execute({ id, leaseOwner, leaseSeq, inMs, ...now() });
       if (!settled) return false;
+      if (status === 'retry' && settled.status === 'pending') await postponeLater().execute({ id, ...settled });
       await addDelivery().execute({ outboxId: id, ...delivery });
       if (settled.attempts > MAX_DELIVERIES) {
         const kept = sql`select id from webhook_deliveries where outbox_id = ${id} order by id desc limit ${MAX_DELIVERIES}`;

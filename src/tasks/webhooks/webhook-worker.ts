@@ -190,8 +190,8 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     const lease = { id: notice.id, leaseOwner: owner, leaseSeq: notice.leaseSeq };
     const settle = () => store.webhooks.settle(lease, outcome, delivery);
     if (!(await retryWhileUnavailable(claimedAtMs, settle))) return;
-    // It may be due again before the loop would look.
-    if (outcome.status === 'retry') quiet.abort();
+    // It, or the one that waits for it, may be due before the loop would look.
+    quiet.abort();
     counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;
     if (outcome.status === 'delivered') return;
     const logFields = {
