@@ -2,5 +2,6 @@
 export {
   beginPostgresRestore,
   endPostgresRestore,
+  moveRestored,
   withPostgresSnapshot,
 } from './snapshot/postgres-snapshot.ts';

@@ -6,6 +6,7 @@ import { neededFiles } from './dump-sqlite.ts';
 import { runPostgresProgram } from './postgres-programs.ts';
 import { putPart } from './put-part.ts';
 import { openPart, requirePart } from './read-parts.ts';
+import { schemasFault } from './schemas-fault.ts';
 import { digestOf, linesOf } from './streams.ts';
 import type { BackupDeps, DumpedDatabase, Manifest } from './types.ts';
 
@@ -21,7 +22,10 @@ export async function dumpPostgres(deps: BackupDeps, id: string): Promise<Dumped
   const { config, clock, place } = deps;
   const { databaseUrl } = config;
   return withPostgresSnapshot({ databaseUrl, clock }, async ({ snapshot, reading }) => {
-    const args = ['--format=custom', '--no-owner', '--no-privileges', `--snapshot=${snapshot}`];
+    const schema = requireOneSchema(await reading.backups.schemas());
+    // As a pattern that means this very name: other programs may have tables in the database.
+    const only = `--schema="${schema.replaceAll('"', '""')}"`;
+    const args = ['--format=custom', '--no-owner', '--no-privileges', `--snapshot=${snapshot}`, only];
     const dumping = runPostgresProgram(deps, { program: 'pg_dump', args });
     const part = await putPart(deps, `${id}/${PART}`, dumping.output());
     const counts = await reading.backups.measure();
@@ -64,18 +68,24 @@ export async function verifyPostgres(deps: BackupDeps, manifest: Manifest): Prom
   if (!same) throw new CommandError(`the backup ${id} does not hold what its manifest says`);
 }
 
-const COPY = /^COPY (?:"?[\w$]+"?\.)?"?(users|tasks|ledger_entries)"? \((.*)\) FROM stdin;$/;
-const LONG_ENOUGH_FOR_COPY = 4096;
+/** A schema as PostgreSQL writes it: quoted where its name asks for it. */
+const SCHEMA = '("(?:[^"]|"")+"|[^\\s."]+)';
+const COPY = new RegExp(`^COPY ${SCHEMA}\\."?(users|tasks|ledger_entries)"? \\((.*)\\) FROM stdin;$`);
+const OWN_TABLE = new RegExp(`^CREATE TABLE ${SCHEMA}\\."?schema_migrations"? \\($`);
+const LONG_ENOUGH = 4096;
 
 async function countRows(text: AsyncIterable<Uint8Array>) {
   const rows = { users: 0, tasks: 0, ledger_entries: 0 };
   let ledgerSum = 0n;
+  let own: string | undefined;
   let table: keyof typeof rows | undefined;
   let amountAt = -1;
   for await (const line of linesOf(text, MAX_LINE)) {
     if (table === undefined) {
-      const [, name, columns = ''] = (line.length <= LONG_ENOUGH_FOR_COPY && COPY.exec(line)) || [];
-      table = name as keyof typeof rows | undefined;
+      if (line.length > LONG_ENOUGH) continue;
+      own ??= OWN_TABLE.exec(line)?.[1];
+      const [, schema, name, columns = ''] = COPY.exec(line) ?? [];
+      table = schema === own ? (name as keyof typeof rows | undefined) : undefined;
       amountAt = table === 'ledger_entries' ? columns.split(', ').indexOf('amount') : -1;
     } else if (line === '\\.') {
       table = undefined;
@@ -85,4 +95,27 @@ async function countRows(text: AsyncIterable<Uint8Array>) {
     }
   }
   return { ...rows, ledgerSum };
+}
+
+/**
+ * The schema whose tables are those of the gateway, by the layout that the dump holds.
+ * @throws `CommandError` where there is none, or more than one
+ */
+export async function schemaOfDump(deps: BackupDeps, { id, database }: Manifest): Promise<string> {
+  const input = await openPart(deps.place, id, database);
+  const reading = runPostgresProgram(deps, { program: 'pg_restore', args: ['--schema-only', '--file=-'], input });
+  const found = new Set<string>();
+  for await (const line of linesOf(reading.output(), MAX_LINE)) {
+    const [, schema] = (line.length <= LONG_ENOUGH && OWN_TABLE.exec(line)) || [];
+    if (schema !== undefined) found.add(schema.startsWith('"') ? schema.slice(1, -1).replaceAll('""', '"') : schema);
+  }
+  const [name] = found;
+  if (name !== undefined && found.size === 1) return name;
+  throw new CommandError(`the backup ${id} holds the tables of ${found.size} gateways: it cannot be restored`);
+}
+
+function requireOneSchema(schemas: readonly string[]): string {
+  const fault = schemasFault(schemas);
+  if (fault !== undefined) throw new CommandError(fault);
+  return schemas[0] ?? '';
 }

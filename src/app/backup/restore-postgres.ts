@@ -1,9 +1,10 @@
 import { silentLogger } from '../../kernel/index.ts';
 import { openStore } from '../../store/index.ts';
 import type { EndedPast, Store } from '../../store/ports/index.ts';
-import { beginPostgresRestore, endPostgresRestore } from '../../store/postgres-backup.ts';
+import { beginPostgresRestore, endPostgresRestore, moveRestored } from '../../store/postgres-backup.ts';
 import { CommandError } from '../cli/command.ts';
 import { requireConsistent, sameCounts } from './check-copy.ts';
+import { schemaOfDump } from './dump-postgres.ts';
 import { databaseName, runPostgresProgram } from './postgres-programs.ts';
 import { openPart, requirePart } from './read-parts.ts';
 import type { BackupDeps, Manifest } from './types.ts';
@@ -31,9 +32,11 @@ export async function restorePostgres(
   const { databaseUrl } = config;
   const { id, database } = manifest;
   await requirePart(place, id, database);
-  const { loaded, resumed } = await beginPostgresRestore(databaseUrl, id);
-  if (!loaded) {
-    const args = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
+  const schema = await schemaOfDump(deps, manifest);
+  const { loaded, toMove, resumed } = await beginPostgresRestore(databaseUrl, { backup: id, schema });
+  if (!loaded && !toMove) {
+    // The schema itself is there: a dump would create it once more.
+    const args = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', `--schema=${schema}`];
     const loading = runPostgresProgram(deps, {
       program: 'pg_restore',
       args: [...args, `--dbname=${databaseName(databaseUrl)}`],
@@ -41,6 +44,7 @@ export async function restorePostgres(
     });
     await loading.ended();
   }
+  if (!loaded) await moveRestored(databaseUrl, schema);
   const store = await openStore({
     databaseUrl,
     dataDir: config.dataDir,

@@ -4,6 +4,7 @@ import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import { createBackups, isWarning } from '../backup/backup-schedule.ts';
 import { describePlace } from '../backup/describe-place.ts';
+import { schemasFault } from '../backup/schemas-fault.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Finding } from './doctor-checks.ts';
 
@@ -23,6 +24,10 @@ export async function checkBackups(deps: Deps): Promise<Finding[]> {
     }),
   );
   const warn = (message: string) => findings.push({ check: 'backups', level: 'warning', message });
+  const unrestorable = schemasFault(await deps.store.backups.schemas());
+  if (unrestorable !== undefined) {
+    findings.push({ check: 'backups', level: 'error', message: `No backup can be made: ${unrestorable}.` });
+  }
   const place = describePlace(config);
   // Daily ones without a place are a fault already.
   if (place === null && !deps.options.flag('backup.daily')) {

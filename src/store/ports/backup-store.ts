@@ -69,6 +69,8 @@ export interface BackupStore {
   latestDone(): Promise<BackupRun | undefined>;
   /** Deletes the rows of runs that began before `before` (Unix seconds). */
   deleteOld(before: number, limit: number): Promise<number>;
+  /** PostgreSQL: the schemas in which the gateway finds its tables; SQLite has none. */
+  schemas(): Promise<string[]>;
   /** Reads every ledger line. */
   measure(): Promise<DatabaseCounts>;
   /**

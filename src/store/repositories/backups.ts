@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableName, inArray, lt, sql } from 'drizzle-orm';
 import type { BackupRun, BackupStore } from '../ports/index.ts';
 import { type Context, isOverIn } from './context.ts';
 import { createPastEnding } from './end-past.ts';
@@ -12,7 +12,7 @@ const CLOCK_SECONDS = 300;
 const TWO_DAYS = 172_800;
 
 export function createBackupStore(context: Context): BackupStore {
-  const { db, tables, nowMs, now, prepare, lockName, statement } = context;
+  const { db, dialect, tables, nowMs, now, prepare, lockName, statement } = context;
   const { backupRuns: runs } = tables;
   const at = sql.placeholder;
   const nowSeconds = sql`cast(${nowMs} / 1000 as bigint)`;
@@ -111,6 +111,20 @@ export function createBackupStore(context: Context): BackupStore {
         .where(and(inArray(runs.id, old)))
         .returning({ id: runs.id });
       return deleted.length;
+    },
+
+    async schemas() {
+      if (dialect === 'sqlite') return [];
+      const names = sql.join(
+        ['schema_migrations', ...Object.values(tables).map((table) => getTableName(table))].map(
+          (name) => sql`(${name})`,
+        ),
+        sql`, `,
+      );
+      const found = await statement(sql`select distinct nspname from (values ${names}) as own (name)
+        join pg_class on pg_class.oid = to_regclass(quote_ident(own.name))
+        join pg_namespace on pg_namespace.oid = relnamespace order by nspname`);
+      return found.map(([name]) => String(name));
     },
 
     async measure() {

@@ -31,40 +31,103 @@ export async function withPostgresSnapshot<T>(
   return withConnection(databaseUrl, read, READER_DEADLINES);
 }
 
+export type BegunRestore = {
+  /** The tables of the dump are where they belong. */
+  loaded: boolean;
+  /** They are in the schema that the dump names, and have to be moved. */
+  toMove: boolean;
+  /** An earlier run was interrupted. */
+  resumed: boolean;
+};
+
 /**
- * Marks an empty database as one that `backup` is being restored into. `resumed`: an
- * earlier run was interrupted; `loaded`: after it had loaded the tables.
- * @throws `store.in_use` when the database has other tables, or those of another backup, or is
+ * Marks an empty database as one that `backup` is being restored into, whose tables the dump puts
+ * into `schema`. They end in the current schema, whatever its name.
+ * @throws `store.in_use` when the database has other tables there, or those of another backup, or is
  *   being loaded by another process
  */
 export function beginPostgresRestore(
   databaseUrl: string,
-  backup: string,
-): Promise<{ loaded: boolean; resumed: boolean }> {
+  { backup, schema }: { backup: string; schema: string },
+): Promise<BegunRestore> {
   return withConnection(databaseUrl, async (sql) => {
     await waitForEarlierLoad(sql);
     return sql.begin(async (tx) => {
-      const [found] = (await tx.unsafe(`select to_regclass('${MARKER}') is not null`).values()) as unknown[][];
-      const tables = (await tx
-        .unsafe(
-          `select relname from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S') and relname <> '${MARKER}' limit 1`,
-        )
-        .values()) as unknown[][];
-      const loaded = tables.length > 0;
-      if (found?.[0] === true) {
-        const [row] = (await tx.unsafe(`select backup from ${MARKER}`).values()) as unknown[][];
-        if (!loaded || row?.[0] === backup) {
-          await tx.unsafe(`update ${MARKER} set backup = $1`, [backup]);
-          return { loaded, resumed: true };
-        }
-        throw notEmpty(`holds the unfinished restore of the backup ${String(row?.[0])}`);
+      const current = await currentSchema(tx);
+      const marker = `${quote(current)}.${MARKER}`;
+      const [found] = (await tx.unsafe('select to_regclass($1) is not null', [marker]).values()) as unknown[][];
+      const resumed = found?.[0] === true;
+      if (resumed) await tx.unsafe(`alter table ${marker} add column if not exists schema text not null default ''`);
+      else await tx.unsafe(`create table ${marker} (backup text not null, schema text not null)`);
+      const [row] = (await tx.unsafe(`select backup, schema from ${marker}`).values()) as unknown[][];
+      const isSame = row?.[0] === backup;
+      const loaded = await holdsTables(tx, current);
+      if (loaded && !isSame) {
+        throw notEmpty(row ? `holds the unfinished restore of the backup ${String(row[0])}` : 'is not empty');
       }
-      if (loaded) throw notEmpty('is not empty');
-      await tx.unsafe(`create table ${MARKER} (backup text not null)`);
-      await tx.unsafe(`insert into ${MARKER} values ($1)`, [backup]);
-      return { loaded: false, resumed: false };
+      const isElsewhere = schema !== current;
+      const hasOther = isElsewhere && !loaded && (await holdsTables(tx, schema));
+      const toMove = hasOther && isSame && row?.[1] === schema;
+      if (hasOther && !toMove) {
+        throw notEmpty(`has tables in the schema ${schema}, where those of the backup are loaded first`);
+      }
+      const [place] = (await tx
+        .unsafe('select to_regnamespace(quote_ident($1)) is null', [schema])
+        .values()) as unknown[][];
+      if (!loaded && place?.[0] === true) await tx.unsafe(`create schema ${quote(schema)}`);
+      await tx.unsafe(`delete from ${marker}`);
+      await tx.unsafe(`insert into ${marker} (backup, schema) values ($1, $2)`, [backup, schema]);
+      return { loaded, toMove, resumed };
     });
   });
+}
+
+/** Moves what was loaded into `schema` to the current one, in one transaction. */
+export function moveRestored(databaseUrl: string, schema: string): Promise<void> {
+  return withConnection(databaseUrl, (sql) =>
+    sql.begin(async (tx) => {
+      const current = await currentSchema(tx);
+      if (current === schema) return;
+      const moves = (await tx.unsafe(MOVES, [schema]).values()) as unknown[][];
+      for (const [kind, name] of moves) await tx.unsafe(`alter ${kind} ${name} set schema ${quote(current)}`);
+      // Unless somebody keeps something else there.
+      if (schema !== 'public') {
+        await tx.unsafe(`do $$ begin drop schema ${quote(schema)}; exception when others then null; end $$`);
+      }
+    }),
+  );
+}
+
+/** Sequences and indexes go with their tables. */
+const MOVES = `
+  select case relkind when 'v' then 'view' when 'm' then 'materialized view' when 'S' then 'sequence' else 'table' end,
+      oid::regclass::text
+    from pg_class where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p', 'v', 'm', 'S')
+      and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype in ('a', 'i')
+        and refclassid = 'pg_class'::regclass)
+  union all
+  select 'routine', oid::regprocedure::text from pg_proc where pronamespace = to_regnamespace(quote_ident($1))`;
+
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** @throws `store.unavailable` where the search path leads to no schema */
+async function currentSchema(sql: SQL): Promise<string> {
+  const [row] = (await sql.unsafe('select current_schema(), current_user').values()) as unknown[][];
+  if (typeof row?.[0] === 'string') return row[0];
+  throw storeErrors.unavailable({
+    message: `The search_path of the user ${String(row?.[1])} leads to no schema that it may use. Create the schema, or correct search_path.`,
+  });
+}
+
+async function holdsTables(sql: SQL, schema: string): Promise<boolean> {
+  const found = (await sql
+    .unsafe(
+      `select 1 from pg_class where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p', 'v', 'm', 'S')
+         and relname <> '${MARKER}' limit 1`,
+      [schema],
+    )
+    .values()) as unknown[][];
+  return found.length > 0;
 }
 
 /**

@@ -1,0 +1,125 @@
+/** A backup of PostgreSQL is restored into the schema that the target's search path leads to. */
+import { expect, setDefaultTimeout, test } from 'bun:test';
+import { SQL } from 'bun';
+import { openBackupPlace } from '../../src/app/backup/open-place.ts';
+import { restoreBackup } from '../../src/app/backup/restore-backup.ts';
+import { runBackup } from '../../src/app/backup/run-backup.ts';
+import { verifyBackup } from '../../src/app/backup/verify-backup.ts';
+import { openBeside } from '../../src/app/cli/open-beside.ts';
+import { readConfig } from '../../src/app/config/config.ts';
+import { checkBackups } from '../../src/app/operations/check-backups.ts';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import type { OptionValues } from '../../src/settings/index.ts';
+import { migrateStore, openStore } from '../../src/store/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { IS_FULL_RUN } from '../support/full-run.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { SECRETS } from '../support/run-command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+setDefaultTimeout(120_000);
+
+const signal = new AbortController().signal;
+const deps = { clock: systemClock, logger: silentLogger };
+
+async function run(url: string, ...statements: string[]): Promise<void> {
+  const sql = new SQL({ url, max: 1 });
+  for (const statement of statements) await sql.unsafe(statement);
+  await sql.close();
+}
+
+/** An empty database whose search path leads to this schema: by the role, or by an option of the URL. */
+async function databaseIn(schema: string, by: 'role' | 'url' = 'role'): Promise<string> {
+  const url = new URL(await testDatabaseUrl());
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  await run(url.href, `create schema if not exists ${quoted}`);
+  if (by === 'role') {
+    await run(url.href, `alter role current_user in database ${url.pathname.slice(1)} set search_path = ${quoted}`);
+  } else {
+    url.searchParams.set('search_path', quoted);
+  }
+  return url.href;
+}
+
+function configOf(databaseUrl: string) {
+  const reading = readConfig({ DATABASE_URL: databaseUrl, DATA_DIR: temporaryFolder(), ...SECRETS });
+  if (!reading.ok) throw new Error(reading.faults.join());
+  return reading.config;
+}
+
+const ODD = 'Odd. "na\'me';
+
+test.each<[string, string, 'role' | 'url']>([
+  ['app', 'public', 'role'],
+  [ODD, ODD, 'role'],
+  ['public', 'app', 'url'],
+  ...(IS_FULL_RUN
+    ? ([
+        ['app', 'app', 'role'],
+        ['public', ODD, 'role'],
+        [ODD, 'Other', 'url'],
+      ] as [string, string, 'role' | 'url'][])
+    : []),
+])('tables of the schema %s come back in %s', async (from, into, by) => {
+  const databaseUrl = await databaseIn(from, by);
+  const config = configOf(databaseUrl);
+  await migrateStore({ ...deps, databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
+  const store = await openBeside(config);
+  await addUser(store, { username: 'somebody', balance: 5 });
+  await store.close();
+  // Another program in the same database, with tables of the same names.
+  await run(
+    databaseUrl,
+    'create schema other',
+    'create table other.users (id int)',
+    'insert into other.users values (1)',
+  );
+  const to = temporaryFolder();
+  const made = await runBackup({ config, to, trigger: 'manual', seal: undefined, signal });
+  if (!made) throw new Error('no backup was made');
+  const target = configOf(await databaseIn(into, by));
+  const place = openBackupPlace({ ...deps, config: target }, to);
+  const all = { ...deps, config: target, place, signal };
+  expect(await verifyBackup(all, made.manifest, { unseal: undefined, readResults: false })).toMatchObject({
+    results: 0,
+  });
+  await restoreBackup(all, made.manifest, { unseal: undefined });
+  const restored = await openStore({
+    ...{ databaseUrl: target.databaseUrl, dataDir: target.dataDir, synchronous: 'FULL', ...deps },
+  });
+  expect(await restored.users.byLogin('somebody')).toMatchObject({ quota: 5 });
+  expect(await restored.backups.schemas()).toEqual([into]);
+  await restored.close();
+});
+
+test('tables in two schemas: the backup is refused when it is made, and by the doctor', async () => {
+  const databaseUrl = await databaseIn('public');
+  const config = configOf(databaseUrl);
+  await migrateStore({ ...deps, databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
+  const { pathname } = new URL(databaseUrl);
+  await run(
+    databaseUrl,
+    ...['create schema newer', 'alter table task_views set schema newer'],
+    `alter role current_user in database ${pathname.slice(1)} set search_path = newer, public`,
+  );
+  const made = runBackup({ config, to: temporaryFolder(), trigger: 'manual', seal: undefined, signal });
+  await expect(made).rejects.toThrow('newer, public');
+  const store = await openBeside(config);
+  const options = { flag: () => true, number: () => 3 } as unknown as OptionValues;
+  const found = await checkBackups({ store, clock: systemClock, config, options });
+  expect(found).toContainEqual({ check: 'backups', level: 'error', message: expect.stringContaining('newer, public') });
+  await store.close();
+});
+
+test('a database with tables where the dump is loaded first is refused and stays as it is', async () => {
+  const config = configOf(await databaseIn('app'));
+  await migrateStore({ ...deps, databaseUrl: config.databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
+  const to = temporaryFolder();
+  const made = await runBackup({ config, to, trigger: 'manual', seal: undefined, signal });
+  const target = configOf(await databaseIn('public'));
+  await run(target.databaseUrl, 'create schema app', 'create table app.mine (id int)');
+  const place = openBackupPlace({ ...deps, config: target }, to);
+  const all = { ...deps, config: target, place, signal };
+  await expect(restoreBackup(all, made?.manifest as never, { unseal: undefined })).rejects.toThrow('schema app');
+  await run(target.databaseUrl, 'drop table app.mine');
+});
