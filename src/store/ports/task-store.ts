@@ -150,7 +150,7 @@ export interface TaskStore extends TaskListStore {
    * expired. Takes the longest overdue of each channel, and the same number of each channel while
    * it has more. Sets owner, `lease_until` and `lease_seq + 1`. Two nodes never get the same task.
    * Channels in `exceptChannels` are skipped at no cost. `held`: rows that this process holds, which
-   * it never claims, whatever the clock says; claims in memory are known without.
+   * it never claims, even if their leases look expired.
    */
   claimDue(claim: {
     owner: string;

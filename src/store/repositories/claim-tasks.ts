@@ -53,7 +53,7 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
       .limit(at('limit'));
     const run = prepare(find.getSQL());
     return async (values: WrittenClaim & { channelId?: number }): Promise<TaskRecord[]> => {
-      const held = JSON.stringify(leases.claimedIds(values.channelId));
+      const held = JSON.stringify([...leases.claimedIds(values.channelId), ...JSON.parse(values.held)]);
       const found = await run({ ...values, held, ...now() });
       return leases.claim(found.map(readTask), values.owner, values.leaseForMs);
     };
