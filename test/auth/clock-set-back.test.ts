@@ -1,4 +1,4 @@
-/** Signing in after the clock was set back eight hours: nobody waits for them, or gets in by them. */
+/** Signing in after the clock was set back by hours: nobody waits, and nobody gets in too long. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';

@@ -1,5 +1,5 @@
 /**
- * Stored deadlines after the clock was set back eight hours: each is then as much further ahead, and
+ * Stored deadlines after the clock was set back: each is eight hours further ahead then, and
  * counts as over. And what a process holds is not claimed by it, however the clock jumps.
  */
 import { expect, test } from 'bun:test';

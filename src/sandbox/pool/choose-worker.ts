@@ -3,7 +3,7 @@ import type { Job, PoolState, Worker } from './types.ts';
 
 /** Most messages in flight to one process; their estimates together must be quick. */
 const MAX_IN_FLIGHT = 8;
-/** An owner whose calls of a plugin take this long on average, in ms, does not get the last process. */
+/** Calls of an owner that take so long on average, in ms, do not get the last process. */
 const LONG_MS = 500;
 /** For so long after a call of anybody else an owner shares the processes with them. */
 const SHARED_MS = 5000;
@@ -72,7 +72,7 @@ function isShared({ workers, queue, callers, clock }: PoolState, owner: string):
   );
 }
 
-/** Notes whose call came last, for `isShared`: the newest caller first, then the newest other one. */
+/** Notes whose call came last, for `isShared`: the newest caller, then the newest other one. */
 export function noteCaller(pool: PoolState, owner: string): void {
   const others = pool.callers.filter((caller) => caller.owner !== owner);
   pool.callers = [{ owner, at: pool.clock.monotonicMs() }, ...others.slice(0, 1)];

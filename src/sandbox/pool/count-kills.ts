@@ -20,8 +20,8 @@ export type KillVerdict = 'none' | 'owner_refused' | 'plugin_suspended';
 
 /**
  * Counts kills by plugin and owner, in the memory of this process. A kill is a call that had to be
- * stopped: at its deadline, at its memory limit, or with its process. After `killsToSuspend` kills of
- * one owner within `killWindowMs`, the plugin is refused to that owner. It is suspended for
+ * stopped: at its deadline, at its memory limit, or with its process. After `killsToSuspend` kills
+ * of one owner within `killWindowMs`, the plugin is refused to that owner. It is suspended for
  * everybody when as many kills come from three owners or more, or from `system` alone.
  */
 export interface KillCounter {

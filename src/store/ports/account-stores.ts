@@ -240,16 +240,14 @@ export interface TwoFactorStore {
   /** Deletes the authenticator app and all backup codes. False when there was none. */
   delete(userId: number): Promise<boolean>;
   /**
-   * Counts an attempt in one statement, before its code is checked; `undefined` while locked (not by
-   * a lock further ahead than `lockSeconds`, which a clock that was ahead has set). The
+   * Counts an attempt in one statement, before its code is checked; `undefined` while locked. The
    * attempt that reaches `limit` locks until `now + lockSeconds`, and so does every later one until
-   * a right code.
+   * a right code. A lock further ahead than that was set by a clock that was ahead, and is over.
    */
   countAttempt(userId: number, lock: { now: number; limit: number; lockSeconds: number }): Promise<number | undefined>;
   /**
    * Marks a time step used and clears the attempts. False when this step or a later one was used,
-   * unless
-   * the clock was ahead then.
+   * unless the clock was ahead then.
    */
   useStep(userId: number, step: number): Promise<boolean>;
   /**

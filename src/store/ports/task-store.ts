@@ -149,8 +149,8 @@ export interface TaskStore extends TaskListStore {
    * Claims tasks that are due: SUBMITTED to IN_PROGRESS, `next_poll_at` reached, lease free or
    * expired. Takes the longest overdue of each channel, and the same number of each channel while
    * it has more. Sets owner, `lease_until` and `lease_seq + 1`. Two nodes never get the same task.
-   * Channels in `exceptChannels` are skipped at no cost. `held`: rows that this process holds, which
-   * it never claims, even if their leases look expired.
+   * Channels in `exceptChannels` are skipped at no cost. `held`: rows that this process holds,
+   * which it never claims, even if their leases look expired.
    */
   claimDue(claim: {
     owner: string;
