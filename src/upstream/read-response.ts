@@ -36,7 +36,6 @@ export function readResponse(
     onChunk: (chunk: Uint8Array) => void,
     onEnd: () => void,
     onFailure: (reason: UpstreamFailure) => void,
-    max = limits.maxResponseBytes,
   ) {
     let total = 0;
     let over = false;
@@ -61,7 +60,7 @@ export function readResponse(
         if (over) return;
         deadline.extend();
         total += chunk.length;
-        if (total > max) fail(tooLarge(max));
+        if (total > limits.maxResponseBytes) fail(tooLarge(limits.maxResponseBytes));
         else onChunk(chunk);
       },
       onEnd: () => finish(onEnd),
@@ -90,8 +89,14 @@ export function readResponse(
     const { promise, resolve } = Promise.withResolvers<Result<Uint8Array, UpstreamFailure>>();
     const chunks: Uint8Array[] = [];
     const whole = deadlines.watch(WHOLE_IDLE_TIMES * limits.idleTimeoutMs, () => body.fail(tooSlow()));
+    let total = 0;
     const body = consume(
-      (chunk) => chunks.push(chunk),
+      (chunk) => {
+        total += chunk.length;
+        chunks.push(chunk);
+        // Later: the first bytes may come before `body` is there to be ended.
+        if (total > max) queueMicrotask(() => body.fail(tooLarge(max)));
+      },
       () => {
         whole.stop();
         resolve(decode(chunks, contentEncoding, max));
@@ -100,7 +105,6 @@ export function readResponse(
         whole.stop();
         resolve(err(reason));
       },
-      max,
     );
     return promise;
   }

@@ -122,11 +122,11 @@ describe('the finder of JSON values', () => {
 
   test('it is told whether a text may go on in another line', () => {
     const finder = createJsonValueFinder({});
-    const told = [' ', '{"a"', ':"}', '"', '}', ' '].map((part) => {
+    const answers = [' ', '{"a"', ':"}', '"', '}', ' '].map((part) => {
       finder.push(Buffer.from(part));
       return finder.goesOn();
     });
-    expect(told).toEqual([false, true, false, true, false, false]);
+    expect(answers).toEqual([false, true, false, true, false, false]);
   });
 
   test('a text that breaks off gives nothing', () => {

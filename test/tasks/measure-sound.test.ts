@@ -224,11 +224,9 @@ describe('the length of sound that is to be transcribed', () => {
     const begins = [...files, ...unread].map(([, bytes]) => bytes.subarray(0, 400));
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(...begins),
-        fc.uint8Array({ maxLength: 300 }),
-        fc.nat(400),
+        fc.record({ begin: fc.constantFrom(...begins), junk: fc.uint8Array({ maxLength: 300 }), at: fc.nat(400) }),
         fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 3 }),
-        async (begin, junk, at, sizes) => {
+        async ({ begin, junk, at }, sizes) => {
           const bytes = Buffer.concat([begin.subarray(0, at), junk, begin.subarray(at)]);
           const whole = await measure(bytes);
           expect(Number.isFinite(whole)).toBe(true);

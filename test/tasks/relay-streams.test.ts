@@ -406,8 +406,8 @@ const describeStreams = (opened: () => OpenedStore) => {
         expect(bill.completion_facts).toEqual(counts);
         const expected = isCharged ? counts : (bill.facts as JsonObject);
         expect(await spent(caller)).toBe(costOfFacts(expected));
-        const told = engine.warnings.filter((line) => line.includes('more usage than the request allowed'));
-        expect(told).toHaveLength(isCharged ? 0 : 1);
+        const alerts = engine.warnings.filter((line) => line.includes('more usage than the request allowed'));
+        expect(alerts).toHaveLength(isCharged ? 0 : 1);
         if (!isCharged) expect(bill.kept_reservation).toContain('more than the request allowed');
       }
     });

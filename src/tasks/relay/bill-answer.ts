@@ -13,7 +13,7 @@ const NO_USAGE = 'the vendor reported no usage';
 
 /** Members of a request that make a model think before it answers. */
 const THINKING = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget'] as const;
-/** A report above so many times the text that came, and so many tokens, tells of unseen thoughts. */
+/** A report above the text that came, times this and plus that, tells of unseen thoughts. */
 const UNSEEN_TIMES = 2;
 const UNSEEN_TOKENS = 100;
 const MAX_THINKING_MODELS = 1000;

@@ -59,7 +59,7 @@ function textBytes(value: Json, name = ''): number {
 export const readsReport = ({ reports }: Endpoint, factKeys: readonly string[]): boolean =>
   reports.some((fact) => factKeys.includes(fact));
 
-/** What a report may exceed the request's own limits by: vendors round, and count parts of words. */
+/** How often a report may have the request's own limits: vendors round, and count in other ways. */
 const MARGIN = 2;
 /** No model takes or gives more tokens at once. */
 const MOST_INPUT_TOKENS = 10_000_000;

@@ -46,7 +46,7 @@ export const BYTES_PER_TOKEN = 4;
 const UNFINISHED = /^(?:queued|in_progress)$/;
 /** Events and parts that bring nothing but plain text, and items that hold it. */
 const PLAIN_EVENT =
-  /^(?:error|keepalive|(?:response|transcript)\.(?:created|queued|in_progress|completed|incomplete|failed|cancelled|(?:output_text|text|refusal|content_part|output_item)\.[a-z_.]{1,40}))$/;
+  /^(?:error|keepalive|ping|(?:response|transcript)\.(?:created|queued|in_progress|completed|incomplete|failed|cancelled|(?:output_text|text|refusal|content_part|output_item)\.[a-z_.]{1,40}))$/;
 const PLAIN_PART = /^(?:text|output_text|refusal|message)$/;
 /** Thoughts and calls, whose text counts: the vendor may count more of it than comes. */
 const CALL_EVENT = /^response\.(?:reasoning|function_call|custom_tool_call)[a-z_]{0,40}\.[a-z]{1,20}$/;

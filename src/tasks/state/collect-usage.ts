@@ -79,7 +79,7 @@ export async function usageOnComplete(
   return fresh ? { billing: { ...billing, completionFacts: { ...known, ...facts.value } } } : {};
 }
 
-/** Of seconds and counts a request says how many it wants; vendors round, and deliver a part more. */
+/** A request says how many seconds and items it wants; vendors round, or deliver some more. */
 const ASKED_TIMES = 2;
 /**
  * Tokens and credits are estimated, and a settlement far above the estimate is charged. No vendor

@@ -6,7 +6,7 @@ const FIELD_BYTES = 64;
 const MAX_TRACKS = 16;
 /** Lossy sound has no more bytes a second: a shorter length than this gives is not believed. */
 const MOST_BYTES_PER_SECOND = 64_000;
-/** The formats of WAV whose blocks are samples: PCM, floats, A-law, µ-law, and the extensible one. */
+/** The formats of WAV whose blocks are samples: PCM, floats, A-law, µ-law, the extensible one. */
 const SAMPLE_FORMATS: ReadonlySet<number> = new Set([1, 3, 6, 7, 0xfffe]);
 
 /** The seconds of a WAV file, by its bytes and its rate. `size`: of the file. */
@@ -41,7 +41,7 @@ export function opusSeconds(first: number, second: number): number {
 
 type OggStream = { codec: 'opus' | 'vorbis' | undefined; packets: number; seconds: number; rate: number };
 
-/** The seconds of an Ogg file (RFC 3533): of Opus by its packets, of Vorbis by its last position. */
+/** The seconds of an Ogg file (RFC 3533): of Opus by packets, of Vorbis by its last position. */
 export async function readOgg(source: ByteSource, size: number): Promise<number | undefined> {
   const streams = new Map<number, OggStream>();
   while ((await source.fill(27)) && source.peek(4).toString('latin1') === 'OggS') {

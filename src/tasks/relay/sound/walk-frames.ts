@@ -7,7 +7,7 @@ const SYNC = 0xff;
 const SCANNED = 64 * 1024;
 const ID3_BYTES = 10;
 
-/** Kilobits by index, of layers I, II and III of MPEG 1, and of layer I and the others of MPEG 2. */
+/** Kilobits by index, for each layer of MPEG 1 and of MPEG 2. */
 const BITRATES = {
   v1: [
     [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
@@ -86,8 +86,8 @@ function crc8(bytes: Uint8Array): number {
 const HEAD_BYTES = 16;
 
 /**
- * The seconds of all frames. What a header of the file says about its length is not read: whoever
- * sends the file could write anything there.
+ * The seconds of all frames. What a header of the file says about its length is not read: the
+ * client that sends the file could write anything there.
  */
 export async function walkFrames(
   source: ByteSource,
