@@ -88,6 +88,22 @@ describe('official clients on a relay channel', () => {
     });
   });
 
+  test('bill evasion: a stream that its client leaves before the usage is billed as sold', async () => {
+    await assertBilledAsSold(async () => {
+      const { output } = vendor.sold;
+      const stream = await client.chat.completions.create({
+        model: 'chat-x',
+        messages: [{ role: 'user', content: 'slowly' }],
+        user: 'slow',
+        stream: true,
+      });
+      await stream[Symbol.asyncIterator]().next();
+      stream.controller.abort();
+      vendor.release();
+      await until('the vendor has sold all of it', () => vendor.sold.output > output);
+    });
+  });
+
   test('openai: embeddings, images, speech and transcriptions', async () => {
     await assertBilledAsSold(async () => {
       const { data } = await client.embeddings.create({

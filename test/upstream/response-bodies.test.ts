@@ -145,6 +145,18 @@ describe('text', () => {
     });
   }
 
+  test('oversized body, for a caller that takes less than the request allows', async () => {
+    const response = await ask(
+      ({ socket }) => {
+        socket.write(`${HEAD}\r\n`);
+        flood(socket, Buffer.alloc(65536));
+      },
+      { maxResponseBytes: Number.POSITIVE_INFINITY },
+    );
+    expect(await response.bytes(200_000)).toMatchObject({ ok: false, error: { kind: 'too_large' } });
+    await socketClosed();
+  });
+
   test('exactly the allowed size passes', async () => {
     const response = await ask(({ socket }) => void socket.write(reply('a'.repeat(1000))), { maxResponseBytes: 1000 });
     expect((await response.text()).ok).toBe(true);
