@@ -105,6 +105,8 @@ type MailSettings = {
   skipVerify: boolean;
   /** Uses AUTH LOGIN even if the server does not offer it. */
   forceAuthLogin: boolean;
+  /** What the gateway calls itself in EHLO; absent: the name of this machine. */
+  ownName?: string;
 };
 
 /** Per user and window. */

@@ -1,12 +1,14 @@
+import { isIP } from 'node:net';
 import type { AuthSettings } from '../auth/index.ts';
-import { type NodeAddress, serverAddress, withoutSlash } from './public-address.ts';
+import { isDomain } from './catalogue/option-rule.ts';
+import { configuredAddress, type NodeAddress, serverAddress, withoutSlash } from './public-address.ts';
 import type { OptionValues } from './read-options.ts';
 import { canMail, type Feature, isUsable } from './requirements.ts';
 
 /** The settings of the auth room that follow from the options. */
 export function authSettings(options: OptionValues, node: NodeAddress): AuthSettings {
   const systemName = options.text('SystemName').trim();
-  const mail = mailSettings(options);
+  const mail = mailSettings(options, configuredAddress(options, node));
   const challenge = challengeSettings(options);
   // A verification or challenge that is on but cannot work closes registration; it is not skipped.
   const canVerify = mail !== undefined || !options.flag('EmailVerificationEnabled');
@@ -53,7 +55,7 @@ export function authSettings(options: OptionValues, node: NodeAddress): AuthSett
   };
 }
 
-function mailSettings(options: OptionValues): AuthSettings['mail'] {
+function mailSettings(options: OptionValues, address: string): AuthSettings['mail'] {
   if (!canMail(options)) return undefined;
   const account = options.text('SMTPAccount');
   return {
@@ -69,7 +71,21 @@ function mailSettings(options: OptionValues): AuthSettings['mail'] {
         : 'opportunistic',
     skipVerify: options.flag('SMTPInsecureSkipVerify'),
     forceAuthLogin: options.flag('SMTPForceAuthLogin'),
+    ...ownNameIn(address, options.text('SMTPFrom')),
   };
+}
+
+/**
+ * What the gateway calls itself to mail servers: the host at which people reach it, or the domain
+ * that it sends mails of. The name of a container says nothing, and many servers refuse it.
+ */
+function ownNameIn(address: string, from: string): { ownName?: string } {
+  const host = URL.canParse(address) ? new URL(address).hostname : '';
+  if (isIP(host) === 4) return { ownName: `[${host}]` };
+  if (host.startsWith('[')) return { ownName: `[IPv6:${host.slice(1)}` };
+  const domain = from.slice(from.lastIndexOf('@') + 1).replace(/>\s*$/, '');
+  const name = [host, domain].find((each) => isDomain(each) && each.includes('.'));
+  return name === undefined ? {} : { ownName: name };
 }
 
 function challengeSettings(options: OptionValues): AuthSettings['challenge'] {

@@ -18,6 +18,11 @@ export type MailServer = {
   skipVerify: boolean;
   /** Uses AUTH LOGIN even if the server does not offer it. */
   forceAuthLogin: boolean;
+  /**
+   * What the gateway calls itself in EHLO: a host name or an address in brackets. Some servers
+   * refuse what this machine is called in a container. Absent: the name of this machine.
+   */
+  ownName?: string;
 };
 
 export type Mail = {

@@ -1,5 +1,6 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { err, ok, type Result } from '../kernel/index.ts';
 import { checkAddress } from './check-address.ts';
 import { errorCode } from './failures.ts';
@@ -77,5 +78,28 @@ function openSocket(host: string, port: number, timeoutMs: number): Promise<Resu
     const timer = setTimeout(() => settle(err('timeout')), timeoutMs);
     socket.once('connect', () => settle(ok(socket)));
     socket.once('error', (error) => settle(err(errorCode(error))));
+  });
+}
+
+/** Whether a port begins with TLS, or with a greeting in clear, found by a connection of its own. */
+export function mailPortBegins(
+  { host, port }: { host: string; port: number },
+  way: 'tls' | 'plain',
+  timeoutMs: number,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    // Nothing is sent there, so whose certificate it is does not matter.
+    const socket: Socket =
+      way === 'tls' ? connectTls({ host, port, rejectUnauthorized: false }) : connect({ host, port });
+    const settle = (begins: boolean) => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(begins);
+    };
+    const timer = setTimeout(() => settle(false), timeoutMs);
+    if (way === 'tls') socket.once('secureConnect', () => settle(true));
+    else socket.once('data', (chunk: Buffer) => settle(/^\d{3}[ -]/.test(chunk.toString('latin1'))));
+    socket.on('error', () => settle(false));
+    socket.once('close', () => settle(false));
   });
 }

@@ -1,9 +1,10 @@
+import type { Socket } from 'node:net';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { redactSecrets, sanitizeMessage } from '../kernel/index.ts';
 import { checkAddress } from './check-address.ts';
 import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './mail-types.ts';
 import type { Resolve } from './open-connections.ts';
-import { openMailSocket, resolveMailServer } from './open-mail-socket.ts';
+import { mailPortBegins, openMailSocket, resolveMailServer } from './open-mail-socket.ts';
 import { type WrittenMail, writeMail } from './write-mail.ts';
 
 /**
@@ -12,6 +13,9 @@ import { type WrittenMail, writeMail } from './write-mail.ts';
  */
 const STEP_MS = 10_000;
 const WHOLE_MS = 30_000;
+/** A server that says nothing for so long may wait for TLS; how long it has to show that. */
+const SILENCE_MS = 700;
+const PROBE_MS = 1500;
 /** A reply is a few lines. */
 const MAX_REPLY_BYTES = 64 * 1024;
 /** The most characters of a server's reply in a message. */
@@ -42,6 +46,7 @@ export type SendMailOptions = {
  */
 export function createSendMail(options: SendMailOptions = {}): SendMail {
   const { stepMs = STEP_MS, wholeMs = WHOLE_MS, open = openMailSocket } = options;
+  const probeMs = Math.min(PROBE_MS, stepMs);
 
   return async (server, mail) => {
     const steps: MailStep[] = [];
@@ -69,6 +74,7 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
     const connection = new Connection({
       host: server.host,
       port: server.port,
+      ...(server.ownName === undefined ? {} : { name: server.ownName }),
       connection: socket,
       secure: server.tls === 'implicit',
       requireTLS: server.tls === 'starttls',
@@ -84,21 +90,69 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
         ...(options.trustedCertificates && { ca: [...options.trustedCertificates] }),
       },
     });
+    const silence = watchSilence(connection, { server, socket, address, probeMs });
     try {
       const isPrivate = checkAddress(address) === 'private';
-      await converse(connection, { server, isPrivate, written: written.value, wholeMs, done });
+      await converse(connection, {
+        server,
+        isPrivate,
+        written: written.value,
+        wholeMs,
+        done,
+        waitsForTls: silence.found,
+      });
       connection.quit();
       return { steps };
     } catch (error) {
       connection.close();
       socket.destroy();
+      const hasGreeted = steps.some(({ step }) => step === 'greeting');
+      if (
+        server.tls === 'implicit' &&
+        !hasGreeted &&
+        (await mailPortBegins({ host: address, port: server.port }, 'plain', probeMs))
+      ) {
+        return fail({ step: 'tls', permanent: false, reply: 0 }, BEGINS_PLAIN);
+      }
       return fail(...explain(error, steps, server));
+    } finally {
+      silence.stop();
     }
   };
 }
 
+const BEGINS_TLS =
+  'This port begins with TLS, and the settings without: turn on SMTPSSLEnabled, or use the port for STARTTLS, mostly 587.';
+const BEGINS_PLAIN =
+  'This port begins without TLS, and the settings with it: turn off SMTPSSLEnabled and turn on SMTPStartTLSEnabled, or use the port for TLS, mostly 465.';
+
+/**
+ * A server that expects TLS from the first byte waits for it in silence, until the time for a step
+ * is over. `found` rejects once another connection has shown that.
+ */
+function watchSilence(
+  connection: SMTPConnection,
+  { server, socket, address, probeMs }: { server: MailServer; socket: Socket; address: string; probeMs: number },
+): { found: Promise<never>; stop(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const found = new Promise<never>((_, reject) => {
+    if (server.tls === 'implicit') return;
+    timer = setTimeout(async () => {
+      const isSilent = socket.bytesRead === 0 && !connection.secure;
+      if (isSilent && (await mailPortBegins({ host: address, port: server.port }, 'tls', probeMs))) {
+        reject(new Refusal(BEGINS_TLS, { cause: 'greeting' }));
+      }
+    }, SILENCE_MS);
+  });
+  // Nothing may wait for it any more.
+  found.catch(() => {});
+  return { found, stop: () => clearTimeout(timer) };
+}
+
 type Talk = {
   server: MailServer;
+  /** Rejects when the server waits for TLS that the settings do not begin with. */
+  waitsForTls: Promise<never>;
   isPrivate: boolean;
   written: WrittenMail;
   wholeMs: number;
@@ -123,6 +177,7 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
     Promise.race([
       new Promise<T | undefined>((resolve, reject) => run((error, value) => (error ? reject(error) : resolve(value)))),
       broken,
+      talk.waitsForTls,
     ]);
 
   try {
@@ -164,7 +219,7 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
 
 const codedError = (code: string): Error => Object.assign(new Error(code), { code });
 
-type SmtpError = { code?: unknown; response?: unknown; responseCode?: unknown };
+type SmtpError = { code?: unknown; command?: unknown; response?: unknown; responseCode?: unknown };
 
 /**
  * Explains a failed conversation. Quotes the server's reply with every form of the password
@@ -172,9 +227,12 @@ type SmtpError = { code?: unknown; response?: unknown; responseCode?: unknown };
  */
 function explain(error: unknown, steps: readonly MailStep[], server: MailServer): [MailFailure, string] {
   const passed = new Set(steps.map(({ step }) => step));
-  if (error instanceof Refusal) return [{ step: 'login', permanent: true, reply: 0 }, error.message];
+  if (error instanceof Refusal) {
+    const isMode = error.cause === 'greeting';
+    return [{ step: isMode ? 'greeting' : 'login', permanent: !isMode, reply: 0 }, error.message];
+  }
 
-  const { code, response, responseCode } = error as SmtpError;
+  const { code, command, response, responseCode } = error as SmtpError;
   const reply = typeof responseCode === 'number' ? responseCode : 0;
   const step = !passed.has('greeting')
     ? code === 'ETLS' || code === 'ESOCKET'
@@ -186,9 +244,16 @@ function explain(error: unknown, steps: readonly MailStep[], server: MailServer)
   const said = typeof response === 'string' && response !== '' ? ` The server said: ${quote(response, server)}` : '';
   const failure = { step, permanent: reply >= 500, reply } as const;
   if (code === 'ETIMEDOUT') return [failure, 'The mail server did not answer in time.'];
+  if (step === 'greeting' && reply > 0) {
+    const isName = command === 'EHLO' || command === 'HELO' || command === 'LHLO';
+    return [failure, `${isName ? NAME_REFUSED : CONNECTION_REFUSED}${said}`];
+  }
   return [failure, `${MEANING[step]}${tlsReason(step, error)}${said}`];
 }
 
+const NAME_REFUSED =
+  'The server refuses the name by which the gateway introduces itself. Set ServerAddress to a host name that is known in DNS.';
+const CONNECTION_REFUSED = 'The server refuses connections from here.';
 const MEANING = {
   greeting: 'The server does not speak SMTP in this mode on this port, or closed the connection.',
   tls: 'The TLS connection failed.',

@@ -1,6 +1,8 @@
 /** The gateway's address in links: its sources, their order, and the warning if there is none. */
+
 import { describe, expect, test } from 'bun:test';
 import { createSecretBox } from '../../src/kernel/index.ts';
+import { authSettings } from '../../src/settings/auth-settings.ts';
 import {
   configuredAddress,
   describeMissingAddress,
@@ -90,3 +92,17 @@ test('behind a proxy the set-up link and the status name the first trusted origi
     await gateway.stop();
   }
 }, 60_000);
+
+describe('what the gateway calls itself to mail servers', () => {
+  test.each([
+    ['https://gate.example.org:8443/', '', 'gate.example.org'],
+    ['http://192.168.1.5:3000', 'Gate <gate@example.org>', '[192.168.1.5]'],
+    ['http://[fd00::5]:3000', '', '[IPv6:fd00::5]'],
+    ['http://localhost:3000', 'Gate <gate@mail.example.org>', 'mail.example.org'],
+    ['', 'gate@mail.example.org', 'mail.example.org'],
+    ['http://gateway:3000', 'gate@localhost', undefined],
+  ])('%s and %s', (address, from, name) => {
+    const options = optionsOf({ ServerAddress: address, SMTPServer: 'mail', SMTPFrom: from || 'x@localhost' });
+    expect(authSettings(options, node()).mail?.ownName).toBe(name as string);
+  });
+});

@@ -263,6 +263,47 @@ describe('servers in trouble', () => {
     expect(await trusting(at(now), MAIL)).toMatchObject({ failure: { step: 'send', permanent: false, reply: 450 } });
   });
 
+  test('a port that begins with TLS, and one that begins without, are told within two seconds', async () => {
+    const [withTls, without] = [await openServer({ tls: 'implicit' }), await openServer({ tls: 'starttls' })];
+    for (const tls of ['opportunistic', 'starttls'] as const) {
+      const lived = startLivedTime();
+      const outcome = await trusting(at(withTls, { tls }), MAIL);
+      expect(outcome.failure).toEqual({ step: 'greeting', permanent: false, reply: 0 });
+      expect(lastMessage(outcome)).toContain(
+        'This port begins with TLS, and the settings without: turn on SMTPSSLEnabled',
+      );
+      expect(lived.stop()).toBeLessThan(2500);
+    }
+    const outcome = await trusting(at(without, { tls: 'implicit' }), MAIL);
+    expect(outcome.failure).toEqual({ step: 'tls', permanent: false, reply: 0 });
+    expect(lastMessage(outcome)).toContain(
+      'This port begins without TLS, and the settings with it: turn off SMTPSSLEnabled',
+    );
+  });
+
+  test('a server that greets late is waited for', async () => {
+    const late = await openBad((socket) => setTimeout(() => socket.end('554 busy\r\n'), 2000));
+    expect(lastMessage(await trusting(at(late), MAIL))).toContain(
+      'The server refuses connections from here. The server said: 554 busy',
+    );
+  });
+
+  test('the gateway introduces itself by its own name, and a refusal of it is told as that', async () => {
+    const said: string[] = [];
+    const picky = await openBad((socket) => {
+      socket.write('220 picky\r\n');
+      socket.on('data', (line) => {
+        said.push(String(line).trim());
+        socket.write('501 5.5.4 Invalid HELO name\r\n');
+      });
+    });
+    const outcome = await trusting(at(picky, { ownName: 'gate.example.org' }), MAIL);
+    expect(said.slice(0, 2)).toEqual(['EHLO gate.example.org', 'HELO gate.example.org']);
+    expect(outcome.failure).toMatchObject({ step: 'greeting', reply: 501 });
+    expect(lastMessage(outcome)).toContain('The server refuses the name by which the gateway introduces itself.');
+    expect(lastMessage(outcome)).toContain('501 5.5.4 Invalid HELO name');
+  });
+
   const bad: Record<string, (socket: Socket) => void> = {
     'hangs at once': () => {},
     'hangs after the greeting': (socket) => socket.write('220 hello\r\n'),
