@@ -54,6 +54,7 @@ export { type Resolution, resolveArtifact } from './hooks/resolve-artifact.ts';
 export {
   buildContentRequest,
   type ContentRequest,
+  isFetchable,
   listArtifacts,
   readContentRequest,
 } from './hooks/serve-artifacts.ts';

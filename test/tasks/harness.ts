@@ -56,6 +56,7 @@ export async function startEngine(
   sandbox: Sandbox,
   {
     canStore = () => true,
+    allowPrivate = false,
     clock = systemClock,
     factory = [demoSource, batchSource],
     files = createFolderFiles({ folder: join(temporaryFolder(), 'results'), minFreeBytes: 0 }),
@@ -63,6 +64,7 @@ export async function startEngine(
     ...limits
   }: Partial<TaskLimits> & {
     canStore?: () => boolean;
+    allowPrivate?: boolean;
     clock?: Clock;
     factory?: readonly string[];
     files?: FileStore;
@@ -102,7 +104,7 @@ export async function startEngine(
     declaredFacts: facts.declaredFacts,
     settings: () => ({ groupRatios: {}, unpriced: 'admins' }),
   });
-  const upstream = createUpstream({ allowPrivate: false, clock, logger });
+  const upstream = createUpstream({ allowPrivate, clock, logger });
   const receivers = createUpstream({ allowPrivate: false, privateRanges: RECEIVERS, clock, logger });
   await Promise.all([channels.start(), billing.start()]);
   const tasks = createTasks({

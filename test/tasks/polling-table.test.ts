@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { UNUSABLE_RESULT } from '../../src/tasks/state/stored-result.ts';
 import { addRunningTask, describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
@@ -204,6 +205,9 @@ const describeTable = (opened: () => OpenedStore) => {
       ['a failure', says({ status: 'FAILURE', reason: 'too dark' }), 'FAILURE', 'too dark'],
       ['400 whose failure is recognised', says({ status: 'FAILURE', reason: 'refused' }, 400), 'FAILURE', 'refused'],
       ['a success', done, 'SUCCESS', ''],
+      ['an address to normalise', says({ status: 'SUCCESS', url: ' https://v.example/a b#t' }), 'SUCCESS', ''],
+      ['a result of nowhere', says({ status: 'SUCCESS', url: 'videos/1.mp4' }), 'FAILURE', UNUSABLE_RESULT],
+      ['a file of the host', says({ status: 'SUCCESS', url: 'file:///etc/passwd' }), 'FAILURE', UNUSABLE_RESULT],
     ];
     test('for every final answer', async () => {
       const sent = await Promise.all(rows.map(([, answer]) => submit([answer])));

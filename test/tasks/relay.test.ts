@@ -1010,6 +1010,56 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
+  test('content behind a redirect to another host is fetched without the credential, from public hosts alone', async () => {
+    const seen: [method: string, path: string, authorization: string | null, range: string | null][] = [];
+    const target = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch({ method, url, headers }) {
+        seen.push([method, new URL(url).pathname, headers.get('authorization'), headers.get('range')]);
+        // Signed for GET alone.
+        return method === 'GET' ? new Response('bytes') : new Response(null, { status: 403 });
+      },
+    });
+    const host = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: ({ url }) =>
+        url.endsWith('/content')
+          ? new Response(null, { status: 302, headers: { location: `${target.url}file?signature=1` } })
+          : Response.json({ id: 'video_away', object: 'video', status: 'completed' }),
+    });
+    const lenient = await startEngine(store, sandbox, { allowPrivate: true });
+    const caller = await addCaller(store);
+    await engine.billing.prices.save({ pluginKey: '*', model: 'vid-away', expression: '0' });
+    const fields = { name: 'away', type: 1, key: 'sk-0123456789', baseUrl: host.url.origin, models: ['vid-away'] };
+    const channel = await engine.addChannel({ ...fields, taskPluginKey: undefined as never });
+    const id = 'video_away';
+    await create(caller, { model: 'vid-away', prompt: 'a' }, { kind: 'video' });
+    const download = (on: Engine, headersOnly: boolean) =>
+      on.tasks.relay.forward(
+        { userId: caller.user.id, kind: 'video', id },
+        {
+          ...{ operation: 'content', headersOnly, query: {}, headers: { range: 'bytes=0-4', authorization: 'x' } },
+          signal: new AbortController().signal,
+        },
+      );
+    expect((await failureOf(download(engine, false))).code).toBe('tasks.vendor_failed');
+    expect(seen).toEqual([]);
+    const got = await download(lenient, false);
+    expect([got.status, await new Response(got.body as never).text()]).toEqual([200, 'bytes']);
+    const checked = await download(lenient, true);
+    expect([checked.status, checked.body, checked.headers['content-length']]).toEqual([200, null, '5']);
+    expect(seen).toEqual([
+      ['GET', '/file', null, 'bytes=0-4'],
+      ['HEAD', '/file', null, 'bytes=0-4'],
+      ['GET', '/file', null, 'bytes=0-4'],
+    ]);
+    await engine.channels.delete(channel);
+    await lenient.stop();
+    await Promise.all([target.stop(true), host.stop(true)]);
+  });
+
   test('requests are deleted after 30 days, objects after 90', async () => {
     const caller = await addCaller(store);
     const { body } = await read(await create(caller, { model: 'gpt-x' }));

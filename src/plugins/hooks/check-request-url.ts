@@ -3,7 +3,7 @@ import { canonicalHost } from '../../upstream/index.ts';
 import type { Manifest } from '../types.ts';
 
 /** Longest URL that is sent (as in new-api). `data:` URLs have their own limit. */
-const MAX_URL_LENGTH = 65_536;
+export const MAX_URL_LENGTH = 65_536;
 
 const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
 

@@ -3,7 +3,7 @@ import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts
 import { isHostname, normalizeAllowedHost } from '../manifest/addresses.ts';
 import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
-import { checkRequestUrl } from './check-request-url.ts';
+import { checkRequestUrl, MAX_URL_LENGTH } from './check-request-url.ts';
 import { readHeaders, readMethod } from './read-descriptor.ts';
 
 /** Limits of new-api, the reference gateway that plugins are written for. */
@@ -121,6 +121,21 @@ function readRedirectHosts(value: unknown): Result<string[], string> {
   return ok(hosts);
 }
 
+/**
+ * A vendor's address as a browser reads it: without a fragment, line breaks and outer blanks, inner
+ * blanks as escapes. What is no address stays.
+ */
+function readAsBrowser(text: string): string {
+  const url = text.length <= MAX_URL_LENGTH && /[\s\p{Cc}#]/u.test(text) ? URL.parse(text) : null;
+  if (!url) return text;
+  url.hash = '';
+  return url.href;
+}
+
+/** Whether the address of a result could be fetched, as far as it says itself. */
+export const isFetchable = (address: string): boolean =>
+  checkRequestUrl({ allowedHosts: [] }, { channelBaseUrl: '', url: readAsBrowser(address), credentialless: true }).ok;
+
 /** What a content request is checked against. `method` is the default if the plugin names none. */
 type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; method: string };
 
@@ -128,8 +143,9 @@ type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string;
 export function readContentRequest(value: Json | undefined, rules: ContentRules): Result<ContentRequest, string> {
   if (!isObject(value) || typeof value.url !== 'string' || value.url === '')
     return err('the plugin returned no content request');
-  const { url, body } = value;
-  if (/^data:/i.test(url)) return readDataUrl(url);
+  const { body } = value;
+  if (/^data:/i.test(value.url)) return readDataUrl(value.url);
+  const url = readAsBrowser(value.url);
   const credentialless = value.credentialless === true;
   const checked = checkRequestUrl(rules.manifest, { channelBaseUrl: rules.baseUrl, url, credentialless });
   if (!checked.ok) return checked;

@@ -66,6 +66,10 @@ export async function fetchContent(deps: TaskDeps, fetch: Fetch): Promise<Vendor
     response.discard();
     response = await send(deps, { ...request, headers: withoutRange(request.headers) });
   }
+  if (request.method === 'HEAD' && mayBeSignedForGet(response)) {
+    response.discard();
+    response = await send(deps, { ...request, method: 'GET' });
+  }
   if (response.status === 401) onUnauthorized();
   const content = await forwardContent(deps, response, client);
   return described.base64 ? await decodeBase64Content(content, described.base64) : content;
@@ -145,6 +149,13 @@ async function forwardContent(
   const whole = length <= WHOLE_BODY_BYTES;
   return { status, headers, body: whole ? await readWhole(response) : response.stream(client.onStreamEnd) };
 }
+
+/**
+ * Whether a refused HEAD may be answered as a GET whose body nobody reads: signed addresses are
+ * often for GET alone, and some servers know no HEAD.
+ */
+export const mayBeSignedForGet = ({ status }: Pick<UpstreamResponse, 'status'>): boolean =>
+  status >= 400 && ![404, 410, 416, 429].includes(status);
 
 /** Whether a part of encoded bytes was sent, for which nobody asked: it is no part of the file. */
 const isEncodedPart = ({ status, headers }: Pick<UpstreamResponse, 'status' | 'headers'>): boolean =>

@@ -22,7 +22,7 @@ import {
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import type { UpstreamRequest } from '../../upstream/index.ts';
 import { type CollectedUsage, usageOnComplete } from '../state/collect-usage.ts';
-import { storedResult } from '../state/stored-result.ts';
+import { storedResult, UNUSABLE, UNUSABLE_RESULT } from '../state/stored-result.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
 import type { TaskDeps } from '../types.ts';
 import { batchContext, queryContext } from '../vendor/build-contexts.ts';
@@ -248,6 +248,8 @@ async function resultVerdict(
   if (trouble?.host) return postponed(trouble.message);
   if (result.status === 'SUCCESS') {
     const stored = storedResult(plugin, result, { secrets: options.certainSecrets, isCut: answer.uncut !== undefined });
+    if (stored === UNUSABLE)
+      return { kind: 'ended', ending: { status: 'FAILURE', reason: UNUSABLE_RESULT, class: '', httpStatus }, change };
     return { kind: 'ended', ending: { status: 'SUCCESS', usageTrouble: trouble?.message, result: stored }, change };
   }
   return {

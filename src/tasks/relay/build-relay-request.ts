@@ -45,6 +45,8 @@ type Call = {
   idleTimeoutMs: number;
   maxResponseBytes: number;
   signal?: AbortSignal;
+  /** The rules of redirects to other hosts, which get only `CONTENT_HEADERS`. */
+  redirects?: Pick<UpstreamRequest, 'privateHosts' | 'allowRedirect'>;
 };
 
 /**
@@ -53,7 +55,7 @@ type Call = {
  */
 export function buildRelayRequest(
   { channel, key, kind }: Target,
-  { method, path, query = {}, headers, body = { kind: 'none' }, ...limits }: Call,
+  { method, path, query = {}, headers, body = { kind: 'none' }, redirects, ...limits }: Call,
 ): UpstreamRequest {
   const params = new URLSearchParams(QUERY.flatMap((name) => (query[name] ?? []).map((value) => [name, value])));
   const search = params.size > 0 ? `?${params}` : '';
@@ -66,6 +68,7 @@ export function buildRelayRequest(
     privateHosts: [vendorOf(channel)],
     maxRedirects: method === 'GET' || method === 'HEAD' ? MAX_REDIRECTS : 0,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    ...(redirects ? { ...redirects, headersForEveryOrigin: CONTENT_HEADERS } : {}),
     ...limits,
   };
 }

@@ -1,6 +1,9 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
 import { createJsonValueFinder, holdSlotUntilSent } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../../store/ports/index.ts';
+import { checkRedirects } from '../artifacts/check-redirects.ts';
+import { mayBeSignedForGet } from '../artifacts/fetch-content.ts';
+import { pointsToSelf } from '../artifacts/points-to-self.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
@@ -16,6 +19,12 @@ import {
 import { refundFailedJob } from './relay-billing.ts';
 import type { RelayAnswer, RelayCall } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
+
+/** Content often lies at a store of the vendor, which is any public host and gets no credential. */
+function contentRedirects(deps: TaskDeps, { baseUrl }: ChannelRecord) {
+  const [own, vendor] = [deps.ownAddresses(), new URL(baseUrl)];
+  return checkRedirects({ url: vendor, vendor, credentialless: true, isAllowed: (hop) => !pointsToSelf(own, hop) });
+}
 
 const OPERATIONS = {
   retrieve: { method: 'GET', path: '' },
@@ -96,11 +105,11 @@ async function send(
   const method = defaultMethod === 'GET' && call.headersOnly ? 'HEAD' : defaultMethod;
   const key = deps.channels.credential(channel);
   const names = operation === 'content' ? [...RELAYED_HEADERS, ...CONTENT_HEADERS] : RELAYED_HEADERS;
-  const sent = await deps.upstream.request(
+  const request = (verb: typeof method) =>
     buildRelayRequest(
       { channel, key, kind: object.kind },
       {
-        method,
+        method: verb,
         path: `/${encodeURIComponent(object.objectId)}${path}`,
         query,
         headers: pickHeaders(call.headers, names),
@@ -110,10 +119,19 @@ async function send(
         maxResponseBytes: Number.POSITIVE_INFINITY,
         // Calls that change something continue when the client leaves.
         ...(defaultMethod === 'GET' ? { signal } : {}),
+        ...(operation === 'content' ? { redirects: contentRedirects(deps, channel) } : {}),
       },
-    ),
-  );
-  if (!sent.ok) throw sendFailure(sent.error);
+    );
+  let sent = await deps.upstream.request(request(method));
+  if (sent.ok && method === 'HEAD' && mayBeSignedForGet(sent.value)) {
+    sent.value.discard();
+    sent = await deps.upstream.request(request('GET'));
+  }
+  if (!sent.ok) {
+    if (operation === 'content' && sent.error.kind === 'refused')
+      throw taskErrors.vendor_failed({ message: sent.error.message });
+    throw sendFailure(sent.error);
+  }
   const { status } = sent.value;
   const isUnchanged = status === 304 || (operation === 'content' && status === 416);
   if ((status < 200 || status >= 300) && !isUnchanged) return refusalAnswer(deps.clock, sent.value, key);

@@ -7,7 +7,7 @@ import { VENDOR_FAILURE } from '../polling/poll-vendor.ts';
 import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
 import { finishTask, leaseOf, recordLateSuccess } from '../state/finish-task.ts';
 import { recordTransition } from '../state/record-transition.ts';
-import { storedResult } from '../state/stored-result.ts';
+import { storedResult, UNUSABLE, UNUSABLE_RESULT } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
 import type { Ending, Submission, TaskDeps } from '../types.ts';
@@ -114,16 +114,10 @@ async function immediateEnding(
   const { billing, trouble } = usage;
   if (status === 'SUCCESS' && trouble?.host) return undefined;
   const change = billing ? { billing } : {};
-  return status === 'SUCCESS'
-    ? {
-        ending: {
-          status,
-          usageTrouble: trouble?.message,
-          result: storedResult(call.plugin, immediate, { secrets: credential.certainSecrets, isCut }),
-        },
-        change,
-      }
-    : { ending: { status, reason: immediate.reason || VENDOR_FAILURE }, change };
+  if (status === 'FAILURE') return { ending: { status, reason: immediate.reason || VENDOR_FAILURE }, change };
+  const result = storedResult(call.plugin, immediate, { secrets: credential.certainSecrets, isCut });
+  if (result === UNUSABLE) return { ending: { status: 'FAILURE', reason: UNUSABLE_RESULT }, change };
+  return { ending: { status, usageTrouble: trouble?.message, result }, change };
 }
 
 type Persistence = { task: TaskRecord; upstreamTaskId: string; write: () => Promise<boolean> };

@@ -148,6 +148,7 @@ export function startVendor() {
       const location = left > 0 ? `/around?left=${left - 1}` : '/file';
       return new Response(null, { status: 307, headers: { location } });
     }
+    if (pathname === '/signed' && request.method !== 'GET') return new Response(null, { status: 403 });
     const stored = files.get(pathname);
     if (stored) return new Response(Uint8Array.from(stored));
     if (pathname === '/echo') return Response.json({ method: request.method, body: await request.text() });

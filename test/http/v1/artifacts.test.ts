@@ -295,6 +295,24 @@ describe('content', () => {
     expect(forwarded?.headers.accept).toBe('*/*');
   });
 
+  test('HEAD of a result that is signed for GET alone is a GET whose body is dropped', async () => {
+    const id = await world.finished({ content: { url: '/signed' } });
+    const answer = await world.get(content(id), { token: world.key, method: 'HEAD' });
+    expect([answer.status, answer.headers.get('content-length'), answer.bytes.length]).toEqual([200, '100000', 0]);
+    const asked = world.vendor.seen.filter(({ path }) => path === '/signed');
+    expect(asked.map(({ method }) => method)).toEqual(['HEAD', 'GET']);
+  });
+
+  test.each([
+    ['a fragment', (url: string) => `${url}/file#t=1`],
+    ['blanks around it', (url: string) => ` ${url}/file\t`],
+    ['a line break', (url: string) => `${url}/fi\r\nle`],
+    ['blanks in its query', (url: string) => `${url}/file?name=a b`],
+  ])('an address with %s is fetched as a browser reads it', async (_name, write) => {
+    const id = await world.finished({ content: { url: write(world.vendor.url), credentialless: true } });
+    expect((await world.get(content(id), { token: world.key })).bytes).toEqual(FILE);
+  });
+
   test('a text of the vendor is downloaded, not shown; pages of other sites may embed a link', async () => {
     const id = await world.finished({ content: { url: '/echo', method: 'POST', body: { a: 1 } } });
     const { video } = await world.links(id);
