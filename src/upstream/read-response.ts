@@ -14,7 +14,7 @@ const WHOLE_IDLE_TIMES = 4;
 // larger one is cut off.
 const DRAIN_BYTES = 64 * 1024;
 
-// Of a body whose kind is judged by its beginning.
+// Of a body whose kind its beginning tells.
 const PEEK_BYTES = 4096;
 
 const utf8 = new TextDecoder();

@@ -162,14 +162,14 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
       });
     }
     if (action === 'cancel') return json(response, 200, { body: { ...object, status: 'cancelled' } });
-    const told = statuses.get(id);
-    if (action !== 'content' && told?.chunked) {
+    const changed = statuses.get(id);
+    if (action !== 'content' && changed?.chunked) {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write('{"id":');
-      return response.end(`${JSON.stringify(id)},"status":${JSON.stringify(told.status)}}`);
+      return response.end(`${JSON.stringify(id)},"status":${JSON.stringify(changed.status)}}`);
     }
     if (action !== 'content') {
-      return json(response, 200, { body: { ...object, status: told?.status ?? 'completed', progress: 100 } });
+      return json(response, 200, { body: { ...object, status: changed?.status ?? 'completed', progress: 100 } });
     }
     const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
     const [from, to] = range ? [Number(range[1]), Number(range[2])] : [0, VIDEO.byteLength - 1];

@@ -7,7 +7,8 @@ import { isLinkExpired } from '../../src/tasks/artifacts/issue-artifact-links.ts
 import { pointsToSelf } from '../../src/tasks/artifacts/points-to-self.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/state/describe-task.ts';
 import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
-import type { TaskLimits } from '../../src/tasks/types.ts';
+import { readModel } from '../../src/tasks/submission/read-model.ts';
+import type { ClientRequest, RequestBody, TaskLimits } from '../../src/tasks/types.ts';
 import { buildUpstreamRequest } from '../../src/tasks/vendor/build-upstream-request.ts';
 import { createKeySecrets } from '../../src/tasks/vendor/key-secrets.ts';
 import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/vendor/poll-schedule.ts';
@@ -237,4 +238,24 @@ test("a key's secrets are computed once for a channel, and anew for another key 
   expect(find(channel, 'vendor-key-0123456789')).toBe(first);
   expect(find(channel, 'other-key-0123456789').all).not.toContain('vendor-key-0123456789');
   expect(createKeySecrets()(channel, 'vendor-key-0123456789')).not.toBe(first);
+});
+
+test('a form that names several models is refused: plugin and vendor could each take another', () => {
+  const file = { ref: '', field: 'model', filename: 'f', mimeType: '', size: 0, stream: async function* () {} };
+  const rows: [RequestBody, unknown][] = [
+    [{ kind: 'multipart', fields: { model: ['a'] }, files: [] }, 'a'],
+    [{ kind: 'multipart', fields: { model: ['a', 'b'] }, files: [] }, 'tasks.model_required'],
+    [{ kind: 'multipart', fields: { model: ['a'] }, files: [file] }, 'tasks.model_required'],
+    [{ kind: 'form', fields: { model: ['a', 'a'] } }, 'tasks.model_required'],
+    [{ kind: 'json', value: { model: ['a'] } }, undefined],
+  ];
+  for (const [body, expected] of rows) {
+    let outcome: unknown;
+    try {
+      outcome = readModel({ body } as ClientRequest);
+    } catch (error) {
+      outcome = (error as { code?: string }).code;
+    }
+    expect(outcome).toBe(expected);
+  }
 });

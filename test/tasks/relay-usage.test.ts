@@ -351,7 +351,7 @@ const describeUsage = (opened: () => OpenedStore) => {
     return create(caller, kind, { model, messages: MESSAGES, input: 'x', stream });
   };
 
-  test('an answer with a wrong label is judged by its content: paid work is not lost', async () => {
+  test('an answer with a wrong label is what its content is: paid work is not lost', async () => {
     for (const [kind, stream, type, body, becomes] of mislabelled) {
       const caller = await addCaller(store);
       vendor.answerNext(body, type);

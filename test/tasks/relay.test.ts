@@ -203,6 +203,27 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
+  const respelled: [name: string, value: JsonObject, param: string][] = [
+    ['a previous response', { model: 'gpt-x', Previous_Response_ID: 'resp_of_another' }, 'Previous_Response_ID'],
+    ['a conversation', { model: 'gpt-x', Conversation: { id: 'conv_of_another' } }, 'Conversation'],
+    ['a file at depth', { model: 'gpt-x', tools: [{ Vector_Store_IDs: ['vs_of_another'] }] }, 'tools'],
+    ['a folded letter', { model: 'gpt-x', tools: [{ 'file_i\uff44': 'file_of_another' }] }, 'tools'],
+    [
+      'a whole item’s type',
+      { model: 'gpt-x', input: [{ content: 'x', Type: 'item_reference', id: 'theirs' }] },
+      'input',
+    ],
+    ['a video', { model: 'vid-x', seconds: 1, Remix_Video_Id: 'video_of_another' }, 'Remix_Video_Id'],
+    ['a video as an object', { model: 'vid-x', seconds: 1, VIDEO: { id: 'video_of_another' } }, 'VIDEO'],
+  ];
+  for (const [name, value, param] of respelled) {
+    test(`another user’s object in other letters is refused, since vendors may ignore case: ${name}`, async () => {
+      const error = await failureOf(create(await addCaller(store), value));
+      expect(error).toMatchObject({ code: 'tasks.relay_request_invalid', param });
+      expect(vendor.requests).toEqual([]);
+    });
+  }
+
   test('a form is relayed with its files, to a base URL that includes the version', async () => {
     const caller = await addCaller(store);
     const bytes = new Uint8Array(200_000).fill(7);
@@ -291,8 +312,8 @@ const describeRelay = (opened: () => OpenedStore) => {
       expect(await spent(caller)).toBe(0);
       const relay = await relayOf(caller);
       expect(relay).toMatchObject({ status: 'REFUNDED', httpStatus: 200 });
-      const told = engine.warnings.filter((line) => line.includes(relay.relayId)).join();
-      expect(told).toContain('the vendor may have done the work and bill it');
+      const warned = engine.warnings.filter((line) => line.includes(relay.relayId)).join();
+      expect(warned).toContain('the vendor may have done the work and bill it');
     }
   });
 

@@ -11,11 +11,11 @@ import type { Caller, Idempotency } from '../types.ts';
 import { adviseOnFailure, adviseRetry, type Doubt, outcomeOfFailure, outcomeOfStatus } from '../vendor/retry-advice.ts';
 import { refuseCallback } from '../webhooks/choose-callback.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
+import { checkAnswer } from './check-answer.ts';
 import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { estimateUsage, readsReport } from './estimate-usage.ts';
 import { findPinnedChannel } from './find-references.ts';
-import { judgeAnswer } from './judge-answer.ts';
 import { readRelayRequest } from './read-relay-request.ts';
 import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
@@ -229,7 +229,7 @@ async function send(
   const { status } = sent.value;
   const reason = `the vendor answered ${status}`;
   if (status >= 200 && status < 300) {
-    const response = await judgeAnswer(kind, sent.value);
+    const response = await checkAnswer(kind, sent.value);
     if (response) return { kind: 'accepted', response };
     sent.value.discard();
     const message = 'What answers at the address of the channel is not this API.';

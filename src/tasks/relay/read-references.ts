@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { plainName } from '../submission/request-members.ts';
 import type { Reference } from './types.ts';
 
 /** More references to earlier answers than any conversation has. */
@@ -28,6 +29,9 @@ const SHARED: ReadonlySet<string> = new Set(['conversation', 'prompt']);
 const VIDEOS: ReadonlySet<string> = new Set(['remix_video_id', 'video_id', 'video']);
 /** An item with one of these members is complete, so the vendor need not look it up. */
 const CONTENT = ['call_id', 'arguments', 'output', 'tools', 'encrypted_content'] as const;
+/** What is read of a response's request and of the items of its `input`, by its exact name. */
+const IN_RESPONSES: ReadonlySet<string> = new Set([...SHARED, 'previous_response_id', 'input']);
+const IN_ITEMS: ReadonlySet<string> = new Set([...CONTENT, 'id', 'type', 'content', 'result']);
 
 /**
  * Reads the objects that a request builds on. All users of a channel share one account of the
@@ -42,6 +46,9 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
   const isVideo = kind === 'video';
   if (kind === 'chat' && Array.isArray(values.messages)) refuseStoredAudio(values.messages);
   for (const [param, value] of Object.entries(values)) {
+    if ((isResponse && IN_RESPONSES.has(plainName(param))) || (isVideo && VIDEOS.has(plainName(param)))) {
+      refuseOtherSpelling(param, param);
+    }
     if (isResponse && param === 'previous_response_id' && isText(value)) {
       if (value !== '') found.push({ param, kind, objectId: idOf(value, param) });
       continue;
@@ -74,9 +81,20 @@ export const referencesObject = (kind: RelayKind, name: string): boolean =>
 
 /** Adds the items of `input` that name a stored item; an image without data is one of them. */
 function addStoredItems(found: Reference[], input: readonly Json[]): void {
-  for (const item of input)
-    if (isObject(item) && isText(item.id) && !isWhole(item))
+  for (const item of input) {
+    if (!isObject(item)) continue;
+    for (const name of Object.keys(item)) if (IN_ITEMS.has(plainName(name))) refuseOtherSpelling(name, 'input');
+    if (isText(item.id) && !isWhole(item))
       found.push({ param: 'input', kind: 'item', objectId: idOf(item.id, 'input') });
+  }
+}
+
+/** A vendor that ignores case would look up what the gateway has not checked. */
+function refuseOtherSpelling(name: string, param: string): void {
+  const plain = plainName(name);
+  if (plain === name) return;
+  const message = `${JSON.stringify(name)} could be read as "${plain}": write it like this, or leave it out.`;
+  throw taskErrors.relay_request_invalid({ message, param });
 }
 
 function isWhole(item: Record<string, unknown>): boolean {
@@ -113,6 +131,9 @@ function addReferences(found: Reference[], { kind, member, value, param = member
     if (part && isText(inner)) {
       if (inner !== '') found.push({ param, kind: part, objectId: idOf(inner, param) });
     } else if ((part || referencesObject(kind, name)) && isNamed(inner)) throw shared(param, name);
+    const plain = plainName(name);
+    if (plain !== name && isNamed(inner) && (PARTS.has(plain) || referencesObject(kind, plain)))
+      refuseOtherSpelling(name, param);
   });
 }
 

@@ -36,10 +36,10 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
   if (body.kind === 'none') throw taskErrors.body_required();
   const { bodies, streams, asksForUsage } = ENDPOINTS[kind];
   if (body.kind === 'form' || !bodies.includes(body.kind)) throw taskErrors.unsupported_media();
-  const model = remix?.model ?? readModel(request);
-  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const isForm = body.kind === 'multipart';
   const values = isForm ? formValues(kind, body) : (body.value as JsonObject);
+  const model = remix?.model ?? readModel(request);
+  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   if (!isForm) refuseRepeatedNames(textOf(body), values);
   checkMembers({ kind, values, isForm });
   const isAsked = values.stream === true || (isForm && values.stream === 'true');

@@ -1,4 +1,5 @@
 import { isObject } from '../../kernel/index.ts';
+import { taskErrors } from '../errors.ts';
 import type { ClientRequest } from '../types.ts';
 
 /** The model as the body names it, not trimmed. Empty when it is missing or not a text. */
@@ -9,8 +10,19 @@ export function requestedModel({ body }: Pick<ClientRequest, 'body'>): string {
   return typeof model === 'string' ? model : '';
 }
 
-/** The same, but undefined when the body names no model or a blank one. */
+/**
+ * The same, but undefined when the body names no model or a blank one.
+ * @throws tasks.model_required for a form that names several: plugin and vendor could take another
+ */
 export function readModel(request: ClientRequest): string | undefined {
+  const { body } = request;
+  const isSeveral =
+    (body.kind === 'form' || body.kind === 'multipart') &&
+    ((body.fields.model?.length ?? 0) > 1 || (body.kind === 'multipart' && body.files.some(isModel)));
+  if (isSeveral)
+    throw taskErrors.model_required({ message: 'The form must have model once, as a text.', param: 'model' });
   const model = requestedModel(request);
   return model.trim() === '' ? undefined : model;
 }
+
+const isModel = ({ field }: { field: string }): boolean => field === 'model';

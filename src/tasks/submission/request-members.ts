@@ -76,15 +76,18 @@ export function checkMembers({ kind, values, isForm }: Members): void {
 }
 
 /**
- * Many vendors match names without regard to case, some of them by Unicode's folding: `Model`,
- * `STREAM` and `ſtream` would reach them as what the gateway has not read.
+ * The name as vendors may read it. Many match names without regard to case, some of them by
+ * Unicode's folding: `Model`, `STREAM` and `ſtream` would reach them as what the gateway has not
+ * read.
  */
+export const plainName = (name: string): string =>
+  name.length > MAX_NAME || /^[a-z0-9_]*$/.test(name) ? name : name.normalize('NFKC').toLowerCase().trim();
+
 function refuseOtherSpellings(values: JsonObject, names: readonly string[], prefix = ''): void {
   const known = new Set(names);
   for (const name of Object.keys(values)) {
-    if (known.has(name) || name.length > MAX_NAME) continue;
-    const plain = name.normalize('NFKC').toLowerCase().trim();
-    if (!known.has(plain)) continue;
+    const plain = plainName(name);
+    if (plain === name || !known.has(plain)) continue;
     const message = `${JSON.stringify(name)} could be read as "${prefix}${plain}": write it like this, or leave it out.`;
     throw taskErrors.relay_request_invalid({ message, param: prefix + name });
   }

@@ -67,6 +67,8 @@ describe('refused before anything is submitted', () => {
   test.each<[string, object, [number, string]]>([
     ['another format', { response_format: 'gif' }, [400, 'image_request_invalid']],
     ['a stream', { stream: true }, [400, 'image_request_invalid']],
+    ['a stream as text', { stream: 'true' }, [400, 'image_request_invalid']],
+    ['a stream as number', { stream: 1 }, [400, 'image_request_invalid']],
     ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],
     ['a model of nobody', { model: 'nobody-1' }, [404, 'model_not_found']],
   ])('%s', async (_name, body, expected) => {

@@ -13,8 +13,8 @@ const JSON_TEXT = /^(?:\{\s*["}]|\[\s*["\][{tfn\d-])/;
 /** A field of an event, or a comment. */
 const EVENT_TEXT = /^(?:data|event|id|retry)?:/;
 const HTML_TEXT = /^<(?:[!?][a-z-]|[a-z][a-z0-9]*[\s/>])/i;
-/** The longest beginning that one of them needs, after spaces; JSON may have more in its bracket. */
-const JUDGED = 16;
+/** The longest beginning that one of them needs. JSON may have more spaces in its bracket. */
+const LONGEST_BEGINNING = 16;
 const OPEN_JSON = /^[{[]\s*$/;
 
 type Content = 'json' | 'events' | 'html' | 'other';
@@ -29,9 +29,9 @@ function contentOf(text: string): Content {
   return HTML_TEXT.test(text) ? 'html' : 'other';
 }
 
-const isJudged = (bytes: Uint8Array): boolean => {
+const hasContent = (bytes: Uint8Array): boolean => {
   const text = beginningOf(bytes);
-  return (text.length >= JUDGED && !OPEN_JSON.test(text)) || contentOf(text) !== 'other';
+  return (text.length >= LONGEST_BEGINNING && !OPEN_JSON.test(text)) || contentOf(text) !== 'other';
 };
 
 /**
@@ -39,14 +39,14 @@ const isJudged = (bytes: Uint8Array): boolean => {
  * not lose it. Undefined for what is no answer of this API: a wrong base URL may lead to a web
  * page, which must not be billed. Reads no more than the first bytes, and leaves them to be read.
  */
-export async function judgeAnswer(kind: RelayKind, response: UpstreamResponse): Promise<UpstreamResponse | undefined> {
+export async function checkAnswer(kind: RelayKind, response: UpstreamResponse): Promise<UpstreamResponse | undefined> {
   const type = mediaTypeOf(response);
   const { answers, streams } = ENDPOINTS[kind];
   const hasJsonType = isJson(type);
   const isOwn = answers?.test(type) === true;
   if (type === EVENTS_TYPE || (isOwn && !VAGUE.test(type))) return response;
   if (!hasJsonType && !isOwn && !VAGUE.test(type)) return undefined;
-  const content = contentOf(beginningOf(await response.peek(isJudged)));
+  const content = contentOf(beginningOf(await response.peek(hasContent)));
   if (content === 'html') return undefined;
   if (content === 'events' && streams) return labelled(response, EVENTS_TYPE);
   if (hasJsonType) return response;
