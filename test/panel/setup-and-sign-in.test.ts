@@ -76,7 +76,17 @@ describe('from the terminal’s link to a first video', () => {
 
     const begun = performance.now();
     const letFinish = await holdRunning(page);
-    await button(page, 'Create your first video').click();
+    const orders: (string | undefined)[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'POST' && request.url().endsWith('/api/task')) {
+        orders.push(request.headers()['idempotency-key']);
+      }
+    });
+    // A double click, faster than the button is off.
+    await button(page, 'Create your first video').evaluate((element: HTMLButtonElement) => {
+      element.click();
+      element.click();
+    });
     await heading(page, 'Your first task is running').waitFor();
     await page.getByRole('progressbar').waitFor();
     expect(await findAxeViolations(page)).toEqual([]);
@@ -89,6 +99,8 @@ describe('from the terminal’s link to a first video', () => {
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'video/mp4']);
     expect(performance.now() - begun).toBeLessThan(60_000);
     expect(await findAxeViolations(page)).toEqual([]);
+
+    expect(orders).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)]);
 
     await page.getByRole('link', { name: 'Open the panel' }).click();
     await accountMenu(page).waitFor();

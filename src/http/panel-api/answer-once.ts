@@ -10,7 +10,7 @@ const ANSWER_MS = 10 * 60_000;
 const MAX_ANSWERS = 200;
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-type TakenKey = { userId: number; key: string; requestHash: string; taskId: string; expiresAt: number };
+export type TakenKey = { userId: number; key: string; requestHash: string; taskId: string; expiresAt: number };
 
 /** The keys that users have taken; `taskId` names the request that took one. */
 export type RequestKeys = {

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { Option } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
-import { hasFaults, type Row, toRows } from '../../ui/form/rows/rows-format.ts';
+import { cellsOf, hasFaults, type Row, toRows } from '../../ui/form/rows/rows-format.ts';
 import type { OptionInputProps } from './option-input-props.ts';
 import { type RowsOption, rowsOptions } from './rows-options.ts';
 import classes from './settings.module.css';
@@ -23,7 +23,7 @@ export function RowsInput({ format, option, value, label, help, error, onChange 
     setLastSent(value);
   }
   const setAndSend = (next: readonly Row[]): void => {
-    const text = hasFaults(t, next, format) ? '' : format.serialize(next.map(({ cells }) => cells));
+    const text = hasFaults(t, next, format) ? '' : format.serialize(cellsOf(next));
     // The stored text may have other spaces or another order.
     const isStored = text === format.serialize(format.parse(option.value));
     setRows(next);

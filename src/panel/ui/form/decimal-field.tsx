@@ -1,5 +1,5 @@
 import { Text, TextInput, type TextInputProps } from '@mantine/core';
-import { useState } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { quotaPerUsd, useFormat } from '../display/use-format.ts';
 import { numberOf, readDecimal, writeDecimal } from './decimal.ts';
@@ -10,7 +10,7 @@ type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> &
   onChange(decimal: string): void;
   /** Stands before the number, in the field. */
   prefix?: '$';
-  /** Stands behind the number while nobody types. */
+  /** Stands behind the number, in the field. */
   suffix?: string;
   /** How a number is said whose separators do not make it obvious. */
   say?(value: number): string;
@@ -25,11 +25,16 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
   const format = useFormat();
   const { language } = i18n;
   const [typed, setTyped] = useState({ text: '', decimal: '', language });
-  const [hasFocus, setFocus] = useState(false);
+  const typing = useRef<{ input: HTMLInputElement; caret: number } | null>(null);
   const isTyped = typed.decimal === value && typed.language === language;
   const text = isTyped ? typed.text : writeDecimal(value, language);
   const reading = readDecimal(text, language);
   const fault = 'fault' in reading ? t(`number.${reading.fault}`, { example: writeDecimal('1234.5', language) }) : null;
+  // The field writes the suffix anew, and the browser would go on behind it.
+  useLayoutEffect(() => {
+    typing.current?.input.setSelectionRange(typing.current.caret, typing.current.caret);
+    typing.current = null;
+  });
   const number = 'fault' in reading || reading.isObvious ? null : numberOf(reading.decimal);
   return (
     <div>
@@ -37,13 +42,18 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
         {...input}
         inputMode="decimal"
         autoComplete="off"
-        value={text === '' ? '' : `${prefix ?? ''}${text}${hasFocus ? '' : suffix}`}
+        value={text === '' ? '' : `${prefix ?? ''}${text}${suffix}`}
         error={fault ?? error}
-        onFocus={() => setFocus(true)}
-        onBlur={() => setFocus(false)}
+        onSelect={({ currentTarget }) => {
+          const end = currentTarget.value.length - suffix.length;
+          const { selectionStart: from, selectionEnd: to } = currentTarget;
+          if (from !== null && from === to && from > end && end >= 0) currentTarget.setSelectionRange(end, end);
+        }}
         onChange={({ currentTarget }) => {
-          const { value: shown } = currentTarget;
+          const shown = currentTarget.value.replace(suffix, '');
           const next = prefix !== undefined && shown.startsWith(prefix) ? shown.slice(prefix.length) : shown;
+          const caret = Math.min(currentTarget.selectionStart ?? shown.length, shown.length);
+          if (suffix !== '') typing.current = { input: currentTarget, caret };
           const read = readDecimal(next, language);
           const decimal = 'fault' in read ? next : read.decimal;
           setTyped({ text: next, decimal, language });

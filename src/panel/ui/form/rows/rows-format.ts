@@ -31,26 +31,38 @@ export type RowsFormat = {
   fixedFirst?: { alone: TextKey; amongOthers: TextKey };
 };
 
-export type Row = { id: number; cells: readonly string[] };
+/** `isUntouched`: nobody has changed it since it was loaded or added. */
+export type Row = { id: number; cells: readonly string[]; isUntouched?: 'loaded' | 'added' };
 
 export const toRows = (cells: readonly (readonly string[])[]): readonly Row[] =>
-  cells.map((each, id) => ({ id, cells: each }));
+  cells.map((each, id) => ({ id, cells: each, isUntouched: 'loaded' }));
 
 export const addRow = (rows: readonly Row[], { columns }: RowsFormat): readonly Row[] => [
   ...rows,
-  { id: Math.max(-1, ...rows.map(({ id }) => id)) + 1, cells: columns.map(({ initial = '' }) => initial) },
+  {
+    id: Math.max(-1, ...rows.map(({ id }) => id)) + 1,
+    cells: columns.map(({ initial = '' }) => initial),
+    isUntouched: 'added',
+  },
 ];
+
+/** What is saved: a row that was added and left as it was is none. */
+export const cellsOf = (rows: readonly Row[]): (readonly string[])[] =>
+  rows.filter(({ isUntouched }) => isUntouched !== 'added').map(({ cells }) => cells);
 
 export const hasFaults = (t: TFunction, rows: readonly Row[], { columns }: RowsFormat): boolean =>
   rows.some((row) => columns.some((_, index) => findFault(t, { columns, rows, row, index }) !== null));
 
 type Cell = { columns: readonly RowColumn[]; rows: readonly Row[]; row: Row; index: number };
 
-/** What is wrong with the field of this column in this row, or null. */
+/**
+ * What is wrong with the field of this column in this row, or null. A row that nobody touched does
+ * not stand in the way of the others: it is saved as it was, or not at all.
+ */
 export function findFault(t: TFunction, { columns, rows, row, index }: Cell): string | null {
   const column = columns[index];
   const text = row.cells[index]?.trim() ?? '';
-  if (column === undefined) return null;
+  if (column === undefined || row.isUntouched !== undefined) return null;
   if (text === '') return column.isOptional ? null : t('providers.missing');
   if (column.kind === 'integer' || column.kind === 'decimal') return findNumberFault(t, column, text);
   if (column.pattern?.matches(text) === false) return t(column.pattern.fault);
