@@ -83,7 +83,9 @@ export async function* exportUser({ store }: Deps, userId: number, now: number):
       task_id: row.taskId,
       kind: row.kind,
       amount: row.amount,
+      reason: row.reason,
       note: row.note,
+      about_task_id: row.aboutTaskId,
       created_at: row.createdAt,
     })),
   );

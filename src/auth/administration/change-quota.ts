@@ -1,4 +1,4 @@
-import { newUuid } from '../../kernel/index.ts';
+import { newUuid, sha256Hex } from '../../kernel/index.ts';
 import type { LedgerReason, Repositories } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
@@ -58,13 +58,16 @@ export async function changeQuota(
   const key = `adjust:${principal.user.id}:${userId}:${change.idempotencyKey ?? newUuid()}`;
   const { reason = '', taskId = '' } = change;
   const note = validateLine('note', change.note ?? '', { min: 0, max: NOTE_MAX });
-  const request = [mode, value, reason, taskId, note].join(' ').trim();
+  // A digest: the note may name people, and is erased with their account.
+  const request = sha256Hex(JSON.stringify([mode, value, reason, taskId, note]));
+  const isSame = (line: { request: string; note: string }): boolean =>
+    // Lines of before have the change itself as their note.
+    line.request === '' ? line.note === `${mode} ${value}` : line.request === request;
 
   return withLockedAccounts(ctx, { principal, userId, action: 'change_quota' }, async ({ tx, target }) => {
     const before = target.quota;
     const earlier = await tx.ledger.byGrantKey(key);
-    // Lines of before have it as their note.
-    if (earlier && (earlier.request || earlier.note) !== request) throw authErrors.quota_key_reused();
+    if (earlier && !isSame(earlier)) throw authErrors.quota_key_reused();
     if (!earlier) {
       if (taskId !== '') await requireTask(tx, userId, taskId);
       const line = { userId, key, note, reason, request, at: ctx.clock.unix() };

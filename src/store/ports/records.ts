@@ -303,7 +303,7 @@ export type LedgerEntryRecord = {
   actorId: number | null;
   /** The task that an administrator's change is about. */
   aboutTaskId: string | null;
-  /** The change as it was asked for; empty for what nobody asked for. */
+  /** The digest of the change that was asked for; empty for what nobody asked for. */
   request: string;
 };
 

@@ -4,7 +4,7 @@ import type { Context } from './context.ts';
 
 /**
  * Why a task was refunded stands in its usage row and its ledger line, in the vendor's or the
- * plugin's words. The sums of both need no reason.
+ * plugin's words, and administrators note what a change of a balance is for. The sums need neither.
  */
 export function createReasonErasure({ db, tables, elements, prepare }: Context): PersonalDataStore['clearReasons'] {
   const { usageLogs, ledgerEntries } = tables;
@@ -40,7 +40,7 @@ export function createReasonErasure({ db, tables, elements, prepare }: Context):
     const changed = await db
       .update(ledgerEntries)
       .set({ note: '' })
-      .where(and(inArray(id, ids), eq(kind, 'refund'), ne(note, '')))
+      .where(and(inArray(id, ids), inArray(kind, ['refund', 'adjust']), ne(note, '')))
       .returning({ id });
     return { changed: changed.length, last: ids.at(-1) };
   }

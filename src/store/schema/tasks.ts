@@ -105,7 +105,7 @@ export const defineTasks = (kit: Kit) => ({
     actorId: kit.big('actor_id'),
     /** The task that an administrator's change is about; its own lines have \`taskId\`. */
     aboutTaskId: kit.text('about_task_id'),
-    /** The change as it was asked for, by which a repeated one is known. */
+    /** The digest of the change that was asked for, by which a repeated one is known. */
     request: kit.text('request').notNull().default(''),
   }),
 
