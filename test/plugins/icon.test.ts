@@ -15,6 +15,22 @@ const faultOf = (dataUrl: string): string => {
   return icon.ok ? '' : icon.error;
 };
 
+/**
+ * Parts of which each draws the one before twice, so that the last one draws 2 ** `levels` elements.
+ */
+const tower = (
+  name: string,
+  property: string,
+  levels: number,
+  refer = (paint: string, id: string) => `${paint}="url(#${id})"`,
+): string => {
+  const part = (level: number) => {
+    const drawn = level === 1 ? '<path d="M0 0h1v1"/>' : `<path d="M0 0h1v1" ${refer(property, `p${level - 1}`)}/>`;
+    return `<${name} id="p${level}" width="1" height="1">${drawn}${drawn}</${name}>`;
+  };
+  return `${Array.from({ length: levels }, (_, i) => part(i + 1)).join('')}<path d="M0 0h8v8" ${refer(property, `p${levels}`)}/>`;
+};
+
 describe('icons that are accepted', () => {
   test.each([
     ['PNG', PNG_ICON, 'image/png'],
@@ -37,6 +53,27 @@ describe('icons that are accepted', () => {
     [
       'animated colour',
       drawing('<rect><animate attributeName="fill" values="red;blue" dur="1s"/></rect>'),
+      'image/svg+xml',
+    ],
+    [
+      'what Figma writes',
+      drawing(
+        `<g clip-path="url(#clip0_1_2)"><mask id="mask0" maskUnits="userSpaceOnUse"><path d="M0 0h8v8H0z"/></mask><g mask="url(#mask0)">${'<path d="M0 0h8" fill="url(#paint0_linear)"/>'.repeat(60)}</g><g filter="url(#filter0_d)"><path d="M0 0h2"/></g></g><defs><filter id="filter0_d"><feFlood/><feBlend in2="SourceGraphic"/></filter><linearGradient id="paint0_linear"><stop/><stop offset="1"/></linearGradient><clipPath id="clip0_1_2"><rect width="8" height="8"/></clipPath></defs>`,
+      ),
+      'image/svg+xml',
+    ],
+    [
+      'what Illustrator writes',
+      drawing(
+        `<defs><style>.cls-1{fill:none;}.cls-2{clip-path:url(#clip-path);}.cls-3{fill:url(#g-1);}.cls-4,.cls-5{isolation:isolate;fill:url(#g-2)}</style><clipPath id="clip-path"><rect class="cls-1" width="8"/></clipPath><linearGradient id="g-1"><stop offset="0"/></linearGradient><linearGradient id="g-2" xlink:href="#g-1"/></defs><g class="cls-2">${'<path class="cls-3" d="M0 0h8"/><path class="cls-4" d="M0 0h8"/>'.repeat(80)}</g>`,
+      ),
+      'image/svg+xml',
+    ],
+    [
+      'a pattern and a marker',
+      drawing(
+        '<pattern id="p" width="2" height="2"><path d="M0 0h1"/></pattern><marker id="m"><path d="M0 0l2 1"/></marker><rect fill="url(#p)"/><path d="M0 0L4 4" marker-end="url(#m)"/>',
+      ),
       'image/svg+xml',
     ],
     ["an editor's own elements", drawing('<n:view xmlns:n="http://editor.example/n" n:zoom="1"/>'), 'image/svg+xml'],
@@ -159,6 +196,103 @@ describe('attacks with SVG', () => {
     ],
     ['use of itself', drawing('<use id="a" href="#a"/>'), 'contains a use element'],
     ['many uses', drawing(`<g id="a"/>${'<use href="#a"/>'.repeat(257)}`), '256 use elements'],
+    [
+      'use by an escaped name',
+      drawing('<g id="a"/><g id="u1"><use href="#a"/></g><use href="#u%31"/>'),
+      'contains a use',
+    ],
+    ['use by a name with spaces', drawing('<g id="b"><use href="#a"/></g><use href=" #\tb "/>'), 'contains a use'],
+    ['use by a broken escape', drawing('<g id="b"/><use href="#b%"/>'), 'cannot be decoded'],
+    ['patterns in patterns', drawing(tower('pattern', 'fill', 12)), 'draws more than 10000'],
+    ['masks in masks', drawing(tower('mask', 'mask', 12)), 'draws more than 10000'],
+    ['clip paths in clip paths', drawing(tower('clipPath', 'clip-path', 12)), 'draws more than 10000'],
+    ['markers in markers', drawing(tower('marker', 'marker-mid', 12)), 'draws more than 10000'],
+    ['strokes of patterns', drawing(tower('pattern', 'stroke', 12)), 'draws more than 10000'],
+    [
+      'patterns in style attributes',
+      drawing(tower('pattern', 'fill', 12, (p, id) => `style="${p}:URL( '#${id}' )"`)),
+      'draws more',
+    ],
+    [
+      'patterns by escaped names',
+      drawing(tower('pattern', 'fill', 12, (p, id) => `${p}="url(#%70${id.slice(1)})"`)),
+      'draws more',
+    ],
+    [
+      'patterns by character references',
+      drawing(tower('pattern', 'fill', 12, (p, id) => `${p}="url(&#35;&#x70;${id.slice(1)})"`)),
+      'draws more',
+    ],
+    [
+      'patterns by templates',
+      drawing(
+        tower('pattern', 'fill', 12)
+          .replaceAll('<pattern ', '<pattern xlink:href="#p1" ')
+          .replace('<pattern xlink:href="#p1" id="p1"', '<pattern id="p1"'),
+      ),
+      'draws more',
+    ],
+    [
+      'a pattern that everything inherits',
+      drawing(
+        `<pattern id="p">${'<g/>'.repeat(200)}</pattern><g fill="url(#p)">${'<path d="M0 0h1"/>'.repeat(200)}</g>`,
+      ),
+      'draws more',
+    ],
+    [
+      'a mask on each of many',
+      drawing(`<mask id="m">${'<g/>'.repeat(200)}</mask>${'<g mask="url(#m)"/>'.repeat(200)}`),
+      'draws more',
+    ],
+    [
+      'a mask on each by a style',
+      drawing(`<style>g{mask:url(#m)}</style><mask id="m">${'<path/>'.repeat(200)}</mask>${'<g/>'.repeat(200)}`),
+      'draws more',
+    ],
+    ['a mask behind a text with a brace', drawing(`<style>*{x:"} .z{";mask:url(#m)}</style>`), 'two ways'],
+    [
+      'a mask behind a comment in a text',
+      drawing(
+        `<style>path{x:"/*";mask:url(#m)} i{x:"*/"}</style><mask id="m">${'<g/>'.repeat(200)}</mask>${'<path/>'.repeat(200)}`,
+      ),
+      'draws more',
+    ],
+    [
+      'a mask in a rule within rules',
+      drawing(
+        `<style>@media all{@supports (x:y){i>path{mask:url(#m)}}}</style><mask id="m">${'<g/>'.repeat(200)}</mask>${'<path/>'.repeat(200)}`,
+      ),
+      'draws more',
+    ],
+    ['a mask whose name ends a declaration', drawing(`<g style="mask:url('#a;b')"/>`), 'two ways'],
+    ['a mask in a variable', drawing('<style>g{--m:url(#m);mask:var(--m)}</style>'), 'variables'],
+    ['an animated mask', drawing('<g><animate attributeName="mask" values="url(#m)"/></g>'), 'animate references'],
+    ['an animated class', drawing('<g><set attributeName="class" to="m"/></g>'), 'animate class'],
+    [
+      'a corner with a marker, many times',
+      drawing(`<marker id="m"><g/></marker><path marker-mid="url(#m)" d="M0 0${'h1'.repeat(5000)}"/>`),
+      'draws more',
+    ],
+    ['a mask in itself', drawing('<mask id="m"><g mask="url(#m)"/></mask><g mask="url(#m)"/>'), 'itself (#m)'],
+    [
+      'a filter that draws what it filters',
+      drawing('<filter id="f"><feImage href="#g"/></filter><g id="g" filter="url(#f)"/>'),
+      'itself',
+    ],
+    ['itself as an image', drawing('<image href="#a"/>'), 'as an image'],
+    ['image-set', drawing(`<style>g{background:image-set("data:image/png;base64,AAAA" 1x)}</style>`), 'image-set()'],
+    ['prefixed image-set', drawing(`<g style="mask:-webkit-image-set('a.png' 1x)"/>`), 'image-set()'],
+    ['image()', drawing(`<style>g{background:image("a.png")}</style>`), 'image()'],
+    ['src()', drawing(`<style>g{background:src("a.png")}</style>`), 'src()'],
+    ['element()', drawing(`<g style="mask:-moz-element(#a)"/>`), 'element()'],
+    [
+      'a chain of references',
+      drawing(
+        Array.from({ length: 3000 }, (_, i) => `<mask id="m${i}"><g mask="url(#m${i + 1})"/></mask>`).join('') +
+          '<g mask="url(#m0)"/>',
+      ),
+      'draws more',
+    ],
     ['deep nesting', drawing('<g>'.repeat(150_000)), 'nests more than 64'],
     [
       'thousands of attributes',

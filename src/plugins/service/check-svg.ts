@@ -1,6 +1,16 @@
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { err, ok, type Result } from '../../kernel/index.ts';
 import { findStyleFault, findUrlFault, foldUrl } from './check-svg-text.ts';
+import { type DrawnElement, MAX_DRAWN, measureDrawing } from './measure-drawing.ts';
+import {
+  drawingFunctionIn,
+  idsIn,
+  type Reference,
+  readReferences,
+  readRules,
+  readStyle,
+  type StyleRule,
+} from './read-style.ts';
 
 /**
  * Far more than drawings need. The parser walks all open elements to resolve a prefix, so its time
@@ -37,6 +47,9 @@ const ACTIVE_ELEMENTS = new Set(
 const ANIMATIONS = new Set(['animate', 'set', 'animatemotion', 'animatetransform', 'animatecolor']);
 /** Attributes whose value is a URL. */
 const URL_ATTRIBUTES = new Set(['href', 'src', 'base', 'action', 'formaction', 'ping', 'data', 'codebase', 'classid']);
+
+/** Attributes that may refer to a part of the file like the property of the same name. */
+const PAINTS = new Set('fill stroke mask clip-path filter cursor marker marker-start marker-mid marker-end'.split(' '));
 
 /** Aborts the parse at the first fault. */
 class SvgFault extends Error {}
@@ -83,10 +96,39 @@ export function checkSvg(bytes: Uint8Array): Result<null, string> {
   return ok(null);
 }
 
-type OpenElement = { name: string; id: string | undefined };
+/** An id as a browser decodes it from the fragment of an address. */
+function decodeId(fragment: string): string {
+  const id = fragment.replace(/[\t\n\r]/g, '').trim();
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return refuse(`has a reference that cannot be decoded (#${id})`);
+  }
+}
+
+/** What an attribute refers to in the file. */
+function referencesIn(attribute: string, value: string): Reference[] {
+  if (attribute === 'style') return readReferences(styleOf(value), decodeId);
+  if (PAINTS.has(attribute)) return idsIn(styleOf(value)).map((id) => ({ property: attribute, id: decodeId(id) }));
+  const id = attribute === 'href' ? /^\s*#(.*)$/s.exec(value)?.[1] : undefined;
+  return id === undefined ? [] : [{ property: attribute, id: decodeId(id) }];
+}
+
+/** A style without comments. Refuses one that could be read in two ways, or that hides references. */
+function styleOf(text: string): string {
+  const style = readStyle(text);
+  if (style === undefined) return refuse('has a text in a style that could be read in two ways');
+  const drawn = drawingFunctionIn(style);
+  if (drawn !== undefined) refuse(`must not have the function ${drawn}() in a style`);
+  if (style.includes('--') && idsIn(style).length > 0) refuse('must not have variables in a style with references');
+  return style;
+}
 
 function createDrawing() {
-  const stack: OpenElement[] = [];
+  const stack: DrawnElement[] = [];
+  const rules: StyleRule[] = [];
+  let root: DrawnElement | undefined;
+  let elements = 0;
   let attributes = 0;
   /** The text of the open style element, joined across comments and CDATA sections. */
   let style: string | undefined;
@@ -111,11 +153,29 @@ function createDrawing() {
     if (attribute.startsWith('on')) refuse(`must not have the event attribute ${name}`);
     const fault = URL_ATTRIBUTES.has(attribute) ? findUrlFault(value) : findStyleFault(value, attribute === 'style');
     if (fault) refuse(`${fault} (attribute ${name})`);
+    if (ANIMATIONS.has(element) && idsIn(value).length > 0) refuse(`must not animate references (attribute ${name})`);
     if (ANIMATIONS.has(element) && attribute === 'attributename') {
       const target = foldUrl(value).replace(/^.*:/, '');
-      if (URL_ATTRIBUTES.has(target) || target.startsWith('on') || target === 'style')
+      if (URL_ATTRIBUTES.has(target) || target.startsWith('on') || ['style', 'class', 'id'].includes(target))
         refuse(`must not animate ${value.trim()}`);
     }
+  }
+
+  function readElement(name: string, attributesOf: readonly SaxesAttributeNS[]): DrawnElement {
+    const element: DrawnElement = { name, ids: [], classes: [], references: [], children: [], lineLength: 0 };
+    for (const attribute of attributesOf) {
+      checkAttribute(name, attribute);
+      const { local, value } = attribute;
+      const references = referencesIn(local.toLowerCase(), value);
+      if (name === 'image' && references.length > 0 && local === 'href')
+        refuse('must not draw a part of itself as an image');
+      if (name === 'use') for (const { property, id } of references) if (property === 'href') copiedIds.add(id);
+      element.references.push(...references);
+      if (local === 'id') element.ids.push(value);
+      if (local === 'class') element.classes.push(...value.split(/\s+/));
+      if (local === 'd' || local === 'points') element.lineLength += value.length;
+    }
+    return element;
   }
 
   return {
@@ -129,18 +189,17 @@ function createDrawing() {
     },
     open(tag: SaxesTagNS): void {
       checkElement(tag);
+      elements += 1;
+      if (elements > MAX_DRAWN) refuse(`has more than ${MAX_DRAWN} elements`);
       const name = tag.local.toLowerCase();
-      let id: string | undefined;
-      for (const attribute of Object.values(tag.attributes)) {
-        checkAttribute(name, attribute);
-        if (attribute.local === 'id') id = attribute.value;
-        if (name === 'use' && attribute.local === 'href') copiedIds.add(attribute.value.trim().slice(1));
-      }
-      stack.push({ name, id });
+      const element = readElement(name, Object.values(tag.attributes));
+      root ??= element;
+      stack.at(-1)?.children.push(element);
+      stack.push(element);
       if (name === 'use') {
         uses += 1;
         if (uses > MAX_USES) refuse(`has more than ${MAX_USES} use elements`);
-        for (const outer of stack) if (outer.id !== undefined) copyingIds.add(outer.id);
+        for (const { ids } of stack) for (const id of ids) copyingIds.add(id);
       }
       if (name === 'style') style = '';
     },
@@ -152,11 +211,15 @@ function createDrawing() {
       if (style === undefined) return;
       const fault = findStyleFault(style, true);
       if (fault) refuse(`${fault} (style)`);
+      rules.push(...readRules(styleOf(style), decodeId));
       style = undefined;
     },
     end(): void {
       for (const id of copiedIds)
         if (copyingIds.has(id)) refuse(`must not use an element that contains a use element (#${id})`);
+      const fault = root && measureDrawing(root, rules);
+      if (fault?.kind === 'circle') refuse(`must not refer to itself (#${fault.id})`);
+      if (fault) refuse(`draws more than ${MAX_DRAWN} elements, counting again what references draw`);
     },
   };
 }

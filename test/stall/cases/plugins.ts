@@ -122,6 +122,16 @@ export const pluginCases = [
       style: svg(fill('url(', size - 90, { before: '<style>', after: '</style>' })),
       addresses: svg(fill('url(#a)', size - 90, { before: '<g a="', after: '"/>' })),
       references: svg(fill('&#65;', size - 60)),
+      'elements as many as are taken': svg(fill('<g/>', Math.min(size - 60, 39_000))),
+      'rules with references': svg(
+        fill('a{mask:url(#a)}', Math.min(size - 200, 14_000), {
+          before: '<style>',
+          after: `</style>${'<a/>'.repeat(9)}`,
+        }),
+      ),
+      'many of one name': svg(fill('<g id="a" mask="url(#b)"/>', size - 60)),
+      'texts of a style': svg(fill('"#a"', size - 90, { before: '<style>a{x:', after: '}</style>' })),
+      'open rules': svg(fill('a{', size - 90, { before: '<style>', after: '</style>' })),
       colons: svg(fill(':', size - 120, { before: '<animate attributeName="', after: '"/>' })),
     }),
     call: (dataUrl: string) => worker.run('readIcon', dataUrl),
