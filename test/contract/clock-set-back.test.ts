@@ -206,6 +206,9 @@ describeEachStore(
       const [held, left] = [await store.tasks.insert(newTask(lapsed)), await store.tasks.insert(newTask(lapsed))];
       expect(ids(await store.tasks.claimInterrupted({ ...LEASE, held: [held.taskId] }))).toEqual([left.taskId]);
       expect(await store.tasks.renew(leaseOf(held), 60_000)).toBe(true);
+      // One whose lease was ended is held by nobody.
+      expect(await store.tasks.renew(leaseOf(held), 0)).toBe(true);
+      expect(ids(await store.tasks.claimInterrupted({ ...LEASE, held: [held.taskId] }))).toEqual([held.taskId]);
 
       const open = {
         ...({ kind: 'response', userId: 1, apiKeyId: null, group: 'default', channelId: 3, model: 'm' } as const),

@@ -165,8 +165,8 @@ export interface TaskStore extends TaskListStore {
    */
   untilDue(): Promise<number | undefined>;
   /**
-   * Claims NOT_START tasks whose submit lease has expired: their process died. Never those of
-   * `held`, which this process is submitting, whatever the clock says.
+   * Claims NOT_START tasks whose submit lease has expired: their process died. Of `held`, which
+   * this process is submitting, only those whose lease was ended, whatever the clock says.
    */
   claimInterrupted(claim: {
     owner: string;
@@ -190,7 +190,7 @@ export interface TaskStore extends TaskListStore {
    * back after it was written.
    */
   pullForwardDueTimes(maxAheadMs: number): Promise<number>;
-  /** Extends a lease, counted from now. False when it was lost. */
+  /** Extends a lease, counted from now, or ends it with 0 or less. False when it was lost. */
   renew(lease: Lease, leaseForMs: number): Promise<boolean>;
   /**
    * Writes `change` under a live claim and ends the lease. The task is due again after

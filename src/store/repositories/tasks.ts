@@ -141,14 +141,10 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       .prepare(),
   );
 
-  const renew = lazy(() =>
-    db
-      .update(tasks)
-      .set({ leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}` })
-      .where(isHeld)
-      .returning({ id: tasks.id })
-      .prepare(),
-  );
+  const prepareRenewal = (leaseUntilMs: SQL) =>
+    db.update(tasks).set({ leaseUntilMs }).where(isHeld).returning({ id: tasks.id }).prepare();
+  const renew = lazy(() => prepareRenewal(sql`${nowMs} + ${at('leaseForMs')}`));
+  const endNow = lazy(() => prepareRenewal(sql`0`));
 
   /** One prepared query for each set of fields that callers change; there are only a handful. */
   const prepareWrite = (fields: (keyof TaskChange)[], extra: Record<string, SQL>, condition: SQL | undefined) =>
@@ -293,7 +289,8 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
 
     async renew(lease, leaseForMs) {
       if (memory?.leases.renew(lease, leaseForMs)) return true;
-      return (await renew().execute({ ...lease, leaseForMs, ...now() })).length === 1;
+      const renewed = await (leaseForMs > 0 ? renew() : endNow()).execute({ ...lease, leaseForMs, ...now() });
+      return renewed.length === 1;
     },
 
     advance: (lease, change, nextPollInMs) =>

@@ -19,8 +19,9 @@ export const isCancelled = ({ status, failReason }: Pick<TaskRecord, 'status' | 
  */
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   let current = task;
-  // A lease of our own that looks expired is that of a clock that jumped.
-  if (task.status === 'NOT_START' && !deps.leases.held().includes(task.taskId)) {
+  // A lease of our own that looks expired, and was not ended, is that of a clock that jumped.
+  const isOwn = task.leaseUntilMs > 0 && deps.leases.held().includes(task.taskId);
+  if (task.status === 'NOT_START' && !isOwn) {
     const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
     const lease = { ...leaseOf(task), runOut: true };
     const ending = { status: 'FAILURE' as const, reason: REASON };
