@@ -164,7 +164,8 @@ function fieldsOf(body) {
   for (const [name, values] of Object.entries(body.fields)) {
     fields[name === `${IMAGE_FIELD}[image_url]` ? IMAGE_FIELD : name] = values[0];
   }
-  const file = body.kind === 'multipart' ? body.files.find(({ field }) => field === IMAGE_FIELD) : undefined;
+  const isImage = ({ field }) => field === IMAGE_FIELD || field === `${IMAGE_FIELD}[]`;
+  const file = body.kind === 'multipart' ? body.files.find(isImage) : undefined;
   if (file) fields[IMAGE_FIELD] = { file: file.ref };
   return fields;
 }

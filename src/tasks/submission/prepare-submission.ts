@@ -9,6 +9,7 @@ import {
   extractUsage,
   type HookFailure,
   type HookOptions,
+  type PluginRequest,
 } from '../../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamRequest } from '../../upstream/index.ts';
@@ -65,6 +66,7 @@ export async function prepareSubmission(
   const model = descriptor.model ?? intent.model;
   assertAllowed(submission, descriptor);
   const files = client.body.kind === 'multipart' ? client.body.files : [];
+  refuseDroppedFile(submission, descriptor, files);
   const extracted = client.body.kind === 'json' ? client.body.extracted : undefined;
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
   const submit = { files, extracted, maxFileBytes, timeoutMs };
@@ -84,6 +86,27 @@ export async function prepareSubmission(
     isAdmin: caller.user.role >= ROLE.admin,
   });
   return { channel, context: final, request: request.value, action, model, upstreamModel, quote, credential };
+}
+
+/**
+ * A plugin that ships sends every file of a form to its vendor; one in a field that neither knows
+ * would be left out unnoticed. Other plugins may leave out what they like.
+ * @throws tasks.plugin_request_invalid
+ */
+function refuseDroppedFile(
+  { plugin }: Submission,
+  { body }: PluginRequest,
+  files: readonly { ref: string; field: string }[],
+): void {
+  if (plugin.layer !== 'factory' || files.length === 0) return;
+  const sent = JSON.stringify(body);
+  const dropped = files.find(({ ref }) => !sent.includes(JSON.stringify(ref)));
+  if (!dropped) return;
+  const field = dropped.field.slice(0, 60);
+  const message = dropped.ref.includes('#')
+    ? `The model takes no further file in the field "${field}": send one.`
+    : `The model takes no file in the field "${field}": leave it out, or send it in a field that the model has.`;
+  throw taskErrors.plugin_request_invalid({ message, param: dropped.field });
 }
 
 /**

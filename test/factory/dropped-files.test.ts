@@ -1,0 +1,90 @@
+/** No shipped plugin leaves out a file of a form unnoticed: it reaches the vendor or is refused. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { AppError, streamOf } from '../../src/kernel/index.ts';
+import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
+import { type OpenedStore, openTestStore, startSandbox } from '../plugins/support.ts';
+import { addCaller, type Engine, jsonRequest, startEngine } from '../tasks/harness.ts';
+
+const FOLDER = new URL('../../src/plugins/factory/', import.meta.url);
+const sources = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.js'))
+  .map((name) => readFileSync(new URL(name, FOLDER), 'utf8'));
+
+const sandbox = startSandbox();
+let opened: OpenedStore;
+let engine: Engine;
+let caller: Caller;
+let seen: { type: string; text: string }[] = [];
+const vendor = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  async fetch(request) {
+    seen.push({ type: request.headers.get('content-type') ?? '', text: await request.text() });
+    return Response.json({ id: 'job-1', task_id: 'job-1', status: 'queued' });
+  },
+});
+beforeAll(async () => {
+  opened = await openTestStore('sqlite');
+  engine = await startEngine(opened.store, sandbox, { factory: sources, allowPrivate: true });
+  caller = await addCaller(opened.store);
+});
+afterAll(async () => {
+  await engine.stop();
+  await opened.close();
+  await sandbox.close();
+  await vendor.stop(true);
+});
+
+/** A form with a file in each of these fields. */
+function form(model: string, fields: readonly string[]): ClientRequest {
+  const bytes = new TextEncoder().encode('a picture');
+  const files = fields.map((field, index) => {
+    const earlier = fields.slice(0, index).filter((other) => other === field).length;
+    const ref = `request_file:${field}${earlier > 0 ? `#${earlier}` : ''}`;
+    const stream = () => streamOf(new Blob([bytes]).stream());
+    return { ref, field, filename: 'a.png', mimeType: 'image/png', size: bytes.length, stream };
+  });
+  const body = { kind: 'multipart', fields: { model: [model], prompt: ['a kite'] }, files };
+  return { ...jsonRequest({}), contentType: 'multipart/form-data', path: '/v1/videos', body } as never;
+}
+
+async function submit(model: string, fields: readonly string[]): Promise<AppError | undefined> {
+  seen = [];
+  return engine.tasks.submitVideo(caller, 'r', form(model, fields)).then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof AppError) return error;
+      throw error;
+    },
+  );
+}
+
+test('every plugin refuses a file in a field that it does not know, before anything is sent', async () => {
+  const { generation, release } = engine.plugins.pin();
+  const makers = [...generation.plugins.values()].flatMap(({ key, manifest }) => {
+    const claim = manifest.protocols.find(({ name }) => name === 'proto_video');
+    return claim ? [[key, claim.models[0] ?? ''] as const] : [];
+  });
+  release();
+  expect(makers.length).toBeGreaterThan(10);
+  for (const [key, model] of makers) {
+    const settings = { name: key, taskPluginKey: key, models: [model], baseUrl: vendor.url.origin };
+    await engine.addChannel({ ...settings, key: 'key_0123456789|secret_0123456789' });
+    await engine.billing.prices.save({ pluginKey: '*', model, expression: '0' });
+    const refused = await submit(model, key === 'demo' ? ['image', 'nobody_knows'] : ['nobody_knows']);
+    expect([key, refused?.kind, seen]).toEqual([key, 'invalid', []]);
+  }
+});
+
+test('sora sends the file of input_reference and of input_reference[], and refuses others by their field', async () => {
+  for (const field of ['input_reference', 'input_reference[]']) {
+    expect(await submit('sora-2', [field])).toBeUndefined();
+    expect(seen[0]?.text).toContain('name="input_reference"');
+    expect(seen[0]?.text).toContain('a picture');
+  }
+  expect(await submit('sora-2', ['image'])).toMatchObject({ code: 'tasks.plugin_request_invalid', param: 'image' });
+  const twice = await submit('sora-2', ['input_reference', 'input_reference']);
+  expect(twice?.message).toContain('no further file in the field "input_reference"');
+  expect(seen).toEqual([]);
+});
