@@ -1,12 +1,10 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { BunPlugin } from 'bun';
 import { buildFactory } from './build-factory.ts';
 import { buildPanel } from './build-panel.ts';
 import { buildTargets, fetchRuntime } from './fetch-runtime.ts';
 import { hashInputs, isFresh, root } from './hash-inputs.ts';
-import { bundleLateLibraries, withoutFolders } from './late-libraries.ts';
 
 const inputs = [
   'src',
@@ -18,7 +16,6 @@ const inputs = [
   'package-lock.json',
   'scripts/build.ts',
   'scripts/fetch-runtime.ts',
-  'scripts/late-libraries.ts',
   'build/bytecode.order',
 ];
 
@@ -41,15 +38,14 @@ export async function buildExecutable({ target, forSpeed = false }: BuildOptions
 }> {
   await buildPanel();
   await buildFactory();
-  const plugin = await bundleLateLibraries();
-  if (forSpeed && !existsSync(join(root, orderPath))) await recordOrder(plugin);
+  if (forSpeed && !existsSync(join(root, orderPath))) await recordOrder();
   const suffix = (target ?? '').replace(/^bun/, '');
   const isWindows = target === undefined ? process.platform === 'win32' : target.includes('windows');
   const path = `dist/taskgate${suffix}${isWindows ? '.exe' : ''}`;
   const stamp = `build/executable${suffix}.built-from`;
   const hash = hashInputs(inputs);
   if (isFresh(stamp, hash, [path])) return { path, built: false };
-  await compile(path, plugin, target);
+  await compile(path, target);
   await Bun.write(join(root, stamp), hash);
   return { path, built: true };
 }
@@ -61,20 +57,20 @@ export async function buildExecutable({ target, forSpeed = false }: BuildOptions
 export async function buildForRelease({ target, outfile, publicKey }: ReleaseBuild): Promise<void> {
   await buildPanel();
   await buildFactory();
-  await bundle({ outfile, plugin: await bundleLateLibraries(), order: null, target, publicKey });
+  await bundle({ outfile, order: null, target, publicKey });
 }
 
 /** `publicKey`: who must have signed what the executable upgrades to; empty for nobody. */
 type ReleaseBuild = { target: string; outfile: string; publicKey: string };
 
-async function compile(path: string, plugin: BunPlugin, target: string | undefined): Promise<void> {
+async function compile(path: string, target: string | undefined): Promise<void> {
   mkdirSync(join(root, 'dist'), { recursive: true });
   const order = existsSync(join(root, orderPath)) ? join(root, orderPath) : null;
   // The executable holds its own name: a folder, and not the name, keeps two builds apart.
   const folder = mkdtempSync(join(root, 'dist/.build-'));
   try {
     const outfile = join(folder, path.endsWith('.exe') ? 'taskgate.exe' : 'taskgate');
-    await bundle({ outfile, plugin, order, ...(target === undefined ? {} : { target }) });
+    await bundle({ outfile, order, ...(target === undefined ? {} : { target }) });
     // In one step, so that a running executable is replaced and never half-written.
     renameSync(outfile, join(root, path));
   } finally {
@@ -86,11 +82,11 @@ async function compile(path: string, plugin: BunPlugin, target: string | undefin
  * Records which functions a start uses. Executables then keep these together at the front of their
  * bytecode: a start reads fewer pages. A record of an earlier state of the sources still helps.
  */
-async function recordOrder(plugin: BunPlugin): Promise<void> {
+async function recordOrder(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'taskgate-order-'));
   const outfile = join(folder, 'taskgate');
   try {
-    await bundle({ outfile, plugin, order: null });
+    await bundle({ outfile, order: null });
     const child = Bun.spawn([outfile, 'serve', '--json', '--port', '0', '--data-dir', join(folder, 'data')], {
       cwd: folder,
       env: { BUN_BYTECODE_ORDER_OUT: join(folder, 'order'), LOG_LEVEL: 'error' },
@@ -107,9 +103,9 @@ async function recordOrder(plugin: BunPlugin): Promise<void> {
   }
 }
 
-type Bundle = { outfile: string; plugin: BunPlugin; order: string | null; target?: string; publicKey?: string };
+type Bundle = { outfile: string; order: string | null; target?: string; publicKey?: string };
 
-async function bundle({ outfile, plugin, order, target, publicKey = '' }: Bundle): Promise<void> {
+async function bundle({ outfile, order, target, publicKey = '' }: Bundle): Promise<void> {
   const runtime = target === undefined ? {} : { executablePath: await fetchRuntime(target) };
   await Bun.build({
     // The program first, then what its worker threads run.
@@ -124,7 +120,6 @@ async function bundle({ outfile, plugin, order, target, publicKey = '' }: Bundle
     format: 'esm',
     minify: true,
     bytecode: true,
-    plugins: [plugin],
     // The framework imports it for a kind of upload that no route has.
     external: ['file-type'],
     compile: {
@@ -142,7 +137,10 @@ async function bundle({ outfile, plugin, order, target, publicKey = '' }: Bundle
       // Which release `taskgate upgrade` takes.
       BUILD_TARGET: JSON.stringify(target?.replace(/^bun-/, '') ?? thisPlatform()),
       RELEASE_KEY: JSON.stringify(publicKey),
-      ...withoutFolders,
+      // Libraries that ask for their folder get none: it would be that of this build, and two
+      // builds would differ.
+      __dirname: '"/"',
+      __filename: '"/index.js"',
     },
     throw: true,
   });

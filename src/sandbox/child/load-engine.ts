@@ -14,9 +14,6 @@ import { createStringifyValues, type StringifyValues } from './stringify-values.
 /** Pages of 64 KiB that the WebAssembly build needs at least: 16 MiB. */
 const INITIAL_PAGES = 256;
 
-/** RFC 8878, section 3.1.1. */
-const ZSTANDARD = 0xfd2fb528;
-
 /** QuickJS, compiled once per process. */
 export type Engine = {
   layout: HeapLayout;
@@ -59,7 +56,7 @@ export type GuestMemory = WebAssembly.Memory & { ranOut: boolean };
 export type GuestImports = { readSystem: boolean; expected: boolean };
 
 export async function loadEngine(): Promise<Engine> {
-  const wasmModule = new WebAssembly.Module(readEngine());
+  const wasmModule = new WebAssembly.Module(readFileSync(wasmPath));
   const open = async (memoryBytes: number): Promise<Instance> => {
     const maximum = Math.max(INITIAL_PAGES, Math.floor(memoryBytes / 65_536));
     const imports: GuestImports = { readSystem: false, expected: false };
@@ -76,12 +73,6 @@ export async function loadEngine(): Promise<Engine> {
     stringifyValues: createStringifyValues(),
     open,
   };
-}
-
-/** An executable holds it compressed: it begins with the mark of Zstandard then. */
-function readEngine(): Uint8Array<ArrayBuffer> {
-  const bytes = readFileSync(wasmPath);
-  return new Uint8Array(bytes.readUInt32LE(0) === ZSTANDARD ? Bun.zstdDecompressSync(bytes) : bytes);
 }
 
 /** Instantiates the module with imports that note when the guest reads something of the system. */
