@@ -35,7 +35,7 @@ const allowed: Record<string, readonly string[]> = {
 const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
 
 /** Files that may be imported although they are not their room's `index.ts`. */
-const openFiles = ['src/sandbox/child.ts', 'src/sandbox/confined/become-program.ts'];
+const openFiles = ['src/sandbox/child.ts'];
 
 /** Means of the platform and of packages that belong to certain places only. */
 const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [

@@ -1,7 +1,6 @@
 /**
  * The program. A sandbox child is the same program: it is told apart before anything of the gateway
- * is loaded, so that plugin code never shares a process with it and the child stays small. So is
- * the child that confines itself and becomes a program of the system.
+ * is loaded, so that plugin code never shares a process with it and the child stays small.
  */
 const argv = process.argv.slice(2);
 
@@ -12,8 +11,6 @@ if (command !== 'serve' && command !== 'start') Bun.unsafe.setJITPolicy(1);
 
 if (argv[0] === '__sandbox') {
   void import('./sandbox/child.ts').then((child) => child.runSandboxChild());
-} else if (argv[0] === '__confined') {
-  void import('./sandbox/confined/become-program.ts').then((child) => child.becomeProgram(argv[1] ?? ''));
 } else {
   void import('./app/index.ts').then(async (app) => {
     // Explicitly: what a library leaves open (a pooled connection, a timer) must not keep a

@@ -19,8 +19,6 @@ export type { Content, ContentRequest, LinkLimits } from './artifacts/types.ts';
 export { taskErrors } from './errors.ts';
 export { digestJson } from './idempotency/digest-json.ts';
 export type { NativePath, NativeRoute } from './native/open-native-path.ts';
-export { MAX_PREVIEW_BYTES, MAX_PREVIEW_SIDE } from './previews/images/preview-limits.ts';
-export type { KeptMedia, StillFault, StillMaker } from './previews/types.ts';
 export { RELAY_PLUGIN_KEY } from './relay/relay-billing.ts';
 export type { RelayAnswer, RelayCall } from './relay/types.ts';
 export type { ChannelHistory } from './reports/read-channel-history.ts';

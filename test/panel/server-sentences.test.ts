@@ -13,18 +13,19 @@ import { speak } from './speak.ts';
 
 /** Where reasons come from that rows, reports and refusals hold. */
 const SOURCES =
-  /^src\/(?:(?:tasks|upstream|sandbox|plugins|channels|billing|settings|store\/drivers|app\/(?:backup|media))\/)(?!.*\.d\.ts)/;
+  /^src\/(?:(?:tasks|upstream|sandbox|plugins|channels|billing|settings|store\/drivers|app\/backup)\/)(?!.*\.d\.ts)/;
 
 /** Files whose sentences no page shows, or shows as they are, and why. */
 const EXEMPT: Readonly<Record<string, RegExp>> = {
   'catalogues: codes and reasons have texts of their own':
     /\/(?:errors|sentences)\.ts$|^src\/settings\/(?:catalogue\/|requirements)/,
-  'answers of /v1 and of routes of plugins': /^src\/tasks\/(?:relay|images|responses|native)\//,
+  'answers of /v1 and of routes of plugins':
+    /^src\/tasks\/(?:(?:relay|images|responses|native)\/|submission\/request-members)/,
   'rules of the contract, which have texts of their own':
     /^src\/plugins\/(?:author|manifest|source|usage|hooks|permissions|factory)\/|^src\/plugins\/service\/check-|^src\/sandbox\/child|^src\/plugins\/marketplace\/(?:read-index|compare-entry)\.ts$/,
   'printed by commands, or logged':
-    /^src\/plugins\/marketplace\/(?:write|sign|check-folder|publish|signing)|^src\/app\/backup\/(?:seal|restore|read-parts|list-backups|open-place|backup-notes)|^src\/sandbox\/(?:confined|system)|^src\/tasks\/state\/trace-event|^src\/settings\/(?:describe-risks|public-address)|^src\/billing\/explain-bill/,
-  'previews, which fail silently': /^src\/tasks\/previews\/|^src\/app\/media\/create-still-maker/,
+    /^src\/plugins\/marketplace\/(?:write|sign|check-folder|publish|signing)|^src\/app\/backup\/(?:seal|restore|read-parts|list-backups|open-place|backup-notes)|^src\/sandbox\/system|^src\/tasks\/state\/trace-event|^src\/settings\/(?:describe-risks|public-address)|^src\/billing\/explain-bill/,
+  'previews, which fail silently': /^src\/tasks\/previews\//,
   'queries and invariants of drivers': /^src\/store\/drivers\/(?!write-hashed|s3\/)/,
   'a refused marketplace has texts by its reason': /^src\/plugins\/marketplace\/check-trust/,
   'attention has texts by its code': /^src\/app\/backup\/backup-schedule|^src\/billing\/check-prices/,
@@ -56,6 +57,8 @@ const PARTS = new Set([
   'The plugin was stopped too often while it worked on your requests, and accepts none of them for',
   '* s. Change what you send, or tell the operator of this gateway.',
   'of your account',
+  'hook call stopped',
+  'sandbox process stopped',
   'on this gateway',
   'from this gateway',
   'the bucket refuses',

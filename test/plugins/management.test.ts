@@ -93,7 +93,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
     const refused = await refusal(service.upload(at('1.0.0', { name: 'Other' })));
     expect([refused.code, refused.message]).toEqual([
       'plugins.version_exists',
-      'Version 1.0.0 of acme was stored with another source. Give the changed source a new version.',
+      'Version 1.0.0 of acme was deleted and had another source. Give the changed source a new version.',
     ]);
     expect(await service.upload(at('1.0.0'))).toMatchObject({ plugin: { version: '1.0.0', active: true } });
   });

@@ -27,7 +27,7 @@ const threadsOf = (pid: number): string[] =>
 
 describe.skipIf(process.platform !== 'linux')('an escape into a sandbox process', () => {
   test('opens no file, socket, process, namespace or queue, and changes no limit or right', async () => {
-    const script = join(import.meta.dir, 'try-system-calls.ts');
+    const script = join(import.meta.dir, 'run-system-calls.ts');
     const child = Bun.spawn([process.execPath, script], { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] });
     const { before, refused, allowed } = JSON.parse(await new Response(child.stdout).text());
     expect(await child.exited).toBe(0);

@@ -1,5 +1,21 @@
 /** Becomes the program of its arguments, on a kernel that seems to have no seccomp(2). */
-import { addressOf, cText, openSystem } from '../../src/sandbox/system/open-system.ts';
+import { dlopen, ptr } from 'bun:ffi';
+import { LIBRARIES } from '../../src/sandbox/system/install-filter.ts';
+
+function openSystem() {
+  for (const library of LIBRARIES) {
+    try {
+      return dlopen(library, {
+        prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
+        execve: { args: ['ptr', 'ptr', 'ptr'], returns: 'i32' },
+      }).symbols;
+    } catch {
+      // Try the next name.
+    }
+  }
+  return undefined;
+}
+const addressOf = (bytes: Uint8Array): bigint => BigInt(ptr(bytes));
 
 const [CALL, AUDIT] = process.arch === 'x64' ? [317, 0xc000003e] : [277, 0xc00000b7];
 const instructions: [code: number, ifTrue: number, ifFalse: number, value: number][] = [
@@ -23,7 +39,7 @@ if (!system) throw new Error('no C library');
 const head = Buffer.alloc(16);
 head.writeUInt16LE(instructions.length, 0);
 head.writeBigUInt64LE(addressOf(filter), 8);
-const texts = process.argv.slice(2).map(cText);
+const texts = process.argv.slice(2).map((text) => Buffer.from(`${text}\0`));
 const argv = new BigUint64Array([...texts.map(addressOf), 0n]);
 const environment = new BigUint64Array([0n]);
 system.prctl(38, 1n, 0n, 0n, 0n);

@@ -291,7 +291,6 @@ const ROWS: Row[] = [
   ],
   ['results.quota_gb', 'json', '{"default":0}', ['{"default":0.5}'], ['', '[]', '{"default":-1}', '{"a":"1"}']],
   ['results.price_gb_day', 'json', '{"default":0}', ['{"vip":0.01}'], ['', '{"vip":-1}', '{"vip":1001}']],
-  flag('results.ffmpeg', false),
   ['results.previews_mb', 'integer', '256', ['0', '1000000'], ['', '-1', '1000001']],
   ['results.s3_redirect', 'boolean', 'false', ['true'], ['', 'yes']],
   flag('retention.enabled', true),

@@ -122,7 +122,6 @@ export async function startEngine(
     results: {
       files,
       settings: () => keeping,
-      stills: { isReady: async () => false, draw: () => Promise.reject(new Error('there is no ffmpeg')) },
       maxFileBytes: 10_000_000,
     },
     retention: () => ({

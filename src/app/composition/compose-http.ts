@@ -124,8 +124,7 @@ export function composeHttp(
     records: store.logs,
     statements: createAccountStatements(store.ledger),
     requestKeys: store.idempotency,
-    system: () =>
-      describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger, media: services.media }),
+    system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
     systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),
     backups: {
       view: () => describeBackups(services.backups),
@@ -147,7 +146,6 @@ export function composeHttp(
         disks,
         backups: services.backups,
         notices: services.notices,
-        media: services.media,
         missingAddress: () => describeMissingAddress(options, node),
         isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
         risks: () => [

@@ -5,7 +5,6 @@ import { createBilling } from '../../billing/index.ts';
 import { createChannels } from '../../channels/index.ts';
 import { createMetrics } from '../../http/index.ts';
 import { createPluginService } from '../../plugins/index.ts';
-import { createProgramRunner } from '../../sandbox/index.ts';
 import {
   authSettings,
   createLiveOptions,
@@ -24,9 +23,8 @@ import { configuredNode } from '../config/node-address.ts';
 import { openResultFiles } from '../config/result-files.ts';
 import { resultSettings } from '../config/result-settings.ts';
 import { retentionSettings } from '../config/retention-settings.ts';
-import { confinedCommand, programCommand } from '../config/sandbox-settings.ts';
+import { programCommand } from '../config/sandbox-settings.ts';
 import { taskLimits } from '../config/task-limits.ts';
-import { createStillMaker } from '../media/create-still-maker.ts';
 import { measureLag } from '../operations/event-loop-lag.ts';
 import { measureHooks } from '../operations/measure-hooks.ts';
 import { measureTasks } from '../operations/measure-tasks.ts';
@@ -150,13 +148,6 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const results = openResultFiles(config, { clock, logger, store });
   shutdown.add('results', () => results.close());
   const meter = measureTasks(metrics.registry);
-  const media = createStillMaker({
-    files: results.files,
-    run: createProgramRunner({ command: confinedCommand(), clock }),
-    clock,
-    logger,
-    isOn: () => options.flag('results.ffmpeg'),
-  });
   const tasks = createTasks({
     store,
     clock,
@@ -179,7 +170,6 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     results: {
       files: results.files,
       settings: () => resultSettings(options),
-      stills: media,
       maxFileBytes: config.resultsMaxFileMb * MIB,
     },
     retention: () => retentionSettings(options),
@@ -258,7 +248,6 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     channelWatch,
     balanceWatch,
     notices,
-    media,
     upstream,
     metrics,
     tracing,

@@ -12,7 +12,6 @@ import type { Upstream } from '../../upstream/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import type { Config } from '../config/config-variables.ts';
 import type { Secrets } from '../config/load-secrets.ts';
-import type { Media } from '../media/create-still-maker.ts';
 import type { LagMeasurement } from '../operations/event-loop-lag.ts';
 import type { Notices } from '../operations/queue-notices.ts';
 import type { BalanceWatch } from '../operations/watch-balances.ts';
@@ -54,7 +53,6 @@ export type DomainServices = {
   channelWatch: ChannelWatch;
   balanceWatch: BalanceWatch;
   notices: Notices;
-  media: Media;
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;
   metrics: Metrics;

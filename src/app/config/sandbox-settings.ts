@@ -17,9 +17,6 @@ export function programCommand(): readonly string[] {
 /** The command that starts a sandbox process. */
 export const sandboxCommand = (): readonly string[] => [...programCommand(), '__sandbox'];
 
-/** The command that becomes a confined program. */
-export const confinedCommand = (): readonly string[] => [...programCommand(), '__confined'];
-
 export type SandboxSettings = Pick<
   Config,
   | 'sandboxProcesses'

@@ -5,7 +5,6 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import type { NodeRecord, Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { Config } from '../config/config-variables.ts';
-import type { Media } from '../media/create-still-maker.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
 
@@ -22,16 +21,14 @@ export async function describeSystem(deps: {
   plugins: PluginService;
   tasks: Tasks;
   ledger: () => LedgerCheck | undefined;
-  media: Pick<Media, 'status'>;
 }): Promise<SystemView> {
   const { store, clock, config, tasks } = deps;
   const now = clock.unix();
-  const [nodes, queue, outbox, { bytes, freeBytes }, { failing: _, ...ffmpeg }] = await Promise.all([
+  const [nodes, queue, outbox, { bytes, freeBytes }] = await Promise.all([
     store.nodes.alive(now - LISTED_SECONDS),
     tasks.queueDepth(),
     tasks.webhooks.depth(),
     store.figures.databaseSize(),
-    deps.media.status(),
   ]);
   const { polls, running, waiting } = tasks.stats();
   const { processes, calls, kills, queued, suspended, residentBytes } = deps.sandbox.stats();
@@ -63,7 +60,6 @@ export async function describeSystem(deps: {
     plugins: { generation: currentGeneration, published_at: generationPublishedAt, errors: pluginErrors },
     webhooks: { pending: outbox.pending, oldest_seconds: outbox.oldestSeconds },
     database: { kind: store.dialect, bytes, free_bytes: freeBytes, shared_cache: config.redisUrl !== '' },
-    ffmpeg,
     ledger: describeLedger(deps.ledger()),
     limits: {
       TASK_POLL_INTERVAL_SECONDS: config.pollIntervalSeconds,

@@ -18,7 +18,6 @@ export type Finding = {
     | 'secrets'
     | 'tasks'
     | 'results'
-    | 'ffmpeg'
     | 'sandbox'
     | 'backups'
     | 'clock'

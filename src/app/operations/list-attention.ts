@@ -7,7 +7,6 @@ import type { Marketplace, PluginService } from '../../plugins/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { ChannelHealth, Tasks } from '../../tasks/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
-import type { Media } from '../media/create-still-maker.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
 import { listModelAttention } from './list-model-attention.ts';
@@ -42,7 +41,6 @@ export type AttentionDeps = {
   /** The folders that this node writes to. */
   disks: Pick<DiskWatch, 'faults' | 'low'>;
   backups: Pick<Backups, 'attention'>;
-  media: Pick<Media, 'status'>;
   notices: Pick<Notices, 'hasReceiver'>;
   /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
   taskTimeoutMinutes: number;
@@ -68,7 +66,6 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     ledgerItems(deps),
     nodeItems(deps),
     backupItems(deps),
-    ffmpegItems(deps),
     noticeItems(deps),
   ]);
   const items = parts.flat();
@@ -325,18 +322,6 @@ async function backupItems({ backups }: AttentionDeps): Promise<AttentionItem[]>
     message,
     params,
   }));
-}
-
-async function ffmpegItems({ media }: AttentionDeps): Promise<AttentionItem[]> {
-  const { fault, failing } = await media.status();
-  const target = { kind: 'setting' as const, id: 'results.ffmpeg' };
-  if (fault !== null) {
-    const message = `Previews are left to browsers: ${fault}.`;
-    return [{ code: 'ffmpeg_unusable', severity: 'warning', target, message }];
-  }
-  if (failing === undefined) return [];
-  const message = `ffmpeg has made no preview of several files in a row. The latest: ${failing}.`;
-  return [{ code: 'ffmpeg_failing', severity: 'warning', target, message }];
 }
 
 async function noticeItems({ store, notices }: AttentionDeps): Promise<AttentionItem[]> {

@@ -34,7 +34,7 @@ RestrictSUIDSGID=yes
 LockPersonality=yes
 RemoveIPC=yes
 SystemCallArchitectures=native
-SystemCallFilter=@system-service landlock_create_ruleset landlock_add_rule landlock_restrict_self`;
+SystemCallFilter=@system-service`;
 
 /** The unit file: of the system, hardened and with a user of its own, or of one user. */
 export function systemdUnit({ scope, executable, dataDir, args }: ServiceInput): string {

@@ -119,9 +119,15 @@ async function findWarnings({ worker, logger }: ServiceContext, compiled: Compil
   }
 }
 
-const versionExists = (key: string, version: string, verb: 'is stored' | 'was stored' = 'is stored') =>
+const versionExists = (key: string, version: string) =>
   pluginErrors.version_exists({
-    message: `Version ${version} of ${key} ${verb} with another source. Give the changed source a new version.`,
+    message: `Version ${version} of ${key} is stored with another source. Give the changed source a new version.`,
+    details: { key, version },
+  });
+
+const versionWasOther = (key: string, version: string) =>
+  pluginErrors.version_exists({
+    message: `Version ${version} of ${key} was deleted and had another source. Give the changed source a new version.`,
     details: { key, version },
   });
 
@@ -171,7 +177,7 @@ async function insertVersion(
     const stored = await tx.plugins.insert(plugin, { waits: found !== null });
     if (!stored) return { row: undefined, use: null };
     const deletedHash = await tx.plugins.deletedSource(key, version);
-    if (deletedHash !== undefined && deletedHash !== sourceHash) throw versionExists(key, version, 'was stored');
+    if (deletedHash !== undefined && deletedHash !== sourceHash) throw versionWasOther(key, version);
     if (upload.activates) await tx.plugins.activate(key, version);
     const active = stored.active || upload.activates;
     if (active) await serveSource(ctx, tx, { compiled });

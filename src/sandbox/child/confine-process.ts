@@ -1,8 +1,6 @@
 import { dlopen } from 'bun:ffi';
 import { setTimeZone } from 'bun:jsc';
-import { hookRules } from '../system/filter-calls.ts';
-import { installFilter } from '../system/install-filter.ts';
-import { LIBRARIES } from '../system/open-system.ts';
+import { installFilter, LIBRARIES } from '../system/install-filter.ts';
 
 /** Numbers of `RLIMIT_*` from <sys/resource.h>; they differ between systems. */
 const LIMITS: Record<string, { libraries: readonly string[]; fileSize: number; core: number; files: number }> = {
@@ -19,7 +17,7 @@ export type Confinement = {
   /** Ends the process after this many seconds, whatever it is doing; 0 cancels the alarm. */
   setAlarm(seconds: number): void;
   /**
-   * Takes all system calls from this process but those that hooks need (`hookRules`). What it opens
+   * Takes all system calls from this process but those that hooks need. What it opens
    * and loads, it opens and loads before. Returns why that is not possible here, if it is not.
    */
   filterCalls(): string | undefined;
@@ -69,5 +67,5 @@ function confineWith(library: string, limits: { fileSize: number; core: number; 
     syscall: { args: ['i64', 'u64', 'u64', 'u64', 'u64'], returns: 'i64' },
   });
   linux.prctl(PR_SET_PDEATHSIG, SIGKILL, 0n, 0n, 0n);
-  return { setAlarm, filterCalls: () => installFilter(linux, hookRules(process.pid)) };
+  return { setAlarm, filterCalls: () => installFilter(linux) };
 }

@@ -2,10 +2,13 @@
  * System calls by their numbers in the kernel's tables (<asm/unistd_64.h>, <asm-generic/unistd.h>).
  * arm64 lacks those that a newer call replaces.
  */
-export type CallTable = Record<string, readonly [x64: number, arm64?: number]>;
+type CallTable = Record<string, readonly [x64: number, arm64?: number]>;
 
-/** Computing in threads, with memory, clocks and descriptors that are open already. */
-export const COMPUTING = {
+/**
+ * Computing in threads with memory, clocks and descriptors that are open already, and the event loop
+ * and the alarm of the runtime.
+ */
+export const ALLOWED: CallTable = {
   read: [0, 63],
   write: [1, 64],
   futex: [202, 98],
@@ -48,10 +51,6 @@ export const COMPUTING = {
   uname: [63, 160],
   exit: [60, 93],
   exit_group: [231, 94],
-} as const satisfies CallTable;
-
-/** What the runtime of a sandbox process needs besides: its event loop and its alarm. */
-export const RUNNING_HOOKS = {
   alarm: [37],
   setitimer: [38, 103],
   epoll_wait: [232],
@@ -62,53 +61,7 @@ export const RUNNING_HOOKS = {
   eventfd2: [290, 19],
   timerfd_create: [283, 85],
   timerfd_settime: [286, 86],
-} as const satisfies CallTable;
-
-/** What a program needs besides, which Landlock keeps from other files: to start and to read. */
-export const RUNNING_PROGRAMS = {
-  access: [21],
-  arch_prctl: [158],
-  close_range: [436, 436],
-  dup: [32, 23],
-  dup2: [33],
-  dup3: [292, 24],
-  execve: [59, 221],
-  faccessat: [269, 48],
-  faccessat2: [439, 439],
-  fadvise64: [221, 223],
-  fstatfs: [138, 44],
-  get_mempolicy: [239, 236],
-  getcwd: [79, 17],
-  getdents64: [217, 61],
-  getegid: [108, 177],
-  geteuid: [107, 175],
-  getgid: [104, 176],
-  getpgid: [121, 155],
-  getpgrp: [111],
-  getppid: [110, 173],
-  getpriority: [140, 141],
-  getrlimit: [97, 163],
-  getuid: [102, 174],
-  lstat: [6],
-  newfstatat: [262, 79],
-  open: [2],
-  openat: [257, 56],
-  pipe: [22],
-  pipe2: [293, 59],
-  pread64: [17, 67],
-  preadv: [295, 69],
-  pselect6: [270, 72],
-  readlink: [89],
-  readlinkat: [267, 78],
-  sched_getparam: [143, 121],
-  sched_getscheduler: [145, 120],
-  select: [23],
-  stat: [4],
-  statfs: [137, 43],
-  statx: [332, 291],
-  wait4: [61, 260],
-  prctl: [157, 167],
-} as const satisfies CallTable;
+};
 
 /** Calls that are allowed with some arguments only. */
 export const CONDITIONAL = {
@@ -116,8 +69,6 @@ export const CONDITIONAL = {
   clone3: [435, 435],
   tgkill: [234, 131],
   prlimit64: [302, 261],
-  ioctl: [16, 29],
-  fcntl: [72, 25],
   prctl: [157, 167],
 } as const satisfies CallTable;
 

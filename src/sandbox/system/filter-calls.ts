@@ -1,9 +1,8 @@
-import { type CallTable, COMPUTING, CONDITIONAL, PROCESSORS, RUNNING_HOOKS, RUNNING_PROGRAMS } from './call-numbers.ts';
+import { ALLOWED, CONDITIONAL, PROCESSORS } from './call-numbers.ts';
 
 /** Instructions of a filter (<linux/bpf_common.h>) and its verdicts (<linux/seccomp.h>). */
 const LOAD = 0x20;
 const JUMP_IF_EQUAL = 0x15;
-const JUMP_IF_GREATER = 0x25;
 const JUMP_IF_SET = 0x45;
 const RETURN = 0x06;
 const ALLOW = 0x7fff0000;
@@ -20,12 +19,6 @@ const highHalfAt = (argument: number): number => 20 + 8 * argument;
 /** Numbers of <linux/sched.h>: a thread and not a process, and all new namespaces. */
 const CLONE_THREAD = 0x10000;
 const CLONE_NEW_NAMESPACES = 0x7e020000;
-/** Commands of fcntl up to this one copy and lock; the next ones set who is signalled. */
-const F_SETLKW = 7;
-const F_DUPFD_CLOEXEC = 1030;
-/** Whether a descriptor is a terminal. Other commands reach devices, or set who is signalled. */
-const TCGETS = 0x5401;
-const TIOCGWINSZ = 0x5413;
 /** Names of a thread and of a piece of memory (<linux/prctl.h>). */
 const PR_SET_NAME = 15;
 const PR_SET_VMA = 0x53564d41;
@@ -47,12 +40,6 @@ const refuseUnlessZero = (at: number): Instruction[] => [
   [RETURN, 0, 0, refuse(EPERM)],
 ];
 
-/** Conditions on arguments; a call that no instruction of its own allows is refused. */
-type Conditions = Partial<Record<keyof typeof CONDITIONAL, readonly Instruction[]>>;
-
-/** Calls that are allowed with any arguments, and those with conditions. All others are refused. */
-export type CallRules = { allowed: readonly CallTable[]; conditions: Conditions };
-
 const startsThread: readonly Instruction[] = [
   load(lowHalfAt(0)),
   [JUMP_IF_SET, 0, 1, CLONE_NEW_NAMESPACES],
@@ -64,49 +51,25 @@ const firstIs = (...values: number[]): Instruction[] => [
   ...values.flatMap((value) => allowIf(JUMP_IF_EQUAL, value)),
 ];
 
-/**
- * A program that reads a file, computes in threads and writes to what it was given: nothing that
- * opens a socket, starts a process, signals one, or changes who may do what.
- */
-export const programRules = (pid: number): CallRules => ({
-  allowed: [COMPUTING, RUNNING_PROGRAMS],
-  conditions: {
-    clone: startsThread,
-    tgkill: firstIs(pid),
-    prlimit64: firstIs(0),
-    ioctl: [load(lowHalfAt(1)), ...allowIf(JUMP_IF_EQUAL, TCGETS), ...allowIf(JUMP_IF_EQUAL, TIOCGWINSZ)],
-    fcntl: [
-      load(lowHalfAt(1)),
-      ...allowIf(JUMP_IF_EQUAL, F_DUPFD_CLOEXEC),
-      [JUMP_IF_GREATER, 1, 0, F_SETLKW],
-      [RETURN, 0, 0, ALLOW],
-    ],
-  },
+/** Conditions on arguments; a call that no instruction of its own allows is refused. */
+const conditionsOf = (pid: number): Partial<Record<keyof typeof CONDITIONAL, readonly Instruction[]>> => ({
+  clone: startsThread,
+  tgkill: firstIs(pid),
+  // It may ask for its own limits, which a new thread's stack follows, and set none.
+  prlimit64: [...refuseUnlessZero(lowHalfAt(2)), ...refuseUnlessZero(highHalfAt(2)), ...firstIs(0)],
+  prctl: firstIs(PR_SET_NAME, PR_SET_VMA),
 });
 
 /**
- * A sandbox process that has loaded its engine: it reads and writes its channel, and computes in
- * threads of its own. It opens nothing, and can neither read more of the system nor raise a limit.
+ * The filter of system calls, as the kernel takes it, of a sandbox process that has loaded its
+ * engine: it reads and writes its channel, and computes in threads of its own. It opens nothing, and
+ * can neither read more of the system nor raise a limit. Undefined: this processor has no table.
  */
-export const hookRules = (pid: number): CallRules => ({
-  allowed: [COMPUTING, RUNNING_HOOKS],
-  conditions: {
-    clone: startsThread,
-    tgkill: firstIs(pid),
-    // It may ask for its own limits, which a new thread's stack follows, and set none.
-    prlimit64: [...refuseUnlessZero(lowHalfAt(2)), ...refuseUnlessZero(highHalfAt(2)), ...firstIs(0)],
-    prctl: firstIs(PR_SET_NAME, PR_SET_VMA),
-  },
-});
-
-/**
- * A filter of system calls as the kernel takes it. Undefined: this processor has no table.
- */
-export function filterCalls(architecture: NodeJS.Architecture, rules: CallRules): Buffer | undefined {
+export function filterCalls(architecture: NodeJS.Architecture, pid: number): Buffer | undefined {
   const processor = PROCESSORS[architecture];
   if (!processor) return undefined;
   const { column, audit } = processor;
-  const allowed = rules.allowed.flatMap((table) => Object.values(table).flatMap((numbers) => numbers[column] ?? []));
+  const allowed = Object.values(ALLOWED).flatMap((numbers) => numbers[column] ?? []);
   return encode([
     [LOAD, 0, 0, PROCESSOR_AT],
     [JUMP_IF_EQUAL, 1, 0, audit],
@@ -116,8 +79,8 @@ export function filterCalls(architecture: NodeJS.Architecture, rules: CallRules)
     // The filter cannot see the flags of this one; C libraries fall back to the other.
     [JUMP_IF_EQUAL, 0, 1, CONDITIONAL.clone3[column]],
     [RETURN, 0, 0, refuse(ENOSYS)],
-    ...Object.entries(rules.conditions).flatMap(([name, tests]): Instruction[] => [
-      [JUMP_IF_EQUAL, 0, tests.length + 1, CONDITIONAL[name as keyof Conditions][column]],
+    ...Object.entries(conditionsOf(pid)).flatMap(([name, tests]): Instruction[] => [
+      [JUMP_IF_EQUAL, 0, tests.length + 1, CONDITIONAL[name as keyof typeof CONDITIONAL][column]],
       ...tests,
       [RETURN, 0, 0, refuse(EPERM)],
     ]),

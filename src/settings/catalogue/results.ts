@@ -46,8 +46,6 @@ export const resultOptions = {
   },
   /** MB (10^6 bytes) that the previews of all users may take together; 0: there are none. */
   'results.previews_mb': { proof: 'none', ...integer(256, 0, 1_000_000) },
-  /** Whether ffmpeg, where it is installed, makes previews of kept videos and sounds. */
-  'results.ffmpeg': { proof: 'settings.security', ...boolean(false) },
   /** Whether downloads are redirected to the bucket, where results are kept in one. */
   'results.s3_redirect': { proof: 'settings.security', ...boolean(false) },
 } satisfies OptionRules;

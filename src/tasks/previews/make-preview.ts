@@ -15,16 +15,13 @@ import { previewedKey } from './preview-keys.ts';
 import { storePreview } from './store-preview.ts';
 
 const RETRY_MS = 20_000;
-/** Other stills are being drawn. */
-const BUSY_MS = 3000;
 
 const never = (reason: string): CopyFailure => ({ reason, inMs: null });
 const later = (reason: string): CopyFailure => ({ reason, inMs: RETRY_MS });
 
 /**
  * Makes the preview of one artifact: the vendor's own picture, or the image itself, where it is a
- * still within the limits; else what is drawn of its kept copy. Rejects when the database fails or
- * `signal` is aborted.
+ * still within the limits. Rejects when the database fails or `signal` is aborted.
  */
 export async function makePreview(
   deps: TaskDeps,
@@ -40,9 +37,8 @@ export async function makePreview(
     const artifact = all.find(({ key }) => key === previewedKey(result.artifactKey));
     if (!artifact) return err(never('There is no such artifact.'));
     const found = await findImage(deps, { task, artifact, all, signal });
-    const image = found.ok ? found : await drawImage(deps, { task, artifact, signal }, found.error);
-    if (!image.ok) return err(image.error);
-    const stored = await storePreview(deps, { image: image.value, group: owner.group, signal });
+    if (!found.ok) return err(never(found.error));
+    const stored = await storePreview(deps, { image: found.value, group: owner.group, signal });
     if (stored.ok) return stored;
     const { kind, place } = stored.error;
     if (kind === 'no_room') return err(never('There is no room for previews.'));
@@ -65,21 +61,6 @@ async function findImage(deps: TaskDeps, { task, artifact, all, signal }: Source
   const bytes = await readSmall(deps, { task, key: picture.key, signal });
   const image = bytes ? readStillImage(bytes) : err('is too large');
   return image.ok ? image : err(`The picture ${image.error}.`);
-}
-
-/** Has a still drawn of the kept copy of a video or a sound. `reason`: why there is no picture. */
-async function drawImage(
-  { store, results: { stills } }: TaskDeps,
-  { task, artifact: { key, type }, signal }: Omit<Source, 'all'>,
-  reason: string,
-): Promise<Result<StillImage, CopyFailure>> {
-  if ((type !== 'video' && type !== 'audio') || !(await stills.isReady())) return err(never(reason));
-  const kept = await store.results.find(task.taskId, key);
-  if (kept?.state !== 'kept' || kept.sha256 === null) return err(never(reason));
-  const drawn = await stills.draw({ sha256: kept.sha256, type, userId: task.userId, signal });
-  if (!drawn.ok) return err(drawn.error.isBusy ? { reason: '', inMs: BUSY_MS } : never(drawn.error.reason));
-  const image = readStillImage(drawn.value);
-  return image.ok ? image : err(never(`The drawn picture ${image.error}.`));
 }
 
 type Chosen = { task: TaskRecord; key: string; signal: AbortSignal };

@@ -15,26 +15,6 @@ const hasPicture = (artifacts: readonly Listed[], artifact: Listed): boolean =>
 
 type WantDeps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'results' | 'wakeResults' | 'canStore'>;
 
-/** Whether a still can be drawn of what is kept of this artifact. */
-const canBeDrawn = ({ type }: Pick<Artifact, 'type'>, kept: ResultRecord | undefined): boolean =>
-  (type === 'video' || type === 'audio') && kept?.state === 'kept';
-
-/**
- * Orders the preview of a video or a sound that has just been kept, where one can be drawn. Nobody
- * has to look at it first.
- */
-export async function wantDrawnPreview(deps: WantDeps, result: ResultRecord): Promise<void> {
-  const { taskId, artifactKey: key, kind } = result;
-  if ((kind !== 'video' && kind !== 'audio') || !(await deps.results.stills.isReady())) return;
-  const known = (await deps.store.results.ofTasks([taskId])).filter(
-    ({ artifactKey }) => artifactKey === previewKey(key),
-  );
-  await wantPreviews(deps, result, {
-    artifacts: [{ key, type: kind }],
-    known: [...known, { ...result, state: 'kept' }],
-  });
-}
-
 /**
  * Orders the previews of a task that somebody looks at for the first time. `known`: its results. A
  * failure only costs the previews, so it is logged and forgotten.
@@ -45,10 +25,8 @@ export async function wantPreviews(
   { artifacts, known }: { artifacts: readonly Listed[]; known: readonly ResultRecord[] },
 ): Promise<void> {
   if (deps.results.settings().previewBytes === 0 || !deps.canStore()) return;
-  const isReady = await deps.results.stills.isReady();
-  const keptOf = (key: string) => known.find(({ artifactKey }) => artifactKey === key);
   const wanted = artifacts
-    .filter((artifact) => hasPicture(artifacts, artifact) || (isReady && canBeDrawn(artifact, keptOf(artifact.key))))
+    .filter((artifact) => hasPicture(artifacts, artifact))
     .map(({ key }) => previewKey(key))
     .filter((key) => !known.some(({ artifactKey }) => artifactKey === key));
   if (wanted.length === 0) return;

@@ -1,7 +1,6 @@
 import { inStep } from '../../kernel/index.ts';
 import { PREVIEW_KIND, type ResultLease, type ResultRecord } from '../../store/ports/index.ts';
 import { makePreview } from '../previews/make-preview.ts';
-import { wantDrawnPreview } from '../previews/want-previews.ts';
 import type { TaskDeps } from '../types.ts';
 import { type CopyFailure, copyResult, listResults, overQuota, pauseAfter } from './keep-result.ts';
 import { settleResult } from './settle-result.ts';
@@ -155,7 +154,6 @@ export function createResultWorker(deps: TaskDeps): ResultWorker {
         placeFault = undefined;
         counts.kept += isPreview ? 0 : 1;
         counts.keptBytes += copied.value.bytes;
-        await wantDrawnPreview(deps, result);
       }
       if (outcome === 'over_quota') await postpone(result, lease, overQuota);
       if (outcome === 'being_deleted') {

@@ -1,5 +1,4 @@
 import type { FileStore } from '../../store/ports/index.ts';
-import type { StillMaker } from '../previews/types.ts';
 
 /** What administrators decide about kept results; may change while the gateway runs. */
 export type ResultSettings = {
@@ -23,8 +22,6 @@ export type ResultSettings = {
 export type ResultServices = {
   files: FileStore;
   settings: () => ResultSettings;
-  /** Draws previews that neither the vendor nor a browser has made. */
-  stills: StillMaker;
   /** RESULTS_MAX_FILE_MB in bytes. */
   maxFileBytes: number;
 };

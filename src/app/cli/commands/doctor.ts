@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AppError, createSecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { createProgramRunner, createSandbox } from '../../../sandbox/index.ts';
+import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
@@ -10,8 +10,7 @@ import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/panel-names.ts';
 import { readSecrets } from '../../config/read-secrets.ts';
 import { openResultFiles } from '../../config/result-files.ts';
-import { confinedCommand, sandboxCommand, sandboxLimits } from '../../config/sandbox-settings.ts';
-import { findFfmpeg } from '../../media/find-ffmpeg.ts';
+import { sandboxCommand, sandboxLimits } from '../../config/sandbox-settings.ts';
 import { checkBackups } from '../../operations/check-backups.ts';
 import { checkResults } from '../../operations/check-results.ts';
 import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
@@ -81,7 +80,6 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
       return [
         ...found,
         ...checkNames(config, options),
-        await checkFfmpeg(options),
         ...(await checkBackups({ store, clock: systemClock, config, options })),
         ...(results ? await checkFiles(config, store, results) : []),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
@@ -125,17 +123,6 @@ async function checkSandbox(config: Config): Promise<Finding> {
   } finally {
     await sandbox.close();
   }
-}
-
-/** Whether previews are made by ffmpeg, and if not, whether they could be. */
-async function checkFfmpeg(options: OptionValues): Promise<Finding> {
-  const isUsed = options.flag('results.ffmpeg');
-  const run = createProgramRunner({ command: confinedCommand(), clock: systemClock });
-  const { fault, path } = await findFfmpeg(run, { isUsed });
-  if (fault !== null) return { check: 'ffmpeg', level: 'warning', message: `results.ffmpeg is on, but ${fault}` };
-  const found = path === null ? 'there is none on the PATH' : `${path} is there`;
-  const message = isUsed ? `${path} makes previews` : `not used (results.ffmpeg is off); ${found}`;
-  return { check: 'ffmpeg', level: 'ok', message };
 }
 
 /** The host names of the panel; a listener on loopback refuses all others. */

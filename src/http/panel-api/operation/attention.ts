@@ -31,8 +31,6 @@ export type AttentionItem = {
     | 'node_versions_differ'
     | 'no_master'
     | 'disk_unwritable'
-    | 'ffmpeg_failing'
-    | 'ffmpeg_unusable'
     | 'results_blocked'
     | 'results_lost'
     | 'backup_failed'

@@ -29,18 +29,6 @@ export type SystemView = {
   };
   plugins: { generation: number; published_at: number; errors: Record<string, string> };
   webhooks: { pending: number; oldest_seconds: number };
-  /**
-   * What makes previews of kept videos and sounds at this node. `off`: the option is; `path` then
-   * still says whether there is one.
-   */
-  ffmpeg: {
-    state: 'off' | 'ready' | 'unusable';
-    path: string | null;
-    /** Why it cannot be used. */
-    fault: string | null;
-    made: number;
-    failed: number;
-  };
   /** `free_bytes`: what a SQLite file keeps for later rows after others were removed. */
   database: { kind: 'sqlite' | 'postgres'; bytes: number; free_bytes: number; shared_cache: boolean };
   /** This node's latest check; null before the first one, which the first request starts. */

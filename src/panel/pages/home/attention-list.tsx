@@ -46,8 +46,6 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   price_refuses: { title: 'home.attention.price_refuses', remedy: 'home.attention.price_refuses.remedy' },
   price_unused: { title: 'home.attention.price_unused', remedy: 'home.attention.price_unused.remedy' },
   channel_unserved: { title: 'home.attention.channel_unserved', remedy: 'home.attention.channel_unserved.remedy' },
-  ffmpeg_failing: { title: 'home.attention.ffmpeg_failing', remedy: 'home.attention.ffmpeg_failing.remedy' },
-  ffmpeg_unusable: { title: 'home.attention.ffmpeg_unusable', remedy: 'home.attention.ffmpeg_unusable.remedy' },
   results_blocked: { title: 'home.attention.results_blocked', remedy: 'home.attention.results_blocked.remedy' },
   results_lost: { title: 'home.attention.results_lost', remedy: 'home.attention.results_lost.remedy' },
   proxy_not_listed: { title: 'home.attention.proxy_not_listed', remedy: 'home.attention.proxy_not_listed.remedy' },

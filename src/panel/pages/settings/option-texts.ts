@@ -136,7 +136,6 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
   'results.quota_gb': { name: 'option.results.quota_gb', help: 'option.results.quota_gb.help' },
   'results.price_gb_day': { name: 'option.results.price_gb_day', help: 'option.results.price_gb_day.help' },
   'results.previews_mb': { name: 'option.results.previews_mb', help: 'option.results.previews_mb.help' },
-  'results.ffmpeg': { name: 'option.results.ffmpeg', help: 'option.results.ffmpeg.help' },
   'results.s3_redirect': { name: 'option.results.s3_redirect', help: 'option.results.s3_redirect.help' },
   'retention.enabled': { name: 'option.retention.enabled', help: 'option.retention.enabled.help' },
   'retention.prompt_days': { name: 'option.retention.prompt_days', help: 'option.retention.prompt_days.help' },

@@ -11,7 +11,6 @@ import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { AttentionList } from '../home/attention-list.tsx';
 import { Backups } from './backups.tsx';
-import { describeFfmpeg } from './describe-ffmpeg.ts';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
@@ -142,7 +141,7 @@ function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
   );
 }
 
-function Data({ report: { database, ledger, ffmpeg } }: { report: NodeReport }) {
+function Data({ report: { database, ledger } }: { report: NodeReport }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
@@ -156,12 +155,6 @@ function Data({ report: { database, ledger, ffmpeg } }: { report: NodeReport }) 
               bytes: format.bytes(database.bytes),
               free: format.bytes(database.free_bytes),
             }),
-          },
-          {
-            label: t('system.ffmpeg'),
-            value: t(`system.ffmpeg.${ffmpeg.state}`),
-            note: describeFfmpeg(ffmpeg, { t, format }),
-            isProblem: ffmpeg.state === 'unusable',
           },
           { label: t('system.cache'), value: t(database.shared_cache ? 'system.cacheOn' : 'system.cacheOff') },
         ]}

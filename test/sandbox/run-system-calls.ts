@@ -5,7 +5,7 @@
 import { dlopen, ptr, read } from 'bun:ffi';
 import { openSync } from 'node:fs';
 import { confineProcess } from '../../src/sandbox/child/confine-process.ts';
-import { LIBRARIES } from '../../src/sandbox/system/open-system.ts';
+import { LIBRARIES } from '../../src/sandbox/system/install-filter.ts';
 
 const open = () => {
   for (const library of LIBRARIES) {
