@@ -49,7 +49,18 @@ const ANIMATIONS = new Set(['animate', 'set', 'animatemotion', 'animatetransform
 const URL_ATTRIBUTES = new Set(['href', 'src', 'base', 'action', 'formaction', 'ping', 'data', 'codebase', 'classid']);
 
 /** Attributes that may refer to a part of the file like the property of the same name. */
-const PAINTS = new Set('fill stroke mask clip-path filter cursor marker marker-start marker-mid marker-end'.split(' '));
+const PAINTS = new Set([
+  'fill',
+  'stroke',
+  'mask',
+  'clip-path',
+  'filter',
+  'cursor',
+  'marker',
+  'marker-start',
+  'marker-mid',
+  'marker-end',
+]);
 
 /** Aborts the parse at the first fault. */
 class SvgFault extends Error {}
