@@ -22,6 +22,7 @@ export type { BucketPlace, SendToBucket } from './drivers/s3/types.ts';
 export { LATEST_MIGRATION } from './migrate/plan.ts';
 export { copyDatabase, databaseVersion, revertStore } from './migrate/revert.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';
+export { removeForeignSchema, requireOwnSchema } from './snapshot/own-schema.ts';
 export { replaceSqlite } from './snapshot/replace-sqlite.ts';
 export { beginSqliteRestore, endSqliteRestore } from './snapshot/sqlite-restore.ts';
 export {

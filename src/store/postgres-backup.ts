@@ -2,6 +2,6 @@
 export {
   beginPostgresRestore,
   endPostgresRestore,
-  moveRestored,
+  settleRestored,
   withPostgresSnapshot,
 } from './snapshot/postgres-snapshot.ts';

@@ -123,3 +123,44 @@ test('a database with tables where the dump is loaded first is refused and stays
   await expect(restoreBackup(all, made?.manifest as never, { unseal: undefined })).rejects.toThrow('schema app');
   await run(target.databaseUrl, 'drop table app.mine');
 });
+
+test('planted schema: what acts by itself in a backup is left out, and ours is made anew', async () => {
+  const databaseUrl = await databaseIn('app');
+  const config = configOf(databaseUrl);
+  await migrateStore({ ...deps, databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
+  await run(
+    databaseUrl,
+    'create function promote() returns trigger language plpgsql as $$ begin new.role := 100; return new; end $$',
+    'create trigger promote before insert on users for each row execute function promote()',
+    'create or replace function keep_task_list() returns trigger language plpgsql as $$ begin return null; end $$',
+    'create view planted as select * from users',
+    'create rule silent as on delete to users do instead nothing',
+    'alter table api_keys enable row level security',
+  );
+  const to = temporaryFolder();
+  const made = await runBackup({ config, to, trigger: 'manual', seal: undefined, signal });
+  const target = configOf(await databaseIn('public'));
+  const place = openBackupPlace({ ...deps, config: target }, to);
+  const all = { ...deps, config: target, place, signal };
+  const { notes } = await restoreBackup(all, made?.manifest as never, { unseal: undefined });
+  for (const name of [
+    'trigger promote',
+    'function promote',
+    'view planted',
+    'rule silent',
+    'row security of api_keys',
+  ]) {
+    expect(notes.join()).toContain(name);
+  }
+  expect(notes.join()).not.toContain('keep_task_list');
+  const sql = new SQL({ url: target.databaseUrl, max: 1 });
+  const acting = await sql`select proname from pg_proc where pronamespace = 'public'::regnamespace order by 1`.values();
+  const [[body]] = await sql`select prosrc from pg_proc where proname = 'keep_task_list'`.values();
+  const triggers = await sql`select count(*)::int from pg_trigger where not tgisinternal`.values();
+  await sql.close();
+  expect([acting.flat(), triggers.flat(), String(body).includes('insert into task_list')]).toEqual([
+    ['keep_task_list', 'task_list_model'],
+    [3],
+    true,
+  ]);
+});

@@ -68,10 +68,9 @@ export async function verifyPostgres(deps: BackupDeps, manifest: Manifest): Prom
   if (!same) throw new CommandError(`the backup ${id} does not hold what its manifest says`);
 }
 
-/** A schema as PostgreSQL writes it: quoted where its name asks for it. */
-const SCHEMA = '("(?:[^"]|"")+"|[^\\s."]+)';
-const COPY = new RegExp(`^COPY ${SCHEMA}\\."?(users|tasks|ledger_entries)"? \\((.*)\\) FROM stdin;$`);
-const OWN_TABLE = new RegExp(`^CREATE TABLE ${SCHEMA}\\."?schema_migrations"? \\($`);
+/** With the schema as PostgreSQL writes it: quoted where its name asks for it. */
+const COPY = /^COPY ("(?:[^"]|"")+"|[^\s."]+)\."?(users|tasks|ledger_entries)"? \((.*)\) FROM stdin;$/;
+const OWN_TABLE = /^CREATE TABLE ("(?:[^"]|"")+"|[^\s."]+)\."?schema_migrations"? \($/;
 const LONG_ENOUGH = 4096;
 
 async function countRows(text: AsyncIterable<Uint8Array>) {

@@ -1,7 +1,13 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { countOf, silentLogger } from '../../kernel/index.ts';
-import { beginSqliteRestore, endSqliteRestore, lockDataDir } from '../../store/index.ts';
+import {
+  beginSqliteRestore,
+  endSqliteRestore,
+  lockDataDir,
+  removeForeignSchema,
+  requireOwnSchema,
+} from '../../store/index.ts';
 import type { EndedPast, FileStore, Store } from '../../store/ports/index.ts';
 import { CommandError } from '../cli/command.ts';
 import { SECRETS_FILE } from '../config/load-secrets.ts';
@@ -21,6 +27,8 @@ export type RestoredBackup = EndedPast & {
   /** What somebody must do or know, each a sentence. */
   notes: string[];
 };
+
+const MOST_NAMED = 10;
 
 type Opened = { session: string[]; crypto: string[] };
 
@@ -50,9 +58,9 @@ export async function restoreBackup(
   if (wanted === 'sqlite') return restoreSqlite(deps, manifest, secrets);
   const { restorePostgres } = await import('./restore-postgres.ts');
   const { path: dataDir } = prepareDataDir(config.dataDir);
-  const { past, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
+  const { past, foreign, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
   const results = await restoreResults(deps, manifest, resumed);
-  const notes = [...results.notes, ...noteSecrets(deps, dataDir, secrets)];
+  const notes = [...noteForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
   await past.end();
   return { ...past.ended, ...results, notes };
 }
@@ -67,19 +75,21 @@ async function restoreSqlite(
   try {
     const { folder, resumed } = beginSqliteRestore(dataDir);
     await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
+    const foreign = removeForeignSchema(folder);
     const past = await withCheckedCopy(deps, folder, async (store, counts) => {
       if (!sameCounts(counts, manifest.counts)) {
         throw new CommandError(`the backup ${manifest.id} does not hold what its manifest says`);
       }
       return endPast(deps, store, manifest);
     });
+    requireOwnSchema(folder);
     const results = await restoreResults(deps, manifest, resumed);
     const files = secrets ? [SECRETS_FILE] : [];
     if (secrets) {
       const current = { session_secret: secrets.session[0], crypto_secret: secrets.crypto[0] };
       writeFileSync(join(folder, SECRETS_FILE), `${JSON.stringify(current)}\n`, { mode: 0o600, flush: true });
     }
-    const notes = [...results.notes, ...noteSecrets(deps, dataDir, secrets)];
+    const notes = [...noteForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
     deps.signal.throwIfAborted();
     await endSqliteRestore(dataDir, files);
     return { ...past, ...results, notes };
@@ -133,6 +143,14 @@ async function restoreResults(
     await close();
   }
 }
+
+/** What runs by itself, and no version of the program has made. */
+const noteForeign = (foreign: readonly string[]): string[] =>
+  foreign.length === 0
+    ? []
+    : [
+        `left out, since it is none of this program: ${foreign.slice(0, MOST_NAMED).join(', ')}${foreign.length > MOST_NAMED ? ', …' : ''}`,
+      ];
 
 async function requireEmpty(files: FileStore): Promise<void> {
   if ((await files.list('', 1)).length === 0) return;

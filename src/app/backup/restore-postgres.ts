@@ -1,7 +1,7 @@
 import { silentLogger } from '../../kernel/index.ts';
 import { openStore } from '../../store/index.ts';
 import type { EndedPast, Store } from '../../store/ports/index.ts';
-import { beginPostgresRestore, endPostgresRestore, moveRestored } from '../../store/postgres-backup.ts';
+import { beginPostgresRestore, endPostgresRestore, settleRestored } from '../../store/postgres-backup.ts';
 import { CommandError } from '../cli/command.ts';
 import { requireConsistent, sameCounts } from './check-copy.ts';
 import { schemaOfDump } from './dump-postgres.ts';
@@ -15,6 +15,8 @@ export type RestoredPostgres = {
     /** Until then no gateway starts on the database. */
     end(): Promise<void>;
   };
+  /** What was left out, by name: it acts by itself, and is none of this program. */
+  foreign: string[];
   /** An earlier run was interrupted. */
   resumed: boolean;
 };
@@ -44,7 +46,8 @@ export async function restorePostgres(
     });
     await loading.ended();
   }
-  if (!loaded) await moveRestored(databaseUrl, schema);
+  // Again where an earlier run got so far: it has then nothing to do.
+  const foreign = await settleRestored(databaseUrl, { schema, migration: database.migration });
   const store = await openStore({
     databaseUrl,
     dataDir: config.dataDir,
@@ -60,7 +63,7 @@ export async function restorePostgres(
     }
     await requireConsistent(store);
     const ended = await endPast(store);
-    return { past: { ended, end: () => endPostgresRestore(databaseUrl) }, resumed };
+    return { past: { ended, end: () => endPostgresRestore(databaseUrl) }, foreign, resumed };
   } finally {
     await store.close();
   }

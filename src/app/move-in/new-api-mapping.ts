@@ -162,8 +162,39 @@ export const fixedCompletionRatio = (model: string): number | undefined =>
 /** A number as an expression takes it: no exponent, and at most twelve decimals. */
 export const decimal = (number: number): string => trimTrailing(trimTrailing(number.toFixed(12), '0'), '.');
 
-/** Options that are called and mean the same here are not named: they are taken by their name. */
+/** Options of new-api that have another name here. */
 export const RENAMED_OPTIONS: Readonly<Record<string, string>> = { GroupRatio: 'groups' };
+
+/**
+ * Options of new-api that are called and mean the same here. Whoever could write into the source
+ * could have written any other name: an address of a provider, or of a webhook of operators.
+ */
+export const SAME_OPTIONS: ReadonlySet<string> = new Set([
+  ...['SystemName', 'ServerAddress', 'QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'],
+  ...['PasswordLoginEnabled', 'RegisterEnabled', 'PasswordRegisterEnabled', 'EmailVerificationEnabled'],
+  ...['EmailDomainRestrictionEnabled', 'EmailDomainWhitelist', 'EmailAliasRestrictionEnabled'],
+  ...['SMTPServer', 'SMTPPort', 'SMTPAccount', 'SMTPToken', 'SMTPFrom', 'SMTPSSLEnabled', 'SMTPStartTLSEnabled'],
+  ...['SMTPInsecureSkipVerify', 'SMTPForceAuthLogin'],
+  ...['TurnstileCheckEnabled', 'TurnstileSiteKey', 'TurnstileSecretKey'],
+  ...['GitHubOAuthEnabled', 'GitHubClientId', 'GitHubClientSecret'],
+  ...['discord.enabled', 'discord.client_id', 'discord.client_secret'],
+  ...['LinuxDOOAuthEnabled', 'LinuxDOClientId', 'LinuxDOClientSecret', 'LinuxDOMinimumTrustLevel'],
+  ...['oidc.enabled', 'oidc.client_id', 'oidc.client_secret', 'oidc.well_known', 'oidc.authorization_endpoint'],
+  ...['oidc.token_endpoint', 'oidc.user_info_endpoint'],
+  ...['TelegramOAuthEnabled', 'TelegramBotToken', 'TelegramBotName'],
+  ...['WeChatAuthEnabled', 'WeChatServerAddress', 'WeChatServerToken', 'WeChatAccountQRCodeImageURL'],
+  ...[
+    'passkey.enabled',
+    'passkey.rp_display_name',
+    'passkey.rp_id',
+    'passkey.origins',
+    'passkey.allow_insecure_origin',
+  ],
+  ...['passkey.user_verification', 'passkey.attachment_preference'],
+  ...['ModelRequestRateLimitEnabled', 'ModelRequestRateLimitDurationMinutes', 'ModelRequestRateLimitCount'],
+  ...['ModelRequestRateLimitSuccessCount', 'ModelRequestRateLimitGroup'],
+  ...['legal.user_agreement', 'legal.privacy_policy'],
+]);
 
 /** Options that the import has understood in another way, or that change nothing here. */
 export const KNOWN_OPTIONS: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import { isOptionKey, type OptionKey, ruleOf } from '../../settings/catalogue/option-catalogue.ts';
 import { readOptions } from '../../settings/read-options.ts';
 import { FEATURES, missingFor } from '../../settings/requirements.ts';
-import { KNOWN_OPTIONS, RENAMED_OPTIONS } from './new-api-mapping.ts';
+import { KNOWN_OPTIONS, RENAMED_OPTIONS, SAME_OPTIONS } from './new-api-mapping.ts';
 import type { PlanContext } from './plan-context.ts';
 import { objectOf } from './plan-context.ts';
 
@@ -28,7 +28,12 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
   const present = new Map(stored.map(({ key, value }) => [key, value]));
   const planned: PlannedOption[] = [];
   for (const [name, given] of options) {
-    const key = Object.hasOwn(RENAMED_OPTIONS, name) ? (RENAMED_OPTIONS[name] ?? name) : name;
+    const renamed = Object.hasOwn(RENAMED_OPTIONS, name) ? RENAMED_OPTIONS[name] : undefined;
+    const key = renamed ?? name;
+    if (renamed === undefined && isOptionKey(key) && !SAME_OPTIONS.has(key)) {
+      leave(name, 'foreign', 'new-api has no such option: set it here');
+      continue;
+    }
     if (!isOptionKey(key)) {
       if (!KNOWN_OPTIONS.has(name) && !isPayment(name)) leave(name, 'unknown', 'there is no such option here');
       continue;

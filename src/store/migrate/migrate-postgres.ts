@@ -108,7 +108,7 @@ async function checkRights(sql: SQL, migrates: boolean): Promise<void> {
     : "has_table_privilege(oid, 'select,insert,update,delete')";
   const denied = await values(
     sql,
-    `select relname from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+    `select relname from pg_class where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p')
        and relname in (${OWN_TABLES}) and not ${rights} order by relname limit 5`,
   );
   if (denied.length === 0) return;

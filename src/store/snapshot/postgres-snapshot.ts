@@ -5,6 +5,7 @@ import { storeErrors, toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import { createRepositories } from '../repositories/index.ts';
 import { tablesOf } from '../schema/index.ts';
+import { renewOwnSchema } from './own-postgres-schema.ts';
 
 /** Says that a restore was begun in this database; its row names the backup. */
 const MARKER = 'taskgate_restoring';
@@ -82,20 +83,30 @@ export function beginPostgresRestore(
   });
 }
 
-/** Moves what was loaded into `schema` to the current one, in one transaction. */
-export function moveRestored(databaseUrl: string, schema: string): Promise<void> {
+/**
+ * Moves what was loaded into `schema` to the current one, and leaves nothing there that acts by itself
+ * but what this program makes, in one transaction. Returns the names of what went.
+ */
+export function settleRestored(
+  databaseUrl: string,
+  { schema, migration }: { schema: string; migration: number },
+): Promise<string[]> {
   return withConnection(databaseUrl, (sql) =>
     sql.begin(async (tx) => {
       const current = await currentSchema(tx);
-      if (current === schema) return;
-      const moves = (await tx.unsafe(MOVES, [schema]).values()) as unknown[][];
-      for (const [kind, name] of moves) await tx.unsafe(`alter ${kind} ${name} set schema ${quote(current)}`);
-      // Unless somebody keeps something else there.
-      if (schema !== 'public') {
-        await tx.unsafe(`do $$ begin drop schema ${quote(schema)}; exception when others then null; end $$`);
-      }
+      if (current !== schema) await moveFrom(tx, { schema, current });
+      return renewOwnSchema(tx, migration);
     }),
   );
+}
+
+async function moveFrom(tx: SQL, { schema, current }: { schema: string; current: string }): Promise<void> {
+  const moves = (await tx.unsafe(MOVES, [schema]).values()) as unknown[][];
+  for (const [kind, name] of moves) await tx.unsafe(`alter ${kind} ${name} set schema ${quote(current)}`);
+  // Unless somebody keeps something else there.
+  if (schema !== 'public') {
+    await tx.unsafe(`do $$ begin drop schema ${quote(schema)}; exception when others then null; end $$`);
+  }
 }
 
 /** Sequences and indexes go with their tables. */

@@ -147,6 +147,23 @@ describeEachStore(
         expect(await registers()).toBe('false');
       });
 
+      test('planted options: none is taken that the source never had, such as where its users sign in', async () => {
+        const planted = [
+          'GitHubBaseUrl',
+          'alerts.webhook_url',
+          'TurnstileVerifyUrl',
+          'discord.base_url',
+          'results.ffmpeg',
+        ];
+        const remarks = await remarksOf(
+          ...[...planted, 'LinuxDOBaseUrl'].flatMap((key) => setOption(key, "'https://evil.example'")),
+          ...setOption('groups', `'{"default":0}'`),
+        );
+        for (const key of [...planted, 'groups']) expect(remarks).toContain(`option ${key} left foreign`);
+        const values = (await opened().store.options.all()).map(({ value }) => value);
+        expect(values.filter((value) => value.includes('evil') || value === '{"default":0}')).toEqual([]);
+      });
+
       test('is taken where nothing guarded it', async () => {
         await remarksOf(...setOption('RegisterEnabled', "'true'"));
         expect(await registers()).toBe('true');

@@ -1,0 +1,117 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { migrations, newSqliteDatabase } from '../../../migrations/index.ts';
+import { sqlitePath } from '../drivers/sqlite.ts';
+import { storeErrors, toStoreError } from '../errors.ts';
+import { fillDatabase } from '../migrate/create-sqlite.ts';
+
+type Item = { type: string; name: string; table: string; sql: string };
+type Column = { name: string; definition: string };
+
+/** What acts by itself: it runs within the statements of whoever opens the database. */
+const ACTING = ['trigger', 'view'];
+const VIRTUAL = /^create virtual table/;
+
+/**
+ * Leaves in a database that somebody else may have written only what may act in one of this program:
+ * its own triggers. Others, views and virtual tables go; their names are returned. Call it before
+ * anything is written to the database.
+ */
+export function removeForeignSchema(dataDir: string): string[] {
+  return withFile(dataDir, (file) => {
+    const own = normalize([newSqliteDatabase, ...migrations.map(({ sql }) => sql.sqlite)].join('\n'));
+    const isForeign = ({ type, sql }: Item) =>
+      (ACTING.includes(type) && !own.includes(normalize(sql))) || VIRTUAL.test(normalize(sql));
+    const foreign = itemsOf(file).filter(isForeign);
+    // Triggers first: a view takes its own with it.
+    for (const { type, name } of foreign.sort((a, b) => a.type.localeCompare(b.type))) {
+      file.run(`drop ${type} ${quote(name)}`);
+    }
+    return foreign.map(({ type, name }) => `${type} ${name.slice(0, 100)}`);
+  });
+}
+
+/**
+ * Compares a migrated database with one that this program makes: its own triggers are all there, and
+ * columns mean what they mean here. Indexes that are not ours go. A program that was taken back may
+ * have left tables and plain columns of a later version.
+ * @throws `store.not_usable` for a table with another layout
+ */
+export function requireOwnSchema(dataDir: string): void {
+  withFile(dataDir, (file) => {
+    const model = new SqliteFile(':memory:');
+    try {
+      fillDatabase(model, 0);
+      const own = itemsOf(model);
+      for (const { name } of own.filter(({ type }) => type === 'table')) requireOwnTable(file, model, name);
+      const isLeft = file.query("select 1 from sqlite_master where name = 'left_migrations'").values().length > 0;
+      const found = itemsOf(file);
+      const sameAs =
+        ({ type, name, sql }: Item) =>
+        (each: Item) =>
+          each.type === type && each.name === name && normalize(each.sql) === normalize(sql);
+      for (const item of found.filter(({ type }) => type === 'trigger' || type === 'index')) {
+        const isOwn = own.some(sameAs(item));
+        // An index of a later version is left as it is; one of ours under its name is not.
+        const isOfLater = isLeft && item.type === 'index' && !own.some(({ name }) => name === item.name);
+        if (!isOwn && !isOfLater) file.run(`drop ${item.type} ${quote(item.name)}`);
+      }
+      const present = itemsOf(file);
+      for (const item of own.filter(({ type }) => type === 'trigger' || type === 'index')) {
+        if (!present.some(sameAs(item))) file.run(item.sql);
+      }
+    } finally {
+      model.close();
+    }
+  });
+}
+
+function requireOwnTable(file: SqliteFile, model: SqliteFile, name: string): void {
+  const found = new Map(columnsOf(file, name).map((column) => [column.name, column]));
+  const wrong = columnsOf(model, name).find((column) => found.get(column.name)?.definition !== column.definition);
+  const checksOf = (database: SqliteFile) => normalize(sqlOf(database, name)).split(/\bcheck\b/).length;
+  // What a column is computed by, and a check, are expressions that run with each statement.
+  const isComputed = [...found.values()].some(({ definition }) => !definition.endsWith(' 0'));
+  if (!wrong && !isComputed && checksOf(file) <= checksOf(model)) return;
+  throw storeErrors.not_usable({
+    message: `The table ${name} of the backup has another layout than this version makes${wrong ? `: its column ${wrong.name}` : ''}. It was not restored.`,
+  });
+}
+
+const columnsOf = (file: SqliteFile, table: string): Column[] =>
+  file
+    .query('select name, lower(type), "notnull", coalesce(dflt_value, \'\'), pk, hidden from pragma_table_xinfo(?)')
+    .values(table)
+    .map(([column, ...definition]) => ({ name: String(column), definition: definition.join(' ') }));
+
+const itemsOf = (file: SqliteFile): Item[] =>
+  file
+    .query(
+      "select type, name, tbl_name, sql from sqlite_master where sql is not null and name not like 'sqlite!_%' escape '!'",
+    )
+    .values()
+    .map(([type, name, table, sql]) => ({ type: `${type}`, name: `${name}`, table: `${table}`, sql: `${sql}` }));
+
+const sqlOf = (file: SqliteFile, name: string): string => itemsOf(file).find((item) => item.name === name)?.sql ?? '';
+
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** The same text for the same statement, whatever its blanks, comments and letters. */
+const normalize = (sql: string): string =>
+  sql
+    .replaceAll(/--[^\n]*/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .toLowerCase();
+
+function withFile<T>(dataDir: string, work: (file: SqliteFile) => T): T {
+  const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
+  try {
+    // What the schema of the file calls is no function of this process.
+    file.run('pragma trusted_schema = off');
+    return work(file);
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    file.close();
+  }
+}
