@@ -84,6 +84,7 @@ export const taskStates: readonly PanelState[] = [
   { name: 'usage-empty', path: '/usage', age: 'empty' },
   { name: 'usage', path: '/usage' },
   { name: 'usage-everyone', path: '/usage?scope=all' },
+  { name: 'usage-statement', path: '/usage?tab=statement' },
   {
     name: 'usage-bill',
     path: '/usage',

@@ -96,11 +96,15 @@ export function AccountStatement({ path, showsActor }: { path: string; showsActo
         onPage={filters.setPage}
         brief={(row) => (
           <RowBrief
-            name={t(`ledger.kind.${row.kind}`)}
+            name={row.task?.model || t(`ledger.kind.${row.kind}`)}
             {...(isTask(row.task_id) ? { to: taskPath({ id: row.task_id }) } : {})}
             figure={signed(row.amount)}
-            state={<BriefText>{<RowDetail row={row} />}</BriefText>}
-            facts={[format.time(row.created_at), t('ledger.balanceOf', { amount: money(row.balance_after) })]}
+            state={
+              <BriefText>
+                <RowDetail row={row} />
+              </BriefText>
+            }
+            facts={[money(row.balance_after), format.date(row.created_at)]}
           />
         )}
         empty={

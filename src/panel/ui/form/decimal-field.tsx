@@ -70,5 +70,7 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
 /** An amount in US dollars. */
 export function MoneyField(props: Omit<DecimalFieldProps, 'prefix' | 'suffix' | 'say'>) {
   const format = useFormat();
-  return <DecimalField prefix="$" say={(dollars) => format.exactMoney(dollars * quotaPerUsd)} {...props} />;
+  return (
+    <DecimalField prefix="$" placeholder="$" say={(dollars) => format.exactMoney(dollars * quotaPerUsd)} {...props} />
+  );
 }
