@@ -1,7 +1,7 @@
 import { nextTurn } from '../kernel/index.ts';
 import type { LedgerReason, LedgerStore, StatementFilter, StatementLine } from '../store/ports/index.ts';
 
-/** Lines per read: the first page of most accounts needs one. SQLite blocks the process for each. */
+/** Lines per read: most first pages need one read. SQLite blocks the process during each. */
 const FIRST_LINES = 200;
 const MORE_LINES = 2000;
 const ROWS_AT_ONCE = 200;

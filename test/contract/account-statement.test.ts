@@ -11,7 +11,7 @@ describeEachStore('account statement', (opened) => {
   async function account(balance = 1000) {
     const { store } = opened();
     const { id: userId } = await addUser(store, { balance });
-    const post = (taskId: string, kind: 'settle' | 'refund', amount: number, more: object = {}) =>
+    const post = (taskId: string, kind: 'settle' | 'refund', { amount, ...more }: { amount: number } & object) =>
       store.transaction((tx) =>
         tx.ledger.post({ userId, apiKeyId: null, taskId, kind, attempt: 0, amount, at: 20, ...more }),
       );
@@ -30,9 +30,9 @@ describeEachStore('account statement', (opened) => {
     const { userId, post, reserve, grant } = await account();
     const first = await reserve(100);
     const second = await reserve(50);
-    await post(first, 'settle', 20);
+    await post(first, 'settle', { amount: 20 });
     await grant('topup', 500, { reason: 'topup', note: 'invoice 7', actorId: userId, aboutTaskId: second });
-    await post(second, 'refund', 50, { note: 'The vendor refused the key.' });
+    await post(second, 'refund', { amount: 50, note: 'The vendor refused the key.' });
     const { total, items } = await statements().list(userId, {}, whole);
     expect(total).toBe(4);
     expect(items).toMatchObject([
@@ -53,7 +53,7 @@ describeEachStore('account statement', (opened) => {
   test('counts a replaced reservation once', async () => {
     const { userId, post, reserve } = await account();
     const task = await reserve(100);
-    await post(task, 'refund', 100, { attempt: 1, note: 'moved to another channel' });
+    await post(task, 'refund', { amount: 100, attempt: 1, note: 'moved to another channel' });
     await reserve(70, task, 2);
     const [row] = (await statements().list(userId, {}, whole)).items;
     expect(row).toMatchObject({ amount: -70, balanceAfter: 930, task: { reserved: 70, refundReason: '' } });
@@ -65,10 +65,10 @@ describeEachStore('account statement', (opened) => {
     for (let index = 0; index < 150; index += 1) {
       open.push(await reserve(100 + index));
       // Tasks overlap, and some run on beyond the first read.
-      if (index % 3 === 1) await post(open.shift() ?? '', 'settle', 7);
+      if (index % 3 === 1) await post(open.shift() ?? '', 'settle', { amount: 7 });
       if (index % 50 === 49) await grant(`g${index}`, 5000, { reason: 'topup' });
     }
-    for (const [index, task] of open.entries()) if (index % 2 === 0) await post(task, 'refund', 1);
+    for (const [index, task] of open.entries()) if (index % 2 === 0) await post(task, 'refund', { amount: 1 });
     const all: { id: number; amount: number; balanceAfter: number; kind: string }[] = [];
     for await (const rows of statements().read(userId, {})) all.push(...rows);
     expect(all).toHaveLength(154);

@@ -26,7 +26,7 @@ type OnceRequest = {
   set: { headers: Record<string, string | number | undefined> };
 };
 
-/** Does `work` once for all requests of a user with the same Idempotency-Key; without one, always. */
+/** Does `work` once for all requests of a user with one Idempotency-Key; without a key, always. */
 export type AnswerOnce = <T>(asked: OnceRequest, work: () => Promise<T>) => Promise<T>;
 
 type Kept = { requestHash: string; answer: Promise<unknown>; untilMs: number };

@@ -35,7 +35,7 @@ export function readLedgerFilter({ kind, since, until }: LedgerQuery) {
 const description =
   'The newest first, one row for each task. amount: what the balance changed by in all; reservations and charges are negative. balance_after: the balance after this row and all older ones. task: what was reserved and charged; charged is null while it runs. actor: the administrator who changed the balance, for administrators.';
 
-/** What an administrator may see of an account beside its fields, and what people see of their own. */
+/** What administrators see of an account beside its fields, and people of their own. */
 export function userRecordRoutes(kit: Kit, { auth, statements }: { auth: Auth; statements: AccountStatements }) {
   async function list(panel: PanelPrincipal, userId: number, query: LedgerQuery & Parameters<typeof readPage>[0]) {
     const page = readPage(query);

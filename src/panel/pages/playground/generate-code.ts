@@ -4,7 +4,7 @@ export type CodeRequest = {
   url: string;
   body: Readonly<Record<string, unknown>>;
   apiKey: string;
-  /** The member of the answer that is printed: the task's id, unless it is an answer with images. */
+  /** The member of the answer that is printed: the task's id, or the images. */
   result?: 'id' | 'data';
 };
 

@@ -62,7 +62,7 @@ function decimalsOf(quotas: readonly number[]): number {
   return [2, 3].find((decimals) => decimals < most && isFull(decimals)) ?? most;
 }
 
-/** The fewest of these decimals that show the value in full. Three would look like a group of digits. */
+/** The fewest of these decimals that show the value in full. Three would look like a group. */
 const exactDecimals = (value: number, choices: readonly number[]): number =>
   choices.find((decimals) => Number(value.toFixed(decimals)) === value) ?? choices.at(-1) ?? 0;
 

@@ -87,7 +87,7 @@ export const numberOf = (decimal: string): number | null => (decimalPattern.test
 /** What a balance may be at most, by the gateway's rule. */
 const maxDollars = 1_000_000_000;
 
-/** The quota of an amount in dollars; null if it is none, too large, or less than the smallest unit. */
+/** The quota of an amount in dollars; null if it is none, too large, or below the least unit. */
 export function quotaOf(decimal: string): number | null {
   const dollars = numberOf(decimal);
   if (dollars === null || dollars < 0 || dollars > maxDollars) return null;
