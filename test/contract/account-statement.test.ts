@@ -11,7 +11,11 @@ describeEachStore('account statement', (opened) => {
   async function account(balance = 1000) {
     const { store } = opened();
     const { id: userId } = await addUser(store, { balance });
-    const post = (taskId: string, kind: 'settle' | 'refund', { amount, ...more }: { amount: number } & object) =>
+    const post = (
+      taskId: string,
+      kind: 'settle' | 'refund',
+      { amount, ...more }: { amount: number; attempt?: number; note?: string },
+    ) =>
       store.transaction((tx) =>
         tx.ledger.post({ userId, apiKeyId: null, taskId, kind, attempt: 0, amount, at: 20, ...more }),
       );
