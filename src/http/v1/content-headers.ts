@@ -8,24 +8,28 @@ export type ContentUse = 'link' | 'key' | 'api';
 
 const API_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream', 'text/plain']);
 const DOWNLOAD = 'application/octet-stream';
-/** Several ranges of a kept result. No browser displays it. */
-const PARTS = 'multipart/byteranges';
 
 const FILE_NAME = /;[ \t]?filename="?([A-Za-z0-9][A-Za-z0-9._ -]{0,150})"?(?:;|$)/i;
 
 function allows(use: ContentUse, essence: string): boolean {
-  if (use !== 'api') return essence === PARTS || isDisplayed(essence);
+  if (use !== 'api') return isDisplayed(essence);
   return API_TYPES.has(essence) || isDisplayed(essence) || /^application\/[^/]+\+json$/.test(essence);
 }
 
 /**
  * The vendor's headers, overridden by ours: the gateway decides what a browser may do with the
- * bytes.
+ * bytes. `isParts`: the gateway's own answer to several ranges, whose type clients need. A vendor's
+ * could hold anything.
  */
-export function contentHeaders(vendor: Record<string, string>, use: ContentUse): Headers {
+export function contentHeaders(
+  vendor: Record<string, string>,
+  use: ContentUse,
+  { isParts = false }: { isParts?: boolean | undefined } = {},
+): Headers {
   const headers = new Headers(vendor);
   const type = readMediaType(vendor['content-type']);
-  if (type && allows(use, type.essence)) {
+  if (isParts) headers.set('content-disposition', 'attachment');
+  else if (type && allows(use, type.essence)) {
     headers.set('content-type', writeMediaType(type));
   } else if (type || vendor['content-type'] !== undefined || use !== 'api') {
     const name = FILE_NAME.exec((vendor['content-disposition'] ?? '').slice(0, 1000))?.[1];

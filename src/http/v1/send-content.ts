@@ -74,9 +74,9 @@ const STALL_MS = 120_000;
 const BODILESS = [204, 205, 304];
 
 /** A vendor may send any three digits; a number that is no HTTP status becomes 502. */
-export function contentResponse({ status, headers, body, maxAgeSeconds }: Content, use: ContentUse): Response {
+export function contentResponse({ status, headers, body, maxAgeSeconds, isParts }: Content, use: ContentUse): Response {
   const isHttpStatus = status >= 200 && status <= 599;
-  const init = { status: isHttpStatus ? status : 502, headers: contentHeaders(headers, use) };
+  const init = { status: isHttpStatus ? status : 502, headers: contentHeaders(headers, use, { isParts }) };
   if (maxAgeSeconds !== undefined) init.headers.set('cache-control', `private, max-age=${maxAgeSeconds}`);
   if (status === 204 || status === 205) init.headers.delete('content-length');
   if (BODILESS.includes(status)) for (const name of ['content-type', 'content-disposition']) init.headers.delete(name);

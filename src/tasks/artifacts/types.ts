@@ -61,6 +61,8 @@ export type Content = Omit<VendorContent, 'body'> & {
   body: VendorContent['body'] | Blob;
   /** How long a client may use its copy without asking; absent: it must not store one. */
   maxAgeSeconds?: number;
+  /** Several ranges of a kept result, in a multipart answer that the gateway has made. */
+  isParts?: true;
 };
 
 /**

@@ -125,7 +125,7 @@ async function sendParts(files: FileStore, { kept, spans, headers, client }: Par
     'content-type': `multipart/byteranges; boundary=${boundary}`,
     'content-length': String(length),
   };
-  if (client.method === 'HEAD') return { status: 206, headers: sent, body: null };
+  if (client.method === 'HEAD') return { status: 206, headers: sent, body: null, isParts: true };
   const parts = (async function* () {
     for (const [n, span] of spans.entries()) {
       yield Buffer.from(heads[n] ?? '');
@@ -135,7 +135,7 @@ async function sendParts(files: FileStore, { kept, spans, headers, client }: Par
     }
     yield Buffer.from(tail);
   })();
-  return { status: 206, headers: sent, body: streamOf(parts, client.onStreamEnd) };
+  return { status: 206, headers: sent, body: streamOf(parts, client.onStreamEnd), isParts: true };
 }
 
 type Version = { etag: string; keptAt: number };

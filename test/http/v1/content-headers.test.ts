@@ -37,6 +37,18 @@ describe('an artifact of a vendor runs nothing on our origin', () => {
     'application/xhtml+xml',
     'application/javascript',
     'multipart/x-mixed-replace; boundary=x',
+    'multipart/byteranges; boundary=x',
+    'Multipart/ByteRanges;boundary="x"',
+    'multipart/mixed; boundary=x',
+    'multipart/related; boundary=x',
+    'message/http',
+    'message/rfc822',
+    'application/xml',
+    'text/xml',
+    'text/css',
+    'text/plain',
+    'video/mp4;',
+    'image/png, image/svg+xml',
     // Readers disagree on which part of these is the media type.
     'video/mp4, text/html',
     'video/mp4; charset=utf-8, text/html',
@@ -65,6 +77,15 @@ describe('an artifact of a vendor runs nothing on our origin', () => {
     expect(shown('text/event-stream', 'api')).toEqual(['text/event-stream', null]);
     expect(shown('text/html', 'api')).toEqual(SAVED);
     expect(shown('application/json, text/html', 'api')).toEqual(SAVED);
+  });
+
+  test('several ranges are a download too, of the type that the gateway itself has given them', () => {
+    const parts = { 'content-type': 'multipart/byteranges; boundary=x' };
+    for (const use of ['link', 'key'] as const) {
+      const own = contentResponse({ status: 206, headers: parts, body: null, isParts: true }, use).headers;
+      expect([own.get('content-type'), own.get('content-disposition')]).toEqual([parts['content-type'], 'attachment']);
+    }
+    expect(shown(parts['content-type'], 'api')).toEqual(SAVED);
   });
 
   test('every response has the sandbox headers; pages of other sites may embed a link', () => {
