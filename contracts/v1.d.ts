@@ -280,8 +280,8 @@ export interface SubmitResponse {
 
 export interface SubmitResult {
   /**
-   * The vendor's id of the task, at most 4096 characters. This host takes a number up to 2^53 as its
-   * text; a larger one of the vendor's answer arrives here as text.
+   * The vendor's id of the task, at most 4096 characters. This host takes a number up to 2^53 as
+   * its text; a larger one of the vendor's answer arrives here as text.
    */
   taskId: string;
   /** The first snapshot of task.data. */
@@ -738,7 +738,8 @@ export interface VendorInfo {
   keyHelp?: LocalizedText;
   /**
    * For how many seconds after a submission the vendor may answer 404 for the new task, at most
-   * 3,600. The form of a new channel suggests it; without the channel's setting a 404 ends the task.
+   * 3,600. The form of a new channel suggests it; without the channel's setting a 404 ends the
+   * task.
    */
   notFoundGraceSeconds?: number;
   /**

@@ -33,7 +33,7 @@ export const meta = {
 };
 export const buildSubmitRequest = (ctx) => ({ url: ctx.baseUrl + '/jobs', body: { name: ctx.requestBody.name } });
 export const parseSubmitResponse = (ctx, response) => ({ taskId: response.body.id });
-export const buildBatchQueryRequest = (ctx, tasks) => ({ url: ctx.baseUrl + '/batch/' + tasks.map((task) => task.taskId).join(',') });
+export const buildBatchQueryRequest = (ctx, tasks) => ({ url: ctx.baseUrl + '/batch/' + tasks.map((task) => encodeURIComponent(task.taskId)).join(',') });
 export const parseBatchResult = (ctx, body) => body.says;
 export const parseTaskResult = () => ({ status: 'UNKNOWN' });
 `;
@@ -60,7 +60,11 @@ function startVendor(port = 0) {
     hostname: '127.0.0.1',
     async fetch(request) {
       const [, kind = '', id = ''] = new URL(request.url).pathname.split('/');
-      if (request.method === 'POST') return Response.json({ id: ((await request.json()) as { name: string }).name });
+      if (request.method === 'POST') {
+        const { name } = (await request.json()) as { name: string };
+        // A name of digits is given back as a number.
+        return new Response(`{"id":${/^\d+$/.test(name) ? name : JSON.stringify(name)}}`);
+      }
       if (kind === 'batch') {
         const ids = decodeURIComponent(id).split(',');
         batches.push(ids);
@@ -269,6 +273,22 @@ const describeTable = (opened: () => OpenedStore) => {
       const reason = 'upstream task not found (HTTP 404)';
       expect(await ended(store, held.taskId)).toMatchObject({ status: 'FAILURE', failReason: reason });
     });
+  });
+
+  test('a vendor may name jobs by numbers of any length and by texts of any characters', async () => {
+    const names = ['4711', '7615917337495251231', 'a+b/c==|é %2F', 'x'.repeat(2048)];
+    const sent = await Promise.all(names.slice(0, 2).map((name) => submit([done], { name })));
+    for (const [index, { taskId }] of sent.entries()) {
+      const task = await ended(store, taskId);
+      expect(task).toMatchObject({ status: 'SUCCESS', upstreamTaskId: names[index] as string });
+    }
+    const item = (id: string) => `{"taskId":${/^\d+$/.test(id) ? id : JSON.stringify(id)},"status":"SUCCESS"}`;
+    const model = 'told-batch-1';
+    vendor.answerBatches((ids) => new Response(`{"says":[${ids.map(item).join(',')}]}`));
+    for (const name of names) {
+      const { taskId } = await submit([], { name, model });
+      expect(await ended(store, taskId)).toMatchObject({ status: 'SUCCESS', upstreamTaskId: name });
+    }
   });
 
   describe('leaves the task running', () => {

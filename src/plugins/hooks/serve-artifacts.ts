@@ -57,7 +57,7 @@ export function listArtifacts(
   return callHook(plugin, { hook: 'listArtifacts', args: [ctx], options, read: readArtifacts });
 }
 
-/** How to get an artifact's bytes. It exists for one request, and is never stored, kept or logged. */
+/** How to get an artifact's bytes: for one request, and never stored, kept or logged. */
 export type ContentRequest =
   | { kind: 'data'; mimeType: string; base64: string }
   | {

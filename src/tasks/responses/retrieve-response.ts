@@ -15,8 +15,8 @@ const DEADLINE_MS = 10_000;
 /**
  * `GET /v1/responses/:id`: the user's own response as it is now. The version that began it renders
  * it, where that can. If no version is left that could, it is the stored outcome, without output.
- * @throws tasks.not_found, tasks.plugin_busy_for_you, tasks.plugin_unavailable while the plugin of a
- * successful task is away
+ * @throws tasks.not_found, tasks.plugin_busy_for_you, tasks.plugin_unavailable while the plugin of
+ * a successful task is away
  */
 export async function retrieveResponse(
   deps: TaskDeps,

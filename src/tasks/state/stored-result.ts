@@ -10,8 +10,8 @@ export const UNUSABLE_RESULT = 'the result of the vendor has no address that can
 /**
  * What to store of a succeeded task's `url`, or else `remoteUrl`: without artifacts nothing else
  * leads to the result. Undefined if the plugin lists artifacts or gave no address; `unusable` if
- * nobody could ever fetch from its address. `isCut`: media were cut out of the answer, and a `data:`
- * URL with them.
+ * nobody could ever fetch from its address. `isCut`: media were cut out of the answer, and a
+ * `data:` URL with them.
  */
 export function storedResult(
   { manifest }: LoadedPlugin,
