@@ -84,6 +84,8 @@ export type HttpDeps = {
     heartbeatMs: number;
     /** A folder that holds nothing but clients' files on their way to a vendor. */
     uploadsFolder: string;
+    /** The id that all nodes of this installation share. */
+    installation: string;
   };
   auth: Auth;
   plugins: PluginService;
@@ -241,7 +243,10 @@ const joined = (controllers: readonly AnyElysia[]): AnyElysia =>
 
 const accountGroup = (kit: Kit, deps: RouteDeps) => {
   const { clock, auth } = deps;
-  const cookies = createSessionCookies({ secure: deps.config.secureCookies });
+  const cookies = createSessionCookies({
+    secure: deps.config.secureCookies,
+    installation: deps.config.installation,
+  });
   return [
     setupRoutes(kit, deps),
     signInRoutes(kit, { auth, cookies, clock }),

@@ -19,7 +19,7 @@ import { type Connection, watchConnection } from './session/connection.ts';
 import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
 import { createSession, type Session } from './session/session.ts';
 import { SessionProvider } from './session/session-context.tsx';
-import { hasSessionHint } from './session/session-hint.ts';
+import { hasSessionHint, markSession } from './session/session-hint.ts';
 import { createTabChannel } from './session/sync-tabs.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
@@ -44,6 +44,7 @@ async function start(container: HTMLElement): Promise<void> {
     reload: () => window.location.reload(),
     now: () => Date.now(),
   });
+  session.subscribe(() => markSession(session.read().phase));
   const queries = new QueryClient({
     defaultOptions: {
       // `navigator.onLine` is not trusted: a browser that is offline can still reach a gateway on

@@ -60,7 +60,7 @@ for (const [topology, caches] of [
       const answer = await ask(`${nodes[0].url}/api/user/login`, { body: { username, password: ROOT.password } });
       if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${JSON.stringify(answer.body)}`);
       const { access_token: token, session } = answer.body.data as { access_token: string; session: { sid: string } };
-      const cookie = answer.headers.getSetCookie().find((set) => set.startsWith('svc_refresh=')) ?? '';
+      const cookie = answer.headers.getSetCookie().find((set) => set.startsWith('svc_refresh_')) ?? '';
       return { token, cookie: cookie.split(';', 1)[0] ?? '', sid: session.sid };
     }
 

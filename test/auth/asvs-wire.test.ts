@@ -42,13 +42,13 @@ const cookiesOf = ({ headers }: Answer) =>
     };
   });
 
-const REFRESH = '__Secure-svc_refresh';
+const REFRESH = /^__Secure-svc_refresh_[0-9a-f]{6}$/;
 
 function read(answer: Answer): SignedIn {
   if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
   const { access_token: token, session } = answer.body.data as { access_token: string; session: { sid: string } };
-  const refreshToken = cookiesOf(answer).find(({ name }) => name === REFRESH)?.value ?? '';
-  return { answer, token, sid: session.sid, refreshToken, cookie: `${REFRESH}=${refreshToken}` };
+  const { name = '', value: refreshToken = '' } = cookiesOf(answer).find(({ name }) => REFRESH.test(name)) ?? {};
+  return { answer, token, sid: session.sid, refreshToken, cookie: `${name}=${refreshToken}` };
 }
 const signIn = async () => read(await ask(`${gateway.url}/api/user/login`, { body: ROOT }));
 const refresh = (cookie: string, headers: Record<string, string> = { origin: PANEL_ORIGIN }) =>
@@ -60,7 +60,7 @@ describe('cookies', () => {
     const { answer, cookie } = await signIn();
     for (const set of [answer, await refresh(cookie)]) {
       const cookies = cookiesOf(set);
-      expect(cookies.map(({ name }) => name).sort()).toEqual([REFRESH, 'svc_has_session']);
+      expect(cookies.map(({ name }) => name).sort()).toEqual([expect.stringMatching(REFRESH), 'svc_has_session']);
       for (const { attributes } of cookies) expect(attributes).toContain('secure');
     }
   });
@@ -68,14 +68,14 @@ describe('cookies', () => {
   test('ASVS 3.3.2: both are SameSite=Strict, and the refresh cookie is sent to refresh and logout only', async () => {
     const cookies = cookiesOf((await signIn()).answer);
     for (const { attributes } of cookies) expect(attributes).toContain('samesite=strict');
-    const refreshCookie = cookies.find(({ name }) => name === REFRESH);
+    const refreshCookie = cookies.find(({ name }) => REFRESH.test(name));
     expect(refreshCookie?.attributes).toContain('path=/api/user/auth');
     expect(refreshCookie?.attributes.some((attribute) => attribute.startsWith('domain'))).toBe(false);
   });
 
   test('ASVS 3.3.4: the refresh token is HttpOnly; the cookie that scripts can read holds no credential', async () => {
     const cookies = cookiesOf((await signIn()).answer);
-    expect(cookies.find(({ name }) => name === REFRESH)?.attributes).toContain('httponly');
+    expect(cookies.find(({ name }) => REFRESH.test(name))?.attributes).toContain('httponly');
     const hint = cookies.find(({ name }) => name === 'svc_has_session');
     expect([hint?.value, hint?.attributes.includes('httponly')]).toEqual(['1', false]);
   });
@@ -123,7 +123,7 @@ describe('cookies', () => {
     for (const name of ['token', 'access_token', 'authorization', 'access', 'key', 'api_key']) {
       expect((await ask(`${gateway.url}/api/user/self?${name}=${token}`)).status).toBe(401);
     }
-    const answer = await ask(`${gateway.url}/api/user/auth/refresh?${REFRESH}=${refreshToken}`, {
+    const answer = await ask(`${gateway.url}/api/user/auth/refresh?__Secure-svc_refresh=${refreshToken}`, {
       method: 'POST',
       headers: { origin: PANEL_ORIGIN },
     });

@@ -211,7 +211,10 @@ describe('a gateway', () => {
         session: { login_method: '2fa', current: true },
       });
       const cookies = signedIn.headers.getSetCookie();
-      expect(cookies.map((cookie) => cookie.split('=')[0])).toEqual(['svc_refresh', 'svc_has_session']);
+      expect(cookies.map((cookie) => cookie.split('=')[0])).toEqual([
+        expect.stringMatching(/^svc_refresh_[0-9a-f]{6}$/),
+        'svc_has_session',
+      ]);
       expect(cookies[0]).toContain('HttpOnly');
       expect(verdict(await second(backupCodes[1] ?? ''))).toEqual([400, 'AUTH_FLOW_INVALID']);
 

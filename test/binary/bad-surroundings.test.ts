@@ -483,7 +483,7 @@ describe('secrets', () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(ROOT),
     });
-    const cookie = /svc_refresh=([^;]+)/.exec(signedIn.headers.getSetCookie().join('\n'))?.[1] ?? '';
+    const cookie = /svc_refresh_\w{6}=([^;]+)/.exec(signedIn.headers.getSetCookie().join('\n'))?.[1] ?? '';
     secrets.set('refresh cookie', cookie);
     const refresh = () =>
       fetch(`${url}/api/user/token/refresh`, {

@@ -341,6 +341,6 @@ async function openStage(): Promise<Stage> {
 }
 
 function refreshTokenOf({ headers }: Answer): string {
-  const cookie = headers.getSetCookie().find((set) => set.startsWith('svc_refresh='));
-  return /^svc_refresh=([^;]+)/.exec(cookie ?? '')?.[1] ?? '';
+  const cookie = headers.getSetCookie().find((set) => set.startsWith('svc_refresh_'));
+  return /^svc_refresh_\w{6}=([^;]+)/.exec(cookie ?? '')?.[1] ?? '';
 }

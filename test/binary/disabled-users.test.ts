@@ -122,7 +122,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
       for (const node of nodes) {
         const login = await ask(`${node.url}/api/user/login`, { body: { username, password: ROOT.password } });
         expect(login.status).toBe(200);
-        const cookie = login.headers.getSetCookie().find((line) => line.startsWith('svc_refresh='));
+        const cookie = login.headers.getSetCookie().find((line) => line.startsWith('svc_refresh_'));
         sessions.push({
           access: (login.body.data as { access_token: string }).access_token,
           cookie: cookie?.split(';')[0] ?? '',

@@ -35,7 +35,7 @@ afterEach(() => gateway?.kill());
 type Seen = Map<string, string>;
 
 const refreshTokenOf = ({ headers }: Answer): string =>
-  /svc_refresh=([^;]*)/.exec(headers.getSetCookie().join('\n'))?.[1] ?? '';
+  /svc_refresh_\w{6}=([^;]*)/.exec(headers.getSetCookie().join('\n'))?.[1] ?? '';
 
 /** Uses every way to sign in, to confirm and to call, rightly and wrongly. */
 async function useEverything(node: Gateway, seen: Seen): Promise<void> {

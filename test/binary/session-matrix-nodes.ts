@@ -152,6 +152,12 @@ export const SESSIONS = '/api/user/sessions';
 const AGENT = 'matrix browser';
 
 const refreshCookie = (secure: boolean) => (secure ? '__Secure-svc_refresh' : 'svc_refresh');
+/** The name in full, which ends in six characters of the installation's id, by the session's id. */
+const fullNames = new Map<string, string>();
+const sidOf = (refresh: string): string => refresh.split('.')[0] ?? '';
+/** The name in full of the cookie with this token; without the characters where none was seen. */
+export const refreshName = (refresh: string, secure = false): string =>
+  fullNames.get(sidOf(refresh)) ?? refreshCookie(secure);
 
 /**
  * One request as a browser sends it; to a secure node from the trusted page, unless the headers say
@@ -165,7 +171,9 @@ export async function ask(node: Gateway, path: string, { secure = false, ...opti
       'user-agent': AGENT,
       ...(secure ? { origin: PANEL_ORIGIN } : {}),
       ...(options.ip === undefined ? {} : { 'x-forwarded-for': options.ip }),
-      ...(options.refresh === undefined ? {} : { cookie: `${refreshCookie(secure)}=${options.refresh}` }),
+      ...(options.refresh === undefined
+        ? {}
+        : { cookie: `${refreshName(options.refresh, secure)}=${options.refresh}` }),
       ...(options.bearer === undefined ? {} : { authorization: `Bearer ${options.bearer}` }),
       ...(options.sid === undefined ? {} : { 'x-auth-session': options.sid }),
       ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -211,6 +219,10 @@ function parseCookie(line: string): NamedCookie {
       return at < 0 ? [attribute, true as const] : [attribute.slice(0, at), attribute.slice(at + 1)];
     }),
   );
+  if (/^(?:__Secure-)?svc_refresh_\w{6}$/.test(name)) {
+    if (value !== '') fullNames.set(sidOf(value), name);
+    return [name.slice(0, -7), { value, attributes }];
+  }
   return [name, { value, attributes }];
 }
 

@@ -21,6 +21,7 @@ import {
   PANEL_ORIGIN,
   REFRESH,
   type Reply,
+  refreshName,
   rowOf,
   SESSIONS,
   type SignedIn,
@@ -55,7 +56,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
   test('secure mode: the cookie without its prefix, which any plain-http page could set, is not read', async () => {
     const { secure } = open();
     const session = await startSecure();
-    const headers = { cookie: `svc_refresh=${session.refresh}` };
+    const headers = { cookie: `${refreshName(session.refresh)}=${session.refresh}` };
     const reply = await ask(secure, REFRESH, { headers, ip: session.user.ip, secure: true });
     expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
     expect((await secureRow(session.sid)).status).toBe('active');
@@ -100,7 +101,7 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
       askRaw(secure, `POST ${path}`, [
         `Host: ${own}`,
         `X-Forwarded-For: ${session.user.ip}`,
-        `Cookie: __Secure-svc_refresh=${token}`,
+        `Cookie: ${refreshName(token, true)}=${token}`,
         ...headers.map((line) => line.replace('own-over-https', `https://${own}`).replace(/: own/, `: http://${own}`)),
       ]);
     for (const [what, headers, passes] of origins) {
@@ -151,9 +152,9 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
     const session = await start();
     let token = session.refresh;
     for (const [lines, client] of rows) {
-      const cookie = `Cookie: svc_refresh=${token}`;
+      const cookie = `Cookie: ${refreshName(token)}=${token}`;
       const answer = await askRaw(nodes[1], `POST ${REFRESH}`, ['Host: localhost', cookie, ...lines]);
-      token = /svc_refresh=([^;]+)/.exec(answer)?.[1] ?? '';
+      token = /svc_refresh_\w{6}=([^;]+)/.exec(answer)?.[1] ?? '';
       expect([lines, (await rowOf(db, session.sid)).ip]).toEqual([lines, client]);
     }
   });

@@ -241,7 +241,7 @@ for (const [database, count] of [
         const login = await telegramLogin(widget(id));
         expect(personOf(login).id).toBe(person.id);
         expect(data<{ session: { login_method: string } }>(login).session.login_method).toBe('telegram');
-        expect(login.headers.getSetCookie().some((cookie) => cookie.startsWith('svc_refresh='))).toBe(true);
+        expect(login.headers.getSetCookie().some((cookie) => cookie.startsWith('svc_refresh_'))).toBe(true);
         const self = data(await ask(`${url()}/api/user/self`, { token: person.token }));
         expect(self.bindings).toEqual([{ provider: 'telegram', subject: String(id) }]);
         const { items } = await admin.call<{ items: Record<string, unknown>[] }>('GET', '/api/audit?page_size=5');

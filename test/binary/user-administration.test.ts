@@ -97,7 +97,7 @@ for (const [name, count, shared] of SURROUNDINGS) {
     async function signIn(node: Gateway, username: string, password = PASSWORD) {
       const login = await ask(`${node.url}/api/user/login`, { body: { username, password } });
       expect([username, login.status]).toEqual([username, 200]);
-      const cookie = login.headers.getSetCookie().find((line) => line.startsWith('svc_refresh='));
+      const cookie = login.headers.getSetCookie().find((line) => line.startsWith('svc_refresh_'));
       const { access_token: access } = login.body.data as { access_token: string };
       return { access, cookie: cookie?.split(';')[0] ?? '', caller: new Administrator(node.url, access) };
     }

@@ -178,6 +178,28 @@ describe('the access token', () => {
   });
 });
 
+test('two gateways on one host: neither signs the other out', async () => {
+  const other = await start();
+  const { page, context } = await openSignedIn();
+  const beside = await context.newPage();
+  await enter(beside, other.url);
+  await page.reload();
+  await accountMenu(page).waitFor();
+  const names = (await context.cookies(`${origin()}/api/user/auth/refresh`)).map(({ name }) => name);
+  expect(names.filter((name) => /^svc_refresh_[0-9a-f]{6}$/.test(name))).toHaveLength(2);
+  // Signing out there clears the hint that both share; the marker of this origin remains.
+  await signOut(beside);
+  await heading(beside, 'Sign in').waitFor();
+  expect(await page.evaluate(() => document.cookie)).not.toContain('svc_has_session');
+  await page.goto(`${origin()}/`);
+  await accountMenu(page).waitFor();
+  expect(JSON.parse(await readBrowserStorage(page))[0]).toMatchObject({ 'taskgate.signed_in': '1' });
+  // The marker goes with the session: the sign-in page then asks no more.
+  await signOut(page);
+  await heading(page, 'Sign in').waitFor();
+  expect(await page.evaluate(() => localStorage.getItem('taskgate.signed_in'))).toBeNull();
+});
+
 describe('cold start', () => {
   test('the sign-in page asks for a session only with the hint cookie', async () => {
     const { page, apiCalls } = await openPooled();

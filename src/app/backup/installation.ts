@@ -4,8 +4,10 @@ import type { Store } from '../../store/ports/index.ts';
 /** Among the options, and none of the catalogue. A restored database gets a new one. */
 const KEY = 'installation.id';
 
-/** The id of this installation, which the first backup gives it. */
+/** The id of this installation, which all its nodes share; the first that asks gives it one. */
 export async function findInstallation({ options }: Pick<Store, 'options'>): Promise<string> {
+  const known = await options.get(KEY);
+  if (known !== undefined) return known;
   await options.putIfAbsent(KEY, newUuid());
   return (await options.get(KEY)) ?? '';
 }

@@ -2,6 +2,7 @@ import { auditRetentionSteps, authCleanUpSteps, warnOfManySessions } from '../..
 import type { Listening } from '../../http/index.ts';
 import { createPageRelease } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
+import { findInstallation } from '../backup/installation.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
 import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
@@ -54,6 +55,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
     port: () => port,
     isDraining: () => isDraining,
     certificateFault: () => certificate?.fault(),
+    installation: await findInstallation(foundation.store),
   });
 
   await services.started;

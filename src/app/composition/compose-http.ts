@@ -48,7 +48,7 @@ export type HttpParts = { http: HttpApp; settingsService: SettingsService; demo:
 export function composeHttp(
   foundation: Foundation,
   services: DomainServices,
-  { port, isDraining, certificateFault }: ListenerState,
+  { port, isDraining, certificateFault, installation }: ListenerState & { installation: string },
 ): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
   const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics, tracing, lag } =
@@ -91,6 +91,7 @@ export function composeHttp(
       maxFileBytes: config.maxFileMb * MIB,
       heartbeatMs: config.protocolHeartbeatSeconds * 1000,
       uploadsFolder: services.uploadsFolder,
+      installation,
       results: { origin: config.resultsOrigin, ownListener: config.resultsPort !== 0 },
       hostGuard: isLoopback(config.host) ? { names: () => panelHostNames(config, options), port } : undefined,
     },

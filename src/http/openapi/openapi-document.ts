@@ -96,7 +96,13 @@ export async function describeApi(app: AnyElysia, version: string): Promise<Open
         },
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
         capability: { type: 'apiKey', in: 'query', name: 'access', description: 'Part of a signed artifact link.' },
-        refreshCookie: { type: 'apiKey', in: 'cookie', name: 'svc_refresh' },
+        refreshCookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'svc_refresh',
+          description:
+            'Set under the name svc_refresh_ and six characters of the installation, with the prefix __Secure- over HTTPS, and read under the short name too.',
+        },
         metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN.' },
       },
       responses: {

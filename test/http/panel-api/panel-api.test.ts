@@ -50,7 +50,7 @@ async function send({ method = 'GET', path, token, body, headers }: Send): Promi
 const cookieOf = (answer: Answer): string =>
   answer.headers
     .getSetCookie()
-    .find((cookie) => cookie.startsWith('svc_refresh='))
+    .find((cookie) => cookie.startsWith('svc_refresh_'))
     ?.split(';')[0] ?? '';
 
 let rootToken: string;
@@ -97,7 +97,7 @@ describe('sign-in', () => {
       ['created_at', 'current', 'expires_at', 'ip', 'last_active_at', 'login_method', 'sid', 'user_agent'].sort(),
     );
     expect(answer.headers.getSetCookie().map((cookie) => cookie.split('=')[0])).toEqual([
-      'svc_refresh',
+      expect.stringMatching(/^svc_refresh_[0-9a-f]{6}$/),
       'svc_has_session',
     ]);
     for (const secret of ['password', 'hash', 'auth_version', 'argon2']) {
@@ -149,9 +149,29 @@ describe('sign-in', () => {
     const after = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: { cookie: next } });
     expect([after.status, after.json.code]).toEqual([401, 'AUTH_SESSION_REVOKED']);
     expect(after.headers.getSetCookie().map((header) => header.split(';')[0])).toEqual([
-      'svc_refresh=',
+      expect.stringMatching(/^svc_refresh_[0-9a-f]{6}=$/),
       'svc_has_session=',
     ]);
+  });
+
+  test('a token of the former cookie name is taken once, and that cookie goes', async () => {
+    const token = cookieOf(await logIn(ROOT)).split('=')[1] ?? '';
+    const former = { cookie: `svc_refresh=${token}` };
+    const refreshed = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: former });
+    expect(refreshed.status).toBe(200);
+    const set = refreshed.headers.getSetCookie();
+    expect(set.find((line) => line.startsWith('svc_refresh='))).toMatch(
+      /^svc_refresh=; Max-Age=0; Path=\/api\/user\/auth;/,
+    );
+    expect(cookieOf(refreshed)).toMatch(/^svc_refresh_[0-9a-f]{6}=.{60}/);
+    // The own name wins; what another gateway of this host keeps under the former one is left alone.
+    const both = { cookie: `svc_refresh=${'x'.repeat(36)}.foreign; ${cookieOf(refreshed)}` };
+    const next = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: both });
+    expect([next.status, next.headers.getSetCookie().length]).toEqual([200, 2]);
+    const foreign = { cookie: `svc_refresh=00000000-0000-4000-8000-000000000000.${'a'.repeat(64)}` };
+    const refused = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: foreign });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.getSetCookie().some((line) => line.startsWith('svc_refresh='))).toBe(false);
   });
 
   test.each([

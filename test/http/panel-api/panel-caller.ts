@@ -76,7 +76,7 @@ export async function openPanel(env: Record<string, string> = {}): Promise<Panel
     const answer = await send('/api/user/login', { body: { username, password: PASSWORD } });
     if (answer.status !== 200) throw new Error(`${username} could not sign in: ${answer.text}`);
     const { access_token, session } = answer.json.data;
-    const cookie = answer.headers.getSetCookie().find((line) => line.startsWith('svc_refresh='));
+    const cookie = answer.headers.getSetCookie().find((line) => line.startsWith('svc_refresh_'));
     return { token: String(access_token), sid: String(session.sid), cookie: cookie?.split(';')[0] ?? '' };
   }
   return {

@@ -3,6 +3,8 @@ import type { Cookie } from 'elysia';
 /** Browsers send the refresh cookie only below this path: with login, refresh and logout. */
 const REFRESH_PATH = '/api/user/auth';
 const HINT_COOKIE = 'svc_has_session';
+/** Characters of the installation's id: enough to tell the few gateways of one host apart. */
+const ID_CHARS = 6;
 
 type CookieJar = Record<string, Cookie<unknown>>;
 type CookieValues = { refreshToken: string; hint: string; maxAge: number; expires: Date };
@@ -13,8 +15,12 @@ type IssuedRefresh = { refreshToken: string; expiresAt: number; now: number };
  * written and cleared together. Clearing overwrites them with the same path, because the
  * framework's `remove()` ignores cookies that the request did not carry.
  */
-export function createSessionCookies(config: { secure: boolean }) {
-  const name = config.secure ? '__Secure-svc_refresh' : 'svc_refresh';
+export function createSessionCookies(config: { secure: boolean; installation?: string | undefined }) {
+  const former = config.secure ? '__Secure-svc_refresh' : 'svc_refresh';
+  // Browsers send the cookies of a host to all of its ports. With names of their own, two gateways
+  // of one host do not sign each other out; nodes of one installation share the name.
+  const id = config.installation?.slice(0, ID_CHARS) ?? '';
+  const name = id === '' ? former : `${former}_${id}`;
   const shared = { secure: config.secure, sameSite: 'strict' } as const;
 
   function put(jar: CookieJar, { refreshToken, hint, ...lifetime }: CookieValues): void {
@@ -22,15 +28,27 @@ export function createSessionCookies(config: { secure: boolean }) {
     jar[HINT_COOKIE]?.set({ value: hint, path: '/', httpOnly: false, ...shared, ...lifetime });
   }
 
+  const isSent = (jar: CookieJar, which: string): boolean => (jar[which]?.value ?? '') !== '';
+  const sentName = (jar: CookieJar): string => (isSent(jar, name) ? name : former);
+
   return {
     /**
-     * The refresh token that the browser sent. The framework parses JSON in cookies; a value that
-     * is no plain text becomes `malformed`.
+     * The refresh token that the browser sent, under the former name too: tokens from before have
+     * it as long as they live. The framework parses JSON in cookies; a value that is no plain text
+     * becomes `malformed`.
      */
     read(jar: CookieJar): string | undefined {
-      const value = jar[name]?.value;
+      const value = jar[sentName(jar)]?.value;
       if (value === undefined || value === '') return undefined;
       return typeof value === 'string' ? value : 'malformed';
+    },
+    /**
+     * Removes the token of the former name that this request was about, once it is known to be one
+     * of this installation: another gateway of the host may use that name.
+     */
+    dropFormer(jar: CookieJar): void {
+      if (name === former || isSent(jar, name) || !isSent(jar, former)) return;
+      jar[former]?.set({ value: '', path: REFRESH_PATH, httpOnly: true, ...shared, maxAge: 0, expires: new Date(0) });
     },
     /**
      * Both times are whole Unix seconds. The cookies live as long as the session, at least a

@@ -69,10 +69,14 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
         try {
           const next = await auth.sessions.refresh({ ...readRefresh(request, cookie), origin });
           const { refreshToken, refreshExpiresAt: expiresAt } = next;
+          cookies.dropFormer(cookie);
           cookies.write(cookie, { refreshToken, expiresAt, now: clock.unix() });
           return ok(next.bundle);
         } catch (error) {
-          if (error instanceof AppError && COOKIES_ARE_USELESS.includes(error.code)) cookies.clear(cookie);
+          if (error instanceof AppError && COOKIES_ARE_USELESS.includes(error.code)) {
+            if (error.code === 'auth.session_revoked') cookies.dropFormer(cookie);
+            cookies.clear(cookie);
+          }
           throw error;
         }
       },
@@ -90,6 +94,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
           authorization: request.headers.get('authorization') ?? undefined,
           origin,
         });
+        if (revokedSid !== null) cookies.dropFormer(cookie);
         if (clearCookies) cookies.clear(cookie);
         return ok({ revoked_sid: revokedSid, cookie_cleared: clearCookies });
       },
