@@ -56,9 +56,11 @@ export function describeSurroundings(name: TopologyName, open: () => Topology): 
   test('secure mode: the cookie without its prefix, which any plain-http page could set, is not read', async () => {
     const { secure } = open();
     const session = await startSecure();
-    const headers = { cookie: `${refreshName(session.refresh)}=${session.refresh}` };
-    const reply = await ask(secure, REFRESH, { headers, ip: session.user.ip, secure: true });
-    expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
+    for (const name of ['svc_refresh', refreshName(session.refresh, true).replace('__Secure-', '')]) {
+      const headers = { cookie: `${name}=${session.refresh}` };
+      const reply = await ask(secure, REFRESH, { headers, ip: session.user.ip, secure: true });
+      expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
+    }
     expect((await secureRow(session.sid)).status).toBe('active');
   });
 

@@ -180,9 +180,11 @@ describe('the access token', () => {
 
 test('two gateways on one host: neither signs the other out', async () => {
   const other = await start();
+  await setUp(other);
   const { page, context } = await openSignedIn();
   const beside = await context.newPage();
-  await enter(beside, other.url);
+  // On the same host: only the ports differ, which cookies do not tell apart.
+  await enter(beside, origin().replace(/:\d+$/, `:${other.port}`));
   await page.reload();
   await accountMenu(page).waitFor();
   const names = (await context.cookies(`${origin()}/api/user/auth/refresh`)).map(({ name }) => name);
