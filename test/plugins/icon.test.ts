@@ -232,6 +232,35 @@ describe('attacks with SVG', () => {
       ),
       'draws more',
     ],
+    ...[' ', '\u00a0', '\u2003', '\u3000', '\ufeff'].map((space): [string, string, string] => [
+      `patterns by names with U+${space.codePointAt(0)?.toString(16).padStart(4, '0')} at their ends`,
+      drawing(
+        tower('pattern', 'fill', 12, (p, id) => `${p}="url(#${space}${id}${space})"`).replaceAll(
+          / id="(p\d+)"/g,
+          ` id="${space}$1${space}"`,
+        ),
+      ),
+      'draws more',
+    ]),
+    [
+      'uses by names with a no-break space',
+      drawing('<g id="b\u00a0"><use href="#a"/></g><use href="#b\u00a0"/>'),
+      'contains a use',
+    ],
+    ...[
+      ['@media all', ''],
+      ['@media screen, all', ''],
+      ['@layer x', ''],
+      ['@supports (fill:red)', ''],
+      ['', '\u00a0x'],
+      ['', '\u3000x'],
+    ].map(([rule = '', end = '']): [string, string, string] => [
+      `a mask on each by a style with ${rule === '' ? `U+${end.codePointAt(0)?.toString(16)}` : `${rule} in its rule`}`,
+      drawing(
+        `<style>.a${end}{${rule}${rule && '{'}mask:url(#m)${rule && '}'}}</style><mask id="m">${'<path/>'.repeat(200)}</mask>${`<g class="a${end}"/>`.repeat(200)}`,
+      ),
+      'refer to itself',
+    ]),
     [
       'a pattern that everything inherits',
       drawing(

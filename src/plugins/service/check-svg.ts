@@ -107,13 +107,18 @@ export function checkSvg(bytes: Uint8Array): Result<null, string> {
   return ok(null);
 }
 
+/**
+ * An id without white space. Browsers strip some kinds of it from some addresses; without any, no
+ * reference misses the part that a browser would find.
+ */
+const spacelessId = (id: string): string => id.replace(/\s/g, '');
+
 /** An id as a browser decodes it from the fragment of an address. */
 function decodeId(fragment: string): string {
-  const id = fragment.replace(/[\t\n\r]/g, '').trim();
   try {
-    return decodeURIComponent(id);
+    return spacelessId(decodeURIComponent(fragment));
   } catch {
-    return refuse(`has a reference that cannot be decoded (#${id})`);
+    return refuse(`has a reference that cannot be decoded (#${fragment.trim()})`);
   }
 }
 
@@ -182,7 +187,7 @@ function createDrawing() {
         refuse('must not draw a part of itself as an image');
       if (name === 'use') for (const { property, id } of references) if (property === 'href') copiedIds.add(id);
       element.references.push(...references);
-      if (local === 'id') element.ids.push(value);
+      if (local === 'id') element.ids.push(spacelessId(value));
       if (local === 'class') element.classes.push(...value.split(/\s+/));
       if (local === 'd' || local === 'points') element.lineLength += value.length;
     }

@@ -24,6 +24,8 @@ const OWN = new Set(['href', 'mask', '-webkit-mask', 'mask-image', '-webkit-mask
 /** A name, classes or an id. What else a selector has, such as `*`, may meet anything. */
 const SIMPLE_SELECTOR = /^(?:[\w-]+|(?=[.#]))(?:[.#][\w-]+)*$/;
 const MARKS = /[.#][\w-]+/g;
+/** A rule such as `@media` inside another, or characters that are white space here and not in CSS. */
+const UNREAD_SELECTOR = /@|[^\t\n\r -~]/;
 
 /** `circle`: a part of the file is drawn within itself. */
 export type DrawingFault = { kind: 'too_much' } | { kind: 'circle'; id: string };
@@ -119,6 +121,7 @@ function createMeasure(root: DrawnElement, rules: readonly StyleRule[]): (elemen
  * combinator.
  */
 function meetsAny(selectors: string): (element: DrawnElement) => boolean {
+  if (UNREAD_SELECTOR.test(selectors)) return () => true;
   const each = selectors.split(',').map(
     (selector) =>
       selector
