@@ -215,6 +215,8 @@ const describeStreams = (opened: () => OpenedStore) => {
       { cached_tokens: 300 },
     ];
     for (const usage of names) expect(await costOf({ steps: [usageEvent({ ...REAL, ...usage })] })).toBe(300);
+    const tooMany = { ...REAL, cached_tokens: 1_000_000 };
+    expect(await costOf({ steps: [usageEvent(tooMany)] })).toBe(1000);
     await engine.billing.prices.save({ pluginKey: '*', model: 'm', expression: PRICE });
   });
 
@@ -257,6 +259,19 @@ const describeStreams = (opened: () => OpenedStore) => {
       expect(await spent(caller)).toBe(REAL_COST);
     });
   }
+
+  const failures: [name: string, kind: RelayKind, steps: Play['steps']][] = [
+    ['an error', 'chat', [event({ error: { message: 'x' } }), DONE]],
+    ['an error of a response', 'response', [event({ type: 'response.failed', response: { usage: null } })]],
+    ['an error instead of an image', 'image', [event({ type: 'error', error: { message: 'x' } })]],
+    ['an error instead of a sound', 'speech', [event({ type: 'error', error: { message: 'x' } })]],
+    ['no event', 'chat', []],
+    ['only its end', 'chat', [': ping\n\n', DONE]],
+  ];
+  for (const [name, kind, steps] of failures)
+    test(`a stream without result costs nothing: ${name}`, async () => {
+      expect(await costOf({ steps }, { kind })).toBe(0);
+    });
 
   test('a stream in an encoding that cannot be read is billed as reserved', async () => {
     const caller = await addCaller(store);

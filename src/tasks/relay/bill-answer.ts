@@ -22,9 +22,9 @@ const MAX_THINKING_MODELS = 1000;
 type Ended = { tap: UsageTap | undefined; how: AnswerEnd | 'whole' };
 
 /**
- * The bill of an answer whose price reads the vendor's usage. A stream without usage is billed by
- * what came of it, and a whole answer without result by nothing. What stays unknown is billed as
- * reserved, and so is an implausible report.
+ * The bill of an answer whose price reads the vendor's usage. An answer without result costs
+ * nothing, unless its client left before one came. A stream without usage is billed by what came of
+ * it. What stays unknown is billed as reserved, and so is an implausible report.
  */
 export function billOf(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended): Bill {
   const { intent, response } = delivery;
@@ -34,7 +34,8 @@ export function billOf(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended)
   // It goes on at the vendor.
   const goesOn = intent.values.background === true;
   const { reports, answers } = ENDPOINTS[intent.kind];
-  if (how === 'whole' && !goesOn && !isReported && !hasResult && !answers?.test(mediaTypeOf(response)))
+  const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !tap.owesCount());
+  if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(mediaTypeOf(response)))
     return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
   if (Object.keys(facts).length === 0 || (goesOn && !isReported)) return { httpStatus, trouble: NO_USAGE };
   const trouble = refuseReport(deps, delivery, facts);

@@ -20,7 +20,7 @@ export type Endpoint = {
   reports: readonly ReportedFact[];
   /**
    * Where a whole answer has its results: one that has none of them, and reports no usage, costs
-   * nothing where the price reads the report.
+   * nothing where the price reads the report. A stream also has one once it brings content.
    */
   results?: Readonly<Record<string, WantedValue>>;
   /** Texts of the answer, which count where it reports no usage. */

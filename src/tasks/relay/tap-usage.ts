@@ -24,8 +24,8 @@ export type UsageTap = {
   countedTokens(): number;
   /**
    * The facts that are known of the answer: reported by the vendor, else counted. `isReported`: it
-   * did report something. `hasResult`: a whole answer has a result, or may have one. Call it once,
-   * at the end of the answer.
+   * did report something. `hasResult`: the answer has a result, or may have one. Call it once, at
+   * the end of the answer.
    */
   end(how: AnswerEnd): { facts: UsageFacts; isReported: boolean; hasResult: boolean };
 };
@@ -98,6 +98,7 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
     }
     merge(reported, counts, isIncrement);
     merge(usedByTools, tools, false);
+    if (isEvents) hasResult ||= hasContent;
     if ([...Object.values(counts), ...Object.values(tools)].some((count) => count > 0)) isStale = false;
     else if (hasContent) isStale = true;
 
@@ -150,6 +151,9 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
         ]),
       );
       const isReported = images > 0 || Object.keys(facts).length > 0;
+      // Some vendors do not count them as input. Prices take them for a part of it.
+      const { input_tokens: input, cached_tokens: cached } = facts;
+      if (input !== undefined && cached !== undefined) facts.cached_tokens = Math.min(cached, input);
       const isCut = how === 'cut' && isOpaque;
       const isTextKnown = isEvents && !isCut && !hasOpaque && (how === 'ended' || !mayCountMore);
       const { output_tokens: output = 0 } = facts;
