@@ -9,7 +9,7 @@ export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number
 
 /**
  * The most bytes of member names in one text, as they are written. Names cost far more than values
- * of the same size: a parser looks each one up, and so does whoever reads the object.
+ * of the same size: the parser looks each one up, and so does the code that reads the object.
  */
 export const MAX_JSON_NAME_BYTES = 512 * 1024;
 

@@ -138,8 +138,8 @@ export type SandboxLimits = {
   consoleBytes: number;
   callsPerPlugin: number;
   /**
-   * Kills (calls stopped for their time or memory) within `killWindowMs` after which a plugin is refused to their owner, or suspended for
-   * everybody, for `suspendMs`.
+   * Kills (calls stopped for their time or memory) within `killWindowMs` after which a plugin is
+   * refused to their owner, or suspended for everybody, for `suspendMs`.
    */
   killsToSuspend: number;
   killWindowMs: number;

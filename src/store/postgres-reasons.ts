@@ -1,4 +1,7 @@
-/** What PostgreSQL, a pooler before it or TLS says about a connection, as a sentence that says what to do. */
+/**
+ * What PostgreSQL, a pooler before it or TLS says about a connection, as a sentence that says what
+ * to do.
+ */
 
 /** The fields of an error of the driver; absent ones are empty. */
 export type PostgresFault = {
@@ -40,7 +43,10 @@ const TLS: readonly (readonly [code: RegExp, sentence: string])[] = [
 
 export const isTlsFault = (code: string): boolean => TLS.some(([pattern]) => pattern.test(code));
 
-/** What the server says of a connection, by SQLSTATE; undefined: nothing better than the general sentence. */
+/**
+ * What the server says of a connection, by SQLSTATE; undefined: nothing better than the general
+ * sentence.
+ */
 export function describePostgres(fault: PostgresFault): string | undefined {
   const { code, sqlState, message, routine } = fault;
   const tls = TLS.find(([pattern]) => pattern.test(code))?.[1];
@@ -133,7 +139,10 @@ function describePooler(message: string): string {
 export const POOLED_ADDRESS =
   'DATABASE_URL leads to a pooler (PgBouncer), where notifications and locks of a session get lost. Name the PostgreSQL server itself there, and the pooler in DATABASE_POOL_URL.';
 
-/** The server's own words in brackets, where they are short and harmless; names of tables are no data. */
+/**
+ * The server's own words in brackets, where they are short and harmless; names of tables are no
+ * data.
+ */
 function quoted(pattern: RegExp, message: string): string {
   const found = message.length <= 200 ? pattern.exec(message)?.[0] : undefined;
   return found !== undefined && /^[\w .,:;()"/-]+$/.test(found) ? ` (${found})` : '';

@@ -81,7 +81,9 @@ function openSocket(host: string, port: number, timeoutMs: number): Promise<Resu
   });
 }
 
-/** Whether a port begins with TLS, or with a greeting in clear, found by a connection of its own. */
+/**
+ * Whether a port begins with TLS, or with a greeting in clear, found by a connection of its own.
+ */
 export function mailPortBegins(
   { host, port }: { host: string; port: number },
   way: 'tls' | 'plain',

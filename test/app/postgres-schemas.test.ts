@@ -28,7 +28,10 @@ async function run(url: string, ...statements: string[]): Promise<void> {
   await sql.close();
 }
 
-/** An empty database whose search path leads to this schema: by the role, or by an option of the URL. */
+/**
+ * An empty database whose search path leads to this schema: by the role, or by an option of the
+ * URL.
+ */
 async function databaseIn(schema: string, by: 'role' | 'url' = 'role'): Promise<string> {
   const url = new URL(await testDatabaseUrl());
   const quoted = `"${schema.replaceAll('"', '""')}"`;

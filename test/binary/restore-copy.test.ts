@@ -1,4 +1,6 @@
-/** The way back to a copy of the database after a gateway was killed, and who follows whose links. */
+/**
+ * The way back to a copy of the database after a gateway was killed, and who follows whose links.
+ */
 import { Database } from 'bun:sqlite';
 import { beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import {

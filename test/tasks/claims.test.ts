@@ -1,4 +1,6 @@
-/** Which plugin or relay serves a caller's model on each surface, and which models a key may name. */
+/**
+ * Which plugin or relay serves a caller's model on each surface, and which models a key may name.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { ChannelInput } from '../../src/channels/index.ts';
 import { AppError, type JsonObject } from '../../src/kernel/index.ts';

@@ -50,8 +50,8 @@ export async function copyResults(
 
 /**
  * Copies again what was removed since `copyResults` found it: another installation that uses the
- * place may have pruned its backups meanwhile. The backup has its first part in the place by now, so
- * nobody begins to prune beside it.
+ * place may have pruned its backups meanwhile. The backup has its first part in the place by now,
+ * so nobody begins to prune beside it.
  * @throws `CommandError` where a file cannot be had any more
  */
 export async function keepResults(

@@ -20,7 +20,8 @@ export function lastDue(now: number, hour: number): DueBackup {
 
 /**
  * Whether the backup that was due was made, or a later one: a clock that steps back repeats none.
- * One that is more than a day ahead of what was due was made under a wrong clock, and does not count.
+ * One that is more than a day ahead of what was due was made under a wrong clock, and does not
+ * count.
  */
 export const isMade = (runs: readonly BackupRun[], { id, at }: DueBackup): boolean =>
   runs.some(

@@ -29,8 +29,8 @@ export function becomeOwner(folder: string): void {
 }
 
 /**
- * The same for the time of `work`, for a command that needs root afterwards. Programs that it starts
- * meanwhile could become root again, so it starts only those of this machine.
+ * The same for the time of `work`, for a command that needs root afterwards. Programs that it
+ * starts meanwhile could become root again, so it starts only those of this machine.
  */
 export async function asOwner<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const owner = otherOwner(folder);
@@ -58,12 +58,14 @@ function otherOwner(folder: string): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined;
   let path = resolve(folder);
   while (!existsSync(path) && dirname(path) !== path) path = dirname(path);
-  // Whoever owns a link chooses where it leads.
+  // The owner of a link chooses where it leads.
   const found = [lstatSync(path), statSync(path)].find(({ uid }) => uid !== 0);
   return found && { uid: found.uid, gid: groupOf(found.uid) ?? found.gid };
 }
 
-/** The first group of a user by the system's list; undefined for one whom only a directory knows. */
+/**
+ * The first group of a user by the system's list; undefined for one whom only a directory knows.
+ */
 function groupOf(uid: number): number | undefined {
   const lines = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8').split('\n') : [];
   const group = lines.map((line) => line.split(':')).find((fields) => fields[2] === String(uid))?.[3];

@@ -166,8 +166,8 @@ export const decimal = (number: number): string => trimTrailing(trimTrailing(num
 export const RENAMED_OPTIONS: Readonly<Record<string, string>> = { GroupRatio: 'groups' };
 
 /**
- * Options of new-api that are called and mean the same here. Whoever could write into the source
- * could have written any other name: an address of a provider, or of a webhook of operators.
+ * Options of new-api that are called and mean the same here. A stranger who could write into the
+ * source could have written any other name: an address of a provider, or of a webhook of operators.
  */
 export const SAME_OPTIONS: ReadonlySet<string> = new Set([
   ...['SystemName', 'ServerAddress', 'QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'],

@@ -81,6 +81,7 @@ async function hashAnew({ store, passwords, logger }: AuthContext, user: UserRec
 }
 
 /**
- * Coarser than the database's folding of A to Z, so that no spelling of a name gives further guesses.
+ * Coarser than the database's folding of A to Z, so that no spelling of a name gives further
+ * guesses.
  */
 const foldSpelling = (login: string): string => login.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();

@@ -63,7 +63,7 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
     const { rest, files } = extractor ? await extractor.end() : { rest: Buffer.concat(slices), files: undefined };
     const text = decode(rest);
     const value = parse(text);
-    // Whoever reads the value does so in another turn than the parser.
+    // The value is read in another turn than it is parsed.
     if (text.length > LONG_TEXT) await nextTurn();
     const extracted = files && files.files.length > 0 ? { extracted: files } : {};
     const digests = hash && { raw: hash.digest('hex'), meaning: await digestJson(text, extracted.extracted) };

@@ -174,8 +174,8 @@ function answerFault(
 }
 
 /**
- * HTTP/1.0 needs no `Host`, and checks of load balancers send none. Such a request has a path for an
- * address; where anybody may ask about health it gets a name, and elsewhere it is refused.
+ * HTTP/1.0 needs no `Host`, and checks of load balancers send none. Such a request has a path for
+ * an address; where anybody may ask about health it gets a name, and elsewhere it is refused.
  */
 function withHealthHost(request: Request): Request {
   const [path = ''] = request.url.split('?', 1);

@@ -130,7 +130,9 @@ function referencesIn(attribute: string, value: string): Reference[] {
   return id === undefined ? [] : [{ property: attribute, id: decodeId(id) }];
 }
 
-/** A style without comments. Refuses one that could be read in two ways, or that hides references. */
+/**
+ * A style without comments. Refuses one that could be read in two ways, or that hides references.
+ */
 function styleOf(text: string): string {
   const style = readStyle(text);
   if (style === undefined) return refuse('has a text in a style that could be read in two ways');

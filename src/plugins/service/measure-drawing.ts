@@ -24,7 +24,9 @@ const OWN = new Set(['href', 'mask', '-webkit-mask', 'mask-image', '-webkit-mask
 /** A name, classes or an id. What else a selector has, such as `*`, may meet anything. */
 const SIMPLE_SELECTOR = /^(?:[\w-]+|(?=[.#]))(?:[.#][\w-]+)*$/;
 const MARKS = /[.#][\w-]+/g;
-/** A rule such as `@media` inside another, or characters that are white space here and not in CSS. */
+/**
+ * A rule such as `@media` inside another, or characters that are white space here and not in CSS.
+ */
 const UNREAD_SELECTOR = /@|[^\t\n\r -~]/;
 
 /** `circle`: a part of the file is drawn within itself. */

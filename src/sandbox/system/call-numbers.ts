@@ -5,8 +5,8 @@
 type CallTable = Record<string, readonly [x64: number, arm64?: number]>;
 
 /**
- * Computing in threads with memory, clocks and descriptors that are open already, and the event loop
- * and the alarm of the runtime.
+ * Computing in threads with memory, clocks and descriptors that are open already, and the event
+ * loop and the alarm of the runtime.
  */
 export const ALLOWED: CallTable = {
   read: [0, 63],

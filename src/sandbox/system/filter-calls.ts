@@ -62,8 +62,9 @@ const conditionsOf = (pid: number): Partial<Record<keyof typeof CONDITIONAL, rea
 
 /**
  * The filter of system calls, as the kernel takes it, of a sandbox process that has loaded its
- * engine: it reads and writes its channel, and computes in threads of its own. It opens nothing, and
- * can neither read more of the system nor raise a limit. Undefined: this processor has no table.
+ * engine: it reads and writes its channel, and computes in threads of its own. It opens nothing,
+ * and can neither read more of the system nor raise a limit. Undefined: this processor has no
+ * table.
  */
 export function filterCalls(architecture: NodeJS.Architecture, pid: number): Buffer | undefined {
   const processor = PROCESSORS[architecture];

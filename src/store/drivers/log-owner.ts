@@ -73,7 +73,7 @@ export function claimLog(file: SqliteFile, dataDir: string): void {
  */
 export function hasForeignLog(dataDir: string): boolean {
   const path = join(dataDir, 'taskgate.db');
-  // A folder that cannot be looked at is the business of whoever opens the database.
+  // A folder that cannot be looked at is reported when the database is opened.
   const size = existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0;
   if (size <= LOG_HEADER_BYTES) return false;
   const owner = readOwner(dataDir);

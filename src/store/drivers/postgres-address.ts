@@ -27,7 +27,10 @@ const ALLOWED: Partial<Record<Parameter, readonly string[]>> = {
 
 type Target = { host: string; port: string; user: string; password: string; database: string };
 
-/** The target that an address names; what it leaves out is empty. libpq takes each as a parameter, too. */
+/**
+ * The target that an address names; what it leaves out is empty. libpq takes each as a parameter,
+ * too.
+ */
 function targetOf(url: URL): Target {
   const { searchParams: query } = url;
   return {

@@ -84,8 +84,8 @@ export interface PluginStore {
   /** Enables or disables all versions of a key. */
   setEnabled(key: string, enabled: boolean): Promise<boolean>;
   /**
-   * Deletes a version, whose number goes on naming its source. If it was active, the newest remaining
-   * one becomes active, and enabled if the deleted one was.
+   * Deletes a version, whose number goes on naming its source. If it was active, the newest
+   * remaining one becomes active, and enabled if the deleted one was.
    */
   delete(key: string, version: string, at: number): Promise<boolean>;
   /** The hash of the source that a deleted version had. */

@@ -104,8 +104,8 @@ export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number 
 
 export interface TaskStore extends TaskListStore {
   /**
-   * The number of the event before the first output of a task's response streams; undefined while no
-   * stream has had an output.
+   * The number of the event before the first output of a task's response streams; undefined while
+   * no stream has had an output.
    */
   streamedOutputsAfter(taskId: string): Promise<number | undefined>;
   /** Stores that number unless one is stored, and returns the stored one. */

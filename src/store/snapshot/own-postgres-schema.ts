@@ -26,9 +26,9 @@ const ACTING = `
 const OWN = /^(?:create (?:or replace )?function|create trigger|drop function|drop trigger) (?:if exists )?(\w+)/;
 
 /**
- * Removes from a database that was just loaded all that acts by itself, and makes this program's own
- * functions and triggers anew, as of the migration `until`: those of the backup may do anything.
- * Returns the names of the others. Call it in a transaction.
+ * Removes from a database that was just loaded all that acts by itself, and makes this program's
+ * own functions and triggers anew, as of the migration `until`: those of the backup may do
+ * anything. Returns the names of the others. Call it in a transaction.
  */
 export async function renewOwnSchema(tx: SQL, until: number): Promise<string[]> {
   const own = migrations.filter(({ number }) => number <= until).flatMap(({ sql }) => actingIn(sql.postgres));

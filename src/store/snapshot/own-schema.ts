@@ -7,14 +7,14 @@ import { fillDatabase } from '../migrate/create-sqlite.ts';
 type Item = { type: string; name: string; table: string; sql: string };
 type Column = { name: string; definition: string };
 
-/** What acts by itself: it runs within the statements of whoever opens the database. */
+/** What acts by itself: it runs within the statements of the gateway that opens the database. */
 const ACTING = ['trigger', 'view'];
 const VIRTUAL = /^create virtual table/;
 
 /**
- * Leaves in a database that somebody else may have written only what may act in one of this program:
- * its own triggers. Others, views and virtual tables go; their names are returned. Call it before
- * anything is written to the database.
+ * Leaves in a database that somebody else may have written only what may act in one of this
+ * program: its own triggers. Others, views and virtual tables go; their names are returned. Call it
+ * before anything is written to the database.
  */
 export function removeForeignSchema(dataDir: string): string[] {
   return withFile(dataDir, (file) => {
@@ -31,9 +31,9 @@ export function removeForeignSchema(dataDir: string): string[] {
 }
 
 /**
- * Compares a migrated database with one that this program makes: its own triggers are all there, and
- * columns mean what they mean here. Indexes that are not ours go. A program that was taken back may
- * have left tables and plain columns of a later version.
+ * Compares a migrated database with one that this program makes: its own triggers are all there,
+ * and columns mean what they mean here. Indexes that are not ours go. A program that was taken back
+ * may have left tables and plain columns of a later version.
  * @throws `store.not_usable` for a table with another layout
  */
 export function requireOwnSchema(dataDir: string): void {

@@ -44,7 +44,8 @@ export type BegunRestore = {
 /**
  * Marks an empty database as one that `backup` is being restored into, whose tables the dump puts
  * into `schema`. They end in the current schema, whatever its name.
- * @throws `store.in_use` when the database has other tables there, or those of another backup, or is
+ * @throws `store.in_use` when the database has other tables there, or those of another backup, or
+ * is
  *   being loaded by another process
  */
 export function beginPostgresRestore(
@@ -84,8 +85,8 @@ export function beginPostgresRestore(
 }
 
 /**
- * Moves what was loaded into `schema` to the current one, and leaves nothing there that acts by itself
- * but what this program makes, in one transaction. Returns the names of what went.
+ * Moves what was loaded into `schema` to the current one, and leaves nothing there that acts by
+ * itself but what this program makes, in one transaction. Returns the names of what went.
  */
 export function settleRestored(
   databaseUrl: string,

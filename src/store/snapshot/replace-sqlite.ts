@@ -33,10 +33,11 @@ const INTENT_BYTES = 2000;
 type Intent = { mark: number; kept: string };
 
 /**
- * Puts a copy of a database into the place of the one in `dataDir`, which is kept under another name
- * with its log. The process may die at any line: the next start goes on with one of the two, whole.
- * Returns where the former database is; undefined: there was none.
- * @throws `store.in_use` beside a gateway or a backup, `store.not_usable` for a file that is no whole
+ * Puts a copy of a database into the place of the one in `dataDir`, which is kept under another
+ * name with its log. The process may die at any line: the next start goes on with one of the two,
+ * whole. Returns where the former database is; undefined: there was none.
+ * @throws `store.in_use` beside a gateway or a backup, `store.not_usable` for a file that is no
+ * whole
  *   database of Taskgate, `store.schema_newer`
  */
 export function replaceSqlite({

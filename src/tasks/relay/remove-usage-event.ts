@@ -32,7 +32,9 @@ export function removeUsageEvent(): EventFilter {
   let isPassing = false;
   /** For each event that has ended, whether it only reports usage. */
   let verdicts: boolean[] = [];
-  /** The latest event ended with a carriage return. Its line feed passes if the event has passed. */
+  /**
+   * The latest event ended with a carriage return. Its line feed passes if the event has passed.
+   */
   let afterReturn: 'pass' | 'remove' | undefined;
 
   const append = (bytes: Uint8Array): void => {

@@ -65,7 +65,9 @@ async function* eventsOf(
   yield await writer.incomplete(latest);
 }
 
-/** A stream goes on when its numbers cannot be stored: only who resumes it may get an event twice. */
+/**
+ * A stream goes on when its numbers cannot be stored: only who resumes it may get an event twice.
+ */
 function shareOutputStart({ store, logger }: TaskDeps, taskId: string): OutputStart {
   const report = (error: unknown) =>
     logger.warn({ err: error, task_id: taskId }, 'the numbers of a response stream could not be stored');

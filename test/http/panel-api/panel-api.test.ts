@@ -164,7 +164,8 @@ describe('sign-in', () => {
       /^svc_refresh=; Max-Age=0; Path=\/api\/user\/auth;/,
     );
     expect(cookieOf(refreshed)).toMatch(/^svc_refresh_[0-9a-f]{6}=.{60}/);
-    // The own name wins; what another gateway of this host keeps under the former one is left alone.
+    // The own name wins; what another gateway of this host keeps under the former one is left
+    // alone.
     const both = { cookie: `svc_refresh=${'x'.repeat(36)}.foreign; ${cookieOf(refreshed)}` };
     const next = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: both });
     expect([next.status, next.headers.getSetCookie().length]).toEqual([200, 2]);

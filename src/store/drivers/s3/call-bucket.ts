@@ -105,8 +105,8 @@ async function readCode(answer: BucketAnswer): Promise<string> {
 }
 
 /**
- * A page for people, where S3 answers in XML or not at all: of a console, of a sign-in before it, of
- * another server. An object may be a page itself, and a proxy says so in one that S3 is away.
+ * A page for people, where S3 answers in XML or not at all: of a console, of a sign-in before it,
+ * of another server. An object may be a page itself, and a proxy says so in one that S3 is away.
  */
 function isPage({ method, key }: BucketRequest, { status, headers }: BucketAnswer): boolean {
   const isObject = key !== undefined && (method === 'GET' || method === 'HEAD') && status < 300;
