@@ -54,7 +54,7 @@ export { type Resolution, resolveArtifact } from './hooks/resolve-artifact.ts';
 export {
   buildContentRequest,
   type ContentRequest,
-  isFetchable,
+  isAddress,
   listArtifacts,
   readContentRequest,
 } from './hooks/serve-artifacts.ts';

@@ -211,7 +211,12 @@ const describeTable = (opened: () => OpenedStore) => {
       ['a success', done, 'SUCCESS', ''],
       ['an address to normalise', says({ status: 'SUCCESS', url: ' https://v.example/a b#t' }), 'SUCCESS', ''],
       ['a result of nowhere', says({ status: 'SUCCESS', url: 'videos/1.mp4' }), 'FAILURE', UNUSABLE_RESULT],
-      ['a file of the host', says({ status: 'SUCCESS', url: 'file:///etc/passwd' }), 'FAILURE', UNUSABLE_RESULT],
+      [
+        'an address without end',
+        says({ status: 'SUCCESS', url: `https://v.example/${'x'.repeat(65_536)}` }),
+        'FAILURE',
+        UNUSABLE_RESULT,
+      ],
     ];
     test('for every final answer', async () => {
       const sent = await Promise.all(rows.map(([, answer]) => submit([answer])));

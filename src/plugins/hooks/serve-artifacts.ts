@@ -132,9 +132,11 @@ function readAsBrowser(text: string): string {
   return url.href;
 }
 
-/** Whether the address of a result could be fetched, as far as it says itself. */
-export const isFetchable = (address: string): boolean =>
-  checkRequestUrl({ allowedHosts: [] }, { channelBaseUrl: '', url: readAsBrowser(address), credentialless: true }).ok;
+/**
+ * Whether a vendor's address leads anywhere. What the rules of this gateway forbid is refused at
+ * each download instead, since the rules may change.
+ */
+export const isAddress = (text: string): boolean => text.length <= MAX_URL_LENGTH && URL.canParse(text);
 
 /** What a content request is checked against. `method` is the default if the plugin names none. */
 type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; method: string };

@@ -1,5 +1,5 @@
 import { redactSecrets, type Secrets } from '../../kernel/index.ts';
-import { isFetchable, type LoadedPlugin, type ParsedTask } from '../../plugins/index.ts';
+import { isAddress, type LoadedPlugin, type ParsedTask } from '../../plugins/index.ts';
 import type { StoredResult } from '../../store/ports/index.ts';
 import { MAX_SNAPSHOT_BYTES } from './trim-data.ts';
 
@@ -21,5 +21,5 @@ export function storedResult(
   const address = url ?? remoteUrl;
   if (manifest.hasArtifacts || address === undefined) return undefined;
   if (/^data:/i.test(address)) return isCut || address.length > MAX_SNAPSHOT_BYTES ? { again: true } : { url: address };
-  return isFetchable(address) ? { url: redactSecrets(address, secrets) } : UNUSABLE;
+  return isAddress(address) ? { url: redactSecrets(address, secrets) } : UNUSABLE;
 }
