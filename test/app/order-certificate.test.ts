@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createPublicKey, verify } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createAcmeRequests } from '../../src/app/acme/acme-requests.ts';
 import { listenForHttpChallenges } from '../../src/app/acme/answer-http-challenges.ts';
@@ -249,6 +250,24 @@ describe('a kept certificate', () => {
     expect([kept.fault(), orders, stored.length]).toEqual([undefined, 1, 1]);
     await kept.stop();
   });
+});
+
+test.each([
+  'GET / HTTP/1.0\r\n\r\n',
+  'GET /.well-known/acme-challenge/token HTTP/1.0\r\n\r\n',
+  'GET / HTTP/1.1\r\nHost: [\r\n\r\n',
+  'GET / HTTP/1.1\r\nHost: gate.test:99999\r\n\r\n',
+  'GET / HTTP/1.1\r\nHost: gate.test@evil.test\r\n\r\n',
+])('the listener for challenges refuses %j, which has no address', async (head) => {
+  const http = listenForHttpChallenges({ host: '127.0.0.1', port: 0, names: ['gate.test'] });
+  const socket = connect(http.port, '127.0.0.1', () => void socket.write(head));
+  try {
+    const answer = await new Promise<string>((resolve) => void socket.once('data', (data) => resolve(String(data))));
+    expect(answer).toStartWith('HTTP/1.1 400 ');
+  } finally {
+    socket.destroy();
+    await http.stop();
+  }
 });
 
 test('the gateway gets its port back, however long another program holds it', async () => {

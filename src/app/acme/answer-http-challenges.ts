@@ -24,6 +24,8 @@ export function listenForHttpChallenges(options: {
     maxRequestBodySize: 0,
     error: () => new Response(null, { status: 500 }),
     fetch(request) {
+      // Without `Host`, as HTTP/1.0 allows, or with a broken one, the request has no address.
+      if (!URL.canParse(request.url)) return new Response(null, { status: 400 });
       const { hostname, pathname, search } = new URL(request.url);
       const answer = pathname.startsWith(PREFIX) ? answers.get(pathname.slice(PREFIX.length)) : undefined;
       if (answer !== undefined) return new Response(answer, { headers: { 'content-type': 'text/plain' } });
