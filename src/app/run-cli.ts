@@ -1,4 +1,5 @@
 import { AppError } from '../kernel/index.ts';
+import { explainRefusal } from './cli/become-owner.ts';
 import { CommandError, type CommandIo, EXIT, type ExitCode, UsageError } from './cli/command.ts';
 import { describeCommand, describeCommands } from './cli/describe-commands.ts';
 import { parseCommand } from './cli/parse-command.ts';
@@ -26,7 +27,8 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
     const command = await parsed.spec.load();
     return await command.run({ ...parsed.input, io });
   } catch (error) {
-    const message = describeError(error);
+    const described = describeError(error);
+    const message = `${described}${explainRefusal(described)}`;
     const usage = error instanceof UsageError ? error : undefined;
     const help = usage ? `See: taskgate ${usage.command ? `${usage.command} ` : ''}--help\n` : '';
     if (json) io.out(`${JSON.stringify({ ok: false, error: message })}\n`);

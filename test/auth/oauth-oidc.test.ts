@@ -98,6 +98,14 @@ describe('OpenID Connect', () => {
     await logInAt(auth, idp, { provider: 'oidc' });
   });
 
+  test('a document with an address that is empty or null signs in: there is none', async () => {
+    for (const userinfo_endpoint of ['', null]) {
+      idp.state.document = { userinfo_endpoint };
+      clock.advance(3601);
+      await logInAt(auth, idp, { provider: 'oidc' });
+    }
+  });
+
   test.each([
     ['DPoP', { token_type: 'DPoP' }],
     ['no access token', { access_token: '' }],

@@ -14,6 +14,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -184,6 +185,24 @@ describe.skipIf(!IS_ROOT)('symbolic links of the service in a folder where root 
     chownSync(join(dataDir, 'copy.db'), NOBODY, NOBODY);
     await asRoot(dataDir, ...argv);
     expect([existsSync(target), strangersIn(dataDir)]).toEqual([false, []]);
+  });
+
+  test('a file and a folder of root alone are refused with the user whom the command runs as', async () => {
+    const { dataDir } = await trap();
+    const ofRoot = temporaryFolder();
+    copyFileSync(path(dataDir), join(ofRoot, 'copy.db'));
+    writeFileSync(join(ofRoot, 'passphrase'), 'a passphrase of root alone\n', { mode: 0o600 });
+    chmodSync(ofRoot, 0o700);
+    for (const argv of [
+      ['restore-copy', join(ofRoot, 'copy.db')],
+      ['backup', 'create', '--passphrase-file', join(ofRoot, 'passphrase'), '--to', join(dataDir, 'place')],
+      ['backup', 'create', '--without-secrets', '--to', join(ofRoot, 'place')],
+    ]) {
+      const { code, out } = await asRoot(dataDir, ...argv);
+      expect([argv[0], code]).toEqual([argv[0], 1]);
+      expect(out).toContain(`EACCES`);
+      expect(out).toContain(`runs as the user ${NOBODY}, who owns ${dataDir}`);
+    }
   });
 
   test('backup restore writes no file of root', async () => {

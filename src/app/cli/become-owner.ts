@@ -4,6 +4,14 @@ import { CommandError } from './command.ts';
 
 type Owner = { uid: number; gid: number };
 
+let formerRoot: { folder: string; uid: number } | undefined;
+
+/** Why a file that root could read cannot be read: a sentence for `message`, or nothing. */
+export const explainRefusal = (message: string): string =>
+  formerRoot && /\bEACCES\b/.test(message)
+    ? `\nThe command runs as the user ${formerRoot.uid}, who owns ${formerRoot.folder}, and not as root: that user must be allowed to use what you name.`
+    : '';
+
 /**
  * Root in a folder of another user becomes that user for good, before it reads or writes there: the
  * user may have put a symbolic link under any name. Nothing happens for others, or on Windows.
@@ -20,6 +28,7 @@ export function becomeOwner(folder: string): void {
     throw refused(folder, owner, error);
   }
   if (process.getuid?.() !== owner.uid || process.geteuid?.() !== owner.uid) throw refused(folder, owner, undefined);
+  formerRoot = { folder, uid: owner.uid };
   try {
     accessSync('.', constants.R_OK | constants.X_OK);
   } catch {

@@ -82,7 +82,8 @@ export async function discover(wellKnown: string, call: CallProvider): Promise<P
   const scheme = new URL(wellKnown).protocol === 'https:' ? /^https:$/ : /^https?:$/;
   const endpoint = (name: string): string => {
     const value = document[name];
-    if (value === undefined || value === null) return '';
+    // Some providers name what they lack all the same.
+    if (value === undefined || value === null || value === '') return '';
     if (!isAddress(value) || !scheme.test(new URL(value).protocol))
       throw providerFailed(`The discovery document has an unusable ${name}.`);
     return value;
