@@ -2,16 +2,16 @@
 export interface CheckpointThread {
   /**
    * One passive checkpoint: blocks no writer and waits for none. Resolves when all that it could
-   * copy is on the disk.
+   * copy is on the disk, with the pages of the log that are copied by now.
    */
-  run(): Promise<void>;
+  run(): Promise<number>;
   /** Closes the thread's connection and ends the thread. */
   close(): Promise<void>;
 }
 
 /** A thread that can keep the process alive (`ref`) or not (`unref`). */
 type Thread = Worker & { ref(): void; unref(): void };
-type Reply = { left?: number; error?: string };
+type Reply = { copied?: number; error?: string };
 
 /** A busy gateway needs the thread every other second. */
 const IDLE_STOP_MS = 60_000;
@@ -23,15 +23,15 @@ const ENTRY = new URL(isBundled ? './store/checkpoint/run-checkpoint.js' : './ru
 /** Starts with the first checkpoint, which an idle gateway never needs. */
 export function createCheckpointThread(filename: string): CheckpointThread {
   let thread: Thread | undefined;
-  let pending: PromiseWithResolvers<void> | undefined;
+  let pending: PromiseWithResolvers<number> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
-  function settle({ error }: Reply): void {
+  function settle({ copied = 0, error }: Reply): void {
     const settled = pending;
     pending = undefined;
     thread?.unref();
-    if (error === undefined) settled?.resolve();
+    if (error === undefined) settled?.resolve(copied);
     else settled?.reject(new Error(error));
   }
 
@@ -50,8 +50,8 @@ export function createCheckpointThread(filename: string): CheckpointThread {
     return started;
   }
 
-  function ask(message: { filename: string } | 'close'): Promise<void> {
-    pending = Promise.withResolvers<void>();
+  function ask(message: { filename: string } | 'close'): Promise<number> {
+    pending = Promise.withResolvers<number>();
     const { promise } = pending;
     try {
       thread ??= start();
@@ -64,7 +64,7 @@ export function createCheckpointThread(filename: string): CheckpointThread {
   }
 
   /** One after the other: each answer belongs to the call before it. */
-  function inTurn(work: () => Promise<void>): Promise<void> {
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = last.then(work);
     last = result.catch(() => undefined);
     return result;
@@ -84,7 +84,7 @@ export function createCheckpointThread(filename: string): CheckpointThread {
       inTurn(async () => {
         clearTimeout(timer);
         try {
-          await ask({ filename });
+          return await ask({ filename });
         } finally {
           timer = setTimeout(() => void close(), IDLE_STOP_MS);
           timer.unref();

@@ -8,6 +8,7 @@ declare const self: Worker;
 
 let file: SqliteFile | undefined;
 
+/** How many pages of the log have been copied since it began anew. */
 function checkpoint(filename: string): number {
   if (!file) {
     file = new SqliteFile(filename, { readwrite: true });
@@ -16,8 +17,8 @@ function checkpoint(filename: string): number {
     file.run('pragma busy_timeout = 0');
     file.run('pragma synchronous = normal');
   }
-  const [, pages, copied] = file.query('pragma wal_checkpoint(passive)').values()[0] ?? [];
-  return Number(pages) - Number(copied);
+  const [, , copied] = file.query('pragma wal_checkpoint(passive)').values()[0] ?? [];
+  return Number(copied);
 }
 
 self.onmessage = ({ data }: MessageEvent<{ filename: string } | 'close'>) => {
@@ -25,9 +26,9 @@ self.onmessage = ({ data }: MessageEvent<{ filename: string } | 'close'>) => {
     if (data === 'close') {
       file?.close();
       file = undefined;
-      self.postMessage({ left: 0 });
+      self.postMessage({ copied: 0 });
     } else {
-      self.postMessage({ left: checkpoint(data.filename) });
+      self.postMessage({ copied: checkpoint(data.filename) });
     }
   } catch (error) {
     self.postMessage({ error: error instanceof Error ? error.message : String(error) });

@@ -1,6 +1,7 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
 import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
 import { createCheckpointThread } from './checkpoint-thread.ts';
+import { createLogPages } from './count-log-pages.ts';
 
 /**
  * Pages (4 KiB) in the write-ahead log before a checkpoint: 32 MB. The more there are, the more of
@@ -33,6 +34,7 @@ export function scheduleCheckpoints(
   { clock, logger }: { clock: Clock; logger: Logger },
 ): Checkpoints {
   const thread = createCheckpointThread(file.filename);
+  const log = createLogPages(file);
   let dueAt = CHECKPOINT_PAGES;
   let closed = false;
   let state: 'waiting' | 'copying' | 'rest' | 'finishing' = 'waiting';
@@ -40,8 +42,7 @@ export function scheduleCheckpoints(
   /** Pages in the log that have been copied, and that have not. */
   function countPages(): { copied: number; left: number } {
     try {
-      const [, pages, copied] = file.query('pragma wal_checkpoint(noop)').values()[0] ?? [];
-      return { copied: Number(copied), left: Number(pages) - Number(copied) };
+      return log.count();
     } catch {
       // The disk fails, which the next commit reports.
       return { copied: 0, left: 0 };
@@ -53,7 +54,7 @@ export function scheduleCheckpoints(
     try {
       for (let pass = 1; pass <= MAX_PASSES; pass += 1) {
         const before = countPages().copied;
-        await thread.run();
+        log.note(await thread.run());
         if (closed) return;
         const { copied, left } = countPages();
         if (left <= REST_PAGES) break;
@@ -71,7 +72,8 @@ export function scheduleCheckpoints(
   async function finish(): Promise<void> {
     state = 'finishing';
     const pause = new AbortController();
-    await Promise.race([thread.run().catch(() => undefined), clock.sleep(LONGEST_PAUSE_MS, pause.signal)]);
+    const copying = thread.run().then(log.note, () => undefined);
+    await Promise.race([copying, clock.sleep(LONGEST_PAUSE_MS, pause.signal)]);
     pause.abort();
     endSequence();
   }
@@ -90,7 +92,7 @@ export function scheduleCheckpoints(
     pause: () => (state === 'rest' ? finish() : undefined),
     close() {
       closed = true;
-      return thread.close();
+      return thread.close().finally(log.close);
     },
   };
 }
