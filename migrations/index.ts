@@ -103,6 +103,20 @@ const ALWAYS: WayBack = { unless: [] };
 /** `query` finds at least one row where the way back is closed. */
 const unless = (query: string, why: string): WayBack => ({ unless: [{ query, refusal: () => why }] });
 
+/**
+ * The first groups of rows that are each `key TAB item`. The databases do not gather them: versions of
+ * SQLite before 3.44 have no aggregate that keeps an order.
+ */
+function grouped(rows: readonly string[]): { key: string; items: string[] }[] {
+  const groups = new Map<string, string[]>();
+  for (const row of rows) {
+    const end = row.indexOf('\t');
+    const key = row.slice(0, end);
+    groups.set(key, [...(groups.get(key) ?? []), row.slice(end + 1)]);
+  }
+  return [...groups].slice(0, 10).map(([key, items]) => ({ key, items }));
+}
+
 /** Version 0.1.0 knows these. */
 const FIRST: WayBack = { never: 'No released version runs on the database of before.' };
 
@@ -114,9 +128,11 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite2, postgres: postgres2 },
     checks: [
       {
-        query: `select telegram_id || ' (users ' || string_agg(username, ', ' order by id) || ')' from users where telegram_id <> '' group by telegram_id having count(*) > 1 order by telegram_id`,
+        query: `select telegram_id || '\t' || username from users where telegram_id in (select telegram_id from users where telegram_id <> '' group by telegram_id having count(*) > 1) order by telegram_id, id`,
         refusal: (found) =>
-          `A Telegram ID may belong to one user only, but these belong to several: ${found.slice(0, 10).join('; ')}. Clear telegram_id of all but one user each, then start again.`,
+          `A Telegram ID may belong to one user only, but these belong to several: ${grouped(found)
+            .map(({ key, items }) => `${key} (users ${items.join(', ')})`)
+            .join('; ')}. Clear telegram_id of all but one user each, then start again.`,
       },
     ],
     back: FIRST,
@@ -272,9 +288,15 @@ export const migrations: readonly Migration[] = [
     checks: [
       {
         // Only I depends on the language; `lower` has kept all other pairs apart since 0001.
-        query: `select string_agg(username || ' (user ' || id || ')', ', ' order by id) from users group by lower(replace(username, 'I', 'i')) having count(*) > 1 order by min(id)`,
+        query: `select lower(replace(username, 'I', 'i')) || '\t' || username || ' (user ' || id || ')' from users where lower(replace(username, 'I', 'i')) in (select lower(replace(username, 'I', 'i')) from users group by lower(replace(username, 'I', 'i')) having count(*) > 1) order by id`,
         refusal: (found) =>
-          `User names must differ by more than the case of their letters, but the collation of this database let these in: ${found.slice(0, 10).join('; ')}. Rename all but one of each (update users set username = 'NEW-NAME' where id = ID), then start again.`,
+          `User names must differ by more than the case of their letters, but the collation of this database let these in: ${grouped(
+            found,
+          )
+            .map(({ items }) => items.join(', '))
+            .join(
+              '; ',
+            )}. Rename all but one of each (update users set username = 'NEW-NAME' where id = ID), then start again.`,
       },
     ],
     back: ALWAYS,

@@ -4,6 +4,7 @@
  * touch: the data directory, the database server, Redis. Never touches: what the rows mean to the
  * rooms above. What only Redis needs is entered through `redis.ts`.
  */
+export { describeSqlite } from './checkpoint/count-log-pages.ts';
 export { createFileOnce } from './drivers/create-file-once.ts';
 export { createFolderFiles } from './drivers/folder-files.ts';
 export { createFolderObjects } from './drivers/folder-objects.ts';

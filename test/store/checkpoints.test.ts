@@ -3,6 +3,7 @@ import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { describeSqlite, readLog } from '../../src/store/checkpoint/count-log-pages.ts';
 import { scheduleCheckpoints } from '../../src/store/checkpoint/schedule-checkpoints.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
@@ -123,4 +124,34 @@ test('no commit waits for a copy that a reader of an old state holds up', async 
   });
   await checkpoints.close();
   writer.close();
+});
+
+test('the log itself tells as many pages as SQLite does, also after it began anew', () => {
+  const path = join(temporaryFolder(), 'x.db');
+  const file = new SqliteFile(path);
+  file.run('pragma journal_mode = wal');
+  file.run('pragma wal_autocheckpoint = 0');
+  file.run('create table t (a blob)');
+  const log = readLog(`${path}-wal`);
+  const checkpoint = (kind: string) => file.query(`pragma wal_checkpoint(${kind})`).values()[0] ?? [];
+  const byLog = () => Object.values(log.count());
+  for (let round = 0; round < 40; round += 1) {
+    file.run('insert into t values (randomblob(?))', [(round % 7) * 9000]);
+    if (round % 5 === 4) log.note(Number(checkpoint('passive')[2]));
+    const [, pages, copied] = checkpoint('passive');
+    if (round % 5 !== 4) log.note(Number(copied));
+    expect(byLog()).toEqual([Number(copied), Number(pages) - Number(copied)]);
+  }
+  file.run('insert into t values (randomblob(20000))');
+  const [copied = 0, left = 0] = byLog();
+  expect(copied).toBe(0);
+  expect(left).toBeGreaterThan(4);
+  log.close();
+  file.close();
+});
+
+test('sqlite: the doctor is told which version was loaded, and what it lacks', () => {
+  const { version, lacks } = describeSqlite();
+  expect(version).toMatch(/^3\.\d+\.\d+$/);
+  expect(lacks).toHaveLength(Bun.semver.order(version, '3.51.0') < 0 ? 1 : 0);
 });

@@ -1,13 +1,15 @@
 /**
  * A preload of tests: the shared library that TASKGATE_SQLITE names takes the place of the SQLite in
  * the runtime, which loads another one by itself on macOS alone. As much of `bun:sqlite` as the store
- * and its tests use. Threads keep the runtime's own.
+ * and its tests use. The thread that copies the log would bring the runtime's own SQLite into the
+ * process, and two of them undo each other's locks: its work is done in this thread.
  */
 import { dlopen, FFIType, JSCallback, type Pointer, ptr, read, toArrayBuffer } from 'bun:ffi';
 import { mock } from 'bun:test';
 
 const { ptr: P, i32, i64, f64, u32, cstring } = FFIType;
 const { symbols: lib } = dlopen(process.env.TASKGATE_SQLITE ?? '', {
+  sqlite3_libversion: { args: [], returns: cstring },
   sqlite3_open_v2: { args: [P, P, i32, P], returns: i32 },
   sqlite3_close_v2: { args: [P], returns: i32 },
   sqlite3_extended_result_codes: { args: [P, i32], returns: i32 },
@@ -38,6 +40,8 @@ const { symbols: lib } = dlopen(process.env.TASKGATE_SQLITE ?? '', {
   sqlite3_result_text: { args: [P, P, i32, i64], returns: FFIType.void },
   sqlite3_serialize: { args: [P, P, P, u32], returns: P },
 });
+
+process.stdout.write(`SQLite ${lib.sqlite3_libversion()}\n`);
 
 const [ROW, DONE] = [100, 101];
 /** SQLite copies what it is given. */
@@ -104,7 +108,8 @@ class Statement {
     if (type === 5) return null;
     const start = lib.sqlite3_column_blob(this.#handle, at);
     const length = lib.sqlite3_column_bytes(this.#handle, at);
-    const bytes = start === null || length === 0 ? new Uint8Array() : new Uint8Array(toArrayBuffer(start, 0, length)).slice();
+    const bytes =
+      start === null || length === 0 ? new Uint8Array() : new Uint8Array(toArrayBuffer(start, 0, length)).slice();
     return type === 3 ? new TextDecoder().decode(bytes) : bytes;
   }
 
@@ -253,9 +258,7 @@ class Database {
       },
       { args: [P, i32, P], returns: FFIType.void },
     );
-    this.require(
-      lib.sqlite3_create_function_v2(this.#handle, ptr(text(name)), 1, 1, null, call.ptr, null, null, null),
-    );
+    this.require(lib.sqlite3_create_function_v2(this.#handle, ptr(text(name)), 1, 1, null, call.ptr, null, null, null));
   }
 
   serialize(): Buffer {
@@ -273,4 +276,33 @@ class Database {
   }
 }
 
-mock.module('bun:sqlite', () => ({ Database, default: Database, SQLiteError, constants: { SQLITE_PREPARE_PERSISTENT: 1 } }));
+/** `src/store/checkpoint/run-checkpoint.ts`, without a thread. */
+class CheckpointWorker extends EventTarget {
+  onmessage: ((event: { data: unknown }) => void) | undefined;
+  #file: Database | undefined;
+
+  postMessage(message: { filename: string } | 'close'): void {
+    queueMicrotask(() => this.onmessage?.({ data: { copied: this.#work(message) } }));
+  }
+
+  #work(message: { filename: string } | 'close'): number {
+    if (message === 'close') {
+      this.#file?.close();
+      return 0;
+    }
+    this.#file ??= new Database(message.filename, { readwrite: true });
+    return Number(this.#file.query('pragma wal_checkpoint(passive)').values()[0]?.[2]);
+  }
+
+  ref(): void {}
+  unref(): void {}
+  terminate(): void {}
+}
+
+globalThis.Worker = CheckpointWorker as never;
+mock.module('bun:sqlite', () => ({
+  Database,
+  default: Database,
+  SQLiteError,
+  constants: { SQLITE_PREPARE_PERSISTENT: 1 },
+}));

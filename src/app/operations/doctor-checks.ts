@@ -16,6 +16,7 @@ export type Finding = {
     | 'ledger'
     | 'audit'
     | 'secrets'
+    | 'sqlite'
     | 'tasks'
     | 'results'
     | 'sandbox'

@@ -1,4 +1,4 @@
-import type { Database as SqliteFile } from 'bun:sqlite';
+import { Database as SqliteFile } from 'bun:sqlite';
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /** The first version that tells how much of the log is copied without copying any. */
@@ -19,10 +19,18 @@ export type LogPages = {
   close(): void;
 };
 
-export const sqliteVersion = (file: SqliteFile): string =>
-  String(file.query('select sqlite_version()').values()[0]?.[0] ?? '');
+const versionOf = (file: SqliteFile): string => String(file.query('select sqlite_version()').values()[0]?.[0] ?? '');
 
-export const knowsNoop = (version: string): boolean => Bun.semver.order(version, NOOP_VERSION) >= 0;
+const knowsNoop = (version: string): boolean => Bun.semver.order(version, NOOP_VERSION) >= 0;
+
+/** Which SQLite the runtime has loaded, and what the gateway does without in it. */
+export function describeSqlite(): { version: string; lacks: string[] } {
+  const file = new SqliteFile(':memory:');
+  const version = versionOf(file);
+  file.close();
+  const lacks = [`a checkpoint that only counts (${NOOP_VERSION}): the gateway reads the write-ahead log instead`];
+  return { version, lacks: knowsNoop(version) ? [] : lacks };
+}
 
 /**
  * Counts the pages of the write-ahead log. An older version of SQLite, such as that of a system whose
@@ -30,7 +38,7 @@ export const knowsNoop = (version: string): boolean => Bun.semver.order(version,
  * commit: there the log itself is read, whose frames bear the salt of its beginning.
  */
 export const createLogPages = (file: SqliteFile): LogPages =>
-  knowsNoop(sqliteVersion(file)) ? askSqlite(file) : readLog(`${file.filename}-wal`);
+  knowsNoop(versionOf(file)) ? askSqlite(file) : readLog(`${file.filename}-wal`);
 
 const askSqlite = (file: SqliteFile): LogPages => ({
   count() {

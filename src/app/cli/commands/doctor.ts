@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { AppError, createSecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
+import { describeSqlite } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
@@ -78,6 +79,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
         node: { ...configuredNode(config), listening: listeningAddress(config, config.port) },
       });
       return [
+        ...(store.dialect === 'sqlite' ? [sqliteFinding(describeSqlite())] : []),
         ...found,
         ...checkNames(config, options),
         ...(await checkBackups({ store, clock: systemClock, config, options })),
@@ -92,6 +94,13 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
     return [{ check: 'database', level: 'error', message: error.message }];
   }
 }
+
+/** On macOS the runtime loads the library of the system, which is an older one. */
+const sqliteFinding = ({ version, lacks }: ReturnType<typeof describeSqlite>): Finding => ({
+  check: 'sqlite',
+  level: 'ok',
+  message: lacks.length === 0 ? `SQLite ${version}` : `SQLite ${version} lacks ${lacks.join('; ')}`,
+});
 
 async function checkFiles(config: Config, store: Store, { verify }: { verify: boolean }): Promise<Finding[]> {
   const { files, close } = openResultFiles(config, { clock: systemClock, logger: silentLogger, store });
