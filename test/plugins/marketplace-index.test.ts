@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'bun:test';
 import { indexLocation } from '../../src/plugins/marketplace/index-location.ts';
 import { installState } from '../../src/plugins/marketplace/install-state.ts';
-import { newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
+import { compareVersions, newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
 import { readIndex } from '../../src/plugins/marketplace/read-index.ts';
 import type { MarketIndex, MarketPlugin } from '../../src/plugins/marketplace/types.ts';
 import { parseMarketSources, repinSources, replaceSources } from '../../src/settings/market-sources.ts';
@@ -43,6 +43,38 @@ function shown(change: object): MarketPlugin {
   if (!first) throw new Error('nothing was read');
   return first;
 }
+
+test('versions of numbers without end are ordered like others, and take no other entry away', () => {
+  const [huge, larger] = ['9'.repeat(20), `1${'0'.repeat(20)}`];
+  const versions = [`${huge}.0.0`, '1.0.0', `${larger}.0.0`, `1.0.0-${huge}`, `1.0.0-${larger}`, '1.0.0-rc.1'];
+  const { plugins, skipped } = read([
+    plugin({ versions: versions.map((each) => version({ version: each })), latest: 'x' }),
+    plugin({ key: 'other' }),
+  ]);
+  expect(skipped).toEqual([]);
+  expect(plugins.map(({ key, latest }) => [key, latest])).toEqual([
+    ['acme', `${larger}.0.0`],
+    ['other', '1.0.0'],
+  ]);
+  expect(plugins[0]?.versions.map((each) => each.version)).toEqual([
+    `${larger}.0.0`,
+    `${huge}.0.0`,
+    '1.0.0',
+    '1.0.0-rc.1',
+    `1.0.0-${larger}`,
+    `1.0.0-${huge}`,
+  ]);
+});
+
+test('semantic versions have the order of semver.org, section 11', () => {
+  const ordered = [
+    ...['0.9.10', '1.0.0-1', '1.0.0-2', '1.0.0-10', '1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta'],
+    ...['1.0.0-beta', '1.0.0-beta.2', '1.0.0-beta.11', '1.0.0-rc.1', '1.0.0', '1.0.9', '1.0.10', '2.0.0', '10.0.0'],
+  ];
+  for (const [at, one] of ordered.entries())
+    for (const [index, other] of ordered.entries())
+      expect([one, other, Math.sign(compareVersions(`${one}+b`, other))]).toEqual([one, other, Math.sign(at - index)]);
+});
 
 describe('what is no index is refused', () => {
   test.each([
