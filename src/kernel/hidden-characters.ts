@@ -4,12 +4,14 @@
  * names look the same.
  */
 const HIDDEN =
-  '[\\p{Cc}\\p{Zl}\\p{Zp}\\p{Bidi_Control}\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]';
+  '[\\p{Cc}\\p{Zl}\\p{Zp}\\p{Bidi_Control}\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u2060-\\u206f\\u2800\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]';
 /**
- * Joiners and tags are useful in Arabic, Persian and Indic words and in emoji; after ASCII they
- * only hide.
+ * Joiners, tags and variation selectors are useful in Arabic, Persian and Indic words, after Han
+ * characters and in emoji, and signs of musical phrases in notes; after ASCII they only hide. The
+ * selector U+FE0F makes an emoji of a digit.
  */
-const IDLE = '(^|\\p{ASCII})[\\u200c\\u200d\\u{e0000}-\\u{e007f}]+';
+const IDLE =
+  '(^|\\p{ASCII})[\\u200c\\u200d\\ufe00-\\ufe0e\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e007f}\\u{e0100}-\\u{e01ef}]+';
 
 const ANY = new RegExp(`${HIDDEN}|${IDLE}`, 'u');
 const EACH = new RegExp(HIDDEN, 'gu');

@@ -23,6 +23,9 @@ const hidden: [what: string, text: string, without: string][] = [
   ['a joiner after a Latin letter', 'a\u200d\u200cb', 'ab'],
   ['a joiner in front', '\u200cab', 'ab'],
   ['tags after a Latin letter', 'ab\u{e0041}\u{e0042}', 'ab'],
+  ['a blank of Braille', 'a\u2800b', 'ab'],
+  ['variation selectors after a Latin letter', 'a\ufe00b\u{e0100}c', 'abc'],
+  ['a sign of a musical phrase after a Latin letter', 'a\u{1d173}b', 'ab'],
   ['half of a pair', 'a\ud800b', 'a\ufffdb'],
 ];
 const visible = [
@@ -34,6 +37,7 @@ const visible = [
   '👨‍👩‍👧',
   '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}',
   'חיים',
+  '1\ufe0f\u20e3 葛\u{e0100}城 ❤\ufe0f',
 ];
 
 describe('names that look like another one', () => {

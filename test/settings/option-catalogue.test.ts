@@ -116,6 +116,8 @@ const ROWS: Row[] = [
         'https://example.org/gate',
         'https://example.org/gate/',
         'https://example.org//',
+        'https://example.org/.',
+        'https://example.org/%2e',
         'http://[::1]:3000/sub/path',
       ],
       ...['https://example.org/?a=b', 'https://example.org?', 'https://example.org/#/', 'https://@example.org'],

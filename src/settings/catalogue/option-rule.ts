@@ -167,7 +167,7 @@ export const originAddress = (): OptionKind<'url'> => ({
   ...baseAddress(''),
   check: (value) =>
     unless(
-      value === '' || (isAddress(value, false) && !value.includes('@') && new URL(value).pathname === '/'),
+      value === '' || (isAddress(value, false) && !value.includes('@') && /^[^/]+\/\/[^/]+\/?$/.test(value)),
       'an absolute http or https address of scheme, host and port alone, such as https://gate.example.com: the panel is at the root of its host, so no path, credentials, query or fragment; or nothing',
     ),
 });
