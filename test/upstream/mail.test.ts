@@ -288,6 +288,16 @@ describe('servers in trouble', () => {
     );
   });
 
+  test('a server without STARTTLS that knows no EHLO is not said to refuse a name', async () => {
+    const old = await openBad((socket) => {
+      socket.write('220 old\r\n');
+      socket.on('data', (line) => socket.write(`${line}`.startsWith('EHLO') ? '502 unknown\r\n' : '250 ok\r\n'));
+    });
+    const outcome = await trusting(at(old, { tls: 'starttls' }), MAIL);
+    expect(lastMessage(outcome)).toContain('The server does not speak SMTP in this mode on this port');
+    expect(lastMessage(outcome)).toContain('502 unknown');
+  });
+
   test('the gateway introduces itself by its own name, and a refusal of it is told as that', async () => {
     const said: string[] = [];
     const picky = await openBad((socket) => {
