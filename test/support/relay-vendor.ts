@@ -138,9 +138,11 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
           ...{ id, object: 'video', status: 'queued', progress: 0, created_at: 1, seconds: body.seconds },
           ...(remixed ? { seconds: remixed.seconds, remixed_from_video_id: decodeURIComponent(origin ?? '') } : {}),
           ...(body.model === undefined ? {} : { model: body.model }),
+          ...(play === 'fails' ? { status: 'failed' } : {}),
         }
       : {
-          ...{ id, object: 'response', status: 'completed', model: body.model, secret: body.input },
+          ...{ id, object: 'response', status: play === 'fails' ? 'failed' : 'completed' },
+          ...{ model: body.model, secret: body.input },
           output: play === 'output' ? JSON.parse((body.metadata as { output: string }).output) : [],
         };
     objects.set(id, made);
@@ -163,6 +165,10 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     }
     if (action === 'cancel') return json(response, 200, { body: { ...object, status: 'cancelled' } });
     const changed = statuses.get(id);
+    if (action === undefined && request.query.includes('stream=')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      return response.end(`data: ${JSON.stringify({ response: { ...object, ...changed } })}\n\n`);
+    }
     if (action !== 'content' && changed?.chunked) {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write('{"id":');

@@ -734,6 +734,31 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   }
 
+  for (const stream of [false, true]) {
+    const how = stream ? 'stream of events' : 'whole answer';
+    test(`a job whose first answer says that it has failed costs nothing: ${how}`, async () => {
+      const caller = await addCaller(store);
+      const bodies: JsonObject[] = [{ model: 'gpt-x', user: 'fails', stream }];
+      if (!stream) bodies.push({ model: 'vid-x', prompt: 'fails', seconds: 2 });
+      for (const body of bodies) {
+        await new Response((await create(caller, body)).body as BodyInit).text();
+        expect(await spent(caller)).toBe(0);
+        expect(await relayOf(caller)).toMatchObject({ status: 'REFUNDED', quota: 0 });
+      }
+    });
+
+    test(`a response that failed later is refunded when it is read as ${how}`, async () => {
+      const caller = await addCaller(store);
+      const { body } = await read(await create(caller, { model: 'gpt-x', background: true }));
+      const id = String(body.id);
+      expect(await spent(caller)).toBe(BILL);
+      vendor.setStatus(id, 'failed');
+      const answer = await forward(caller, 'response', { id, query: stream ? { stream: ['true'] } : {} });
+      expect(await new Response(answer.body as BodyInit).text()).toContain('"failed"');
+      expect(await spent(caller)).toBe(0);
+    });
+  }
+
   test('of 20 concurrent requests for the last money, as many are sent as can be paid', async () => {
     const caller = await addCaller(store, 3 * BILL);
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(caller, { model: 'gpt-x' })));

@@ -4,10 +4,11 @@ import { asksToThink, billOf } from './bill-answer.ts';
 import { deliverStream } from './deliver-stream.ts';
 import { ENDPOINTS, keepsObject } from './endpoints.ts';
 import { isJson, MAX_ANSWER_BYTES, mediaTypeOf, redactKey, vendorHeaders } from './relay-answers.ts';
-import { billRelay } from './relay-billing.ts';
+import { billRelay, refundFailedJob } from './relay-billing.ts';
 import { tapUsage, type UsageTap } from './tap-usage.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
 import { findVendorIds, storeVendorIds } from './vendor-ids.ts';
+import { watchForFailure } from './watch-for-failure.ts';
 
 /**
  * Bills the request, forwards the answer and stores the ids in it. How it is read and billed
@@ -48,6 +49,9 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
       deps.logger.warn(logFields, "vendor's answer has no object id; the object cannot be retrieved");
     }
     await storeVendorIds(deps, { relay, channel, ids });
+    const watch = watchForFailure({ isEvents: false });
+    for await (const slice of sliceChunks([body.value])) watch.push(slice);
+    if (!tap && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
   }
   const redacted = redactKey(body.value, key);
   return { status, headers: vendorHeaders(response, { whole: true }), body: redacted, replayed: false };

@@ -5,11 +5,12 @@ import { keepsObject } from './endpoints.ts';
 import { mostPlausible } from './estimate-usage.ts';
 import { readEvents } from './read-events.ts';
 import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from './relay-answers.ts';
-import { billRelay } from './relay-billing.ts';
+import { billRelay, refundFailedJob } from './relay-billing.ts';
 import { removeUsageEvent } from './remove-usage-event.ts';
 import type { AnswerEnd, UsageTap } from './tap-usage.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
 import { createVendorIdFinder, storeVendorIds } from './vendor-ids.ts';
+import { watchForFailure } from './watch-for-failure.ts';
 
 /**
  * So long a stream is read after its client has left, for the usage that comes at its end; that of
@@ -74,7 +75,9 @@ function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | u
   const { channel, relay, hidesUsage } = delivery;
   const ids = keepsObject(relay.kind) ? createVendorIdFinder(relay.kind) : undefined;
   const filter = hidesUsage ? removeUsageEvent() : undefined;
-  const events = readEvents([tap, ids, filter].flatMap((reader) => (reader ? [reader.events] : [])));
+  /** A price that reads usage bills what came in any case. */
+  const watch = ids && !tap ? watchForFailure({ isEvents: true }) : undefined;
+  const events = readEvents([tap, ids, watch, filter].flatMap((reader) => (reader ? [reader.events] : [])));
   const storeIds = async () => {
     if (ids) await storeVendorIds(deps, { relay, channel, ids: ids.take() });
   };
@@ -87,6 +90,7 @@ function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | u
     async end() {
       events.end();
       await storeIds();
+      if (watch?.hasFailed()) await refundFailedJob(deps, relay.relayId);
       return filter?.end();
     },
   };

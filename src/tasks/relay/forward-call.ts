@@ -1,5 +1,5 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
-import { createJsonValueFinder, holdSlotUntilSent } from '../../kernel/index.ts';
+import { holdSlotUntilSent } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../../store/ports/index.ts';
 import { checkRedirects } from '../artifacts/check-redirects.ts';
 import { mayBeSignedForGet } from '../artifacts/fetch-content.ts';
@@ -7,7 +7,9 @@ import { pointsToSelf } from '../artifacts/points-to-self.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
+import { readEvents } from './read-events.ts';
 import {
+  MAX_ANSWER_BYTES,
   mediaTypeOf,
   redactKey,
   refusalAnswer,
@@ -19,6 +21,7 @@ import {
 import { refundFailedJob } from './relay-billing.ts';
 import type { RelayAnswer, RelayCall } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
+import { watchForFailure } from './watch-for-failure.ts';
 
 /** Content often lies at a store of the vendor, which is any public host and gets no credential. */
 function contentRedirects(deps: TaskDeps, { baseUrl }: ChannelRecord) {
@@ -41,9 +44,6 @@ const TIMEOUT_MS = 60_000;
  * sends streams chunked, without a length.
  */
 const WHOLE_BODY_BYTES = 1024 * 1024;
-
-/** How vendors call a job that they have failed. */
-const FAILED = /^(?:failed|failure|error)$/i;
 
 export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
 
@@ -139,10 +139,13 @@ async function send(
     sent.value.discard();
     return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };
   }
-  const outcome = operation === 'retrieve' && !query.stream ? refundOnFailure(deps, object) : undefined;
+  const isEvents = mediaTypeOf(sent.value) === 'text/event-stream';
+  const outcome = operation === 'retrieve' ? refundOnFailure(deps, object, isEvents) : undefined;
   const length = Number(sent.value.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
-  if (length <= WHOLE_BODY_BYTES && mediaTypeOf(sent.value) !== 'text/event-stream') {
-    const body = await sent.value.bytes();
+  // What is encoded is decoded, to be read.
+  const isEncoded = outcome !== undefined && sent.value.headers['content-encoding'] !== undefined;
+  if (!isEvents && (length <= WHOLE_BODY_BYTES || isEncoded)) {
+    const body = await sent.value.bytes(MAX_ANSWER_BYTES);
     if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
     if (outcome) await outcome.push(body.value);
     await outcome?.end();
@@ -158,16 +161,18 @@ async function send(
  * Reads the status of an object while it passes. A job that failed after it was charged is refunded
  * before its reader has the whole answer.
  */
-function refundOnFailure(deps: TaskDeps, { relayId }: RelayObject): Transfer {
-  const finder = createJsonValueFinder({ status: 'string' });
+function refundOnFailure(deps: TaskDeps, { relayId }: RelayObject, isEvents: boolean): Transfer {
+  const watch = watchForFailure({ isEvents });
+  const events = isEvents ? readEvents([watch.events]) : undefined;
   return {
     async push(chunk) {
-      finder.push(chunk);
+      if (events) events.push(chunk);
+      else watch.push(chunk);
       return chunk;
     },
     async end() {
-      const status = finder.end().findLast(({ path }) => path === 'status')?.value;
-      if (typeof status === 'string' && FAILED.test(status)) await refundFailedJob(deps, relayId);
+      events?.end();
+      if (watch.hasFailed()) await refundFailedJob(deps, relayId);
       return undefined;
     },
   };
