@@ -397,6 +397,34 @@ const describeStreams = (opened: () => OpenedStore) => {
     expect(opaque).toMatchObject({ difference: 0, facts: { output_tokens: 500 } });
   });
 
+  test('free thoughts: what a vendor does not count by the limit, but sends, is charged', async () => {
+    const reasoning_content = 'x'.repeat(2000);
+    const whole = { choices: [{ message: { reasoning_content, content: 'hi' } }], usage: REAL };
+    for (const played of [
+      { steps: [delta({ reasoning_content }), usageEvent(REAL)] },
+      { type: 'application/json', steps: [JSON.stringify(whole)] },
+    ])
+      expect(await costOf(played, { max_tokens: 1 })).toBe(REAL_COST);
+  });
+
+  const unthinking: Sent[] = [
+    { thinking: { type: 'disabled' } },
+    { reasoning: { effort: 'none' } },
+    { reasoning: { enabled: false } },
+    { thinking_budget: 0 },
+    { reasoning_effort: 'none', enable_thinking: false, thinking: null },
+  ];
+  for (const sent of unthinking)
+    test(`text of a model that shall not think is billed as it came: ${JSON.stringify(sent)}`, async () => {
+      speed = 100;
+      const before = closed;
+      const steps = [delta({ content: '12345678' }), () => until('the gateway closes it', () => closed > before)];
+      const caller = await leaveAfter('12345678', { steps }, { ...sent, max_tokens: 500 });
+      await isBilled(caller);
+      speed = 1;
+      expect(await detail(caller)).toMatchObject({ completion_facts: { output_tokens: 2 } });
+    });
+
   const reports: [name: string, usage: Usage, sent: Sent, isCharged: boolean][] = [
     ['a trillion tokens', { ...REAL, completion_tokens: 1e12 }, { max_tokens: 1000 }, false],
     ['more than twice its limit', { ...REAL, completion_tokens: 2001 }, { max_completion_tokens: 1000 }, false],

@@ -132,6 +132,10 @@ const describeUsage = (opened: () => OpenedStore) => {
       ['chat', { max_tokens: 20, max_output_tokens: 70, max_new_tokens: 60, n: 1, best_of: 4 }, 280],
       ['chat', { max_tokens: null, max_completion_tokens: 30, n: null }, 30],
       ['chat', { max_tokens: 0, max_completion_tokens: 30 }, 4096],
+      ['chat', { max_tokens: 1, thinking_budget: 70, n: 2 }, 140],
+      ['chat', { max_tokens: 1, thinking: { type: 'enabled', budget_tokens: 70 } }, 70],
+      ['chat', { max_tokens: 100, reasoning: { max_tokens: 70 } }, 100],
+      ['chat', { max_tokens: 100, thinking_budget: -1, thinking: null, reasoning: { max_tokens: 'x' } }, 100],
       ['short', {}, 10],
       ['short', { max_tokens: 0 }, 10],
     ];

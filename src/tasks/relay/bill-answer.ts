@@ -1,7 +1,7 @@
 import { mapModel } from '../../channels/index.ts';
-import type { JsonObject } from '../../kernel/index.ts';
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import { ENDPOINTS, type ReportedFact } from './endpoints.ts';
-import { mostPlausible } from './estimate-usage.ts';
+import { MARGIN, mostPlausible } from './estimate-usage.ts';
 import { mediaTypeOf } from './relay-answers.ts';
 import type { billRelay } from './relay-billing.ts';
 import type { AnswerEnd, UsageFacts, UsageTap } from './tap-usage.ts';
@@ -13,6 +13,7 @@ const NO_USAGE = 'the vendor reported no usage';
 
 /** Members of a request that make a model think before it answers. */
 const THINKING = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget'] as const;
+const OFF: readonly unknown[] = [false, 'none', 'disabled', 0];
 /** A report above the text that came, times this and plus that, tells of unseen thoughts. */
 const UNSEEN_TIMES = 2;
 const UNSEEN_TOKENS = 100;
@@ -38,15 +39,23 @@ export function billOf(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended)
   if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(mediaTypeOf(response)))
     return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
   if (Object.keys(facts).length === 0 || (goesOn && !isReported)) return { httpStatus, trouble: NO_USAGE };
-  const trouble = refuseReport(deps, delivery, facts);
+  const trouble = refuseReport(deps, delivery, { tap, facts });
   if (trouble !== undefined) return { httpStatus, usage: facts, trouble };
   if (how === 'ended') rememberThoughts(deps, delivery, { tap, facts });
   return { httpStatus, usage: facts };
 }
 
-/** Why a report cannot be what the request allowed; undefined: it can. The operator is told. */
-function refuseReport(deps: RelayDeps, { intent, relay, channel }: Delivery, facts: UsageFacts): string | undefined {
-  const most = mostPlausible(intent, relay.billing.facts);
+/**
+ * Why a report cannot be what the request allowed; undefined: it can, or the text that came shows
+ * that the vendor did more. The operator is told.
+ */
+function refuseReport(
+  deps: RelayDeps,
+  { intent, relay, channel }: Delivery,
+  { tap, facts }: { tap: UsageTap; facts: UsageFacts },
+): string | undefined {
+  const allowed = mostPlausible(intent, relay.billing.facts);
+  const most = { ...allowed, output_tokens: Math.max(allowed.output_tokens, MARGIN * tap.countedTokens()) };
   for (const [fact, count] of Object.entries(facts) as [ReportedFact, number][]) {
     if (count <= most[fact]) continue;
     const logFields = { relay_id: relay.relayId, channel_id: channel.id, model: relay.model, fact, reported: count };
@@ -71,7 +80,11 @@ export const hasThoughtUnseen = (
 
 /** Whether the request makes the model think before it answers. */
 export const asksToThink = ({ values }: Pick<RelayIntent, 'values'>): boolean =>
-  THINKING.some((name) => ![undefined, null, false, 'none'].includes((values as JsonObject)[name] as null));
+  THINKING.some((name) => {
+    const value: Json = (values as JsonObject)[name] ?? false;
+    const switches = isObject(value) ? [value.type, value.effort, value.enabled] : [value];
+    return !switches.some((wish) => OFF.includes(wish));
+  });
 
 function rememberThoughts(
   { thinkingModels }: RelayDeps,

@@ -60,7 +60,7 @@ export const readsReport = ({ reports }: Endpoint, factKeys: readonly string[]):
   reports.some((fact) => factKeys.includes(fact));
 
 /** How often a report may have the request's own limits: vendors round, and count in other ways. */
-const MARGIN = 2;
+export const MARGIN = 2;
 /** No model takes or gives more tokens at once. */
 const MOST_INPUT_TOKENS = 10_000_000;
 const MOST_OUTPUT_TOKENS = 1_000_000;

@@ -137,8 +137,15 @@ export const mostResults = (members: Omit<Members, 'isForm'>): number => Math.ma
  */
 export function largestLimit(members: Omit<Members, 'isForm'>, otherwise: number): number {
   const limits = valuesOf('limit', members);
-  return limits.length === 0 ? otherwise : Math.max(...limits.map((limit) => (limit === 0 ? otherwise : limit)));
+  const named = limits.length === 0 ? [otherwise] : limits.map((limit) => (limit === 0 ? otherwise : limit));
+  return Math.max(...named, ...thoughtLimits(members.values));
 }
+
+/** Limits of thoughts, which some vendors do not count among the tokens of an answer. */
+const thoughtLimits = ({ thinking_budget: own = null, thinking = null, reasoning = null }: JsonObject): number[] =>
+  [own, isObject(thinking) ? thinking.budget_tokens : null, isObject(reasoning) ? reasoning.max_tokens : null].filter(
+    (limit): limit is number => typeof limit === 'number' && isLimit(limit),
+  );
 
 /**
  * A quantity as a usage fact. Below 1 it is refused: it would cost nothing while the vendor
