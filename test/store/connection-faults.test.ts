@@ -204,7 +204,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
 
 test('the variables of libpq lead no connection elsewhere than DATABASE_URL says', async () => {
   const [named, other] = [await testDatabaseUrl(), await testDatabaseUrl()];
-  const { hostname, port, username } = new URL(named);
+  const { hostname, port, username, password } = new URL(named);
   const elsewhere = {
     PGDATABASE: new URL(other).pathname.slice(1),
     PGHOST: 'nowhere.invalid',
@@ -228,6 +228,7 @@ test('the variables of libpq lead no connection elsewhere than DATABASE_URL says
       DATABASE_URL: `postgres://${hostname}`,
       PGPORT: port,
       PGUSER: username,
+      PGPASSWORD: decodeURIComponent(password),
       PGDATABASE: new URL(named).pathname.slice(1),
     },
   });
