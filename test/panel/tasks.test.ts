@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { newTaskId } from '../../src/kernel/index.ts';
 import { parsePercent } from '../../src/panel/pages/tasks/parse-percent.ts';
 import { readServerSentEvents } from '../../src/panel/pages/tasks/server-sent-events.ts';
 import { testInFullRun } from '../support/full-run.ts';
@@ -301,19 +302,14 @@ describe('a task', () => {
   });
 
   test('is cancelled before the vendor has it, but not during submission', async () => {
-    const prompts = ['a sweep', 'a hesitation'];
     pausable.pause('submissions');
-    for (const prompt of prompts) void submit(panel.gateway().url, key, { prompt }).catch(() => {});
-    const [decoy = '', id = ''] = await Promise.all(
-      prompts.map((prompt) =>
-        until(`${prompt} is known`, async () => {
-          const query = new URLSearchParams({ q: prompt });
-          const { items } = await panel.root().call<{ items: { id: string }[] }>('GET', `/api/task?${query}`);
-          return items[0]?.id;
-        }),
-      ),
-    );
-    const { page } = await open(`/tasks/${id}`);
+    void submit(panel.gateway().url, key, { prompt: 'a hesitation' }).catch(() => {});
+    const live = await until('the submission is known', async () => {
+      const query = new URLSearchParams({ q: 'a hesitation' });
+      const { items } = await panel.root().call<{ items: { id: string }[] }>('GET', `/api/task?${query}`);
+      return items[0]?.id;
+    });
+    const { page } = await open(`/tasks/${live}`);
     const dialog = page.getByRole('dialog', { name: 'Cancel this task?' });
     const beginToCancel = async () => {
       await page.getByRole('button', { name: 'Cancel task' }).click();
@@ -328,11 +324,14 @@ describe('a task', () => {
 
     // Every few seconds the gateway looks for submissions whose process has died: right after such
     // a pass there is time until the next.
-    abandon(decoy);
+    const abandoned = leaveBehind(live);
+    await page.goto(`${panel.origin()}/tasks/${abandoned}`);
+    const decoy = leaveBehind(live);
+    endLease(decoy);
     await waitForEnd(panel.gateway().url, key, decoy);
     await beginToCancel();
     await page.route('**/api/task/*/cancel', (route) => {
-      abandon(id);
+      endLease(abandoned);
       return route.continue();
     });
     await dialog.getByRole('button', { name: 'Cancel task' }).click();
@@ -343,13 +342,35 @@ describe('a task', () => {
     await waitForCount(page.getByRole('button', { name: 'Cancel task' }), 0);
   });
 
-  /** Acts as if the submitting process had died long ago. */
-  function abandon(id: string): void {
+  function change(work: (database: Database) => void): void {
     const database = new Database(join(panel.gateway().dataDir, 'taskgate.db'));
     database.run('PRAGMA busy_timeout = 30000');
-    database.run("UPDATE tasks SET lease_owner = 'gone', lease_until = 1 WHERE task_id = ?", [id]);
+    work(database);
     database.close();
   }
+
+  /** The submission of another process: a free copy of `live`, which this process does not hold. */
+  function leaveBehind(live: string): string {
+    const id = newTaskId(Date.now());
+    change((database) => {
+      const names = database.query<{ name: string }, []>("select name from pragma_table_info('tasks')").all();
+      const given: Record<string, string> = {
+        task_id: `'${id}'`,
+        quota: '0',
+        lease_owner: "'gone'",
+        lease_until: String(Date.now() + 60_000),
+      };
+      const columns = names.map(({ name }) => name).filter((name) => name !== 'id');
+      const values = columns.map((name) => given[name] ?? `"${name}"`);
+      const into = columns.map((name) => `"${name}"`).join(', ');
+      database.run(`insert into tasks (${into}) select ${values.join(', ')} from tasks where task_id = '${live}'`);
+    });
+    return id;
+  }
+
+  /** Acts as if that process had died long ago. */
+  const endLease = (id: string): void =>
+    change((database) => void database.run('UPDATE tasks SET lease_until = 1 WHERE task_id = ?', [id]));
 
   test('of another user is not found; an administrator sees it without the owner’s buttons', async () => {
     const id = await panel.root().createUser({ username: 'anna' });

@@ -153,7 +153,7 @@ describeEachStore(
           'alerts.webhook_url',
           'TurnstileVerifyUrl',
           'discord.base_url',
-          'results.ffmpeg',
+          'results.keep',
         ];
         const remarks = await remarksOf(
           ...[...planted, 'LinuxDOBaseUrl'].flatMap((key) => setOption(key, "'https://evil.example'")),
