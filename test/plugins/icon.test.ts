@@ -51,6 +51,11 @@ describe('icons that are accepted', () => {
       drawing('<g id="a"><path d="M0 0"/></g><use xlink:href="#a"/><use href="#a"/>'),
       'image/svg+xml',
     ],
+    [
+      'a few dashed lines among many that are none',
+      drawing(`${'<path stroke-dasharray="4 2"/>'.repeat(15)}${'<path style="stroke-dasharray:none"/>'.repeat(900)}`),
+      'image/svg+xml',
+    ],
     ['a picture inside', drawing('<image href="data:image/png;base64,AAAA"/>'), 'image/svg+xml'],
     [
       'animated colour',
@@ -278,6 +283,31 @@ describe('attacks with SVG', () => {
     [
       'a mask on each by a style',
       drawing(`<style>g{mask:url(#m)}</style><mask id="m">${'<path/>'.repeat(200)}</mask>${'<g/>'.repeat(200)}`),
+      'draws more',
+    ],
+    ...['from', 'to', ' From , TO '].map((step): [string, string, string] => [
+      `a mask on each by the step "${step}" of an animation`,
+      drawing(
+        `<style>g{animation:x 9s}@keyframes x{${step}{mask:url(#m)}}</style><mask id="m">${'<path/>'.repeat(200)}</mask>${'<g/>'.repeat(200)}`,
+      ),
+      'refer to itself',
+    ]),
+    ['dashes without end', drawing('<path d="M0 0H64" stroke-dasharray="0.0002"/>'.repeat(40)), 'draws more'],
+    ['dashes without end, inherited', drawing(`<g stroke-dasharray="1">${'<path/>'.repeat(40)}</g>`), 'draws more'],
+    ['dashes by a style', drawing('<path style="Stroke-Dasharray : 1e-4px"/>'.repeat(40)), 'draws more'],
+    [
+      'dashes by a style sheet',
+      drawing(`<style>path{stroke-dasharray:calc(1px/9999)}</style>${'<path/>'.repeat(40)}`),
+      'draws more',
+    ],
+    [
+      'dashes animated from elsewhere',
+      drawing('<g id="g"/><animate xlink:href="#g" attributeName="stroke-dasharray" values="0.0002"/>'),
+      'animate an element by its name',
+    ],
+    [
+      'animated dashes',
+      drawing(`<g><animate attributeName="stroke-dasharray" values="0.0002"/>${'<path/>'.repeat(40)}</g>`),
       'draws more',
     ],
     ['a mask behind a text with a brace', drawing(`<style>*{x:"} .z{";mask:url(#m)}</style>`), 'two ways'],

@@ -3,6 +3,8 @@ import { err, ok, type Result } from '../../kernel/index.ts';
 import { findStyleFault, findUrlFault, foldUrl } from './check-svg-text.ts';
 import { type DrawnElement, MAX_DRAWN, measureDrawing } from './measure-drawing.ts';
 import {
+  DASHES,
+  dashesIn,
   drawingFunctionIn,
   idsIn,
   type Reference,
@@ -124,6 +126,7 @@ function decodeId(fragment: string): string {
 
 /** What an attribute refers to in the file. */
 function referencesIn(attribute: string, value: string): Reference[] {
+  if (attribute === DASHES) return dashesIn(value);
   if (attribute === 'style') return readReferences(styleOf(value), decodeId);
   if (PAINTS.has(attribute)) return idsIn(styleOf(value)).map((id) => ({ property: attribute, id: decodeId(id) }));
   const id = attribute === 'href' ? /^\s*#(.*)$/s.exec(value)?.[1] : undefined;
@@ -176,6 +179,7 @@ function createDrawing() {
       const target = foldUrl(value).replace(/^.*:/, '');
       if (URL_ATTRIBUTES.has(target) || target.startsWith('on') || ['style', 'class', 'id'].includes(target))
         refuse(`must not animate ${value.trim()}`);
+      if (target === DASHES) stack.at(-1)?.references.push({ property: DASHES, id: '' });
     }
   }
 
@@ -187,6 +191,8 @@ function createDrawing() {
       const references = referencesIn(local.toLowerCase(), value);
       if (name === 'image' && references.length > 0 && local === 'href')
         refuse('must not draw a part of itself as an image');
+      // Its dashes count for the element around it.
+      if (ANIMATIONS.has(name) && local === 'href') refuse('must not animate an element by its name (attribute href)');
       if (name === 'use') for (const { property, id } of references) if (property === 'href') copiedIds.add(id);
       element.references.push(...references);
       if (local === 'id') element.ids.push(spacelessId(value));

@@ -1,4 +1,4 @@
-import type { Reference, StyleRule } from './read-style.ts';
+import { DASHES, type Reference, type StyleRule } from './read-style.ts';
 
 /** An element with what it refers to. */
 export type DrawnElement = {
@@ -18,6 +18,11 @@ const MAX_RULES = 1000;
 const MAX_OPEN = 1000;
 /** What a browser draws apart before it uses it, in elements. */
 const REFERENCE_COST = 20;
+/**
+ * A line of dashes, in elements. Browsers draw up to a million dashes of one line, however short it
+ * is, in a quarter of a second.
+ */
+const DASHES_COST = 500;
 const GRADIENTS = new Set(['lineargradient', 'radialgradient']);
 /** Count once for the element; all other properties are taken over by everything inside it. */
 const OWN = new Set(['href', 'mask', '-webkit-mask', 'mask-image', '-webkit-mask-image', 'clip-path', 'filter']);
@@ -25,9 +30,10 @@ const OWN = new Set(['href', 'mask', '-webkit-mask', 'mask-image', '-webkit-mask
 const SIMPLE_SELECTOR = /^(?:[\w-]+|(?=[.#]))(?:[.#][\w-]+)*$/;
 const MARKS = /[.#][\w-]+/g;
 /**
- * A rule such as `@media` inside another, or characters that are white space here and not in CSS.
+ * A rule such as `@media` inside another, a step of `@keyframes`, or characters that are white space
+ * here and not in CSS.
  */
-const UNREAD_SELECTOR = /@|[^\t\n\r -~]/;
+const UNREAD_SELECTOR = /@|(?:^|,)\s*(?:from|to)\s*(?:,|$)|[^\t\n\r -~]/i;
 
 /** `circle`: a part of the file is drawn within itself. */
 export type DrawingFault = { kind: 'too_much' } | { kind: 'circle'; id: string };
@@ -91,6 +97,7 @@ function createMeasure(root: DrawnElement, rules: readonly StyleRule[]): (elemen
   }
 
   function measureReference({ property, id }: Reference): number {
+    if (property === DASHES) return DASHES_COST;
     const { any, drawn } = measureId(id);
     if (property === 'href') return any;
     return property.startsWith('marker') ? drawn * Math.max(1, lineLength / 4) : drawn;

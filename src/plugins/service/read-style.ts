@@ -1,7 +1,14 @@
-/** What a property or attribute refers to: the id of a part of the same file, as it is meant. */
+/**
+ * What a property or attribute refers to: the id of a part of the same file, as it is meant. Dashes
+ * refer to nothing, and cost like a part.
+ */
 export type Reference = { property: string; id: string };
 /** A rule of a style sheet: whom it meets, and what it refers to. */
 export type StyleRule = { selectors: string; references: Reference[] };
+
+/** The property and attribute of dashed lines. */
+export const DASHES = 'stroke-dasharray';
+const NO_DASHES = /^(?:none|inherit|initial|unset|revert|[0., ]*)$/i;
 
 /** Before an address without quotation marks. */
 const BARE_URL = /url\(\s*(?!["'\s])/iy;
@@ -77,9 +84,15 @@ export function readReferences(declarations: string, decode: (id: string) => str
   return declarations.split(';').flatMap((declaration) => {
     const colon = declaration.indexOf(':');
     const property = declaration.slice(0, Math.max(0, colon)).trim().toLowerCase();
-    return idsIn(declaration.slice(colon + 1)).map((id) => ({ property, id: decode(id) }));
+    const value = declaration.slice(colon + 1);
+    if (property === DASHES) return dashesIn(value);
+    return idsIn(value).map((id) => ({ property, id: decode(id) }));
   });
 }
+
+/** Dashes that a value draws, however they are written. */
+export const dashesIn = (value: string): Reference[] =>
+  NO_DASHES.test(value.trim()) ? [] : [{ property: DASHES, id: '' }];
 
 /** The ids of the file's parts that a value refers to, as they are written. */
 export const idsIn = (value: string): string[] =>
