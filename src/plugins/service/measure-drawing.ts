@@ -22,7 +22,7 @@ const REFERENCE_COST = 20;
  * A line of dashes, in elements. Browsers draw up to a million dashes of one line, however short it
  * is, in a quarter of a second.
  */
-const DASHES_COST = 500;
+const DASHES_COST = 2000;
 const GRADIENTS = new Set(['lineargradient', 'radialgradient']);
 /** Count once for the element; all other properties are taken over by everything inside it. */
 const OWN = new Set(['href', 'mask', '-webkit-mask', 'mask-image', '-webkit-mask-image', 'clip-path', 'filter']);
