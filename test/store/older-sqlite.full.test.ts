@@ -1,6 +1,6 @@
 /**
- * The suites of the store on SQLite as systems have it: macOS 13 brings 3.39, macOS 14 brings 3.43, and
- * the runtime loads it there. The source of both comes with a package of that time.
+ * The suites of the store on SQLite as systems have it: macOS 13 brings 3.39, macOS 14 brings 3.43,
+ * and the runtime loads it there. The source of both comes with a package of that time.
  */
 import { expect, setDefaultTimeout } from 'bun:test';
 import { execFileSync } from 'node:child_process';

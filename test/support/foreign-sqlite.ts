@@ -1,8 +1,8 @@
 /**
- * A preload of tests: the shared library that TASKGATE_SQLITE names takes the place of the SQLite in
- * the runtime, which loads another one by itself on macOS alone. As much of `bun:sqlite` as the store
- * and its tests use. The thread that copies the log would bring the runtime's own SQLite into the
- * process, and two of them undo each other's locks: its work is done in this thread.
+ * A preload of tests: the shared library that TASKGATE_SQLITE names takes the place of the SQLite
+ * in the runtime, which loads another one by itself on macOS alone. As much of `bun:sqlite` as the
+ * store and its tests use. The thread that copies the log would bring the runtime's own SQLite into
+ * the process, and two of them undo each other's locks: its work is done in this thread.
  */
 import { dlopen, FFIType, JSCallback, type Pointer, ptr, read, toArrayBuffer } from 'bun:ffi';
 import { mock } from 'bun:test';

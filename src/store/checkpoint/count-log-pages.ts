@@ -33,9 +33,9 @@ export function describeSqlite(): { version: string; lacks: string[] } {
 }
 
 /**
- * Counts the pages of the write-ahead log. An older version of SQLite, such as that of a system whose
- * library the runtime loads, takes `noop` for a checkpoint and would make one in this thread at each
- * commit: there the log itself is read, whose frames bear the salt of its beginning.
+ * Counts the pages of the write-ahead log. An older version of SQLite, such as that of a system
+ * whose library the runtime loads, takes `noop` for a checkpoint and would make one in this thread
+ * at each commit: there the log itself is read, whose frames bear the salt of its beginning.
  */
 export const createLogPages = (file: SqliteFile): LogPages =>
   knowsNoop(versionOf(file)) ? askSqlite(file) : readLog(`${file.filename}-wal`);
