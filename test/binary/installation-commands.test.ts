@@ -20,6 +20,7 @@ const IN_A_WRONG_FOLDER: Record<
   'admin reset-password': { words: ['--username', 'ada', '--password-stdin'], stdin: 'a password', says: NO_DATABASE },
   'admin export-user': { words: ['--username', 'ada'], says: NO_DATABASE },
   'admin erase-user': { words: ['--username', 'ada', '--yes'], says: NO_DATABASE },
+  'restore-copy': { words: ['/nowhere'], says: NO_DATABASE },
   'backup create': { words: ['--to', '/nowhere', '--without-secrets'], says: NO_DATABASE },
   'secrets rotate': { says: NO_DATABASE },
   'results accept-folder': { says: NO_DATABASE },

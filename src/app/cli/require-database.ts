@@ -11,9 +11,12 @@ import { CommandError } from './command.ts';
  */
 export async function requireDatabase(config: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<void> {
   if ((await databaseVersion(config)) > 0) return;
-  throw new CommandError(
-    config.databaseUrl === ''
-      ? `there is no database in ${resolve(config.dataDir)}: name the gateway's data directory by --data-dir or DATA_DIR`
-      : 'the database of DATABASE_URL is not one of a gateway',
-  );
+  throw config.databaseUrl === ''
+    ? noDatabaseIn(config.dataDir)
+    : new CommandError('the database of DATABASE_URL is not one of a gateway');
 }
+
+export const noDatabaseIn = (dataDir: string): CommandError =>
+  new CommandError(
+    `there is no database in ${resolve(dataDir)}: name the gateway's data directory by --data-dir or DATA_DIR`,
+  );

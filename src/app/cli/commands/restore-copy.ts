@@ -1,9 +1,13 @@
-import { isAbsolute, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
 import { systemClock } from '../../../kernel/index.ts';
 import { replaceSqlite } from '../../../store/index.ts';
 import { prepareDataDir } from '../../operations/prepare-data-dir.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
+import { noDatabaseIn } from '../require-database.ts';
+
+const OF_A_GATEWAY = ['taskgate.db', 'taskgate.lock', 'secrets.json'];
 
 /** Puts a copy of the SQLite database into its place; the gateway must be stopped. */
 export async function run(input: CommandInput): Promise<ExitCode> {
@@ -14,6 +18,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   if (config.databaseUrl !== '') {
     throw new CommandError('DATABASE_URL is set: a copy takes the place of a SQLite database, and of no other');
   }
+  // The database itself may be away: somebody has moved it out of the copy's way.
+  if (!OF_A_GATEWAY.some((name) => existsSync(join(config.dataDir, name)))) throw noDatabaseIn(config.dataDir);
   const { path: dataDir } = prepareDataDir(config.dataDir);
   const former = replaceSqlite({ dataDir, file, now: systemClock.unix() });
   const lines = [
