@@ -244,7 +244,7 @@ function explain(error: unknown, steps: readonly MailStep[], server: MailServer)
   const said = typeof response === 'string' && response !== '' ? ` The server said: ${quote(response, server)}` : '';
   const failure = { step, permanent: reply >= 500, reply } as const;
   if (code === 'ETIMEDOUT') return [failure, 'The mail server did not answer in time.'];
-  // 500 and 502: it knows no EHLO, whoever says it.
+  // 500 and 502: the server knows no EHLO, whatever name it is given.
   if (step === 'greeting' && reply > 0 && reply !== 500 && reply !== 502) {
     const isName = command === 'EHLO' || command === 'HELO' || command === 'LHLO';
     return [failure, `${isName ? NAME_REFUSED : CONNECTION_REFUSED}${said}`];
