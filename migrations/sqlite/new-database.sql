@@ -140,7 +140,7 @@ CREATE TABLE ledger_entries (
   note text not null default '',
   grant_key text,
   created_at integer not null
-, reason text not null default '', actor_id integer, about_task_id text, request text not null default '');
+, reason text not null default '', actor_id integer default null, about_task_id text default null, request text not null default '');
 CREATE UNIQUE INDEX ledger_entries_task on ledger_entries (task_id, kind, attempt) where task_id is not null;
 CREATE UNIQUE INDEX ledger_entries_grant on ledger_entries (grant_key) where grant_key is not null;
 CREATE INDEX ledger_entries_user on ledger_entries (user_id, id);

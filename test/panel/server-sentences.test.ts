@@ -20,7 +20,7 @@ const EXEMPT: Readonly<Record<string, RegExp>> = {
   'catalogues: codes and reasons have texts of their own':
     /\/(?:errors|sentences)\.ts$|^src\/settings\/(?:catalogue\/|requirements)/,
   'answers of /v1 and of routes of plugins':
-    /^src\/tasks\/(?:(?:relay|images|responses|native)\/|submission\/request-members)/,
+    /^src\/tasks\/(?:(?:relay|images|responses|native)\/|submission\/(?:request-members|read-model))/,
   'rules of the contract, which have texts of their own':
     /^src\/plugins\/(?:author|manifest|source|usage|hooks|permissions|factory)\/|^src\/plugins\/service\/check-|^src\/sandbox\/child|^src\/plugins\/marketplace\/(?:read-index|compare-entry)\.ts$/,
   'printed by commands, or logged':

@@ -217,7 +217,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  * take lists of any length or run far less often than requests.
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
-  backups: 'begin renew end latest latestDone deleteOld measure endPast',
+  backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
   balanceAlerts: 'byUser choose setSecret setFirstSecret findLow claim forget',
   imports:
@@ -231,7 +231,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   flows: 'deleteDone deleteOfUser',
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
-  ledger: 'byGrantKey grant imbalances list setBalance',
+  ledger: 'byGrantKey countStatement grant imbalances list setBalance statementLines statementTasks',
   logs: 'deleteAudit listAudit listUsage readAudit readUsage verifyAudit',
   nodes: 'alive heartbeat remove',
   options: 'all get put putIfAbsent replace',
@@ -242,7 +242,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   previews: 'add forgetOldest usage want',
   prices: 'all delete put',
   providers: 'all bySlug delete insert lock update',
-  relays: 'addParts deleteEnded deleteObjects expireLeases interrupted',
+  relays: 'addParts deleteEnded deleteObjects expireLeases interrupted refundBilled',
   results:
     'claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers inputsOf keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
