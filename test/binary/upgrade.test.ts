@@ -202,7 +202,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const insert = (sid: string, hash: string, previous: string) =>
         `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, previous_refresh_hash, previous_valid_until,
           login_method, ip, user_agent, created_at, last_active_at, expires_at) values
-          ('${sid}', 2, 1, 'active', '${hash}', ${previous}, ${now + 600}, 'password', '', '', ${now - 60}, ${now - 60}, ${now + 86_400})`;
+          ('${sid}', 2, 1, 'active', '${hash}', ${previous}, ${now + 60}, 'password', '', '', ${now - 60}, ${now - 60}, ${now + 86_400})`;
       // SQLite does not pad fixed-width columns: an earlier program may have stored a digest with
       // blanks behind it.
       const padding = dialect === 'sqlite' ? '   ' : '';

@@ -4,8 +4,9 @@ import { findStyleFault, findUrlFault, foldUrl } from './check-svg-text.ts';
 import { type DrawnElement, MAX_DRAWN, measureDrawing } from './measure-drawing.ts';
 import {
   DASHES,
-  dashesIn,
   drawingFunctionIn,
+  drawsDashes,
+  hasDashes,
   idsIn,
   type Reference,
   readReferences,
@@ -124,9 +125,15 @@ function decodeId(fragment: string): string {
   }
 }
 
+/**
+ * Browsers draw up to a million dashes of one line, however short it is: four such lines closed a
+ * page of Chromium.
+ */
+const DASHED = `must not have dashed lines (${DASHES})`;
+
 /** What an attribute refers to in the file. */
 function referencesIn(attribute: string, value: string): Reference[] {
-  if (attribute === DASHES) return dashesIn(value);
+  if (attribute === DASHES && drawsDashes(value)) refuse(DASHED);
   if (attribute === 'style') return readReferences(styleOf(value), decodeId);
   if (PAINTS.has(attribute)) return idsIn(styleOf(value)).map((id) => ({ property: attribute, id: decodeId(id) }));
   const id = attribute === 'href' ? /^\s*#(.*)$/s.exec(value)?.[1] : undefined;
@@ -141,6 +148,7 @@ function styleOf(text: string): string {
   if (style === undefined) return refuse('has a text in a style that could be read in two ways');
   const drawn = drawingFunctionIn(style);
   if (drawn !== undefined) refuse(`must not have the function ${drawn}() in a style`);
+  if (hasDashes(style)) refuse(DASHED);
   if (style.includes('--') && idsIn(style).length > 0) refuse('must not have variables in a style with references');
   return style;
 }
@@ -177,9 +185,8 @@ function createDrawing() {
     if (ANIMATIONS.has(element) && idsIn(value).length > 0) refuse(`must not animate references (attribute ${name})`);
     if (ANIMATIONS.has(element) && attribute === 'attributename') {
       const target = foldUrl(value).replace(/^.*:/, '');
-      if (URL_ATTRIBUTES.has(target) || target.startsWith('on') || ['style', 'class', 'id'].includes(target))
+      if (URL_ATTRIBUTES.has(target) || target.startsWith('on') || ['style', 'class', 'id', DASHES].includes(target))
         refuse(`must not animate ${value.trim()}`);
-      if (target === DASHES) stack.at(-1)?.references.push({ property: DASHES, id: '' });
     }
   }
 
@@ -191,8 +198,6 @@ function createDrawing() {
       const references = referencesIn(local.toLowerCase(), value);
       if (name === 'image' && references.length > 0 && local === 'href')
         refuse('must not draw a part of itself as an image');
-      // Its dashes count for the element around it.
-      if (ANIMATIONS.has(name) && local === 'href') refuse('must not animate an element by its name (attribute href)');
       if (name === 'use') for (const { property, id } of references) if (property === 'href') copiedIds.add(id);
       element.references.push(...references);
       if (local === 'id') element.ids.push(spacelessId(value));

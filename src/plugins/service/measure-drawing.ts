@@ -1,4 +1,4 @@
-import { DASHES, type Reference, type StyleRule } from './read-style.ts';
+import type { Reference, StyleRule } from './read-style.ts';
 
 /** An element with what it refers to. */
 export type DrawnElement = {
@@ -18,11 +18,6 @@ const MAX_RULES = 1000;
 const MAX_OPEN = 1000;
 /** What a browser draws apart before it uses it, in elements. */
 const REFERENCE_COST = 20;
-/**
- * A line of dashes, in elements. Browsers draw up to a million dashes of one line, however short it
- * is, in a quarter of a second.
- */
-const DASHES_COST = 2000;
 const GRADIENTS = new Set(['lineargradient', 'radialgradient']);
 /** Count once for the element; all other properties are taken over by everything inside it. */
 const OWN = new Set(['href', 'mask', '-webkit-mask', 'mask-image', '-webkit-mask-image', 'clip-path', 'filter']);
@@ -97,7 +92,6 @@ function createMeasure(root: DrawnElement, rules: readonly StyleRule[]): (elemen
   }
 
   function measureReference({ property, id }: Reference): number {
-    if (property === DASHES) return DASHES_COST;
     const { any, drawn } = measureId(id);
     if (property === 'href') return any;
     return property.startsWith('marker') ? drawn * Math.max(1, lineLength / 4) : drawn;

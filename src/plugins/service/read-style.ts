@@ -1,7 +1,4 @@
-/**
- * What a property or attribute refers to: the id of a part of the same file, as it is meant. Dashes
- * refer to nothing, and cost like a part.
- */
+/** What a property or attribute refers to: the id of a part of the same file, as it is meant. */
 export type Reference = { property: string; id: string };
 /** A rule of a style sheet: whom it meets, and what it refers to. */
 export type StyleRule = { selectors: string; references: Reference[] };
@@ -85,14 +82,19 @@ export function readReferences(declarations: string, decode: (id: string) => str
     const colon = declaration.indexOf(':');
     const property = declaration.slice(0, Math.max(0, colon)).trim().toLowerCase();
     const value = declaration.slice(colon + 1);
-    if (property === DASHES) return dashesIn(value);
     return idsIn(value).map((id) => ({ property, id: decode(id) }));
   });
 }
 
-/** Dashes that a value draws, however they are written. */
-export const dashesIn = (value: string): Reference[] =>
-  NO_DASHES.test(value.trim()) ? [] : [{ property: DASHES, id: '' }];
+/** Whether a value of `stroke-dasharray` draws dashes. */
+export const drawsDashes = (value: string): boolean => !NO_DASHES.test(value.trim());
+
+/** Whether a read style has dashed lines, anywhere in it. */
+export const hasDashes = (style: string): boolean =>
+  style.split(/[;{}]/).some((declaration) => {
+    const [property = '', ...value] = declaration.split(':');
+    return property.trim().toLowerCase() === DASHES && drawsDashes(value.join(':'));
+  });
 
 /** The ids of the file's parts that a value refers to, as they are written. */
 export const idsIn = (value: string): string[] =>
