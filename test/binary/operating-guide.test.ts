@@ -36,7 +36,12 @@ const BLOCKS: Record<string, ('runs' | string)[]> = {
   'retention.md': ['runs', 'runs'],
   'several-nodes.md': [SETTINGS, SETTINGS],
   'sign-in.md': [NETWORK, 'runs'],
-  'upgrade.md': ['runs', 'the same, with the settings of a service', 'runs'],
+  'upgrade.md': [
+    'runs',
+    'the same, with the settings of a service',
+    'runs',
+    'test/binary/restore-copy.test.ts puts copies into place',
+  ],
 };
 
 const folder = temporaryFolder();

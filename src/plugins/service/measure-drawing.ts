@@ -25,8 +25,8 @@ const OWN = new Set(['href', 'mask', '-webkit-mask', 'mask-image', '-webkit-mask
 const SIMPLE_SELECTOR = /^(?:[\w-]+|(?=[.#]))(?:[.#][\w-]+)*$/;
 const MARKS = /[.#][\w-]+/g;
 /**
- * A rule such as `@media` inside another, a step of `@keyframes`, or characters that are white space
- * here and not in CSS.
+ * A rule such as `@media` inside another, a step of `@keyframes`, or characters that are white
+ * space here and not in CSS.
  */
 const UNREAD_SELECTOR = /@|(?:^|,)\s*(?:from|to)\s*(?:,|$)|[^\t\n\r -~]/i;
 
