@@ -115,10 +115,12 @@ export function describeBackupDrill(
       for (let n = 0; n < orders; n += 1) before.push(await order(n, promptOf(n)));
       const finished = before.filter((_, n) => n % 3 !== 0);
       for (const { id } of finished) await waitForEnd(gateway.url, key, id);
-      await until('results are kept', async () => {
-        const { body } = await ask(`${gateway.url}/v1/tasks/${finished.at(-1)?.id}/artifacts`, { token: key });
-        return JSON.stringify(body).includes('"kept"');
-      });
+      const waitUntilKept = (id: unknown, token = key) =>
+        until('its result is kept', async () => {
+          const { body } = await ask(`${gateway.url}/v1/tasks/${id}/artifacts`, { token });
+          return JSON.stringify(body).includes('"kept"');
+        });
+      await waitUntilKept(finished.at(-1)?.id);
       const withFile = await orderWithFile();
       const files = await filesOf();
       await waitForEnd(gateway.url, key, withFile);
@@ -131,6 +133,8 @@ export function describeBackupDrill(
       await until('the webhook was tried', () =>
         receiver.received.some(({ payload }) => payload.type === 'task.finished'),
       );
+      // A result that is kept after the restore is told anew.
+      await waitUntilKept(hooked.body.id, hookedKey);
 
       // Load goes on while the backup is made.
       let stopped = false;
