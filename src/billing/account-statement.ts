@@ -11,7 +11,7 @@ export type StatementKind = 'task' | Exclude<LedgerReason, ''> | 'grant' | 'adju
 
 /** One row for each task with all its lines, one for each other line. The newest is first. */
 export type StatementRow = {
-  /** Of its first line. */
+  /** The number of its first line. */
   id: number;
   createdAt: number;
   kind: StatementKind;

@@ -5,7 +5,7 @@
 
 /** The fields of an error of the driver; absent ones are empty. */
 export type PostgresFault = {
-  /** Of the driver, or of TLS. */
+  /** The code that the driver or TLS gives. */
   code: string;
   sqlState: string;
   message: string;

@@ -50,7 +50,7 @@ export async function copyResults(
 
 /**
  * Copies again what was removed since `copyResults` found it: another installation that uses the
- * place may have pruned its backups meanwhile. The backup has its first part in the place by now,
+ * place may have pruned its backups since. The backup has its first part in the place by now,
  * so nobody begins to prune beside it.
  * @throws `CommandError` where a file cannot be had any more
  */

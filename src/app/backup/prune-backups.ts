@@ -51,7 +51,7 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
 /**
  * Removes the backups that need not stay, what interrupted ones left, and the files of kept
  * results that no backup lists any more. Of a backup the manifest goes first: then it no longer
- * exists. Another installation may begin a backup meanwhile, which counts on files that it finds:
+ * exists. Another installation may begin a backup now, which counts on files that it finds:
  * files go only while no other backup has appeared, and a backup looks for its files once more
  * before it counts.
  * Returns how many backups went.

@@ -39,7 +39,7 @@ export function becomeOwner(folder: string): void {
 
 /**
  * The same for the time of `work`, for a command that needs root afterwards. Programs that it
- * starts meanwhile could become root again, so it starts only those of this machine.
+ * starts then could become root again, so it starts only those of this machine.
  */
 export async function asOwner<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const owner = otherOwner(folder);

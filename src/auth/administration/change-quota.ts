@@ -79,7 +79,7 @@ export async function changeQuota(
   });
 }
 
-/** A task that was deleted meanwhile has left its ledger lines. */
+/** A deleted task has left its ledger lines. */
 async function requireTask(tx: Repositories, userId: number, taskId: string): Promise<void> {
   if ((await tx.tasks.byTaskId(taskId))?.userId === userId) return;
   if ((await tx.ledger.byTask(taskId)).some((line) => line.userId === userId)) return;

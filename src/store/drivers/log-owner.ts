@@ -101,7 +101,7 @@ export function requireOneFile(dataDir: string): void {
   });
 }
 
-/** What is noted says nothing about a database that has come into the place of another. */
+/** The note says nothing about a database that was put into the place of another. */
 export const forgetOwner = (dataDir: string): void => rmSync(join(dataDir, OWNER_FILE), { force: true });
 
 function readOwner(dataDir: string): { mark: number; salt: number } | undefined {

@@ -13,7 +13,7 @@ export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROG
 type Claims = Pick<TaskStore, 'claimDue' | 'untilDue' | 'claimInterrupted' | 'claimOverdue'>;
 
 type Claim = { owner: string; limit: number; leaseForMs: number };
-/** Of rows in the database. `held` as the JSON of ids, or of texts. */
+/** A claim of rows in the database. `held` is the JSON of ids, or of texts. */
 type WrittenClaim = Claim & { held: string };
 
 /**

@@ -33,7 +33,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   if (input.values.check !== true && isPackaged(process.execPath)) {
     throw new CommandError('this taskgate belongs to a package: install the newer package instead');
   }
-  // Who owns the executable could put another one into its place at any time.
+  // The owner of the executable could put another one into its place at any time.
   becomeOwner(dirname(process.execPath));
   if (input.values.back === true) return goBack(input, config);
   const release = openRelease(requirePlace(config));
