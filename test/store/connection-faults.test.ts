@@ -192,7 +192,13 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
     const pooler = await startPgBouncer(plain, ['max_client_conn=1']);
     const holder = new SQL({ url: pooler.url, max: 1, prepare: false });
     try {
-      await holder`select 1`;
+      // The pooler frees the only place a moment after the connection that found it ready has ended.
+      await until('the holder has the only place', () =>
+        holder`select 1`.then(
+          () => true,
+          () => false,
+        ),
+      );
       expect(await startOf(plain.url, pooler.url)).toMatch(/pooler before PostgreSQL has no connection left/);
     } finally {
       await holder.close();
