@@ -34,6 +34,13 @@ const allowed: Record<string, readonly string[]> = {
 /** Rooms that may import only types of another. */
 const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
 
+/**
+ * The folders of each room, from the lowest to the highest: a folder imports those before it, never
+ * those after it. '.' stands for the files directly in the room's folder.
+ */
+const folderOrder: FolderOrder = {};
+type FolderOrder = Readonly<Record<string, readonly string[]>>;
+
 /** Files that may be imported although they are not their room's `index.ts`. */
 const openFiles = ['src/sandbox/child.ts'];
 
@@ -60,20 +67,20 @@ const reservedPackages: readonly { name: RegExp; where: RegExp }[] = [
  * Every breach of the import table and the reserved means below `base`, and every import cycle, as
  * `file:line: what`.
  */
-export function checkLayers(base: string): string[] {
+export function checkLayers(base: string, order: FolderOrder = folderOrder): string[] {
   const files = listFiles('src', base)
     .concat(listFiles('contracts', base))
     .filter((file) => /\.tsx?$/.test(file));
   const sources = new Map(files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(base, file), 'utf8')]));
   const breaches = [...sources].flatMap(([file, source]) => [
-    ...checkImports(file, source),
+    ...checkImports(file, source, order),
     ...checkReserved(file, source),
   ]);
   const cycles = findCycles(sources).map((members) => `${members[0]}:1: import cycle: ${members.join(' -> ')}`);
   return [...breaches, ...cycles];
 }
 
-function checkImports(file: string, source: string): string[] {
+function checkImports(file: string, source: string, order: FolderOrder): string[] {
   const from = roomOf(file);
   if (from === null) return [`${file}:1: lies in no room`];
   return readImports(source).flatMap(({ specifier, line, typeOnly }) => {
@@ -85,7 +92,7 @@ function checkImports(file: string, source: string): string[] {
     if (/\/types\.ts$/.test(file) && !typeOnly) return complain(`types.ts may import only types (${specifier})`);
     const target = normalize(join(dirname(file), specifier)).replaceAll('\\', '/');
     const to = roomOf(target);
-    if (to === from) return [];
+    if (to === from) return findUpwardImport(order[from], { room: from, file, target }).flatMap(complain);
     if (to === null) {
       return target === 'package.json' ? [] : complain(`${specifier} leads out of the rooms`);
     }
@@ -94,6 +101,22 @@ function checkImports(file: string, source: string): string[] {
     if (!isEntrance(from, to, target)) return complain(`${to} is entered through its index.ts only (${specifier})`);
     return [];
   });
+}
+
+function findUpwardImport(
+  order: readonly string[] | undefined,
+  { room, file, target }: { room: string; file: string; target: string },
+): string[] {
+  const [from, to] = [topFolder(room, file), topFolder(room, target)];
+  if (!order || from === to || file === `src/${room}/index.ts`) return [];
+  const unknown = [from, to].filter((folder) => !order.includes(folder));
+  if (unknown.length > 0) return unknown.map((folder) => `${room}/${folder} has no place in folderOrder`);
+  return order.indexOf(from) < order.indexOf(to) ? [`${room}/${from} may not import ${room}/${to} above it`] : [];
+}
+
+function topFolder(room: string, path: string): string {
+  const below = path.slice(`src/${room}/`.length).split('/');
+  return below.length > 1 ? (below[0] ?? '.') : '.';
 }
 
 function isEntrance(from: string, to: string, target: string): boolean {

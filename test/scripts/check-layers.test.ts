@@ -117,3 +117,16 @@ test('two files that both import a third are no cycle', () => {
   };
   expect(checkLayers(temporaryTree(files))).toEqual([]);
 });
+
+test('an import from a folder to one above it is refused, and so is a folder without a place', () => {
+  const tree = temporaryTree({
+    'src/auth/high/a.ts': "import { x } from '../low/b.ts';",
+    'src/auth/low/b.ts': "import { y } from '../high/c.ts';",
+    'src/auth/index.ts': "export { x } from './low/b.ts';",
+    'src/auth/other/d.ts': "import { x } from '../low/b.ts';",
+  });
+  expect(checkLayers(tree, { auth: ['low', 'high'] })).toEqual([
+    'src/auth/low/b.ts:1: auth/low may not import auth/high above it',
+    'src/auth/other/d.ts:1: auth/other has no place in folderOrder',
+  ]);
+});
