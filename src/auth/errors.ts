@@ -105,8 +105,8 @@ export const proofErrors = defineErrors('security_proof', {
 export const invalidField = (param: string, rule: Sentence): AppError =>
   authErrors.validation_failed({
     param,
-    message: { ...rule, text: `${param}: ${rule.text}` },
-    details: { field: param, rule: rule.text },
+    message: { ...rule, message: `${param}: ${rule.message}` },
+    details: { field: param, rule: rule.message },
   });
 
 /** Clients should retry after this time when the store is unavailable. */

@@ -1,11 +1,10 @@
-import type { Clock, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
+import { type Clock, type JsonObject, type Logger, sentence, type WatchCache } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
 import { explainBill, finalFacts, quotaStep, toQuota } from './explain-bill.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
 import { parsePriceExpression } from './price-expression.ts';
-import { billingSentences } from './sentences.ts';
 
 const TOO_LARGE = 'The price is too large.';
 
@@ -136,7 +135,7 @@ export function createBilling(deps: {
     const declared = Object.keys(deps.declaredFacts(pluginKey) ?? {});
     const known = declared.length > 0 ? ` The plugin declares: ${declared.join(', ')}.` : '';
     return billingErrors.model_price_error({
-      message: { ...billingSentences.fact_missing({ fact: missingFact }), text: `${message}${known}` },
+      message: { ...sentence('billing.fact_missing', { fact: missingFact }), message: `${message}${known}` },
       param: missingFact,
     });
   };
@@ -182,7 +181,7 @@ export function createBilling(deps: {
       if (!price) {
         if (!takesUnpriced(request.isAdmin)) {
           throw billingErrors.model_price_error({
-            message: billingSentences.model_unpriced({ model: request.model }),
+            message: sentence('billing.model_unpriced', { model: request.model }),
             param: 'model',
           });
         }
@@ -221,7 +220,7 @@ export function createBilling(deps: {
       const result = parsed.ok
         ? parsed.value.evaluate({ facts: finalFacts(task), model: billing.model, action: billing.action })
         : parsed;
-      if (!result.ok) return keep('text' in result.error ? result.error.text : result.error.message);
+      if (!result.ok) return keep(result.error.message);
       const { usd } = result.value;
       const quota = toQuota(usd, billing.groupRatio);
       // The ledger would refuse it at every poll, and the task could never end.

@@ -32,7 +32,7 @@ export function findProblem(
   models: readonly OfferedModel[],
 ): PriceProblem | undefined {
   const parsed = parsePriceExpression(row.expression);
-  if (!parsed.ok) return { code: 'unreadable', message: parsed.error.text };
+  if (!parsed.ok) return { code: 'unreadable', message: parsed.error.message };
   const everywhere = row.pluginKey === '*';
   const own = everywhere ? models : models.filter(({ pluginKey }) => pluginKey === row.pluginKey);
   if (!everywhere && own.length === 0) return { code: 'plugin_gone', message: `No plugin "${row.pluginKey}" serves.` };

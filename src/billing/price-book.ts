@@ -5,13 +5,13 @@ import {
   type JsonObject,
   type Logger,
   type Sentence,
+  sentence,
   type WatchCache,
 } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { checkPriceChange, type PluginChange, type PriceChangeImpact } from './check-change.ts';
 import { billingErrors } from './errors.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
-import { billingSentences } from './sentences.ts';
 
 /**
  * A fact that a plugin declares, as far as price checks need it. `max` is the largest accepted
@@ -113,7 +113,7 @@ export function createPriceBook(deps: {
     },
     async save({ pluginKey, model, expression }) {
       if (model.trim() === '')
-        throw billingErrors.price_invalid({ message: billingSentences.model_empty(), param: 'model' });
+        throw billingErrors.price_invalid({ message: sentence('billing.model_empty'), param: 'model' });
       checkExpression(expression, model, declaredFacts(pluginKey));
       const row: PriceRecord = { pluginKey, model, expression, updatedAt: clock.unix() };
       await store.prices.put(row);
@@ -136,7 +136,7 @@ function checkExpression(source: string, model: string, declared: Record<string,
     for (const key of expression.factKeys) {
       if (!Object.hasOwn(declared, key)) {
         const known = Object.keys(declared).join(', ') || 'none';
-        throw invalid(billingSentences.fact_undeclared({ fact: key, known }));
+        throw invalid(sentence('billing.fact_undeclared', { fact: key, known }));
       }
     }
   }
@@ -146,7 +146,9 @@ function checkExpression(source: string, model: string, declared: Record<string,
     for (const action of actions) {
       const result = expression.evaluate({ facts, model, action });
       if (!result.ok) {
-        throw invalid(billingSentences.price_with_facts({ facts: JSON.stringify(facts), fault: result.error.message }));
+        throw invalid(
+          sentence('billing.price_with_facts', { facts: JSON.stringify(facts), fault: result.error.message }),
+        );
       }
     }
   }

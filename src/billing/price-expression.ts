@@ -1,7 +1,6 @@
 import { type Expression, parseExpressionAt } from 'acorn';
-import { err, ok, type Result, type Sentence } from '../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
 import { type Evaluation, evaluatePrice, FUNCTIONS, type PriceFault, type PriceInputs } from './evaluate-price.ts';
-import { billingSentences } from './sentences.ts';
 
 export type PriceExpression = {
   source: string;
@@ -33,18 +32,18 @@ const MAX_DEPTH = 64;
  * inputs.
  */
 export function parsePriceExpression(source: string): Result<PriceExpression, Sentence> {
-  if (source.trim() === '') return err(billingSentences.expression_empty());
-  if (source.length > MAX_SOURCE) return err(billingSentences.expression_length({ max: MAX_SOURCE }));
+  if (source.trim() === '') return err(sentence('billing.expression_empty'));
+  if (source.length > MAX_SOURCE) return err(sentence('billing.expression_length', { max: MAX_SOURCE }));
   let tree: Expression;
   try {
     // Keep parentheses in the tree, so that its end includes the last one.
     tree = parseExpressionAt(source, 0, { ecmaVersion: 2022, preserveParens: true });
   } catch (error) {
     return err(
-      billingSentences.expression_unparsed({ fault: error instanceof Error ? error.message : 'unknown reason' }),
+      sentence('billing.expression_unparsed', { fault: error instanceof Error ? error.message : 'unknown reason' }),
     );
   }
-  if (source.slice(tree.end).trim() !== '') return err(billingSentences.expression_tail());
+  if (source.slice(tree.end).trim() !== '') return err(sentence('billing.expression_tail'));
   const found = { factKeys: new Set<string>(), texts: new Set<string>() };
   const fault = validate(tree, found, 0);
   if (fault) return err(fault);
@@ -61,43 +60,43 @@ type Found = { factKeys: Set<string>; texts: Set<string> };
 
 /** Why a node is not allowed, or `undefined`. Collects fact keys and texts on the way. */
 function validate(node: Expression, found: Found, depth: number): Sentence | undefined {
-  if (depth > MAX_DEPTH) return billingSentences.expression_depth();
+  if (depth > MAX_DEPTH) return sentence('billing.expression_depth');
   const inner = (child: unknown) => validate(child as Expression, found, depth + 1);
   switch (node.type) {
     case 'Literal':
       if (typeof node.value === 'string') found.texts.add(node.value);
       return ['number', 'string', 'boolean'].includes(typeof node.value)
         ? undefined
-        : billingSentences.expression_literal();
+        : sentence('billing.expression_literal');
     case 'Identifier':
-      return NAMES.has(node.name) ? undefined : billingSentences.expression_name({ name: node.name });
+      return NAMES.has(node.name) ? undefined : sentence('billing.expression_name', { name: node.name });
     case 'UnaryExpression':
       return UNARY.has(node.operator)
         ? inner(node.argument)
-        : billingSentences.expression_operator({ operator: node.operator });
+        : sentence('billing.expression_operator', { operator: node.operator });
     case 'BinaryExpression':
       return BINARY.has(node.operator)
         ? (inner(node.left) ?? inner(node.right))
-        : billingSentences.expression_operator({ operator: node.operator });
+        : sentence('billing.expression_operator', { operator: node.operator });
     case 'LogicalExpression':
-      return node.operator === '??' ? billingSentences.expression_nullish() : (inner(node.left) ?? inner(node.right));
+      return node.operator === '??' ? sentence('billing.expression_nullish') : (inner(node.left) ?? inner(node.right));
     case 'ConditionalExpression':
       return inner(node.test) ?? inner(node.consequent) ?? inner(node.alternate);
     case 'ParenthesizedExpression':
       return inner(node.expression);
     case 'CallExpression': {
-      if (node.callee.type !== 'Identifier' || node.optional) return billingSentences.expression_call();
+      if (node.callee.type !== 'Identifier' || node.optional) return sentence('billing.expression_call');
       const name = node.callee.name;
       if (name === 'u') {
         const [key] = node.arguments;
         if (node.arguments.length !== 1 || key?.type !== 'Literal' || typeof key.value !== 'string') {
-          return billingSentences.expression_field();
+          return sentence('billing.expression_field');
         }
         found.factKeys.add(key.value);
         return undefined;
       }
-      if (!Object.hasOwn(FUNCTIONS, name)) return billingSentences.expression_function({ name });
-      if (node.arguments.length === 0) return billingSentences.expression_arguments({ name });
+      if (!Object.hasOwn(FUNCTIONS, name)) return sentence('billing.expression_function', { name });
+      if (node.arguments.length === 0) return sentence('billing.expression_arguments', { name });
       for (const argument of node.arguments) {
         const fault = inner(argument);
         if (fault) return fault;
@@ -105,6 +104,6 @@ function validate(node: Expression, found: Found, depth: number): Sentence | und
       return undefined;
     }
     default:
-      return billingSentences.expression_node({ node: node.type });
+      return sentence('billing.expression_node', { node: node.type });
   }
 }

@@ -1,7 +1,6 @@
-import { hasHiddenCharacters, type JsonObject, type Sentence, trimTrailing } from '../kernel/index.ts';
+import { hasHiddenCharacters, type JsonObject, type Sentence, sentence, trimTrailing } from '../kernel/index.ts';
 import type { EnabledStatus } from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
-import { channelSentences } from './sentences.ts';
 
 /** A channel bound to a plugin by `task_plugin_key` (specification, "Channels"). */
 export const TASK_PLUGIN_TYPE = 61;
@@ -57,7 +56,7 @@ const invalid = (param: string, message: Sentence) => channelErrors.invalid({ pa
 export function checkName(name: string, former?: string): string {
   const trimmed = name.trim();
   if (trimmed === '' || [...trimmed].length > MAX_NAME) {
-    throw invalid('name', channelSentences.name_length({ max: MAX_NAME }));
+    throw invalid('name', sentence('channels.name_length', { max: MAX_NAME }));
   }
   rejectHiddenCharacters('name', trimmed, [former]);
   return trimmed;
@@ -65,14 +64,18 @@ export function checkName(name: string, former?: string): string {
 
 function rejectHiddenCharacters(param: string, name: string, former: readonly (string | undefined)[]): void {
   if (hasHiddenCharacters(name) && !former.includes(name))
-    throw invalid(param, channelSentences.hidden_characters({ field: param }));
+    throw invalid(param, sentence('channels.hidden_characters', { field: param }));
 }
 
 /** `format`: how keys of the vendor look, for the refusal. The vendor alone checks a key's form. */
 export function checkKey(key: string, format?: string): string {
   if (key.trim() === '' || key.length > MAX_KEY) {
-    const { key_length, key_length_of } = channelSentences;
-    throw invalid('key', format === undefined ? key_length({ max: MAX_KEY }) : key_length_of({ max: MAX_KEY, format }));
+    const max = MAX_KEY;
+    const rule =
+      format === undefined
+        ? sentence('channels.key_length', { max })
+        : sentence('channels.key_length_of', { max, format });
+    throw invalid('key', rule);
   }
   return key.trim();
 }
@@ -84,19 +87,20 @@ export function checkKey(key: string, format?: string): string {
  */
 export function checkBaseUrl(baseUrl: string): string {
   if (baseUrl.length > MAX_TYPED_BASE_URL)
-    throw invalid('base_url', channelSentences.address_length({ max: MAX_BASE_URL }));
+    throw invalid('base_url', sentence('channels.address_length', { max: MAX_BASE_URL }));
   let url: URL;
   try {
     url = new URL(baseUrl.trim());
   } catch {
-    throw invalid('base_url', channelSentences.address_absolute());
+    throw invalid('base_url', sentence('channels.address_absolute'));
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw invalid('base_url', channelSentences.address_scheme());
-  if (url.username || url.password) throw invalid('base_url', channelSentences.address_credentials());
-  if (url.search || url.hash) throw invalid('base_url', channelSentences.address_query());
+    throw invalid('base_url', sentence('channels.address_scheme'));
+  if (url.username || url.password) throw invalid('base_url', sentence('channels.address_credentials'));
+  if (url.search || url.hash) throw invalid('base_url', sentence('channels.address_query'));
   const normal = `${url.origin}${trimTrailing(url.pathname, '/')}`;
-  if (normal.length > MAX_BASE_URL) throw invalid('base_url', channelSentences.address_length({ max: MAX_BASE_URL }));
+  if (normal.length > MAX_BASE_URL)
+    throw invalid('base_url', sentence('channels.address_length', { max: MAX_BASE_URL }));
   return normal;
 }
 
@@ -108,17 +112,19 @@ export function checkSettings(settings: JsonObject): JsonObject {
   const { not_found_grace_seconds: grace } = settings;
   const isFit = Number.isInteger(grace) && Number(grace) >= 0 && Number(grace) <= MAX_GRACE_SECONDS;
   if (grace !== undefined && !isFit)
-    throw invalid('settings.not_found_grace_seconds', channelSentences.grace_range({ max: MAX_GRACE_SECONDS }));
+    throw invalid('settings.not_found_grace_seconds', sentence('channels.grace_range', { max: MAX_GRACE_SECONDS }));
   return settings;
 }
 
 /** `former`: the stored names, which may stay as they are. */
 export function checkNames(param: 'models' | 'groups', values: string[], former: readonly string[] = []): string[] {
   const trimmed = values.map((value) => value.trim());
-  if (trimmed.length === 0) throw invalid(param, channelSentences.list_empty({ field: param }));
-  if (trimmed.length > MAX_MODELS) throw invalid(param, channelSentences.list_max({ field: param, max: MAX_MODELS }));
-  if (trimmed.some((value) => value === '')) throw invalid(param, channelSentences.list_empty_entry({ field: param }));
-  if (new Set(trimmed).size !== trimmed.length) throw invalid(param, channelSentences.list_twice({ field: param }));
+  if (trimmed.length === 0) throw invalid(param, sentence('channels.list_empty', { field: param }));
+  if (trimmed.length > MAX_MODELS)
+    throw invalid(param, sentence('channels.list_max', { field: param, max: MAX_MODELS }));
+  if (trimmed.some((value) => value === ''))
+    throw invalid(param, sentence('channels.list_empty_entry', { field: param }));
+  if (new Set(trimmed).size !== trimmed.length) throw invalid(param, sentence('channels.list_twice', { field: param }));
   for (const name of trimmed) rejectHiddenCharacters(param, name, former);
   return trimmed;
 }
@@ -126,7 +132,7 @@ export function checkNames(param: 'models' | 'groups', values: string[], former:
 export function checkMapping(mapping: Record<string, string>): Record<string, string> {
   for (const [from, to] of Object.entries(mapping)) {
     if (from.trim() === '' || typeof to !== 'string' || to.trim() === '') {
-      throw invalid('model_mapping', channelSentences.mapping_names());
+      throw invalid('model_mapping', sentence('channels.mapping_names'));
     }
   }
   refuseCycles(mapping);
@@ -150,7 +156,7 @@ function refuseCycles(mapping: Record<string, string>): void {
   }
 }
 
-const cycleAt = (name: string) => invalid('model_mapping', channelSentences.mapping_cycle({ model: name }));
+const cycleAt = (name: string) => invalid('model_mapping', sentence('channels.mapping_cycle', { model: name }));
 
 /**
  * Follows a mapping to its end, so that a → b → c gives c.
@@ -182,20 +188,20 @@ export function checkBinding(
   let fallback: string | undefined;
   let taskPluginKey: string | null = null;
   if (input.type === TASK_PLUGIN_TYPE) {
-    if (!input.taskPluginKey) throw invalid('task_plugin_key', channelSentences.plugin_needed());
+    if (!input.taskPluginKey) throw invalid('task_plugin_key', sentence('channels.plugin_needed'));
     const plugin = facts.plugin(input.taskPluginKey);
-    if (!plugin) throw invalid('task_plugin_key', channelSentences.plugin_missing({ plugin: input.taskPluginKey }));
+    if (!plugin) throw invalid('task_plugin_key', sentence('channels.plugin_missing', { plugin: input.taskPluginKey }));
     taskPluginKey = input.taskPluginKey;
     fallback = plugin.baseUrl;
   } else {
-    if (input.taskPluginKey) throw invalid('task_plugin_key', channelSentences.plugin_unwanted());
+    if (input.taskPluginKey) throw invalid('task_plugin_key', sentence('channels.plugin_unwanted'));
     const declared = facts.byChannelType(input.type);
     if (!declared && input.type !== RELAY_TYPE) {
-      throw invalid('type', channelSentences.type_unknown({ type: input.type }));
+      throw invalid('type', sentence('channels.type_unknown', { type: input.type }));
     }
     fallback = declared?.baseUrl;
   }
   if (given !== '') return { taskPluginKey, baseUrl: checkBaseUrl(given), baseUrlSource: 'given' };
-  if (!fallback) throw invalid('base_url', channelSentences.address_needed());
+  if (!fallback) throw invalid('base_url', sentence('channels.address_needed'));
   return { taskPluginKey, baseUrl: fallback, baseUrlSource: 'plugin_default' };
 }

@@ -141,7 +141,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
           success: false,
           code: panelCode(error.code),
           message: error.message,
-          ...(error.reason === undefined ? {} : { reason: error.reason, params: error.params }),
+          ...(error.reason === error.code ? {} : { reason: error.reason, params: error.params }),
           ...describeDetails(error),
           request_id: requestId,
         }

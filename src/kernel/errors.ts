@@ -1,4 +1,4 @@
-import type { Sentence, SentenceParams } from './sentences.ts';
+import { type Sentence, type SentenceParams, toSentence } from './sentences.ts';
 
 /**
  * What kind of failure it was. Rooms never use HTTP statuses: they name a kind, and only
@@ -50,9 +50,9 @@ type ErrorOptions = {
 export class AppError extends Error {
   readonly code: string;
   readonly kind: ErrorKind;
-  /** The catalogued sentence that the message is, if it is one. */
-  readonly reason: string | undefined;
-  readonly params: SentenceParams | undefined;
+  /** That of the sentence that the message is; the code itself for the catalogue's message. */
+  readonly reason: string;
+  readonly params: SentenceParams;
   readonly param: string | undefined;
   readonly details: unknown;
   readonly retryAfterSeconds: number | undefined;
@@ -63,14 +63,14 @@ export class AppError extends Error {
     const { message } = options;
     const said = typeof message === 'string' ? undefined : message;
     super(
-      typeof message === 'string' ? message : message.text,
+      typeof message === 'string' ? message : message.message,
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.name = 'AppError';
     this.code = code;
     this.kind = kind;
-    this.reason = said?.reason;
-    this.params = said?.params;
+    this.reason = said?.reason ?? code;
+    this.params = said?.params ?? {};
     this.param = options.param;
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
@@ -80,8 +80,8 @@ export class AppError extends Error {
 
   /** The same failure with the advice not to repeat the request. */
   withoutRetry(): AppError {
-    const { code, kind, message: text, reason, params = {}, param, details, cause, replayed } = this;
-    const message = reason === undefined ? text : { reason, params, text };
+    const { code, kind, param, details, cause, replayed } = this;
+    const message = this.reason === code ? this.message : toSentence(this);
     return new AppError(code, kind, {
       message,
       ...(param === undefined ? {} : { param }),

@@ -84,7 +84,16 @@ export {
   sliceChunks,
 } from './scan-json.ts';
 export { createSemaphore, type Semaphore } from './semaphore.ts';
-export { defineSentences, type Sentence, type SentenceParams, toMessage } from './sentences.ts';
+export {
+  mapSentence,
+  quoted,
+  type Reason,
+  type Sentence,
+  type SentenceParams,
+  type SentenceValue,
+  sentence,
+  toSentence,
+} from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
 export { streamOf } from './stream-of.ts';
 export { trimTrailing } from './trim-trailing.ts';

@@ -1,37 +1,50 @@
-/** Values of a sentence's placeholders. */
-export type SentenceParams = Readonly<Record<string, string | number>>;
+import { reasons } from './reasons/index.ts';
+
+/** A value of a sentence's placeholder; a sentence itself where it stands inside another one. */
+export type SentenceValue = string | number | Sentence;
+export type SentenceParams = Readonly<Record<string, SentenceValue>>;
 
 /**
- * What a caller is told: `text` in English for the API, `reason` (`room.name`) and `params` for
- * the panel, which says it in its user's language.
+ * What people are told: `message` in English for programs, `reason` and `params` for the panel and
+ * mails, which say it in their reader's language.
  */
-export type Sentence = { readonly reason: string; readonly params: SentenceParams; readonly text: string };
+export type Sentence = { readonly message: string; readonly reason: string; readonly params: SentenceParams };
 
-/**
- * Declares a room's sentences once: `const s = defineSentences('auth', { no_mail: 'No mail is sent
- * here.' })`, then `s.no_mail()`. `{{name}}` stands for a parameter.
- */
-export function defineSentences<C extends Readonly<Record<string, string>>>(
-  room: string,
-  catalogue: C,
-): { readonly [K in keyof C]: (params?: SentenceParams) => Sentence } {
-  const sentences: Record<string, (params?: SentenceParams) => Sentence> = {};
-  for (const [name, template] of Object.entries(catalogue)) {
-    sentences[name] = (params = {}) => ({ reason: `${room}.${name}`, params, text: fill(template, params) });
-  }
-  return sentences as { readonly [K in keyof C]: (params?: SentenceParams) => Sentence };
+export type Reason = keyof typeof reasons;
+
+type Placeholder<T extends string> = T extends `${string}{{${infer Name}}}${infer Rest}`
+  ? Name | Placeholder<Rest>
+  : never;
+/** `count` is for the plural forms of other languages. */
+type Params<R extends Reason> = { readonly [Name in Placeholder<(typeof reasons)[R]>]: SentenceValue } & {
+  readonly count?: SentenceValue;
+};
+
+/** The sentence of a reason: `sentence('auth.characters_max', { max: 8 })`. */
+export function sentence<R extends Reason>(
+  reason: R,
+  ...[params]: Placeholder<(typeof reasons)[R]> extends never ? [] : [params: Params<R>]
+): Sentence {
+  return { message: fill(reasons[reason], params ?? {}), reason, params: params ?? {} };
 }
 
-/** A sentence as fields of an answer: the English message, and what another language needs. */
-export const toMessage = ({
-  reason,
-  params,
-  text,
-}: Sentence): { message: string; reason: string; params: SentenceParams } => ({
-  message: text,
-  reason,
-  params,
-});
+/** The words of a plugin, a vendor or another server: nobody can translate them. */
+export const quoted = (text: string): Sentence => ({ message: text, reason: 'plugin', params: { text } });
+
+/** Its three members alone, of an object that has others. */
+export const toSentence = ({ message, reason, params }: Sentence): Sentence => ({ message, reason, params });
+
+/** The sentence with each of its texts changed: shortened, or without secrets. */
+export function mapSentence({ message, reason, params }: Sentence, change: (text: string) => string): Sentence {
+  const changed = Object.entries(params).map(([name, value]): [string, SentenceValue] => {
+    if (typeof value === 'string') return [name, change(value)];
+    return [name, typeof value === 'number' ? value : mapSentence(value, change)];
+  });
+  return { message: change(message), reason, params: Object.fromEntries(changed) };
+}
 
 const fill = (template: string, params: SentenceParams): string =>
-  template.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => String(params[name] ?? ''));
+  template.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => {
+    const value = params[name] ?? '';
+    return typeof value === 'object' ? value.message : String(value);
+  });

@@ -1,8 +1,8 @@
+import { sentence } from '../kernel/index.ts';
 import { type KeyOf, type OptionKey, ruleOf } from './catalogue/option-catalogue.ts';
 import type { Refusal } from './check-change.ts';
 import { withoutSlash } from './public-address.ts';
 import type { OptionSnapshot } from './read-options.ts';
-import { settingSentences } from './sentences.ts';
 
 /** Addresses of identity providers. Identities are stored by the ids that these servers assert. */
 const IDENTITY_SOURCES: Partial<Record<OptionKey, string>> = {
@@ -52,7 +52,7 @@ export function refuseMovedSecrets(
     return [
       {
         key: moved,
-        message: settingSentences.secret_moved({ secret, option: moved }),
+        message: sentence('settings.secret_moved', { secret, option: moved }),
       },
     ];
   });

@@ -1,8 +1,7 @@
-import type { Sentence } from '../kernel/index.ts';
+import { type Sentence, sentence } from '../kernel/index.ts';
 import type { OptionKey } from './catalogue/option-catalogue.ts';
 import type { OptionSnapshot } from './read-options.ts';
 import { FEATURES, type Feature, missingFor } from './requirements.ts';
-import { settingSentences } from './sentences.ts';
 import type { OptionFault } from './types.ts';
 
 /** Why a change is refused; `key` is one of the options in the change. */
@@ -27,11 +26,11 @@ export function checkChange(
       before.flag(feature)
         ? {
             key: changed.find((key) => missing.includes(key)) ?? changed[0],
-            message: settingSentences.needed_by_feature({ feature, names }),
+            message: sentence('settings.needed_by_feature', { feature, names }),
           }
         : {
             key: feature,
-            message: settingSentences.feature_needs({ names, feature, note: unreadableNote(after, missing) }),
+            message: sentence('settings.feature_needs', { names, feature, note: unreadableNote(after, missing) }),
           },
     );
   }
@@ -39,7 +38,7 @@ export function checkChange(
   if (tls && after.flag('SMTPSSLEnabled') && after.flag('SMTPStartTLSEnabled')) {
     refusals.push({
       key: tls,
-      message: settingSentences.one_tls_mode(),
+      message: sentence('settings.one_tls_mode'),
     });
   }
   return refusals;

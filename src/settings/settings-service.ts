@@ -1,4 +1,4 @@
-import { type Clock, countOf, err, ok, type Result, type SecretBox, toMessage } from '../kernel/index.ts';
+import { type Clock, countOf, err, ok, type Result, type SecretBox, sentence } from '../kernel/index.ts';
 import type { Repositories, Store } from '../store/ports/index.ts';
 import {
   describeRemoved,
@@ -12,7 +12,6 @@ import {
 import { findMovedProviders, refuseMovedSecrets } from './check-address-change.ts';
 import { checkChange } from './check-change.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
-import { settingSentences } from './sentences.ts';
 import type { OptionChanged, OptionFault, OptionView, SettingsService } from './types.ts';
 
 /** Shown in place of a secret that is set. A client that sends it back changes nothing. */
@@ -70,7 +69,7 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
     if (await locksRootOut(tx, before, after)) {
       refusals.push({
         key: keys.find((key) => key === 'PasswordLoginEnabled') ?? first,
-        message: settingSentences.root_locked_out(),
+        message: sentence('settings.root_locked_out'),
       });
     }
     if (refusals.length > 0) return err(refusals);
@@ -108,7 +107,7 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
           done.error.map(({ key, message, rule }): OptionFault => {
             const index = changes.findIndex((each) => each.key === key);
             const where = { index: Math.max(index, 0), field: 'value' as const };
-            return { ...where, ...toMessage(message), ...(rule === undefined ? {} : { rule }) };
+            return { ...where, ...message, ...(rule === undefined ? {} : { rule }) };
           }),
         );
       }
@@ -126,7 +125,9 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
         return checked.ok ? write(tx, checked.value, false) : err(checked.error);
       });
       if (!done.ok)
-        return err(done.error.map(({ message }) => (typeof message === 'string' ? message : message.text)).join(' '));
+        return err(
+          done.error.map(({ message }) => (typeof message === 'string' ? message : message.message)).join(' '),
+        );
       return ok(done.value && (await announce(done.value))[0]);
     },
   };
@@ -145,7 +146,7 @@ async function refuseMovedProviders(tx: Repositories, moves: ReturnType<typeof f
     refusals.push({
       key,
       rule: 'needs_force',
-      message: settingSentences.identities_bound({ identities, count, provider, option: key }),
+      message: sentence('settings.identities_bound', { identities, count, provider, option: key }),
     });
   }
   return refusals;
@@ -165,8 +166,7 @@ function checkEach(changes: readonly { key: string; value: string }[]): Result<C
     const rule = ruleOf(key);
     const wanted = rule.type === 'secret' && value === MASK ? undefined : rule.check(value);
     if (wanted !== undefined) faults.push({ index, field: 'value', message: `The value of ${key} must be ${wanted}.` });
-    if (valid.has(key))
-      faults.push({ index, field: 'key', ...toMessage(settingSentences.named_twice({ option: key })) });
+    if (valid.has(key)) faults.push({ index, field: 'key', ...sentence('settings.named_twice', { option: key }) });
     valid.set(key, { key, value });
   });
   return faults.length > 0 ? err(faults) : ok([...valid.values()]);

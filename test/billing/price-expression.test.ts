@@ -55,7 +55,7 @@ describe('a price expression', () => {
     test(`refuses ${source.slice(0, 30) || 'nothing'}`, () => {
       const parsed = parsePriceExpression(source);
       expect(parsed.ok).toBe(false);
-      if (!parsed.ok) expect(parsed.error.text).toContain(word);
+      if (!parsed.ok) expect(parsed.error.message).toContain(word);
     });
   }
 
@@ -79,7 +79,7 @@ describe('a price expression', () => {
   ] as const) {
     test(`${source} is told with its values`, () => {
       const parsed = parsePriceExpression(source);
-      if (!parsed.ok) throw new Error(parsed.error.text);
+      if (!parsed.ok) throw new Error(parsed.error.message);
       expect(parsed.value.evaluate(inputs)).toMatchObject({ ok: true, value: { steps: [...steps] } });
     });
   }
@@ -89,7 +89,7 @@ describe('a price expression', () => {
     const parsed = parsePriceExpression(`${'u("a") === "b" || '.repeat(200)}true ? ${'1 + '.repeat(30)}1 : 2`);
     if (parsed.ok) throw new Error('should be nested too deeply');
     const wide = parsePriceExpression(`max(${Array.from({ length: 200 }, () => 'u("a") === "b"').join(', ')}) + 1`);
-    if (!wide.ok) throw new Error(wide.error.text);
+    if (!wide.ok) throw new Error(wide.error.message);
     const result = wide.value.evaluate({ facts: { a: name }, model: name, action: name });
     if (!result.ok) throw new Error(result.error.message);
     expect(result.value.usd).toBe(1);

@@ -111,5 +111,5 @@ function checked(text: string, ...numbers: readonly number[]): Priced {
     return inexact('its price is too small or too large for an expression: write it by hand');
   }
   const parsed = parsePriceExpression(text);
-  return parsed.ok ? { text } : inexact(parsed.error.text);
+  return parsed.ok ? { text } : inexact(parsed.error.message);
 }

@@ -1,8 +1,7 @@
-import { newUuid, sha256Hex } from '../../kernel/index.ts';
+import { newUuid, sentence, sha256Hex } from '../../kernel/index.ts';
 import type { LedgerReason, Repositories } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { validateLine } from '../users/validate-details.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
@@ -34,7 +33,7 @@ const BALANCE_MAX = 500_000 * 1_000_000_000;
 /** @throws `auth.validation_failed` for anything but a whole number from 0 to `BALANCE_MAX`. */
 export function requireBalance(value: number, param: string): number {
   if (!Number.isSafeInteger(value) || value < 0 || value > BALANCE_MAX) {
-    throw invalidField(param, authSentences.integer_range({ max: BALANCE_MAX }));
+    throw invalidField(param, sentence('auth.integer_range', { max: BALANCE_MAX }));
   }
   return value;
 }
@@ -83,7 +82,7 @@ export async function changeQuota(
 async function requireTask(tx: Repositories, userId: number, taskId: string): Promise<void> {
   if ((await tx.tasks.byTaskId(taskId))?.userId === userId) return;
   if ((await tx.ledger.byTask(taskId)).some((line) => line.userId === userId)) return;
-  throw invalidField('task_id', authSentences.task_of_account());
+  throw invalidField('task_id', sentence('auth.task_of_account'));
 }
 
 async function writeLine(
@@ -97,7 +96,7 @@ async function writeLine(
   }
   const amount = mode === 'add' ? value : -value;
   if (Math.abs(before + amount) > BALANCE_MAX) {
-    throw invalidField('value', authSentences.balance_max({ max: BALANCE_MAX }));
+    throw invalidField('value', sentence('auth.balance_max', { max: BALANCE_MAX }));
   }
   await tx.ledger.grant({ ...line, kind: 'adjust', amount });
 }

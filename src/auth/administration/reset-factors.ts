@@ -1,10 +1,10 @@
+import { sentence } from '../../kernel/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import { notifyOwner } from '../mail/notify-owner.ts';
 import type { NoticeSubject } from '../mail/types.ts';
-import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/set-email.ts';
 import { withLockedAccounts } from './with-locked-accounts.ts';
@@ -41,7 +41,7 @@ export async function resetPasskeys(
   const reset = { principal, userId, reason: 'admin_passkey_reset', about: 'passkey_removed' } as const;
   const deleted = await resetFactor(ctx, reset, async (tx) => {
     const count = await tx.passkeys.deleteAll(userId);
-    if (count === 0) throw authErrors.passkey_not_found({ message: authSentences.no_passkey() });
+    if (count === 0) throw authErrors.passkey_not_found({ message: sentence('auth.no_passkey') });
     return count;
   });
   return { deleted };

@@ -1,7 +1,7 @@
+import { sentence } from '../../kernel/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
 import { newApiKey } from './new-api-key.ts';
@@ -24,7 +24,7 @@ export async function createApiKey(
   fields: Omit<ApiKeyFields, 'status'>,
 ): Promise<CreatedApiKey> {
   const { name, ...rest } = validateApiKeyFields(fields, principal.user, config);
-  if (name === undefined) throw invalidField('name', authSentences.name_required());
+  if (name === undefined) throw invalidField('name', sentence('auth.name_required'));
   const key = newApiKey();
   const webhookSecret = rest.webhookUrl ? newWebhookSecret() : null;
   const now = clock.unix();

@@ -1,7 +1,7 @@
+import { sentence } from '../../kernel/index.ts';
 import { LONGEST_FORMER_SECONDS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type ApiKeyView, describeApiKey, formerWorks } from './describe-api-key.ts';
 import { newApiKey } from './new-api-key.ts';
@@ -35,7 +35,7 @@ export async function rotateApiKey(
   { id, keepSeconds = DEFAULT_SECONDS, prefix, keep }: KeyRotation & { id: number },
 ): Promise<RotatedApiKey> {
   if (!Number.isSafeInteger(keepSeconds) || keepSeconds < 0 || keepSeconds > LONGEST_FORMER_SECONDS) {
-    throw invalidField('keep_seconds', authSentences.integer_range({ max: LONGEST_FORMER_SECONDS }));
+    throw invalidField('keep_seconds', sentence('auth.integer_range', { max: LONGEST_FORMER_SECONDS }));
   }
   const present = await store.apiKeys.byId(id);
   if (present?.userId !== user.id) throw authErrors.api_key_not_found();

@@ -1,7 +1,6 @@
-import { hasHiddenCharacters } from '../../kernel/index.ts';
+import { hasHiddenCharacters, sentence } from '../../kernel/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
 import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
@@ -32,7 +31,7 @@ async function requireWebhookSecret({ store }: AuthContext, { user }: PanelPrinc
   const key = await store.apiKeys.byId(id);
   if (key?.userId !== user.id) throw authErrors.api_key_not_found();
   if (key.webhookSecretSealed !== null) return;
-  const message = authSentences.webhook_secret_first({ id });
+  const message = sentence('auth.webhook_secret_first', { id });
   throw authErrors.api_key_webhook_secret_missing({ message, param: 'webhook_url' });
 }
 

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js';
+import { sentence } from '../../kernel/index.ts';
 import { type ApiKeyRecord, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 /** The fields of `POST /api/token`, where `name` is required; `PUT` takes any of them. */
@@ -79,26 +79,26 @@ export function validateApiKeyFields(
 /** @throws `auth.validation_failed` for an address that may not be called. */
 export function validateWebhookUrl(value: string, check: AuthConfig['checkWebhookUrl']): string {
   const checked = check(value);
-  if (!checked.ok) throw invalidField('webhook_url', authSentences.webhook_address({ fault: checked.error }));
+  if (!checked.ok) throw invalidField('webhook_url', sentence('auth.webhook_address', { fault: checked.error }));
   return checked.value.href;
 }
 
 function validateName(value: string, former: string | undefined): string {
   const name = value.trim();
   const length = [...name].length;
-  if (length < 1 || length > NAME_MAX) throw invalidField('name', authSentences.characters_to({ max: NAME_MAX }));
+  if (length < 1 || length > NAME_MAX) throw invalidField('name', sentence('auth.characters_to', { max: NAME_MAX }));
   return rejectHiddenCharacters('name', name, former);
 }
 
 function validateStatus(value: number): EnabledStatus {
   if (value !== STATUS.enabled && value !== STATUS.disabled)
-    throw invalidField('status', authSentences.enabled_status());
+    throw invalidField('status', sentence('auth.enabled_status'));
   return value;
 }
 
 function validateInteger(param: string, value: number, max: number): number {
   if (!Number.isSafeInteger(value) || value < 0 || value > max) {
-    throw invalidField(param, authSentences.integer_range({ max }));
+    throw invalidField(param, sentence('auth.integer_range', { max }));
   }
   return value;
 }
@@ -106,7 +106,7 @@ function validateInteger(param: string, value: number, max: number): number {
 function validateModels(values: string[]): string[] {
   const models = [...new Set(values.map((value) => value.trim()))];
   if (models.length > LIST_MAX || models.some((model) => model === '' || model.length > MODEL_MAX)) {
-    throw invalidField('models', authSentences.model_names({ max: LIST_MAX, length: MODEL_MAX }));
+    throw invalidField('models', sentence('auth.model_names', { max: LIST_MAX, length: MODEL_MAX }));
   }
   return models;
 }
@@ -115,7 +115,7 @@ function validateAddresses(values: string[]): string[] {
   const addresses = [...new Set(values.map((value) => value.trim()))];
   const wrong = addresses.find((address) => !isAddressOrRange(address));
   if (addresses.length > LIST_MAX || wrong !== undefined) {
-    throw invalidField('allow_ips', authSentences.addresses({ max: LIST_MAX }));
+    throw invalidField('allow_ips', sentence('auth.addresses', { max: LIST_MAX }));
   }
   return addresses;
 }
@@ -135,7 +135,7 @@ function isAddressOrRange(value: string): boolean {
 function validateGroup(value: string | null, owner: UserRecord): string | null {
   if (value === null) return null;
   const group = value.trim();
-  if (group === '' || group.length > 64) throw invalidField('group', authSentences.group_characters());
+  if (group === '' || group.length > 64) throw invalidField('group', sentence('auth.group_characters'));
   if (group !== owner.group && owner.role < ROLE.admin) throw authErrors.api_key_group_not_allowed({ param: 'group' });
   return group;
 }

@@ -1,10 +1,10 @@
+import { sentence } from '../../kernel/index.ts';
 import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { allowedProofMethods, needsProof } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPE } from '../proofs/types.ts';
 import { requireSession } from '../require-session.ts';
-import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { hasSignInMethod } from '../users/has-sign-in-method.ts';
 import { setEmail } from '../users/set-email.ts';
@@ -34,7 +34,7 @@ export async function sendAddressCode(
   const { store, settings, limitCodeRequests, allowMail, mailCodes, outbox } = ctx;
   const { user } = requireSession(principal);
   const { mail, emails } = settings();
-  if (!mail) throw authErrors.method_disabled({ message: authSentences.no_mail() });
+  if (!mail) throw authErrors.method_disabled({ message: sentence('auth.no_mail') });
   const address = requireMailAddress(email);
   assertAddressAllowed(address, emails);
   await limitCodeRequests(origin.decidingIp);

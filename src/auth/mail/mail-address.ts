@@ -1,6 +1,6 @@
+import { sentence } from '../../kernel/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 
 /** The length of an identity's subject. */
 export const MAX_ADDRESS = 128;
@@ -30,7 +30,7 @@ export function readMailAddress(text: string): string | undefined {
  */
 export function requireMailAddress(text: string): string {
   const address = readMailAddress(text);
-  if (address === undefined) throw invalidField('email', authSentences.mail_address());
+  if (address === undefined) throw invalidField('email', sentence('auth.mail_address'));
   return address;
 }
 
@@ -38,9 +38,9 @@ export function requireMailAddress(text: string): string {
 export function assertAddressAllowed(address: string, { domains, refuseAliases }: AuthSettings['emails']): void {
   const at = address.lastIndexOf('@');
   if (domains !== undefined && !domains.includes(address.slice(at + 1))) {
-    throw invalidField('email', authSentences.mail_domain());
+    throw invalidField('email', sentence('auth.mail_domain'));
   }
   if (refuseAliases && /[+.]/.test(address.slice(0, at))) {
-    throw invalidField('email', authSentences.mail_alias());
+    throw invalidField('email', sentence('auth.mail_alias'));
   }
 }

@@ -1,6 +1,5 @@
-import { countOf } from '../../kernel/index.ts';
+import { countOf, sentence } from '../../kernel/index.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import type { ProviderFields } from './validate-provider.ts';
 
 /**
@@ -30,7 +29,7 @@ export function checkIdentitiesKeepOwners(
   if (field === undefined || identities === 0 || force) return;
   throw authErrors.provider_in_use({
     param: field,
-    message: authSentences.identities_bound({
+    message: sentence('auth.identities_bound', {
       identities: countOf(identities, 'identity is', 'identities are'),
       count: identities,
       field,
@@ -58,7 +57,7 @@ const SECRET_RECEIVERS = [
 export function checkSecretKeepsReceivers(before: ProviderFields, after: ProviderFields): void {
   const field = SECRET_RECEIVERS.find((name) => canonical(before[name]) !== canonical(after[name]));
   if (field === undefined) return;
-  throw invalidField('client_secret', authSentences.secret_of_former_address({ field }));
+  throw invalidField('client_secret', sentence('auth.secret_of_former_address', { field }));
 }
 
 const canonical = (address: string): string => (URL.canParse(address) ? new URL(address).href : address);

@@ -1,8 +1,8 @@
+import { sentence } from '../../kernel/index.ts';
 import type { NewOAuthProvider, OAuthProviderRecord } from '../../store/ports/index.ts';
 import { openProvider } from '../../upstream/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import { canRootSignIn } from '../users/has-sign-in-method.ts';
 import { checkIdentitiesKeepOwners, checkSecretKeepsReceivers } from './check-provider-change.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
@@ -125,7 +125,7 @@ export async function discoverProvider(
 ): Promise<DiscoveredProvider> {
   const { well_known_url: wellKnownUrl, issuer_url: issuerUrl } = address;
   if ((wellKnownUrl === undefined) === (issuerUrl === undefined)) {
-    throw invalidField('well_known_url', authSentences.one_discovery_address());
+    throw invalidField('well_known_url', sentence('auth.one_discovery_address'));
   }
   const wellKnown =
     wellKnownUrl === undefined
@@ -171,7 +171,7 @@ const describe = (ctx: AuthContext, record: OAuthProviderRecord): ProviderView =
 function sealSecret({ secretBox }: AuthContext, secret: string | undefined): { clientSecretSealed?: string } {
   if (secret === undefined || secret === '' || secret === SECRET_MASK) return {};
   if (secret.length > MAX_CLIENT_SECRET) {
-    throw invalidField('client_secret', authSentences.characters_max({ max: MAX_CLIENT_SECRET }));
+    throw invalidField('client_secret', sentence('auth.characters_max', { max: MAX_CLIENT_SECRET }));
   }
   return { clientSecretSealed: secretBox.seal(secret) };
 }
@@ -181,5 +181,5 @@ const withoutUndefined = (change: ProviderChange): Partial<ProviderFields> =>
 
 const rootLockedOut = () =>
   authErrors.last_way_in({
-    message: authSentences.root_locked_out(),
+    message: sentence('auth.root_locked_out'),
   });

@@ -1,4 +1,4 @@
-import { AppError, randomBelow, sanitizeMessage } from '../../kernel/index.ts';
+import { AppError, randomBelow, sanitizeMessage, sentence } from '../../kernel/index.ts';
 import { type Repositories, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
@@ -6,7 +6,6 @@ import type { LoginResult, ProvenLogin } from '../login/complete-login.ts';
 import { MAIL_PROVIDER, readMailAddress } from '../mail/mail-address.ts';
 import { createAccount } from '../registration/create-account.ts';
 import type { Registered } from '../registration/register.ts';
-import { authSentences } from '../sentences.ts';
 import { isUsername } from '../users/validate-account.ts';
 import type { ExternalIdentity } from './identity-provider.ts';
 
@@ -105,5 +104,5 @@ async function findFreeAddress(tx: Repositories, text: string): Promise<string |
 
 const unknownIdentity = () =>
   authErrors.registration_disabled({
-    message: authSentences.identity_unknown(),
+    message: sentence('auth.identity_unknown'),
   });

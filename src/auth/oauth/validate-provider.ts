@@ -1,6 +1,6 @@
+import { sentence } from '../../kernel/index.ts';
 import { AUTH_STYLE, type OAuthAuthStyle } from '../../store/ports/index.ts';
 import { invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 import { parsePolicy } from './access-policy.ts';
 
@@ -87,8 +87,8 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** @throws `auth.validation_failed` */
 export function validateSlug(slug: string): string {
-  if (!SLUG.test(slug)) throw invalidField('slug', authSentences.provider_slug());
-  if (RESERVED.includes(slug)) throw invalidField('slug', authSentences.provider_slug_reserved());
+  if (!SLUG.test(slug)) throw invalidField('slug', sentence('auth.provider_slug'));
+  if (RESERVED.includes(slug)) throw invalidField('slug', sentence('auth.provider_slug_reserved'));
   return slug;
 }
 
@@ -102,12 +102,12 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
   for (const [field, longest] of Object.entries(LONGEST) as [keyof typeof LONGEST, number][]) {
     const value = provider[field].trim();
     const isText = field === 'access_policy' || !CONTROL.test(value);
-    if (value.length > longest || !isText) throw invalidField(field, authSentences.one_line({ max: longest }));
+    if (value.length > longest || !isText) throw invalidField(field, sentence('auth.one_line', { max: longest }));
     provider[field] = value;
   }
   rejectHiddenCharacters('name', provider.name, former?.name);
   for (const field of ['name', 'client_id', 'user_id_field'] as const) {
-    if (provider[field] === '') throw invalidField(field, authSentences.not_empty());
+    if (provider[field] === '') throw invalidField(field, sentence('auth.not_empty'));
   }
   const endpoints = ['authorization_endpoint', 'token_endpoint', 'user_info_endpoint'] as const;
   for (const field of [...endpoints, 'well_known'] as const) {
@@ -115,10 +115,10 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
   }
   const missing = endpoints.find((field) => provider[field] === '');
   if (missing && provider.well_known === '') {
-    throw invalidField(missing, authSentences.endpoint_or_well_known());
+    throw invalidField(missing, sentence('auth.endpoint_or_well_known'));
   }
   const policy = parsePolicy(provider.access_policy);
-  if (!policy.ok) throw invalidField('access_policy', authSentences.access_policy({ fault: policy.error }));
+  if (!policy.ok) throw invalidField('access_policy', sentence('auth.access_policy', { fault: policy.error }));
   return provider;
 }
 
@@ -126,7 +126,7 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
 export function requireAddress(field: string, address: string): string {
   const isAddress = /^https?:\/\/[^\s\\#]+$/i.test(address) && URL.canParse(address);
   if (!isAddress || /^[^/]*\/\/[^/?]*@/.test(address)) {
-    throw invalidField(field, authSentences.http_address());
+    throw invalidField(field, sentence('auth.http_address'));
   }
   return address;
 }

@@ -1,11 +1,10 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, sentence } from '../../kernel/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { isOldEnough } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPES, type ProofBundle, type ProofScope } from '../proofs/types.ts';
 import { requireSession, type SessionPrincipal } from '../require-session.ts';
-import { authSentences } from '../sentences.ts';
 import { localOrigin, type PanelPrincipal } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
 import { checkAssertion } from './check-assertion.ts';
@@ -34,7 +33,7 @@ export async function beginPasskeyConfirmation(
     ({ rpId, createdAt }) => rpId === party.id && isOldEnough({ user, scope, addedAt: createdAt, now: clock.unix() }),
   );
   if (usable.length === 0) {
-    throw authErrors.passkey_not_found({ message: authSentences.no_usable_passkey() });
+    throw authErrors.passkey_not_found({ message: sentence('auth.no_usable_passkey') });
   }
   const { generateAuthenticationOptions } = await loadWebAuthn();
   const flow = {

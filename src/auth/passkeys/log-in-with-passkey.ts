@@ -1,10 +1,9 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, sentence } from '../../kernel/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { completeLogin, type LoginResult } from '../login/complete-login.ts';
-import { authSentences } from '../sentences.ts';
 import type { SignInAttempt } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
@@ -72,4 +71,4 @@ async function checkAndComplete(
 }
 
 const refused = (cause: unknown): AppError =>
-  authErrors.invalid_credentials({ message: authSentences.passkey_refused(), cause });
+  authErrors.invalid_credentials({ message: sentence('auth.passkey_refused'), cause });

@@ -1,5 +1,5 @@
+import { sentence } from '../../kernel/index.ts';
 import { invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 const NAME_MAX = 64;
@@ -12,7 +12,7 @@ const NAME_MAX = 64;
 export function validatePasskeyName(value: string): string {
   const name = value.trim();
   const length = [...name].length;
-  if (length < 1 || length > NAME_MAX) throw invalidField('name', authSentences.characters_to({ max: NAME_MAX }));
+  if (length < 1 || length > NAME_MAX) throw invalidField('name', sentence('auth.characters_to', { max: NAME_MAX }));
   return rejectHiddenCharacters('name', name);
 }
 

@@ -1,12 +1,11 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, sentence } from '../../kernel/index.ts';
 import { changeSecurity } from '../change-security.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { allowedProofMethods, needsProof } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPE } from '../proofs/types.ts';
 import { requireSession } from '../require-session.ts';
-import { authSentences } from '../sentences.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
@@ -38,7 +37,7 @@ export type RegisteredPasskey = { bundle: RotationBundle; passkey: PasskeyView }
 /** Per account. */
 const MAX_PASSKEYS = 20;
 const tooMany = (): AppError =>
-  authErrors.passkey_limit({ message: authSentences.passkeys_max({ max: MAX_PASSKEYS }) });
+  authErrors.passkey_limit({ message: sentence('auth.passkeys_max', { max: MAX_PASSKEYS }) });
 
 export async function beginPasskeyRegistration(
   ctx: AuthContext,

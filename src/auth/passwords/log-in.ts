@@ -1,8 +1,8 @@
+import { sentence } from '../../kernel/index.ts';
 import { STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { completeLogin, type LoginResult } from '../login/complete-login.ts';
-import { authSentences } from '../sentences.ts';
 import { findOwnSession } from '../sessions/find-own-session.ts';
 import type { RequestOrigin } from '../types.ts';
 import { isBcrypt } from './bcrypt-hashes.ts';
@@ -31,8 +31,8 @@ export async function logIn(
 ): Promise<LoginResult> {
   if (!ctx.settings().passwordLogin) throw authErrors.method_disabled();
   const login = username.trim();
-  if (login === '') throw invalidField('username', authSentences.login_required());
-  if (password === '') throw invalidField('password', authSentences.password_missing());
+  if (login === '') throw invalidField('username', sentence('auth.login_required'));
+  if (password === '') throw invalidField('password', sentence('auth.password_missing'));
 
   // Counted by the name as typed, not by the account found: a shared count would reveal that a user
   // name and an address belong to the same account.

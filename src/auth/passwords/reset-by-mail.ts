@@ -1,3 +1,4 @@
+import { sentence } from '../../kernel/index.ts';
 import { STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
@@ -7,7 +8,6 @@ import { notifyOwner } from '../mail/notify-owner.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
 import type { CodeRequest } from '../registration/send-verification.ts';
 import { verifyCaptcha } from '../registration/verify-captcha.ts';
-import { authSentences } from '../sentences.ts';
 import type { RequestOrigin } from '../types.ts';
 import { validateNewPassword } from '../users/validate-account.ts';
 
@@ -38,7 +38,7 @@ export async function requestResetByMail(
 ): Promise<void> {
   const { store, settings, allowMail, mailCodes, outbox } = ctx;
   const { mail, serverAddress } = settings();
-  if (!mail) throw authErrors.method_disabled({ message: authSentences.no_mail() });
+  if (!mail) throw authErrors.method_disabled({ message: sentence('auth.no_mail') });
   const address = requireMailAddress(email);
   await verifyCaptcha(ctx, { token: challengeToken, ip: origin.ip });
   if (!(await allowMail('reset', address))) return;

@@ -1,8 +1,8 @@
+import { sentence } from '../../kernel/index.ts';
 import type { AuthContext } from '../context.ts';
 import { invalidField } from '../errors.ts';
 import { confirmPassword } from '../passwords/confirm-password.ts';
 import { requireSession } from '../require-session.ts';
-import { authSentences } from '../sentences.ts';
 import { consumeCode } from '../two-factor/consume-code.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { allowedProofMethods, wrongMethod } from './allowed-methods.ts';
@@ -37,10 +37,10 @@ export async function proveIdentity(
   if (!allowed.includes(method)) throw wrongMethod(allowed);
 
   if (method === 'password') {
-    if (password === undefined) throw invalidField('password', authSentences.password_required());
+    if (password === undefined) throw invalidField('password', sentence('auth.password_required'));
     await confirmPassword(ctx, session.user, { password, param: 'password', origin });
   } else {
-    if (code === undefined) throw invalidField('code', authSentences.code_required());
+    if (code === undefined) throw invalidField('code', sentence('auth.code_required'));
     const attempt = { userId: session.user.id, code, origin, accept: ['app', 'backup'] } as const;
     await consumeCode(ctx, attempt, (use) => store.transaction(use));
   }

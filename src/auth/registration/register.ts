@@ -1,10 +1,10 @@
+import { sentence } from '../../kernel/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { assertAddressAllowed, requireMailAddress } from '../mail/mail-address.ts';
 import type { VerifiedCode } from '../mail/mail-codes.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
-import { authSentences } from '../sentences.ts';
 import type { RequestOrigin } from '../types.ts';
 import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
 import { createAccount } from './create-account.ts';
@@ -67,7 +67,7 @@ async function checkAddress(
   if (!registration.verifyEmail) return undefined;
   const email = requireMailAddress(fields.email ?? '');
   assertAddressAllowed(email, emails);
-  if (!fields.verificationCode) throw invalidField('verification_code', authSentences.mail_code_required());
+  if (!fields.verificationCode) throw invalidField('verification_code', sentence('auth.mail_code_required'));
   return {
     email,
     code: await mailCodes.check({ purpose: 'email_verify', address: email, userId: 0 }, fields.verificationCode),

@@ -1,9 +1,9 @@
+import { sentence } from '../../kernel/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { assertAddressAllowed, MAIL_PROVIDER, requireMailAddress } from '../mail/mail-address.ts';
 import { MAIL_CODE_MINUTES } from '../mail/mail-codes.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
-import { authSentences } from '../sentences.ts';
 import type { RequestOrigin } from '../types.ts';
 import { verifyCaptcha } from './verify-captcha.ts';
 
@@ -30,7 +30,7 @@ export async function sendVerification(
   const { registration, emails, serverAddress } = settings();
   if (!registration.enabled) throw authErrors.registration_disabled();
   if (!registration.verifyEmail) {
-    throw authErrors.method_disabled({ message: authSentences.mail_not_confirmed() });
+    throw authErrors.method_disabled({ message: sentence('auth.mail_not_confirmed') });
   }
   const address = requireMailAddress(email);
   assertAddressAllowed(address, emails);

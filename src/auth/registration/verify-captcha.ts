@@ -1,8 +1,7 @@
-import { isObject, parseJson } from '../../kernel/index.ts';
+import { isObject, parseJson, sentence } from '../../kernel/index.ts';
 import { openProvider } from '../../upstream/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 
 /**
  * Asks Turnstile whether a person solved the captcha of this page. Passes at once while no captcha
@@ -21,10 +20,10 @@ export async function verifyCaptcha(
   if (challenge === 'unusable') {
     logger.error({}, 'the captcha is switched on but its secret key cannot be read: enter the key again');
     throw authErrors.challenge_failed({
-      message: authSentences.challenge_unavailable(),
+      message: sentence('auth.challenge_unavailable'),
     });
   }
-  if (!token) throw authErrors.challenge_failed({ message: authSentences.challenge_missing() });
+  if (!token) throw authErrors.challenge_failed({ message: sentence('auth.challenge_missing') });
   const form = { secret: challenge.secretKey, response: token, remoteip: ip };
   const verdict = await askVerifier(ctx, challenge.verifyUrl, form);
   if (verdict === true) return;

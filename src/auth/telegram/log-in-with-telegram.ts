@@ -1,9 +1,8 @@
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, sentence } from '../../kernel/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { completeLogin, type LoginResult } from '../login/complete-login.ts';
-import { authSentences } from '../sentences.ts';
 import type { SignInAttempt } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import { readAssertion } from './read-assertion.ts';
@@ -54,4 +53,4 @@ async function checkAndComplete(
 }
 
 const refused = (cause: string): AppError =>
-  authErrors.invalid_credentials({ message: authSentences.telegram_refused(), cause });
+  authErrors.invalid_credentials({ message: sentence('auth.telegram_refused'), cause });

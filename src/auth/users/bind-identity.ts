@@ -1,9 +1,9 @@
+import { sentence } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors } from '../errors.ts';
 import { notifyOwner } from '../mail/notify-owner.ts';
 import type { SessionPrincipal } from '../require-session.ts';
-import { authSentences } from '../sentences.ts';
 import { recheckSession } from '../sessions/recheck-session.ts';
 import type { RequestOrigin } from '../types.ts';
 
@@ -62,5 +62,5 @@ const hasIdentity = async (tx: Repositories, userId: number, provider: string): 
 
 const boundAlready = () =>
   authErrors.identity_taken({
-    message: authSentences.identity_bound_already(),
+    message: sentence('auth.identity_bound_already'),
   });

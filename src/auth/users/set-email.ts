@@ -1,7 +1,7 @@
+import { sentence } from '../../kernel/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
-import { authSentences } from '../sentences.ts';
 
 /**
  * Replaces an account's mail address (in lower case), or removes it (`null`), in the caller's
@@ -17,7 +17,7 @@ export async function setEmail(
   await tx.identities.release(userId, MAIL_PROVIDER);
   if (email !== null) {
     const verdict = await tx.identities.claim({ provider: MAIL_PROVIDER, subject: email, userId, createdAt: at });
-    if (verdict !== 'ok') throw authErrors.identity_taken({ param: 'email', message: authSentences.address_taken() });
+    if (verdict !== 'ok') throw authErrors.identity_taken({ param: 'email', message: sentence('auth.address_taken') });
   }
   await tx.users.update(userId, { email });
 }

@@ -1,7 +1,7 @@
+import { sentence } from '../../kernel/index.ts';
 import type { TaskViewRecord } from '../../store/ports/index.ts';
 import type { AuthContext } from '../context.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { rejectHiddenCharacters } from './reject-hidden-characters.ts';
 
@@ -35,7 +35,7 @@ export async function saveTaskView(
     await tx.users.lock([user.id]);
     return tx.taskViews.save({ userId: user.id, name, query: view.query, createdAt: clock.unix() }, MAX_VIEWS);
   });
-  if (!saved) throw authErrors.task_view_limit({ message: authSentences.task_views_max({ max: MAX_VIEWS }) });
+  if (!saved) throw authErrors.task_view_limit({ message: sentence('auth.task_views_max', { max: MAX_VIEWS }) });
   return describe(saved);
 }
 
@@ -50,7 +50,7 @@ function validateName(value: string): string {
   const name = value.trim();
   const length = [...name].length;
   if (length < 1 || length > NAME_MAX || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
-    throw invalidField('name', authSentences.line_range({ min: 1, max: NAME_MAX }));
+    throw invalidField('name', sentence('auth.line_range', { min: 1, max: NAME_MAX }));
   }
   return rejectHiddenCharacters('name', name);
 }

@@ -1,6 +1,6 @@
+import { sentence } from '../../kernel/index.ts';
 import { invalidField } from '../errors.ts';
 import { isCommonPassword } from '../passwords/common-passwords.ts';
-import { authSentences } from '../sentences.ts';
 
 /** ASCII letters only: case-insensitive uniqueness must mean the same in both databases. */
 const USERNAME = /^[A-Za-z0-9._-]{1,32}$/;
@@ -17,7 +17,7 @@ export const isUsername = (value: string): boolean => USERNAME.test(value);
 export function validateUsername(value: string): string {
   const username = value.trim();
   if (!isUsername(username)) {
-    throw invalidField('username', authSentences.username());
+    throw invalidField('username', sentence('auth.username'));
   }
   return username;
 }
@@ -33,16 +33,16 @@ export async function validateNewPassword(password: string, username: string): P
   const composed = password.normalize('NFC');
   const length = [...composed].length;
   if (length < PASSWORD_MIN || length > PASSWORD_MAX) {
-    throw invalidField('password', authSentences.characters_range({ min: PASSWORD_MIN, max: PASSWORD_MAX }));
+    throw invalidField('password', sentence('auth.characters_range', { min: PASSWORD_MIN, max: PASSWORD_MAX }));
   }
   const lowerCase = composed.toLowerCase();
   if (lowerCase === username.toLowerCase()) {
-    throw invalidField('password', authSentences.password_is_username());
+    throw invalidField('password', sentence('auth.password_is_username'));
   }
   if (new Set(lowerCase).size === 1) {
-    throw invalidField('password', authSentences.password_repeats());
+    throw invalidField('password', sentence('auth.password_repeats'));
   }
   if (await isCommonPassword(lowerCase)) {
-    throw invalidField('password', authSentences.password_common());
+    throw invalidField('password', sentence('auth.password_common'));
   }
 }

@@ -1,5 +1,5 @@
+import { sentence } from '../../kernel/index.ts';
 import { invalidField } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 import { rejectHiddenCharacters } from './reject-hidden-characters.ts';
 
 const DISPLAY_NAME_MAX = 64;
@@ -31,13 +31,13 @@ export function validateGroup(value: string, former?: string): string {
 export function validateRemark(value: string): string {
   const remark = value.trim();
   if ([...remark].length > REMARK_MAX || /[^\P{Cc}\n\r\t]/u.test(remark) || !remark.isWellFormed()) {
-    throw invalidField('remark', authSentences.characters_max({ max: REMARK_MAX }));
+    throw invalidField('remark', sentence('auth.characters_max', { max: REMARK_MAX }));
   }
   return remark;
 }
 
 export function validateLanguage(value: string): string {
-  if (!LANGUAGE.test(value)) throw invalidField('language', authSentences.language_tag());
+  if (!LANGUAGE.test(value)) throw invalidField('language', sentence('auth.language_tag'));
   return value;
 }
 
@@ -46,7 +46,7 @@ export function validateLine(param: string, value: string, { min, max }: { min: 
   const line = value.trim();
   const length = [...line].length;
   if (length < min || length > max || /\p{Cc}/u.test(line) || !line.isWellFormed()) {
-    throw invalidField(param, authSentences.line_range({ min, max }));
+    throw invalidField(param, sentence('auth.line_range', { min, max }));
   }
   return line;
 }

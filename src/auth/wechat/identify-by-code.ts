@@ -1,11 +1,10 @@
-import { type AppError, isObject, parseJson, sha256Hex } from '../../kernel/index.ts';
+import { type AppError, isObject, parseJson, sentence, sha256Hex } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { createFailureLimit, failuresOf } from '../limits/limit-guesses.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
-import { authSentences } from '../sentences.ts';
 import type { DecidingIp } from '../types.ts';
 
 /** The provider name of WeChat identities. */
@@ -85,4 +84,4 @@ export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstr
 }
 
 const failed = (cause: string): AppError =>
-  authErrors.provider_failed({ message: authSentences.wechat_failed(), cause });
+  authErrors.provider_failed({ message: sentence('auth.wechat_failed'), cause });

@@ -1,8 +1,7 @@
-import { type AppError, type Clock, isOver } from '../../kernel/index.ts';
+import { type AppError, type Clock, isOver, sentence } from '../../kernel/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import { authSentences } from '../sentences.ts';
 
 export type QrCodeImage = { bytes: Uint8Array; mimeType: string };
 
@@ -80,4 +79,4 @@ function detectImageType(bytes: Uint8Array): string | undefined {
 }
 
 const failed = (cause: string): AppError =>
-  authErrors.provider_failed({ message: authSentences.wechat_picture(), cause });
+  authErrors.provider_failed({ message: sentence('auth.wechat_picture'), cause });

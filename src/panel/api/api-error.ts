@@ -1,4 +1,5 @@
 import type { FieldError } from './field-errors.ts';
+import type { SaidSentence } from './say-sentence.ts';
 
 export type ApiErrorInput = {
   status: number;
@@ -6,8 +7,8 @@ export type ApiErrorInput = {
   message: string;
   requestId?: string | null;
   retryAfter?: number | null;
-  reason?: string | undefined;
-  params?: FieldError['params'];
+  reason?: SaidSentence['reason'];
+  params?: SaidSentence['params'];
   fieldErrors?: ReadonlyMap<string, FieldError>;
   details?: unknown;
 };
@@ -24,8 +25,8 @@ export class ApiError extends Error {
   readonly code: string;
   readonly requestId: string | null;
   readonly retryAfter: number | null;
-  readonly reason: string | undefined;
-  readonly params: FieldError['params'];
+  readonly reason: SaidSentence['reason'];
+  readonly params: SaidSentence['params'];
   readonly fieldErrors: ReadonlyMap<string, FieldError>;
   readonly details: unknown;
 

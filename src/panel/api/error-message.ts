@@ -3,7 +3,8 @@ import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
 import { codeTexts, isQuoted, isWrittenByOperator } from './code-texts.ts';
 import type { FieldError } from './field-errors.ts';
-import { sayBeyondCode, sayOrQuote, sayServerText, sayValues } from './say-server-text.ts';
+import { saySentence } from './say-sentence.ts';
+import { sayBeyondCode, sayOrQuote, sayServerText } from './say-server-text.ts';
 import { UserError } from './user-error.ts';
 
 /** Says what went wrong and what to do, in the user's language. */
@@ -37,7 +38,7 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
   if (isWrittenByOperator(error)) return error.message;
   const known = codeTexts[error.code];
   const said =
-    reasonText(error, t) ?? (known !== undefined && isQuoted(error.code) ? null : sayBeyondCode(error.message, t));
+    saySentence(error, t) ?? (known !== undefined && isQuoted(error.code) ? null : sayBeyondCode(error.message, t));
   if (said !== null) return said;
   if (known !== undefined) return withoutEmptyEnd(t(known, messageValues(error, t, language)));
   const key = `refusal.${error.code}`;
@@ -49,21 +50,12 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
 
 /** The text for what is wrong with one field. */
 export function fieldMessage({ message, reason, params, rule }: FieldError, t: TFunction, language: string): string {
-  const said = reasonText({ reason, params }, t) ?? sayServerText(message, t);
+  const said = saySentence({ message, reason, params }, t) ?? sayServerText(message, t);
   if (said !== null) return said;
   // The API's own sentence is English, and more exact than the texts below.
   if (language === 'en') return message;
   if (rule === 'required') return t('error.field.required');
   return rule === 'unknown_field' ? t('error.field.unknown') : t('error.field.wrong');
-}
-
-type Said = Pick<FieldError, 'reason' | 'params'>;
-
-/** Texts for what people read before they are signed in are those of `error`. */
-function reasonText({ reason, params }: Said, t: TFunction): string | null {
-  if (reason === undefined) return null;
-  const key = reason.startsWith('auth.') || reason.startsWith('http.') ? `error.${reason}` : `reason.${reason}`;
-  return hasText(key, t) ? t(key as TextKey, sayValues(params ?? {}, t)).trim() : null;
 }
 
 /** i18next answers with the key where it has no text. */

@@ -1,21 +1,17 @@
+import type { SaidSentence } from './say-sentence.ts';
+
 /** What is wrong with one field: the API's English sentence, and what another language needs. */
-export type FieldError = {
-  message: string;
-  reason?: string | undefined;
-  params?: Readonly<Record<string, string | number>> | undefined;
+export type FieldError = SaidSentence & {
   /** `required`, `unknown_field`, `wrong_value` or a rule of the route. */
   rule?: string | undefined;
 };
-
-/** The whole answer's sentence, for a field that has none of its own. */
-type Said = Pick<FieldError, 'message' | 'reason' | 'params'>;
 
 /**
  * Reads errors of single fields from an error's `details`: `{field, rule}` from an operation,
  * `{errors: [{field, message, reason?, params?}]}` from body validation, or `{field}` alone, which
  * takes the error's sentence. Empty for any other shape.
  */
-export function readFieldErrors(details: unknown, said: Said): Map<string, FieldError> {
+export function readFieldErrors(details: unknown, said: SaidSentence): Map<string, FieldError> {
   const fieldErrors = new Map<string, FieldError>();
   for (const { field, ...entry } of listEntries(details)) {
     const text = entry.message ?? entry.rule ?? said.message;
@@ -27,9 +23,9 @@ export function readFieldErrors(details: unknown, said: Said): Map<string, Field
 }
 
 /** `reason` and `params` of an answer or one of its entries. */
-export function readSaid({ reason, params }: { reason?: unknown; params?: unknown }): Pick<Said, 'reason' | 'params'> {
+export function readSaid({ reason, params }: { reason?: unknown; params?: unknown }): Omit<SaidSentence, 'message'> {
   if (typeof reason !== 'string') return {};
-  return { reason, params: isObject(params) ? (params as Record<string, string | number>) : {} };
+  return { reason, params: isObject(params) ? (params as SaidSentence['params']) : {} };
 }
 
 /** The fields whose error names this rule. */

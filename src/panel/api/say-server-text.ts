@@ -42,7 +42,7 @@ export const sayBeyondCode = (text: string, t: TFunction): string | null =>
 export const sayOrQuote = (text: string, t: TFunction): string =>
   sayServerText(text, t) ?? (text.trim() === '' ? '' : t('error.quoted', { text: text.trim() }));
 
-function sayValue(name: string, value: string, t: TFunction): string {
+export function sayValue(name: string, value: string, t: TFunction): string {
   if (name === 'names') return value.replaceAll(' and ', ', ');
   if (name === 'wanted') return sayWanted(value, t);
   return SENTENCES.test(name) ? sayOrQuote(value, t) : value;

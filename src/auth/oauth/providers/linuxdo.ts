@@ -1,6 +1,6 @@
+import { sentence } from '../../../kernel/index.ts';
 import type { AuthSettings } from '../../config.ts';
 import { authErrors } from '../../errors.ts';
-import { authSentences } from '../../sentences.ts';
 import { type IdentityProvider, type OpenProvider, readSubject, readText } from '../identity-provider.ts';
 import { authorizationUrl, exchangeCode, readProfile } from '../oauth-requests.ts';
 
@@ -28,7 +28,7 @@ export function linuxdoProvider(
       const level = typeof profile.trust_level === 'number' ? profile.trust_level : -1;
       if (level < minimumTrustLevel) {
         throw authErrors.access_denied({
-          message: authSentences.trust_level({ level: minimumTrustLevel }),
+          message: sentence('auth.trust_level', { level: minimumTrustLevel }),
         });
       }
       return { subject, username: readText(profile.username), displayName: readText(profile.name), email: '' };

@@ -1,0 +1,27 @@
+/**
+ * Every reason that the gateway gives to people, with its English text; `{{name}}` stands for a
+ * parameter. Rows and answers hold reasons, and other languages are found by them: a reason is only
+ * added, and neither it nor its parameters are ever renamed. `docs/reasons.md` is printed from here.
+ */
+
+import { authReasons } from './auth.ts';
+import { billingReasons } from './billing.ts';
+import { httpReasons } from './http.ts';
+import { identityReasons } from './identity.ts';
+import { operationsReasons } from './operations.ts';
+import { pluginsReasons } from './plugins.ts';
+import { settingsReasons } from './settings.ts';
+import { tasksReasons } from './tasks.ts';
+import { vendorsReasons } from './vendors.ts';
+
+export const reasons = {
+  ...tasksReasons,
+  ...vendorsReasons,
+  ...pluginsReasons,
+  ...authReasons,
+  ...identityReasons,
+  ...billingReasons,
+  ...settingsReasons,
+  ...operationsReasons,
+  ...httpReasons,
+} as const;

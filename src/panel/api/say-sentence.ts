@@ -1,0 +1,43 @@
+import type { TFunction } from 'i18next';
+import { sayValue } from './say-server-text.ts';
+
+type Value = string | number | SaidSentence;
+
+/** What the gateway said: in English, and by the reason that other languages are found by. */
+export type SaidSentence = {
+  message: string;
+  /** None: a row of an earlier version, or the code of an error says all. */
+  reason?: string | null | undefined;
+  params?: Readonly<Record<string, Value>> | null | undefined;
+};
+
+/** A plugin's, a vendor's or another server's own words. */
+const QUOTED = 'plugin';
+
+/**
+ * The sentence in the user's language, or in English where its text is missing; null for words that
+ * nobody translates: those of others, and of earlier versions.
+ */
+export function saySentence({ message, reason, params }: SaidSentence, t: TFunction): string | null {
+  if (typeof reason !== 'string' || reason === QUOTED) return null;
+  // Texts that people read before they are signed in are those of `error`.
+  const key = [`error.${reason}`, `reason.${reason}`].find((each) => hasText(each, params ?? {}, t));
+  if (key === undefined) return message;
+  return (t as (key: string, values: object) => string)(key, sayParams(params ?? {}, t)).trim();
+}
+
+/** As `saySentence`, with the words of others in quotation marks. */
+export const sayOrQuote = (said: SaidSentence, t: TFunction): string =>
+  saySentence(said, t) ?? (said.message.trim() === '' ? '' : t('error.quoted', { text: said.message.trim() }));
+
+/** i18next answers with the key where it has no text. */
+const hasText = (key: string, values: object, t: TFunction): boolean =>
+  (t as (key: string, values: object) => string)(key, values) !== key;
+
+const sayParams = (params: Readonly<Record<string, Value>>, t: TFunction): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(params).map(([name, value]) => {
+      if (typeof value === 'object') return [name, sayOrQuote(value, t)];
+      return [name, typeof value === 'string' ? sayValue(name, value, t) : value];
+    }),
+  );
