@@ -5,7 +5,7 @@
 import { Database } from 'bun:sqlite';
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, utimesSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';
@@ -28,6 +28,11 @@ test('killed while the files of a request are stored: every task is whole, and n
   const { dataDir, port } = gateway;
   const root = await setUp(gateway);
   await root.createChannel(vendor.url);
+  // A plugin that ships refuses a second file that it would leave out. An uploaded one may leave it
+  // out, and it is kept.
+  const source = readFileSync('src/plugins/factory/demo.js', 'utf8').replace(/version: '[^']+'/, "version: '9.0.0'");
+  await root.call('POST', '/api/plugin/task', { source });
+  await root.call('POST', '/api/plugin/task/demo/activate', { version: '9.0.0' });
   await root.call('PUT', '/api/option', { key: 'results.keep_inputs', value: 'true' });
   const key = await root.createKey({});
   const results = join(dataDir, 'results');

@@ -141,14 +141,7 @@ export const answersItems = answer('The items', {
 
 /** `kind`: how the object is called. The vendor of a relayed one answers in its own form. */
 export const answersDeleted = (kind: string) =>
-  answer(
-    'It is deleted',
-    object(
-      { id: TEXT, object: TEXT, deleted: { type: 'boolean' } },
-      {},
-      kind !== 'task',
-    ),
-  );
+  answer('It is deleted', object({ id: TEXT, object: TEXT, deleted: { type: 'boolean' } }, {}, kind !== 'task'));
 
 const body = (required: readonly string[], properties: Record<string, object>) => ({
   type: 'object',
