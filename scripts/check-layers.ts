@@ -38,7 +38,21 @@ const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
  * The folders of each room, from the lowest to the highest: a folder imports those before it, never
  * those after it. '.' stands for the files directly in the room's folder.
  */
-const folderOrder: FolderOrder = {};
+const folderOrder: FolderOrder = {
+  store: [
+    'schema',
+    'drivers',
+    'files',
+    'redis',
+    'sqlite',
+    'postgres',
+    'repositories',
+    'migrate',
+    'snapshot',
+    'sources',
+    '.',
+  ],
+};
 type FolderOrder = Readonly<Record<string, readonly string[]>>;
 
 /** Files that may be imported although they are not their room's `index.ts`. */

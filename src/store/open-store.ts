@@ -1,15 +1,15 @@
 import type { Clock, Logger } from '../kernel/index.ts';
 import type { BindRepositories, Driver } from './drivers/connection.ts';
-import { lockDataDir, requireFreeDataDir } from './drivers/lock-data-dir.ts';
-import { requireOneFile } from './drivers/log-owner.ts';
-import { openSqlite, prepareDataDir } from './drivers/sqlite.ts';
-import { storeErrors, toStoreError } from './errors.ts';
+import { storeErrors, toStoreError } from './drivers/errors.ts';
 import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
 import type { Store } from './ports/index.ts';
 import { createRepositories } from './repositories/index.ts';
 import { tablesOf } from './schema/index.ts';
 import { finishReplacement } from './snapshot/replace-sqlite.ts';
-import { requireNoSqliteRestore } from './snapshot/sqlite-restore.ts';
+import { requireNoSqliteRestore } from './snapshot/sqlite-snapshot.ts';
+import { lockDataDir, requireFreeDataDir } from './sqlite/lock-data-dir.ts';
+import { requireOneFile } from './sqlite/log-owner.ts';
+import { openSqlite, prepareDataDir } from './sqlite/open-sqlite.ts';
 
 export type StoreOptions = {
   /** `postgres://…`, or empty for SQLite in `dataDir`. */
@@ -59,7 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const { clock } = options;
     const bind: BindRepositories = (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
     if (dialect === 'sqlite') return assemble(dialect, openSqlite({ ...options, bind, release }));
-    const { openPostgres } = await import('./drivers/postgres.ts');
+    const { openPostgres } = await import('./postgres/open-postgres.ts');
     return assemble(dialect, await openPostgres({ ...options, bind }));
   } catch (error) {
     release();

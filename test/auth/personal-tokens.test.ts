@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { SignJWT } from 'jose';
 import type { Auth } from '../../src/auth/index.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
-import { storeErrors } from '../../src/store/errors.ts';
+import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { deleteUser, runRaw } from '../contract/open-raw.ts';
 import { addUser } from '../support/add-user.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { newUuid } from '../../src/kernel/index.ts';
-import { storeErrors } from '../../src/store/errors.ts';
+import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { RULE_DATABASES } from '../support/databases.ts';

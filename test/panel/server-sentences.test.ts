@@ -171,12 +171,12 @@ describe('sentences that the gateway stores and reports', () => {
       return listSentences(file).filter(({ text }) => isMessage(source, text));
     });
     const advice = [
-      ...readFileSync('src/store/errors.ts', 'utf8').matchAll(
+      ...readFileSync('src/store/drivers/errors.ts', 'utf8').matchAll(
         /^ {2,4}\[?(?:'\w+', )?(?:'([A-Z].+)'|"([A-Z].+)")\]?,$/gm,
       ),
     ];
     for (const [, single = '', double = ''] of advice)
-      if (!single.startsWith('SQLITE_')) said.push({ file: 'src/store/errors.ts', text: single || double });
+      if (!single.startsWith('SQLITE_')) said.push({ file: 'src/store/drivers/errors.ts', text: single || double });
     const unknown = said.filter(
       ({ text }) => !UNREAD.has(text.trim()) && known(text.trim().replaceAll('*', '7')) === null,
     );

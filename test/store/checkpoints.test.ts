@@ -3,10 +3,10 @@ import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { describeSqlite, readLog } from '../../src/store/checkpoint/count-log-pages.ts';
-import { scheduleCheckpoints } from '../../src/store/checkpoint/schedule-checkpoints.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { describeSqlite, readLog } from '../../src/store/sqlite/count-log-pages.ts';
+import { scheduleCheckpoints } from '../../src/store/sqlite/schedule-checkpoints.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -2,11 +2,11 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { openSqlite } from '../../src/store/drivers/sqlite.ts';
-import { storeErrors } from '../../src/store/errors.ts';
+import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
+import { openSqlite } from '../../src/store/sqlite/open-sqlite.ts';
 import { addRunningTask } from '../contract/each-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

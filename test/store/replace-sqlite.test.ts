@@ -4,9 +4,9 @@ import { expect, setDefaultTimeout, test } from 'bun:test';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { markCopy } from '../../src/store/drivers/log-owner.ts';
 import { copyDatabase, databaseVersion, migrateStore, openStore, replaceSqlite } from '../../src/store/index.ts';
 import { finishReplacement, replacingSteps } from '../../src/store/snapshot/replace-sqlite.ts';
+import { markCopy } from '../../src/store/sqlite/log-owner.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(60_000);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { sha256Hex } from '../../src/kernel/index.ts';
-import { presignUrl, signHeaders } from '../../src/store/drivers/s3/sign-request.ts';
+import { presignUrl, signHeaders } from '../../src/store/files/s3/sign-request.ts';
 import { openBucketFiles } from '../support/bucket-files.ts';
 import { type S3StandIn, s3Error, startS3StandIn } from '../support/s3-stand-in.ts';
 

@@ -3,11 +3,11 @@ import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createLogFlush } from '../../src/store/drivers/flush-log.ts';
-import { createGroupCommit } from '../../src/store/drivers/group-commit.ts';
 import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
-import { createReadSnapshot } from '../../src/store/drivers/read-snapshot.ts';
 import { beginSqliteRestore, lockDataDir, migrateStore, openStore } from '../../src/store/index.ts';
+import { createLogFlush } from '../../src/store/sqlite/flush.ts';
+import { createGroupCommit } from '../../src/store/sqlite/group-commit.ts';
+import { createReadSnapshot } from '../../src/store/sqlite/read-snapshot.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -276,7 +276,7 @@ class Database {
   }
 }
 
-/** `src/store/checkpoint/run-checkpoint.ts`, without a thread. */
+/** `src/store/sqlite/run-checkpoint.ts`, without a thread. */
 class CheckpointWorker extends EventTarget {
   onmessage: ((event: { data: unknown }) => void) | undefined;
   #file: Database | undefined;

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
-import { storeErrors } from '../../src/store/errors.ts';
+import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { PolledTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createPollWriteBatcher } from '../../src/tasks/polling/batch-poll-writes.ts';
 import { createChannelQueues } from '../../src/tasks/polling/channel-queues.ts';

@@ -1,6 +1,7 @@
 import type { Query } from 'drizzle-orm';
 import { PgDatabase, PgDialect } from 'drizzle-orm/pg-core';
 import { BaseSQLiteDatabase, SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
+import type { Logger } from '../../kernel/index.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
 import type { LeaseBinding } from './memory-leases.ts';
 import { PreparedQuery, type RunStatement, type SelectedField } from './prepared-query.ts';
@@ -63,4 +64,29 @@ export interface Driver {
   writeFault?(): string | undefined;
   ping(): Promise<void>;
   close(): Promise<void>;
+}
+
+/**
+ * The change listeners of this process. If one throws, that is logged and the others are still
+ * called.
+ */
+export function createChangeListeners(logger: Logger) {
+  const listeners = new Set<(topic: ChangeTopic) => void>();
+  return {
+    deliver(topic: ChangeTopic): void {
+      for (const listener of [...listeners]) {
+        try {
+          listener(topic);
+        } catch (error) {
+          logger.error({ err: error, topic }, 'a listener for changes threw');
+        }
+      }
+    },
+    subscribe(listener: (topic: ChangeTopic) => void): () => void {
+      // Wrapped, so that the same function can be subscribed twice.
+      const entry = (topic: ChangeTopic) => listener(topic);
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+  };
 }

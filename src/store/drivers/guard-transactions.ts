@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { storeErrors } from '../errors.ts';
+import { storeErrors } from './errors.ts';
 
 /**
  * One running transaction. `failure`: what its first failed statement threw. `pendingStatements`:

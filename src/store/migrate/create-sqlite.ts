@@ -1,8 +1,8 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { type Migration, migrations, newSqliteDatabase } from '../../../migrations/index.ts';
-import { createFileOnce } from '../drivers/create-file-once.ts';
-import { sqlitePath, unwritableDataDir } from '../drivers/sqlite.ts';
+import { createFileOnce } from '../files/write-file.ts';
+import { sqlitePath, unwritableDataDir } from '../sqlite/open-sqlite.ts';
 import { CREATE_HISTORY } from './plan.ts';
 
 /**

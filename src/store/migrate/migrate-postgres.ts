@@ -2,8 +2,8 @@ import type { SQL } from 'bun';
 import { getTableName } from 'drizzle-orm';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import { connectPostgres } from '../drivers/postgres.ts';
-import { storeErrors, toStoreError } from '../errors.ts';
+import { storeErrors, toStoreError } from '../drivers/errors.ts';
+import { connectPostgres } from '../postgres/open-postgres.ts';
 import { tablesOf } from '../schema/index.ts';
 import {
   CREATE_HISTORY,
@@ -14,8 +14,8 @@ import {
   READ_HISTORY,
   READ_LEFT,
   requireNone,
+  requireWayBack,
 } from './plan.ts';
-import { requireWayBack } from './way-back.ts';
 
 /**
  * An arbitrary lock number: the ASCII codes of `taskgate`. Nodes that start together migrate one

@@ -2,9 +2,15 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { type Migration, migrations } from '../../../migrations/index.ts';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
-import { requireOneFile } from '../drivers/log-owner.ts';
-import { copySqliteFile, openSqliteFile, prepareDataDir, prepareSqliteFile, sqlitePath } from '../drivers/sqlite.ts';
-import { toStoreError } from '../errors.ts';
+import { toStoreError } from '../drivers/errors.ts';
+import { requireOneFile } from '../sqlite/log-owner.ts';
+import {
+  copySqliteFile,
+  openSqliteFile,
+  prepareDataDir,
+  prepareSqliteFile,
+  sqlitePath,
+} from '../sqlite/open-sqlite.ts';
 import { createSqlite, fillDatabase, recordMigration } from './create-sqlite.ts';
 import { CREATE_HISTORY, checkAhead, isLeft, pendingMigrations, READ_HISTORY, READ_LEFT, requireNone } from './plan.ts';
 

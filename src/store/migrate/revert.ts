@@ -1,12 +1,11 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
 import { type Migration, migrations } from '../../../migrations/index.ts';
-import { lockDataDir } from '../drivers/lock-data-dir.ts';
-import { requireOneFile } from '../drivers/log-owner.ts';
-import { copySqliteFile, openSqliteFile, sqlitePath } from '../drivers/sqlite.ts';
-import { toStoreError } from '../errors.ts';
-import { CREATE_LEFT, READ_HISTORY } from './plan.ts';
-import { requireNoneForGood, requireWayBack } from './way-back.ts';
+import { toStoreError } from '../drivers/errors.ts';
+import { lockDataDir } from '../sqlite/lock-data-dir.ts';
+import { requireOneFile } from '../sqlite/log-owner.ts';
+import { copySqliteFile, openSqliteFile, sqlitePath } from '../sqlite/open-sqlite.ts';
+import { CREATE_LEFT, READ_HISTORY, requireNoneForGood, requireWayBack } from './plan.ts';
 
 type Place = { databaseUrl: string; dataDir: string };
 

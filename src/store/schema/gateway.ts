@@ -1,5 +1,13 @@
 import type { JsonObject } from '../../kernel/index.ts';
-import type { AuditChainName, EnabledStatus } from '../ports/index.ts';
+import type {
+  AuditChainName,
+  BackupStatus,
+  BackupTrigger,
+  EnabledStatus,
+  FailureVerdict,
+  ImportedKind,
+  PluginStage,
+} from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
 /**
@@ -123,5 +131,74 @@ export const defineGateway = (kit: Kit) => ({
     headHash: kit.text('head_hash').notNull(),
     removedId: kit.big('removed_id').notNull(),
     removedHash: kit.text('removed_hash').notNull(),
+  }),
+});
+
+/** Sources that began tasks, how their calls ended, and activations. Times are Unix seconds. */
+export const definePluginHistory = (kit: Kit) => ({
+  pluginSources: kit.table('plugin_sources', {
+    sourceHash: kit.varchar('source_hash', 64).primaryKey(),
+    key: kit.text('key').notNull(),
+    version: kit.text('version').notNull(),
+    source: kit.text('source').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    usedAt: kit.big('used_at').notNull(),
+    adoptedBy: kit.varchar('adopted_by', 64),
+    adoptedAt: kit.big('adopted_at').notNull().default(0),
+  }),
+
+  deletedPluginVersions: kit.table('deleted_plugin_versions', {
+    key: kit.text('key').notNull(),
+    version: kit.text('version').notNull(),
+    sourceHash: kit.varchar('source_hash', 64).notNull(),
+    deletedAt: kit.big('deleted_at').notNull(),
+  }),
+
+  pluginOutcomes: kit.table('plugin_outcomes', {
+    sourceHash: kit.varchar('source_hash', 64).notNull(),
+    stage: kit.text('stage').$type<PluginStage>().notNull(),
+    minute: kit.big('minute').notNull(),
+    cases: kit.big('cases').notNull(),
+    failures: kit.big('failures').notNull(),
+  }),
+
+  pluginActivations: kit.table('plugin_activations', {
+    key: kit.text('key').notNull(),
+    sourceHash: kit.varchar('source_hash', 64).notNull(),
+    version: kit.text('version').notNull(),
+    activatedAt: kit.big('activated_at').notNull(),
+    formerHash: kit.varchar('former_hash', 64).notNull(),
+    formerVersion: kit.text('former_version').notNull(),
+    formerLayer: kit.text('former_layer').notNull(),
+    verdict: kit.json<FailureVerdict>('verdict'),
+    rolledBackAt: kit.big('rolled_back_at').notNull().default(0),
+  }),
+});
+
+/** Runs of backups. Times are Unix seconds where the property's name does not end in `Ms`. */
+export const defineBackups = (kit: Kit) => ({
+  backupRuns: kit.table('backup_runs', {
+    id: kit.text('id').primaryKey(),
+    trigger: kit.text('trigger_kind').$type<BackupTrigger>().notNull(),
+    status: kit.text('status').$type<BackupStatus>().notNull(),
+    backup: kit.text('backup').notNull().default(''),
+    place: kit.text('place').notNull(),
+    owner: kit.text('owner').notNull(),
+    leaseUntilMs: kit.big('lease_until').notNull(),
+    startedAt: kit.big('started_at').notNull(),
+    endedAt: kit.big('ended_at').notNull().default(0),
+    bytes: kit.big('bytes').notNull().default(0),
+    message: kit.text('message').notNull().default(''),
+  }),
+});
+
+/** What was imported from other gateways. Times are Unix seconds. */
+export const defineImports = (kit: Kit) => ({
+  importedRows: kit.table('imported_rows', {
+    source: kit.varchar('source', 64).notNull(),
+    kind: kit.varchar('kind', 16).$type<ImportedKind>().notNull(),
+    sourceId: kit.varchar('source_id', 64).notNull(),
+    targetId: kit.big('target_id').notNull(),
+    createdAt: kit.big('created_at').notNull(),
   }),
 });

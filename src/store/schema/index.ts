@@ -1,14 +1,8 @@
-import { defineAccounts } from './accounts.ts';
-import { defineAlerts } from './alerts.ts';
-import { defineBackups } from './backups.ts';
+import { defineAccounts, defineAlerts } from './accounts.ts';
 import { defineFigures } from './figures.ts';
-import { defineGateway } from './gateway.ts';
-import { defineImports } from './imports.ts';
+import { defineBackups, defineGateway, defineImports, definePluginHistory } from './gateway.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
-import { definePluginHistory } from './plugin-history.ts';
-import { defineRelay } from './relay.ts';
-import { defineResults } from './results.ts';
-import { defineTasks } from './tasks.ts';
+import { defineRelay, defineResults, defineTasks } from './tasks.ts';
 
 const defineTables = (kit: Kit) => ({
   ...defineAccounts(kit),

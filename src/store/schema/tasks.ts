@@ -3,6 +3,11 @@ import type {
   BillingSnapshot,
   LedgerKind,
   LedgerReason,
+  RelayKind,
+  RelayObjectKind,
+  RelayPartKind,
+  RelayStatus,
+  ResultState,
   TaskEventKind,
   TaskExecution,
   TaskProperties,
@@ -148,5 +153,82 @@ export const defineTasks = (kit: Kit) => ({
     httpStatus: kit.int('http_status').notNull().default(0),
     durationMs: kit.int('duration_ms').notNull().default(0),
     error: kit.text('error').notNull().default(''),
+  }),
+});
+
+/**
+ * Results of tasks that the gateway keeps, and their files. Times are Unix seconds where the
+ * property's name does not end in `Ms`.
+ */
+export const defineResults = (kit: Kit) => ({
+  keptResults: kit.table('kept_results', {
+    id: kit.id(),
+    taskId: kit.text('task_id').notNull(),
+    artifactKey: kit.text('artifact_key').notNull(),
+    userId: kit.big('user_id').notNull(),
+    state: kit.text('state').$type<ResultState>().notNull(),
+    kind: kit.text('kind').notNull().default(''),
+    sha256: kit.varchar('sha256', 64),
+    bytes: kit.big('bytes').notNull().default(0),
+    mimeType: kit.text('mime_type').notNull().default(''),
+    keptAt: kit.big('kept_at').notNull().default(0),
+    keptUntil: kit.big('kept_until').notNull().default(0),
+    reason: kit.text('reason').notNull().default(''),
+    attempts: kit.int('attempts').notNull().default(0),
+    nextAttemptAtMs: kit.big('next_attempt_at').notNull(),
+    giveUpAtMs: kit.big('give_up_at').notNull(),
+    leaseOwner: kit.text('lease_owner'),
+    leaseUntilMs: kit.big('lease_until').notNull().default(0),
+    leaseSeq: kit.big('lease_seq').notNull().default(0),
+    createdAt: kit.big('created_at').notNull(),
+    width: kit.int('width').notNull().default(0),
+    height: kit.int('height').notNull().default(0),
+  }),
+
+  keptFiles: kit.table('kept_files', {
+    sha256: kit.varchar('sha256', 64).notNull(),
+    bytes: kit.big('bytes').notNull(),
+    refs: kit.int('refs').notNull(),
+    changedAt: kit.big('changed_at').notNull(),
+  }),
+});
+
+/**
+ * What type-1 channels pass on. Times are Unix seconds where the property's name does not end in
+ * `Ms`.
+ */
+export const defineRelay = (kit: Kit) => ({
+  relayRequests: kit.table('relay_requests', {
+    id: kit.id(),
+    relayId: kit.varchar('relay_id', 64).notNull(),
+    kind: kit.text('kind').$type<RelayKind>().notNull(),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id'),
+    group: kit.text('group').notNull(),
+    channelId: kit.big('channel_id').notNull(),
+    model: kit.text('model').notNull(),
+    status: kit.text('status').$type<RelayStatus>().notNull(),
+    quota: kit.big('quota').notNull(),
+    billing: kit.json<BillingSnapshot>('billing').notNull(),
+    requestId: kit.text('request_id').notNull(),
+    httpStatus: kit.int('http_status').notNull().default(0),
+    leaseOwner: kit.text('lease_owner').notNull(),
+    leaseUntilMs: kit.big('lease_until').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    finishedAt: kit.big('finished_at').notNull().default(0),
+  }),
+
+  relayObjects: kit.table('relay_objects', {
+    id: kit.id(),
+    /** The vendor's id; for a long one its digest, so that it fits into an index. */
+    objectId: kit.text('object_id').notNull(),
+    /** The id behind a digest. */
+    fullId: kit.text('full_id').notNull().default(''),
+    kind: kit.text('kind').$type<RelayObjectKind | RelayPartKind>().notNull(),
+    vendor: kit.text('vendor').notNull(),
+    userId: kit.big('user_id').notNull(),
+    channelId: kit.big('channel_id').notNull(),
+    relayId: kit.varchar('relay_id', 64).notNull(),
+    createdAt: kit.big('created_at').notNull(),
   }),
 });

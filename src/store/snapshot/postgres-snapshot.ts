@@ -1,11 +1,11 @@
 import type { SQL } from 'bun';
 import type { Clock } from '../../kernel/index.ts';
-import { connectPostgres, READER_DEADLINES } from '../drivers/postgres.ts';
-import { storeErrors, toStoreError } from '../errors.ts';
+import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import type { Repositories } from '../ports/index.ts';
+import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
 import { createRepositories } from '../repositories/index.ts';
 import { tablesOf } from '../schema/index.ts';
-import { renewOwnSchema } from './own-postgres-schema.ts';
+import { renewOwnSchema } from './own-schema.ts';
 
 /** Says that a restore was begun in this database; its row names the backup. */
 const MARKER = 'taskgate_restoring';

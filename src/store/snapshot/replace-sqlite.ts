@@ -13,12 +13,12 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { migrations } from '../../../migrations/index.ts';
 import { isObject, isoTime, parseJson } from '../../kernel/index.ts';
-import { flushFile, flushFolder, writeFlushed } from '../drivers/flush-file.ts';
-import { lockBackups, lockDataDir, requireFreeDataDir } from '../drivers/lock-data-dir.ts';
-import { forgetOwner, hasForeignLog, INTENT_FILE, markOf, newMark } from '../drivers/log-owner.ts';
-import { sqlitePath } from '../drivers/sqlite.ts';
-import { storeErrors, toStoreError } from '../errors.ts';
+import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { pendingMigrations } from '../migrate/plan.ts';
+import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
+import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
+import { forgetOwner, hasForeignLog, INTENT_FILE, markOf, newMark } from '../sqlite/log-owner.ts';
+import { sqlitePath } from '../sqlite/open-sqlite.ts';
 import { checkSqliteDatabase } from './sqlite-snapshot.ts';
 
 /** In the data directory: the copy while it is prepared. */

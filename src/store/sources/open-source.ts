@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { err, ok, type Result } from '../../kernel/index.ts';
-import type { SourceDatabase } from './types.ts';
+import type { SourceDatabase } from './read-rows.ts';
 
 type SourceAddress = { kind: SourceDatabase['kind']; address: string };
 

@@ -1,7 +1,7 @@
 import { type ReservedSQL, SQL } from 'bun';
-import { databaseOf } from '../drivers/postgres-address.ts';
+import { databaseOf } from '../postgres/postgres-address.ts';
+import type { SourceDatabase, SourceDialect } from './read-rows.ts';
 import { createSource } from './read-rows.ts';
-import type { SourceDatabase, SourceDialect } from './types.ts';
 
 const CONNECT_TIMEOUT_S = 10;
 

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
+import type { SourceDatabase, SourceDialect } from './read-rows.ts';
 import { createSource } from './read-rows.ts';
-import type { SourceDatabase, SourceDialect } from './types.ts';
 
 const DIALECT: SourceDialect = {
   kind: 'sqlite',

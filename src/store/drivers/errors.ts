@@ -1,0 +1,137 @@
+import { DrizzleQueryError } from 'drizzle-orm';
+import { AppError, defineErrors } from '../../kernel/index.ts';
+import { describePostgres, isStatementFault, isTlsFault, type PostgresFault } from './postgres-reasons.ts';
+
+export const storeErrors = defineErrors('store', {
+  unavailable: ['unavailable', 'The database does not answer. Try again later.'],
+  /** The connection was lost after the commit was sent and before its result came. */
+  outcome_unknown: [
+    'unavailable',
+    'The database was lost while it was saving. Whether the change was made is not known: look before you repeat it.',
+  ],
+  broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
+  misused: ['internal', 'The store was used in a way that its contract forbids.'],
+  results_unavailable: ['unavailable', 'The place of kept results does not answer. Try again later.'],
+  backups_unavailable: ['unavailable', 'The place of backups does not answer. Try again later.'],
+  irreversible: ['conflict', 'A migration of the database cannot be taken back.'],
+  in_use: ['conflict', 'Another process is using the data directory.'],
+  schema_newer: ['internal', 'The database is newer than this program.'],
+  schema_outdated: ['internal', 'The database is older than this program.'],
+  restore_unfinished: ['internal', 'A restore was begun here and has not ended.'],
+  foreign_log: ['internal', 'The write-ahead log belongs to another database file.'],
+  not_usable: ['invalid', 'The file is no database that can be used.'],
+  migration_refused: ['internal', 'The database cannot be migrated.'],
+});
+
+/**
+ * Advice for administrators, by a prefix of SQLite's result code. Without an entry the general
+ * message is used.
+ */
+const SQLITE_ADVICE: readonly (readonly [prefix: string, message: string])[] = [
+  ['SQLITE_FULL', 'The disk that holds the data directory is full. Free some space; the gateway goes on by itself.'],
+  [
+    'SQLITE_READONLY',
+    'The database file cannot be written. Check the permissions of the data directory and its files.',
+  ],
+  ['SQLITE_CANTOPEN', 'The database file cannot be opened. Check that the data directory exists and may be written.'],
+  ['SQLITE_PERM', 'The database file cannot be opened. Check the permissions of the data directory and its files.'],
+  ['SQLITE_IOERR', 'Reading or writing the data directory failed. Check the disk, its free space and its quota.'],
+  ['SQLITE_CORRUPT', 'The database file is damaged. Move the data directory away and run "taskgate backup restore".'],
+  [
+    'SQLITE_NOTADB',
+    'The database file is damaged or no database. Move the data directory away and run "taskgate backup restore".',
+  ],
+  ['SQLITE_BUSY', 'Another process holds the database file for too long. Try again later.'],
+];
+
+/**
+ * SQLite's result codes for faults of the statement or its data. Every other code is a problem of
+ * the file or the machine.
+ */
+const SQLITE_OUR_FAULT = /^SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|MISUSE|TOOBIG)/;
+/**
+ * Translates what a driver threw into an error of the store; returns anything else unchanged. The
+ * message never holds SQL or data. The cause is reduced to codes and names, because drivers put
+ * statements, parameters and row values into their messages.
+ */
+export function toStoreError(thrown: unknown): unknown {
+  const error = driverError(thrown);
+  const code = textField(error, 'code');
+  if (code.startsWith('SQLITE_')) {
+    const advice = SQLITE_ADVICE.find(([prefix]) => code.startsWith(prefix))?.[1];
+    return translate({ isOurFault: SQLITE_OUR_FAULT.test(code), advice }, code);
+  }
+  // TLS fails with the codes of Node.js; Bun's client gives these errors a number too.
+  if (!code.startsWith('ERR_POSTGRES') && !(isTlsFault(code) && Reflect.get(error as object, 'errno') === 0))
+    return error;
+  const fault: PostgresFault = {
+    code,
+    sqlState: textField(error, 'errno'),
+    message: textField(error, 'message'),
+    routine: textField(error, 'routine'),
+  };
+  const advice = describePostgres(fault)?.replaceAll('DATABASE_URL', textField(error, ADDRESS) || 'DATABASE_URL');
+  const names = [textField(error, 'table'), textField(error, 'constraint')];
+  return translate({ isOurFault: isStatementFault(fault), advice }, fault.sqlState || code, names);
+}
+
+/** The variable that a failed connection was made by, in its error: sentences name it. */
+const ADDRESS = 'taskgateAddress';
+
+/** Marks what a connection of another address than DATABASE_URL threw. */
+export function nameAddress(thrown: unknown, variable: string): unknown {
+  const error = driverError(thrown);
+  if (typeof error === 'object' && error !== null) Reflect.set(error, ADDRESS, variable);
+  return thrown;
+}
+
+/** The operating system could not bring a commit to the disk; the commit itself stands. */
+export function toFlushError(thrown: unknown): Error {
+  const cause = new Error(`FLUSH_${textField(thrown, 'code') || 'FAILED'}`);
+  const message = `${storeErrors.outcome_unknown().message} Check the disk, its free space and its quota.`;
+  return storeErrors.outcome_unknown({ cause, message });
+}
+
+/** SQLite's codes for a file that cannot be written, and ours for one that is not flushed. */
+const UNWRITABLE = /^(?:FLUSH_|SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM))/;
+
+/** What to do about a file that cannot be written, if that is why a statement failed. */
+export function writeFaultOf(thrown: unknown): string | undefined {
+  const error = toStoreError(thrown);
+  const cause = error instanceof AppError ? error.cause : undefined;
+  return error instanceof AppError && cause instanceof Error && UNWRITABLE.test(cause.message)
+    ? error.message
+    : undefined;
+}
+
+function translate(
+  { isOurFault, advice }: { isOurFault: boolean; advice: string | undefined },
+  code: string,
+  names: readonly string[] = [],
+): Error {
+  const known = names.filter((name) => name !== '');
+  const cause = new Error(known.length > 0 ? `${code} (${known.join(', ')})` : code);
+  if (isOurFault) return storeErrors.broken_invariant({ cause });
+  return storeErrors.unavailable({ cause, retryAfterSeconds: 5, ...(advice === undefined ? {} : { message: advice }) });
+}
+
+/**
+ * Whether PostgreSQL aborted a transaction that may succeed when it is retried: serialization
+ * failure or deadlock.
+ */
+export function isRetryable(thrown: unknown): boolean {
+  const state = textField(driverError(thrown), 'errno');
+  return state === '40001' || state === '40P01';
+}
+
+/**
+ * drizzle wraps what a driver throws in an error whose message holds the statement and its
+ * parameters.
+ */
+const driverError = (thrown: unknown): unknown => (thrown instanceof DrizzleQueryError ? thrown.cause : thrown);
+
+function textField(error: unknown, field: string): string {
+  if (typeof error !== 'object' || error === null) return '';
+  const value: unknown = Reflect.get(error, field);
+  return typeof value === 'string' ? value : '';
+}

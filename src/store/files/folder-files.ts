@@ -1,0 +1,74 @@
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { storeErrors } from '../drivers/errors.ts';
+import type { FileStore } from '../ports/index.ts';
+import { createFileWriter, entriesOf, removeOldFiles, statOrNothing } from './write-file.ts';
+
+/** Files in the making; a file's place under its digest is taken by renaming it. */
+const PARTIAL = '.partial';
+const DIGEST = /^[0-9a-f]{64}$/;
+
+/**
+ * Files in a folder, which several nodes may share. `ab/abcdef…` holds the file with this digest. A
+ * file is written beside, flushed to the disk and then renamed, so a file under a digest is whole.
+ * `minFreeBytes`: writing stops before the disk has less than this.
+ */
+export function createFolderFiles({ folder, minFreeBytes }: { folder: string; minFreeBytes: number }): FileStore {
+  const partial = join(folder, PARTIAL);
+  const pathOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256);
+
+  const writeFile = createFileWriter({ folder, partial, minFreeBytes });
+
+  return {
+    kind: 'folder',
+    findFault: async () => undefined,
+
+    put: (source, limit) => writeFile(source, { ...limit, pathOf: ({ sha256 }) => pathOf(sha256) }),
+
+    async open(sha256, span) {
+      const path = pathOf(sha256);
+      // What cannot be looked at is not lost.
+      if (!(await statOrNothing(path).catch(unavailable))) return undefined;
+      const file = Bun.file(path);
+      return span ? file.slice(span.start, span.end) : file;
+    },
+
+    async withDescriptor(sha256, _, work) {
+      const handle = await open(pathOf(sha256), 'r').catch(() => undefined);
+      return handle && (await work(handle.fd).finally(() => handle.close()));
+    },
+
+    async size(sha256) {
+      return (await statOrNothing(pathOf(sha256)))?.size;
+    },
+
+    async delete(sha256) {
+      await rm(pathOf(sha256), { force: true });
+    },
+
+    async list(after, limit) {
+      const found: { sha256: string; changedAt: number; bytes: number }[] = [];
+      for (const prefix of (await entriesOf(folder)).map(({ name }) => name).sort()) {
+        if (!/^[0-9a-f]{2}$/.test(prefix) || prefix < after.slice(0, 2)) continue;
+        const names = (await entriesOf(join(folder, prefix))).map(({ name }) => name).sort();
+        for (const name of names) {
+          if (!DIGEST.test(name) || name <= after) continue;
+          const file = await statOrNothing(pathOf(name));
+          if (file) found.push({ sha256: name, changedAt: Math.floor(file.mtimeMs / 1000), bytes: file.size });
+          if (found.length >= limit) return found;
+        }
+      }
+      return found;
+    },
+
+    async sweep(before) {
+      return removeOldFiles(partial, before);
+    },
+
+    presign: () => undefined,
+  };
+}
+
+function unavailable(cause: NodeJS.ErrnoException): never {
+  throw storeErrors.results_unavailable({ cause });
+}

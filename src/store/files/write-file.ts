@@ -1,0 +1,168 @@
+import type { Dirent } from 'node:fs';
+import { closeSync, constants, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { err, ok, type Result, randomAlnum, randomToken } from '../../kernel/index.ts';
+import type { FileFault, StoredFile } from '../ports/index.ts';
+
+type FilePut = {
+  maxBytes: number;
+  signal: AbortSignal;
+  /** Where the file goes, once its digest is known; below `folder`. */
+  pathOf: (file: StoredFile) => string;
+};
+
+/**
+ * Returns a function that writes a file into `partial`, flushes it to the disk and then renames it:
+ * a file at its path is whole. `minFreeBytes`: writing stops before the disk has less than this.
+ */
+export function createFileWriter(place: { folder: string; partial: string; minFreeBytes: number }) {
+  const { folder, partial, minFreeBytes } = place;
+
+  async function write(handle: FileHandle, source: AsyncIterable<Uint8Array>, limit: FilePut) {
+    const written = await writeHashed(handle, source, { ...limit, minFreeBytes, folder: partial });
+    if (written.ok) await handle.sync();
+    return written;
+  }
+
+  async function moveInto(from: string, path: string): Promise<void> {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await rename(from, path);
+    // The name is durable only once its folder is.
+    await syncFolder(dirname(path));
+    await syncFolder(folder);
+  }
+
+  return async (source: AsyncIterable<Uint8Array>, limit: FilePut): Promise<Result<StoredFile, FileFault>> => {
+    const temporary = join(partial, randomAlnum(24));
+    try {
+      await mkdir(partial, { recursive: true, mode: 0o700 });
+      const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_APPEND;
+      const handle = await open(temporary, flags, 0o600);
+      const written = await write(handle, source, limit).finally(() => handle.close());
+      if (written.ok) await moveInto(temporary, limit.pathOf(written.value));
+      return written;
+    } catch (error) {
+      const fault = toFileFault(error);
+      if (fault) return err(fault);
+      throw error;
+    } finally {
+      await rm(temporary, { force: true }).catch(() => undefined);
+    }
+  };
+}
+
+export async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, constants.O_RDONLY);
+  // Some network file systems cannot flush a folder; there the rename itself is durable.
+  await handle.sync().catch(() => undefined);
+  await handle.close();
+}
+
+/** Free space is looked at again after this many written bytes. */
+const CHECK_EVERY_BYTES = 16 * 1024 * 1024;
+
+type WriteLimit = {
+  maxBytes: number;
+  signal: AbortSignal;
+  /** Writing stops before the disk of `folder` has less than this. */
+  minFreeBytes: number;
+  folder: string;
+};
+
+/**
+ * Appends everything to `handle`. Returns its digest, or why it was not written. Rejects with what
+ * `source` throws.
+ */
+export async function writeHashed(
+  handle: FileHandle,
+  source: AsyncIterable<Uint8Array>,
+  { maxBytes, signal, minFreeBytes, folder }: WriteLimit,
+): Promise<Result<StoredFile, FileFault>> {
+  const hash = new Bun.CryptoHasher('sha256');
+  let bytes = 0;
+  let nextCheck = 0;
+  for await (const chunk of source) {
+    signal.throwIfAborted();
+    if (bytes + chunk.byteLength > maxBytes) {
+      return err({ kind: 'too_large', message: `it has more than ${maxBytes} bytes` });
+    }
+    if (bytes >= nextCheck) {
+      const { bavail, bsize } = await statfs(folder);
+      if (bavail * bsize < minFreeBytes) {
+        return err({ kind: 'full', message: `less than ${minFreeBytes} bytes are free after ${bytes} bytes` });
+      }
+      nextCheck = bytes + CHECK_EVERY_BYTES;
+    }
+    hash.update(chunk);
+    await handle.writeFile(chunk);
+    bytes += chunk.byteLength;
+  }
+  signal.throwIfAborted();
+  return ok({ sha256: hash.digest('hex'), bytes });
+}
+
+const FULL = ['ENOSPC', 'EDQUOT', 'EFBIG'];
+const UNAVAILABLE = ['EACCES', 'EPERM', 'EROFS', 'EIO', 'ENOENT', 'ENOTDIR', 'ESTALE', 'EMFILE', 'ENFILE'];
+
+/** What the file system refused; undefined for any other error. */
+export function toFileFault(error: unknown): FileFault | undefined {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (FULL.includes(code)) return { kind: 'full', message: `the folder is full (${code})` };
+  if (UNAVAILABLE.includes(code)) {
+    return { kind: 'unavailable', message: `the folder cannot be written (${code})` };
+  }
+  return undefined;
+}
+
+/**
+ * Creates a file that its owner alone can read. It appears complete and flushed or not at all, also
+ * after a crash. Returns false if the file exists already: of several processes one creates it.
+ * @throws the system's error when it cannot be written
+ */
+export function createFileOnce(path: string, content: Uint8Array): boolean {
+  const draft = `${path}.${randomToken(6)}`;
+  const descriptor = openSync(draft, 'wx', 0o600);
+  try {
+    try {
+      for (let written = 0; written < content.length; ) written += writeSync(descriptor, content, written);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    // Unlike a rename, a link never replaces an existing file.
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    unlinkSync(draft);
+  }
+}
+
+/** Removes the files of a folder that were last written before `before` (Unix seconds). */
+export async function removeOldFiles(folder: string, before: number): Promise<number> {
+  let removed = 0;
+  for (const { name } of await entriesOf(folder)) {
+    const path = join(folder, name);
+    const file = await statOrNothing(path);
+    if (!file || file.mtimeMs / 1000 >= before) continue;
+    await rm(path, { force: true });
+    removed += 1;
+  }
+  return removed;
+}
+
+/** What is in a folder; nothing when there is no such folder. */
+export const entriesOf = (path: string): Promise<Dirent[]> =>
+  readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+
+export const statOrNothing = (path: string) =>
+  stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });

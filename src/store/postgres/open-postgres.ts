@@ -1,0 +1,271 @@
+import { SQL } from 'bun';
+import { AppError, type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
+import type { BindRepositories, Driver } from '../drivers/connection.ts';
+import { createChangeListeners } from '../drivers/connection.ts';
+import { isRetryable, nameAddress, storeErrors, toStoreError } from '../drivers/errors.ts';
+import { createTransactionGuard, type Scope } from '../drivers/guard-transactions.ts';
+import { POOLED_ADDRESS } from '../drivers/postgres-reasons.ts';
+import type { ChangeTopic, Repositories } from '../ports/index.ts';
+import { applicationName, databaseOf } from './postgres-address.ts';
+import { runExclusively } from './run-exclusively.ts';
+
+/** Connections per node. PostgreSQL allows 100 by default, so five nodes fit. */
+const MAX_CONNECTIONS = 16;
+const CONNECT_TIMEOUT_S = 5;
+/**
+ * Statements take milliseconds. One that takes this long is stuck; failing it frees the connection.
+ */
+const STATEMENT_TIMEOUT_MS = 30_000;
+/**
+ * The server ends a transaction that has been idle for this long: its locks would block all others.
+ * A node gives up its own transactions sooner.
+ */
+const IDLE_TRANSACTION_MS = 5000;
+/**
+ * A transaction may take ten seconds and wait for one statement. A call that takes longer than both
+ * waits on a dead connection.
+ */
+const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 15_000;
+const WATCH_MS = 5000;
+/** Tries of a transaction that PostgreSQL aborts for a deadlock or a serialization failure. */
+const MAX_TRIES = 4;
+const CHANNEL = 'taskgate_changes';
+const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] satisfies ChangeTopic[];
+
+/**
+ * Repositories for one transaction at a time. Their prepared queries are built once and serve every
+ * later transaction.
+ */
+type Slot = { repositories: Repositories; client: SQL | undefined; scope: Scope | undefined };
+
+/** A connection pool, and the start time of each pending call, the oldest first. */
+type Pool = { sql: SQL; calls: Set<{ sinceMs: number }> };
+
+const DEADLINES = {
+  connectSeconds: CONNECT_TIMEOUT_S,
+  statementMs: STATEMENT_TIMEOUT_MS,
+  idleTransactionMs: IDLE_TRANSACTION_MS,
+};
+/** For a reader whom nobody waits for, and who may get no CPU time for long. 0: none. */
+export const READER_DEADLINES: typeof DEADLINES = { connectSeconds: 60, statementMs: 0, idleTransactionMs: 0 };
+
+export function connectPostgres(databaseUrl: string, max: number, deadlines = DEADLINES): SQL {
+  return new SQL({
+    url: databaseUrl,
+    database: databaseOf(databaseUrl),
+    max,
+    connectionTimeout: deadlines.connectSeconds,
+    connection: {
+      application_name: applicationName(databaseUrl),
+      statement_timeout: `${deadlines.statementMs}`,
+      idle_in_transaction_session_timeout: `${deadlines.idleTransactionMs}`,
+    },
+  });
+}
+
+/**
+ * Connections to a pooler, which gives each transaction another session of the server: no statement
+ * stays prepared, and settings of a session cannot be sent.
+ */
+function connectPooled(poolUrl: string): SQL {
+  return new SQL({
+    url: poolUrl,
+    database: databaseOf(poolUrl),
+    max: MAX_CONNECTIONS,
+    connectionTimeout: CONNECT_TIMEOUT_S,
+    prepare: false,
+    connection: { application_name: applicationName(poolUrl) },
+  });
+}
+
+export async function openPostgres(options: {
+  databaseUrl: string;
+  /** A pooler in front of the same database. What needs a session goes around it. */
+  poolUrl?: string;
+  bind: BindRepositories;
+  clock: Clock;
+  logger: Logger;
+}): Promise<Driver> {
+  const { clock } = options;
+  const connect = () =>
+    options.poolUrl ? connectPooled(options.poolUrl) : connectPostgres(options.databaseUrl, MAX_CONNECTIONS);
+  const openPool = (): Pool => ({ sql: connect(), calls: new Set() });
+  let pool = openPool();
+  // Not from the pool, so that it outlives one.
+  const listener = connectPostgres(options.databaseUrl, 1);
+  const stopping = new AbortController();
+  const guard = createTransactionGuard();
+  const changes = createChangeListeners(options.logger);
+  const node = newUuid();
+  const free: Slot[] = [];
+
+  /**
+   * Every use of the pool goes through here, so that `watch` finds calls that are not answered in
+   * time.
+   */
+  async function call<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
+    const { sql, calls } = pool;
+    const entry = { sinceMs: clock.monotonicMs() };
+    calls.add(entry);
+    try {
+      return await work(sql);
+    } catch (error) {
+      throw options.poolUrl ? nameAddress(error, 'DATABASE_POOL_URL') : error;
+    } finally {
+      calls.delete(entry);
+    }
+  }
+
+  /**
+   * A server or a firewall on the way may vanish without closing connections, and no driver timeout
+   * covers a query that was sent. Then this opens a new pool, and the calls pending on the old one
+   * fail.
+   */
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(WATCH_MS, stopping.signal);
+      const [oldest] = pool.calls;
+      if (stopping.signal.aborted || !oldest || clock.monotonicMs() - oldest.sinceMs < ANSWER_TIMEOUT_MS) continue;
+      options.logger.warn({ seconds: ANSWER_TIMEOUT_MS / 1000 }, 'PostgreSQL did not answer; opening new connections');
+      const { sql } = pool;
+      pool = openPool();
+      void sql.close({ timeout: CONNECT_TIMEOUT_S }).catch(() => undefined);
+    }
+  }
+
+  const root = options.bind(async (text, params) => {
+    guard.requireOutside();
+    return call((sql) => rows(sql, text, params));
+  });
+
+  function createSlot(): Slot {
+    const repositories = options.bind((text, params) =>
+      guard.statement(slot.scope, () => rows(slot.client as SQL, text, params)),
+    );
+    const slot: Slot = { repositories, client: undefined, scope: undefined };
+    return slot;
+  }
+
+  async function runOnce<T>(scope: Scope, work: (tx: Repositories) => Promise<T>): Promise<T> {
+    let committing = false;
+    const run = async (client: SQL): Promise<T> => {
+      const slot = free.pop() ?? createSlot();
+      slot.client = client;
+      slot.scope = scope;
+      try {
+        const value = await guard.run(scope, () => work(slot.repositories));
+        committing = true;
+        return value;
+      } finally {
+        slot.client = undefined;
+        slot.scope = undefined;
+        free.push(slot);
+      }
+    };
+    try {
+      return (await call((sql) => sql.begin(run))) as T;
+    } catch (error) {
+      throw committing ? commitError(error) : error;
+    }
+  }
+
+  /**
+   * Two connections that are open at once never have one session of the server, unless a pooler
+   * lends it to each in turn.
+   */
+  async function requireOwnSessions(): Promise<void> {
+    const session = async (sql: SQL) => (await rows(sql, 'select pg_backend_pid()', []))[0]?.[0];
+    if ((await session(listener)) === (await call(session))) throw storeErrors.unavailable({ message: POOLED_ADDRESS });
+  }
+
+  function onNotification(payload: string): void {
+    const [from, topic = ''] = payload.split(' ');
+    if (from !== node && TOPICS.includes(topic)) changes.deliver(topic as ChangeTopic);
+  }
+
+  async function withinDeadline<T>(answer: Promise<T>): Promise<T> {
+    const answered = new AbortController();
+    const timeout = clock
+      .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
+      .then(() => Promise.reject(storeErrors.unavailable()));
+    try {
+      return await Promise.race([answer, timeout]);
+    } finally {
+      answered.abort();
+    }
+  }
+
+  let listening: { unlisten(): Promise<void> };
+  try {
+    listening = await listener.listen(CHANNEL, onNotification);
+    await requireOwnSessions();
+  } catch (error) {
+    await Promise.all([pool.sql.close(), listener.close()]);
+    throw toStoreError(error);
+  }
+  void watch();
+
+  return {
+    root,
+
+    async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
+      guard.requireOutside();
+      for (let attempt = 1; ; attempt += 1) {
+        const scope: Scope = { open: true, failure: undefined };
+        try {
+          return await runOnce(scope, work);
+        } catch (error) {
+          // `work` may have wrapped the statement's error, so the error of the statement decides.
+          if (!isRetryable(scope.failure ?? error) || attempt === MAX_TRIES) throw error;
+          await clock.sleep(jitter(10 * 2 ** attempt, 0.5));
+        }
+      }
+    },
+
+    // Best effort: a node that misses a notification reads everything again after SYNC_FREQUENCY.
+    async publish(topic) {
+      changes.deliver(topic);
+      try {
+        await call((sql) => sql.notify(CHANNEL, `${node} ${topic}`));
+      } catch (error) {
+        options.logger.warn(
+          { err: toStoreError(error), topic },
+          'a change could not be published to other nodes; they read it within SYNC_FREQUENCY',
+        );
+      }
+    },
+
+    subscribe: changes.subscribe,
+
+    async exclusively(name, work) {
+      guard.requireOutside();
+      if (stopping.signal.aborted) throw storeErrors.unavailable({ message: 'The database has been closed.' });
+      return runExclusively({ connection: connectPostgres(options.databaseUrl, 1), withinDeadline, name }, work);
+    },
+
+    async ping() {
+      try {
+        await withinDeadline(call((sql) => rows(sql, 'select 1', [])));
+      } catch (error) {
+        throw toStoreError(error);
+      }
+    },
+
+    async close() {
+      stopping.abort();
+      await withinDeadline(listening.unlisten()).catch(() => undefined);
+      await Promise.all([listener.close({ timeout: 0 }), pool.sql.close({ timeout: CONNECT_TIMEOUT_S })]);
+    },
+  };
+}
+
+/** Tells the server's refusal of a commit from a lost answer. */
+function commitError(thrown: unknown): unknown {
+  const error = isRetryable(thrown) ? thrown : toStoreError(thrown);
+  const isLost = error instanceof AppError && error.code === storeErrors.unavailable().code;
+  return isLost ? storeErrors.outcome_unknown({ cause: error.cause }) : thrown;
+}
+
+async function rows(client: SQL, text: string, params: unknown[]): Promise<unknown[][]> {
+  return (await client.unsafe(text, params).values()) as unknown[][];
+}

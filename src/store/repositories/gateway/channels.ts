@@ -1,0 +1,51 @@
+import { asc, eq, sql } from 'drizzle-orm';
+import type { ChannelStore } from '../../ports/index.ts';
+import { type Context, countAll, isEmpty, lazy, paged } from '../context.ts';
+
+export function createChannelStore({ db, tables }: Context): ChannelStore {
+  const { channels } = tables;
+  const find = lazy(() =>
+    db
+      .select()
+      .from(channels)
+      .where(eq(channels.id, sql.placeholder('id')))
+      .prepare(),
+  );
+  const all = lazy(() => db.select().from(channels).orderBy(asc(channels.id)).prepare());
+  const byId: ChannelStore['byId'] = async (id) => {
+    const [row] = await find().execute({ id });
+    return row;
+  };
+  return {
+    byId,
+
+    async insert(channel) {
+      const [row] = await db.insert(channels).values(channel).returning();
+      return row as NonNullable<typeof row>;
+    },
+
+    all: () => all().execute(),
+
+    list: (page) =>
+      paged(page, db.select({ total: countAll() }).from(channels), (limit, offset) =>
+        db.select().from(channels).orderBy(asc(channels.id)).limit(limit).offset(offset),
+      ),
+
+    async update(id, change) {
+      if (isEmpty(change)) return byId(id);
+      const [row] = await db.update(channels).set(change).where(eq(channels.id, id)).returning();
+      return row;
+    },
+
+    async delete(id) {
+      return (await db.delete(channels).where(eq(channels.id, id)).returning({ id: channels.id })).length === 1;
+    },
+
+    async addUsedQuota(id, delta) {
+      await db
+        .update(channels)
+        .set({ usedQuota: sql`${channels.usedQuota} + ${delta}` })
+        .where(eq(channels.id, id));
+    },
+  };
+}

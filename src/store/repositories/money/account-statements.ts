@@ -1,0 +1,75 @@
+import { and, desc, eq, lt, type SQL, sql } from 'drizzle-orm';
+import type { LedgerStore } from '../../ports/index.ts';
+import { type Context, encodeTexts, lazy } from '../context.ts';
+import { UNFINISHED } from '../tasks/claim-tasks.ts';
+
+/** What a user's statement is made of. Every statement reads a slice, which takes milliseconds. */
+export function createAccountStatements({
+  db,
+  tables,
+  prepare,
+  amongTexts,
+}: Context): Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks'> {
+  const { ledgerEntries: entries } = tables;
+  // Qualified, since the builder leaves out the table of a column where it reads only one.
+  const opens = sql<boolean>`(ledger_entries.task_id is null or not exists (
+    select 1 from ledger_entries earlier
+    where earlier.task_id = ledger_entries.task_id and earlier.id < ledger_entries.id))`.mapWith(Boolean);
+  const kind = sql`case when task_id is not null then 'task' when reason <> '' then reason else kind end`;
+  const actors = sql`(select username from users where users.id = ledger_entries.actor_id)`;
+  const balance = (userId: number): SQL<number> =>
+    sql`(select quota from users where users.id = ${userId})`.mapWith(Number) as SQL<number>;
+  const findTasks = lazy(() =>
+    prepare(sql`
+      select task_id, model, case when status in ${UNFINISHED} then 1 else 0 end from (
+        select tasks.task_id, task_list.model, tasks.status from tasks join task_list on task_list.id = tasks.id
+          where ${amongTexts(tables.tasks.taskId, 'ids')}) as found
+      union all
+      select relay_id, model, case when status = 'OPEN' then 1 else 0 end from relay_requests
+        where ${amongTexts(tables.relayRequests.relayId, 'ids')}`),
+  );
+
+  return {
+    async statementLines(userId, { before, limit }) {
+      const rows = await db
+        .select({ line: entries, opens, actor: sql<string | null>`${actors}`, balance: balance(userId) })
+        .from(entries)
+        .where(and(eq(entries.userId, userId), before === undefined ? undefined : lt(entries.id, before)))
+        .orderBy(desc(entries.id))
+        .limit(limit);
+      return {
+        balance: rows[0]?.balance ?? 0,
+        lines: rows.map(({ line: { grantKey: _, ...line }, opens: isFirst, actor }) => ({
+          ...line,
+          opens: isFirst,
+          actor,
+        })),
+      };
+    },
+
+    async countStatement(userId, { before, limit, filter }) {
+      const slice = sql`select id, task_id, kind, reason, created_at from ledger_entries
+        where user_id = ${userId} and id < ${before} order by id desc limit ${limit}`;
+      const conditions = [
+        opens,
+        ...(filter.kind === undefined ? [] : [sql`${kind} = ${filter.kind}`]),
+        ...(filter.since === undefined ? [] : [sql`created_at >= ${filter.since}`]),
+        ...(filter.until === undefined ? [] : [sql`created_at <= ${filter.until}`]),
+      ];
+      const [row] = await prepare(sql`
+        select count(*), coalesce(min(id), 0), coalesce(sum(case when ${sql.join(conditions, sql` and `)} then 1 else 0 end), 0)
+        from (${slice}) as ledger_entries`)({});
+      const [lines = 0, last = 0, found = 0] = (row ?? []).map(Number);
+      return { found, last: lines < limit ? undefined : last };
+    },
+
+    async statementTasks(taskIds) {
+      const rows = await findTasks()({ ids: encodeTexts(taskIds) });
+      return rows.map(([taskId, model, isOpen]) => ({
+        taskId: String(taskId),
+        model: String(model),
+        isOpen: Number(isOpen) === 1,
+      }));
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { eq, sql } from 'drizzle-orm';
+import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
+import { type BalanceAlertStore, type LowBalance, STATUS, WARN_AGAIN_SECONDS } from '../../ports/index.ts';
+import { type Context, lazy } from '../context.ts';
+
+const LEEWAY = sql.raw(String(CLOCK_LEEWAY_SECONDS));
+
+/** `claim` takes several statements; it is called in a transaction. */
+export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Context): BalanceAlertStore {
+  const { balanceAlerts: alerts } = tables;
+  const at = sql.placeholder;
+  /** Not warned, or warned for a threshold that is no longer the user's, nor a higher default. */
+  const mayWarn = (prefix: string) => {
+    const [toldAt, told, chosen] = ['told_at', 'told_threshold', 'threshold'].map((name) => sql.raw(prefix + name));
+    const again = sql.raw(String(WARN_AGAIN_SECONDS));
+    return sql`(coalesce(${toldAt}, 0) = 0 or ((${chosen} <> ${told} or coalesce(${chosen}, ${at('fallback')}) < ${told}) and (${toldAt} <= ${at('now')} - ${again} or ${toldAt} - ${LEEWAY} > ${at('now')})))`;
+  };
+  const isActive = sql`deleted_at = 0 and status = ${sql.raw(String(STATUS.enabled))}`;
+
+  const byUser = lazy(() =>
+    db
+      .select()
+      .from(alerts)
+      .where(eq(alerts.userId, at('userId')))
+      .prepare(),
+  );
+  // A bounded part of the users by their ids: no index on balances, which every task changes.
+  const findAmongAll = lazy(() =>
+    prepare(sql`select u.id, u.quota, coalesce(a.threshold, ${at('fallback')}),
+        case when ${mayWarn('a.')} and u.active then 1 else 0 end
+      from (select id, quota, (${isActive}) as active from users where id > ${at('after')} order by id limit ${at('limit')}) as u
+      left join balance_alerts as a on a.user_id = u.id order by u.id`),
+  );
+  const findAmongChosen = lazy(() =>
+    prepare(sql`select a.user_id, u.quota, a.threshold, case when ${mayWarn('a.')} and (${isActive}) then 1 else 0 end
+      from balance_alerts as a join users as u on u.id = a.user_id
+      where a.threshold > 0 and a.user_id > ${at('after')} order by a.user_id limit ${at('limit')}`),
+  );
+  const lockUser = lazy(() =>
+    prepare(sql`select quota from users where id = ${at('userId')} and ${isActive} ${lockRows}`),
+  );
+  const ensureRow = lazy(() =>
+    prepare(sql`insert into balance_alerts (user_id) values (${at('userId')}) on conflict do nothing`),
+  );
+  const mark = lazy(() => {
+    const threshold = sql`coalesce(threshold, ${at('fallback')})`;
+    return prepare(sql`update balance_alerts set told_at = ${at('now')}, told_threshold = ${threshold}
+      where user_id = ${at('userId')} and ${mayWarn('')} and ${threshold} > 0 and ${at('balance')} < ${threshold}
+      returning told_threshold`);
+  });
+
+  return {
+    async byUser(userId) {
+      const [row] = await byUser().execute({ userId });
+      return row;
+    },
+
+    async choose(userId, choice, now) {
+      const isKept = sql`${alerts.threshold} is not distinct from excluded.threshold
+        or (${alerts.toldAt} > ${now - WARN_AGAIN_SECONDS} and ${alerts.toldAt} <= ${now + CLOCK_LEEWAY_SECONDS})`;
+      await db
+        .insert(alerts)
+        .values({ userId, ...choice })
+        .onConflictDoUpdate({
+          target: alerts.userId,
+          set: { ...choice, toldAt: sql`case when ${isKept} then ${alerts.toldAt} else 0 end` },
+        });
+    },
+
+    async setSecret(userId, webhookSecretSealed) {
+      await db
+        .insert(alerts)
+        .values({ userId, webhookSecretSealed })
+        .onConflictDoUpdate({ target: alerts.userId, set: { webhookSecretSealed } });
+    },
+
+    async setFirstSecret(userId, webhookSecretSealed) {
+      const set = await db
+        .insert(alerts)
+        .values({ userId, webhookSecretSealed })
+        .onConflictDoUpdate({
+          target: alerts.userId,
+          set: { webhookSecretSealed },
+          setWhere: sql`${alerts.webhookSecretSealed} is null`,
+        })
+        .returning({ userId: alerts.userId });
+      return set.length === 1;
+    },
+
+    async findLow({ fallback, after, limit, now }) {
+      const rows = await (fallback > 0 ? findAmongAll() : findAmongChosen())({ fallback, after, limit, now });
+      const low: LowBalance[] = rows
+        .filter(
+          ([, balance, threshold, isOpen]) =>
+            Number(isOpen) === 1 && Number(threshold) > 0 && Number(balance) < Number(threshold),
+        )
+        .map(([userId, balance, threshold]) => ({
+          userId: Number(userId),
+          balance: Number(balance),
+          threshold: Number(threshold),
+        }));
+      return { low, last: rows.length < limit ? undefined : Number(rows.at(-1)?.[0]) };
+    },
+
+    async claim(userId, fallback, time) {
+      const [user] = await lockUser()({ userId });
+      if (!user) return undefined;
+      const balance = Number(user[0]);
+      await ensureRow()({ userId });
+      const [marked] = await mark()({ userId, now: time, fallback, balance });
+      return marked && { userId, balance, threshold: Number(marked[0]) };
+    },
+
+    async forget(userId) {
+      await db.delete(alerts).where(eq(alerts.userId, userId));
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { nextTurn } from '../../../kernel/index.ts';
+import type { LedgerStore } from '../../ports/index.ts';
+import type { Context } from '../context.ts';
+import { FOLDED_UNTIL } from './fold-ledger.ts';
+
+/**
+ * Rows per statement. SQLite blocks the process during a statement; each of these takes a few
+ * milliseconds.
+ */
+const LINES_AT_ONCE = 5000;
+const USERS_AT_ONCE = 1000;
+const TASKS_AT_ONCE = 500;
+
+const LINES = sql.raw('ledger_entries');
+const BILLS = [
+  { table: sql.raw('tasks'), taskId: sql.raw('task_id'), hasEnded: sql.raw(`status in ('SUCCESS', 'FAILURE')`) },
+  { table: sql.raw('relay_requests'), taskId: sql.raw('relay_id'), hasEnded: sql.raw(`status <> 'OPEN'`) },
+];
+
+const FOLDED = sql.raw(`(select coalesce(max(position), -1) from retention_progress where name = '${FOLDED_UNTIL}')`);
+
+/** A balance or quota, and the sum of its ledger lines. */
+type Imbalance = { quota: number; ledger: number };
+
+export function createImbalanceFinder({ dialect, statement }: Context): Pick<LedgerStore, 'imbalances'> {
+  const lastId = async (table: SQL): Promise<number> =>
+    Number((await statement(sql`select coalesce(max(id), 0) from ${table}`))[0]?.[0]);
+
+  /** Conditions that cover `size` ids each, up to `last`. Yields to the event loop before each. */
+  async function* slices(last: number, size: number): AsyncGenerator<SQL> {
+    for (let from = 0; from < last; from += size) {
+      await nextTurn();
+      yield sql`id > ${from} and id <= ${Math.min(from + size, last)}`;
+    }
+  }
+
+  /**
+   * SQLite has one writer, so the lines up to the last id are complete and never change: they are
+   * summed slice by slice. Each slice of users then adds the few later lines in the same statement
+   * that reads the balances.
+   */
+  async function usersInSlices(limit: number): Promise<unknown[][]> {
+    const settled = await lastId(LINES);
+    const sums = new Map<number, number>();
+    for await (const slice of slices(settled, LINES_AT_ONCE)) {
+      const rows = await statement(sql`select user_id, sum(amount) from ${LINES} where ${slice} group by user_id`);
+      for (const row of rows) {
+        const [userId = 0, sum = 0] = row.map(Number);
+        sums.set(userId, (sums.get(userId) ?? 0) + sum);
+      }
+    }
+    const found: unknown[][] = [];
+    for await (const slice of slices(await lastId(sql.raw('users')), USERS_AT_ONCE)) {
+      const rows = await statement(sql`
+        with late as (select user_id, sum(amount) as total from ${LINES} where id > ${settled} group by +user_id)
+        select id, quota, coalesce(late.total, 0) from users left join late on late.user_id = id where ${slice} order by id`);
+      for (const row of rows) {
+        const [id = 0, quota = 0, late = 0] = row.map(Number);
+        if (quota === (sums.get(id) ?? 0) + late) continue;
+        // Lines may have been folded into others between the slices, so it is asked once more.
+        const imbalance = await imbalanceOf(id);
+        if (imbalance) found.push(imbalance);
+      }
+      if (found.length >= limit) break;
+    }
+    return found.slice(0, limit);
+  }
+
+  async function imbalanceOf(userId: number): Promise<unknown[] | undefined> {
+    const [row] = await statement(sql`
+      select id, quota, (select coalesce(sum(amount), 0) from ${LINES} where user_id = users.id) from users where id = ${userId}`);
+    return row && Number(row[1]) !== Number(row[2]) ? row : undefined;
+  }
+
+  /**
+   * PostgreSQL does not block the node, and lines become visible in another order than that of
+   * their ids: one statement reads a consistent state of all.
+   */
+  const usersAtOnce = (limit: number): Promise<unknown[][]> =>
+    statement(sql`
+      with lines as (select user_id, sum(amount) as total from ${LINES} group by user_id)
+      select u.id, u.quota, coalesce(l.total, 0)
+      from users u left join lines l on l.user_id = u.id
+      where u.quota <> coalesce(l.total, 0) order by u.id limit ${limit}`);
+
+  /**
+   * Lines of ended tasks never change, so each task is checked by itself; those whose lines may
+   * have been folded are not.
+   */
+  async function bills(limit: number): Promise<unknown[][]> {
+    const found: unknown[][] = [];
+    for (const { table, taskId, hasEnded } of BILLS) {
+      for await (const slice of slices(await lastId(table), TASKS_AT_ONCE)) {
+        const wanted = limit - found.length;
+        if (wanted <= 0) return found;
+        const rows = await statement(sql`
+          select task_id, quota, total from (
+            select id, ${taskId} as task_id, quota,
+              (select coalesce(sum(amount), 0) from ${LINES} l where l.task_id = ${table}.${taskId}) as total
+            from ${table} where ${slice} and ${hasEnded} and created_at > ${FOLDED}
+          ) as bills where quota + total <> 0 order by id limit ${wanted}`);
+        found.push(...rows);
+      }
+    }
+    return found;
+  }
+
+  return {
+    async imbalances(limit) {
+      const users = dialect === 'sqlite' ? await usersInSlices(limit) : await usersAtOnce(limit);
+      const tasks = await bills(limit);
+      const numbers = ([, quota, ledger]: unknown[]): Imbalance => ({ quota: Number(quota), ledger: Number(ledger) });
+      return {
+        users: users.map((row) => ({ userId: Number(row[0]), ...numbers(row) })),
+        tasks: tasks.map((row) => ({ taskId: String(row[0]), ...numbers(row) })),
+      };
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { sql } from 'drizzle-orm';
+import type { ResultRecord } from '../../ports/index.ts';
+import { type Context, lazy } from '../context.ts';
+
+type CountedFile = Pick<ResultRecord, 'bytes' | 'keptAt'> & { sha256: string };
+
+/** How many results need a kept file. Call both in the transaction that changes the results. */
+export type FileReferences = {
+  /** Counts one more. False while the file is being deleted: it may be gone before this commits. */
+  add(file: CountedFile): Promise<boolean>;
+  /**
+   * Counts each result of these that has a file once less, and returns how many results they are.
+   * Files that nothing needs any more stay until the sweep takes them.
+   */
+  release(forgotten: readonly Pick<ResultRecord, 'sha256'>[]): Promise<number>;
+};
+
+export function createFileReferences({ nowMs, now, prepare }: Context): FileReferences {
+  const at = sql.placeholder;
+  const add = lazy(() =>
+    prepare(sql`insert into kept_files (sha256, bytes, refs, changed_at)
+      values (${at('sha256')}, ${at('bytes')}, 1, ${at('keptAt')})
+      on conflict (sha256) do update set refs = kept_files.refs + 1, changed_at = excluded.changed_at
+      where kept_files.refs >= 0 returning refs`),
+  );
+  const release = lazy(() =>
+    prepare(sql`update kept_files set refs = refs - 1, changed_at = ${nowMs} / 1000
+      where sha256 = ${at('sha256')} and refs > 0`),
+  );
+
+  return {
+    async add({ sha256, bytes, keptAt }) {
+      return (await add()({ sha256, bytes, keptAt })).length === 1;
+    },
+    async release(forgotten) {
+      // In one order everywhere, so that two transactions cannot wait for each other.
+      const digests = forgotten.flatMap(({ sha256 }) => (sha256 === null ? [] : [sha256])).sort();
+      for (const sha256 of digests) await release()({ sha256, ...now() });
+      return forgotten.length;
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { and, eq, sql } from 'drizzle-orm';
+import { PREVIEW_KIND, type PreviewStore, type ResultRecord } from '../../ports/index.ts';
+import { type Context, columnPlaceholders, encodeTexts, lazy } from '../context.ts';
+import { createFileReferences } from './file-references.ts';
+
+/** Literals and not parameters, so that the partial index applies. */
+const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
+const KEPT = sql.raw(`'kept'`);
+
+/**
+ * `want`, `add` and `forgetOldest` take several statements. Outside a transaction the store opens
+ * one for them.
+ */
+export function createPreviewStore(context: Context): PreviewStore {
+  const { db, tables, amongRows, amongTexts, lockRows, prepare } = context;
+  const { keptResults: results } = tables;
+  const { taskId, artifactKey, userId, kind, createdAt } = results;
+  const { sha256, bytes, mimeType, keptAt, keptUntil, width, height } = results;
+  const at = sql.placeholder;
+  const references = createFileReferences(context);
+  const insertWanted = createWantedInsert(context);
+  const sumKept = createKeptUsage(context);
+  const isKeptPreview = and(sql`${kind} = ${PREVIEW}`, sql`${results.state} = ${KEPT}`);
+
+  // A task's deletion deletes its previews; it waits for this lock, or this finds the task hidden.
+  const lockTask = lazy(() =>
+    prepare(sql`select user_id from tasks
+      where task_id = ${at('taskId')} and hidden_at = 0 ${lockRows}`),
+  );
+  const insertKept = lazy(() => {
+    const file = columnPlaceholders({ sha256, bytes, mimeType, keptAt, keptUntil, width, height });
+    return db
+      .insert(results)
+      .values({
+        ...columnPlaceholders({ taskId, artifactKey, userId, kind, createdAt }),
+        ...file,
+        state: 'kept',
+        nextAttemptAtMs: 0,
+        giveUpAtMs: 0,
+      })
+      .onConflictDoUpdate({
+        target: [taskId, artifactKey],
+        set: {
+          ...file,
+          state: 'kept',
+          reason: '',
+          leaseOwner: sql`null`,
+          leaseUntilMs: 0,
+          leaseSeq: sql`${results.leaseSeq} + 1`,
+        },
+        setWhere: sql`${results.state} <> ${KEPT}`,
+      })
+      .returning({ id: results.id })
+      .prepare();
+  });
+  const ofTasks = lazy(() =>
+    db
+      .select()
+      .from(results)
+      .where(and(amongTexts(taskId, 'taskIds'), isKeptPreview))
+      .orderBy(taskId, results.id)
+      .prepare(),
+  );
+  const sumByUser = lazy(() =>
+    prepare(sql`select user_id, sum(bytes) from kept_results where kind = ${PREVIEW}
+      group by user_id order by 2 desc, 1`),
+  );
+
+  /** The owner of a task that is not hidden. It stays so until the transaction ends. */
+  async function findOwner(id: string): Promise<number | undefined> {
+    const [task] = await lockTask()({ taskId: id });
+    return task && Number(task[0]);
+  }
+
+  return {
+    async want(previews, forMs) {
+      const [first] = previews;
+      if (!first || (await findOwner(first.taskId)) === undefined) return false;
+      await insertWanted(previews, forMs);
+      return true;
+    },
+
+    async add(preview, { quotaBytes, size, ...file }) {
+      if ((await findOwner(preview.taskId)) !== preview.userId) return 'no_task';
+      if (quotaBytes !== undefined && (await sumKept(preview.userId)) + file.bytes > quotaBytes) return 'over_quota';
+      if (!(await references.add(file))) return 'being_deleted';
+      const { width: wide = 0, height: high = 0 } = size ?? {};
+      const inserted = await insertKept().execute({ ...preview, ...file, width: wide, height: high });
+      if (inserted.length === 1) return 'kept';
+      await references.release([file]);
+      return 'exists';
+    },
+
+    ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
+
+    async usage() {
+      const users = await sumByUser()({});
+      const total = users.reduce((sum, [, held]) => sum + Number(held), 0);
+      return { bytes: total, largestUserId: users[0] && Number(users[0][0]) };
+    },
+
+    async forgetOldest(owner, limit) {
+      const isTheirs = and(isKeptPreview, eq(userId, owner));
+      const rows = sql`select ${results.id} from ${results} where ${isTheirs} order by ${keptAt} limit ${limit}`;
+      return references.release(
+        await db
+          .delete(results)
+          .where(and(amongRows(results.id, rows), isTheirs))
+          .returning(),
+      );
+    },
+  };
+}
+
+type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
+
+/** Writes what is to be kept, for `forMs`; what a task has already stays as it is. */
+export function createWantedInsert({ db, tables: { keptResults: results }, nowMs, now }: Context) {
+  const insert = lazy(() => {
+    const { taskId, artifactKey, userId, kind, createdAt } = results;
+    return db
+      .insert(results)
+      .values({
+        ...columnPlaceholders({ taskId, artifactKey, userId, kind, createdAt }),
+        state: 'wanted',
+        nextAttemptAtMs: sql`${nowMs}`,
+        giveUpAtMs: sql`${nowMs} + ${sql.placeholder('forMs')}`,
+      })
+      .onConflictDoNothing({ target: [taskId, artifactKey] })
+      .prepare();
+  });
+  return async (wanted: readonly WantedResult[], forMs: number): Promise<void> => {
+    for (const result of wanted) await insert().execute({ ...result, forMs, ...now() });
+  };
+}
+
+/** What users keep. Call it in the transaction that keeps more. */
+export function createKeptUsage({ lockRows, prepare }: Context) {
+  const at = sql.placeholder;
+  const lockUser = lazy(() => prepare(sql`select id from users where id = ${at('userId')} ${lockRows}`));
+  // A literal and not a parameter, so that the index by state applies.
+  const sum = lazy(() =>
+    prepare(sql`select coalesce(sum(bytes), 0) from kept_results
+      where user_id = ${at('userId')} and state = 'kept'`),
+  );
+  /** Bytes that a user keeps. Their other results wait for this transaction. */
+  return async (userId: number): Promise<number> => {
+    await lockUser()({ userId });
+    const [used] = await sum()({ userId });
+    return Number(used?.[0] ?? 0);
+  };
+}

@@ -1,0 +1,388 @@
+import { and, eq, gt, inArray, isNotNull, lte, not, type SQL, sql } from 'drizzle-orm';
+import {
+  INPUT_KIND,
+  LONGEST_LEASE_MS,
+  LONGEST_RESULT_PAUSE_MS,
+  PREVIEW_KIND,
+  type ResultRecord,
+  type ResultStore,
+} from '../../ports/index.ts';
+import {
+  type Context,
+  columnPlaceholders,
+  countAll,
+  createPullForward,
+  encodeTexts,
+  isOverIn,
+  lazy,
+} from '../context.ts';
+import { createFileReferences } from './file-references.ts';
+import { createKeptUsage, createWantedInsert } from './previews.ts';
+
+/** Literals and not parameters, so that the partial indexes apply. */
+const WANTED = sql.raw(`'wanted'`);
+const KEPT = sql.raw(`'kept'`);
+const LOST = sql.raw(`'lost'`);
+const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
+
+/**
+ * `list`, `keep` and the `forget…` methods take several statements. Outside a transaction the store
+ * opens one for them.
+ */
+export function createResultStore(context: Context): ResultStore {
+  const { db, tables, nowMs, now, notAmong, amongRows, amongTexts, lockRows, prepare } = context;
+  const { keptResults: results, keptFiles: files, users } = tables;
+  const at = sql.placeholder;
+  const isWanted = sql`${results.state} = ${WANTED}`;
+  const isKept = sql`${results.state} = ${KEPT}`;
+  const isNoPreview = sql`${results.kind} <> ${PREVIEW}`;
+  const references = createFileReferences(context);
+  const insertWanted = createWantedInsert(context);
+  const sumKept = createKeptUsage(context);
+  const isInput = eq(results.kind, INPUT_KIND);
+  const ofTask = (taskId: string) => eq(results.taskId, taskId);
+  const isFree = isOverIn(results.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
+  const leaseIsOver = isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS);
+  const pullForward = createPullForward(context, {
+    rows: { table: sql`kept_results`, isWaiting: sql`state = ${WANTED}` },
+    longestMs: LONGEST_RESULT_PAUSE_MS,
+  });
+  const isHeld = and(
+    eq(results.id, at('id')),
+    eq(results.leaseOwner, at('leaseOwner')),
+    eq(results.leaseSeq, at('leaseSeq')),
+  );
+  const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
+
+  const findNextDue = lazy(() =>
+    prepare(sql`select case when ${pullForward.isNeeded} then 0 else next_attempt_at - ${nowMs} end
+      from kept_results where state = ${WANTED} and ${leaseIsOver} order by next_attempt_at limit 1`),
+  );
+  const claim = lazy(() => {
+    // From user to user over the index of wanted results, however many of them one user has.
+    const following = (user: SQL) =>
+      sql`(select min(user_id) from kept_results where state = ${WANTED} and user_id > ${user})`;
+    const first = sql`(select id from kept_results where state = ${WANTED} and user_id = turn.user_id
+      and next_attempt_at <= ${nowMs} and ${leaseIsOver} and ${notAmong(sql`id`, 'held')} order by next_attempt_at limit 1)`;
+    const inTurn = sql`with recursive turn (user_id) as (
+        select ${following(sql`${at('after')}`)}
+        union all select ${following(sql`turn.user_id`)} from turn where turn.user_id is not null)
+      select id from (select ${first} as id from turn where not ${amongTexts(sql`cast(turn.user_id as text)`, 'except')}) as firsts
+      where id is not null limit ${at('limit')}`;
+    const due = sql`select ${results.id} from ${results} where ${results.id} in (${inTurn}) and ${isFree}`;
+    return db
+      .update(results)
+      .set({
+        leaseOwner: sql`${at('owner')}`,
+        leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}`,
+        leaseSeq: sql`${results.leaseSeq} + 1`,
+      })
+      .where(and(amongRows(results.id, due), isWanted))
+      .returning()
+      .prepare();
+  });
+  const renew = lazy(() =>
+    db
+      .update(results)
+      .set({ leaseUntilMs: sql`${nowMs} + ${at('forMs')}` })
+      .where(and(isHeld, isWanted))
+      .returning({ id: results.id })
+      .prepare(),
+  );
+  const removeListed = lazy(() =>
+    db
+      .delete(results)
+      .where(and(isHeld, isWanted, eq(results.artifactKey, '')))
+      .returning({ id: results.id })
+      .prepare(),
+  );
+  const lockTask = lazy(() =>
+    prepare(sql`select task_id from tasks where task_id = ${at('taskId')} and hidden_at = 0 ${lockRows}`),
+  );
+  const findOwner = lazy(() => prepare(sql`select user_id from kept_results where id = ${at('id')}`));
+  const expect = lazy(() =>
+    prepare(sql`insert into kept_files (sha256, bytes, refs, changed_at)
+      values (${at('sha256')}, ${at('bytes')}, 0, ${nowMs} / 1000)
+      on conflict (sha256) do update set changed_at = excluded.changed_at
+      where kept_files.refs >= 0 returning refs`),
+  );
+  const markKept = lazy(() => {
+    const { sha256, bytes, mimeType, keptAt, keptUntil, width, height } = results;
+    const given = columnPlaceholders({ sha256, bytes, mimeType, keptAt, keptUntil, width, height });
+    return db
+      .update(results)
+      .set({ ...released, ...given, state: 'kept', reason: '', attempts: sql`${results.attempts} + 1` })
+      .where(and(isHeld, isWanted))
+      .returning({ id: results.id })
+      .prepare();
+  });
+  const postpone = lazy(() => {
+    const next = sql`${nowMs} + ${at('inMs')}`;
+    const isOver = sql`${at('isFinal')} = 1 or ${results.giveUpAtMs} <= ${nowMs}`;
+    return db
+      .update(results)
+      .set({
+        ...released,
+        ...columnPlaceholders({ reason: results.reason }),
+        state: sql`case when ${isOver} then ${LOST} else ${WANTED} end`,
+        attempts: sql`${results.attempts} + 1`,
+        // The last attempt is made at the give-up time.
+        nextAttemptAtMs: sql`case when ${next} < ${results.giveUpAtMs} then ${next} else ${results.giveUpAtMs} end`,
+      })
+      .where(and(isHeld, isWanted))
+      .returning({ id: results.id })
+      .prepare();
+  });
+  const find = lazy(() =>
+    db
+      .select()
+      .from(results)
+      .where(and(eq(results.taskId, at('taskId')), eq(results.artifactKey, at('artifactKey')), not(isInput)))
+      .prepare(),
+  );
+  const ofTasks = lazy(() =>
+    db
+      .select()
+      .from(results)
+      .where(and(amongTexts(results.taskId, 'taskIds'), not(isInput)))
+      .orderBy(results.taskId, results.id)
+      .prepare(),
+  );
+  /** Bytes that the owner of a result keeps. */
+  async function usageWith({ id }: Pick<ResultRecord, 'id'>): Promise<number> {
+    const [owner] = await findOwner()({ id });
+    return owner ? sumKept(Number(owner[0])) : 0;
+  }
+
+  return {
+    want: insertWanted,
+
+    async untilDue() {
+      const [first] = await findNextDue()(now());
+      return first && Number(first[0]);
+    },
+
+    async claim({ owner, limit, leaseForMs, after = 0, except = [], held = [] }) {
+      const turn = { owner, leaseForMs, after, except: encodeTexts(except.map(String)), held: JSON.stringify(held) };
+      const take = (most: number) => claim().execute({ ...turn, limit: most, ...now() });
+      const claimed = await take(limit);
+      if (claimed.length < limit && (await pullForward.run())) claimed.push(...(await take(limit - claimed.length)));
+      // `returning` promises no order.
+      return claimed.sort((a, b) => a.userId - b.userId);
+    },
+
+    async renew(lease, forMs) {
+      return (await renew().execute({ ...lease, forMs, ...now() })).length === 1;
+    },
+
+    async list(lease, artifacts, forMs) {
+      if ((await removeListed().execute({ ...lease })).length === 0) return false;
+      await insertWanted(artifacts, forMs);
+      return true;
+    },
+
+    async expectFile({ sha256, bytes }) {
+      return (await expect()({ sha256, bytes, ...now() })).length === 1;
+    },
+
+    async keep(lease, { quotaBytes, size: { width, height } = { width: 0, height: 0 }, ...file }) {
+      if (quotaBytes !== undefined && (await usageWith(lease)) + file.bytes > quotaBytes) return 'over_quota';
+      if (!(await references.add(file))) return 'being_deleted';
+      if ((await markKept().execute({ ...lease, ...file, width, height })).length === 1) return 'kept';
+      await references.release([file]);
+      return 'lost_claim';
+    },
+
+    async postpone(lease, { inMs, reason }) {
+      const change = { inMs: Math.round(inMs ?? 0), isFinal: inMs === null ? 1 : 0, reason };
+      return (await postpone().execute({ ...lease, ...change, ...now() })).length === 1;
+    },
+
+    async lockTask(taskId) {
+      return (await lockTask()({ taskId })).length === 1;
+    },
+
+    async retry(id, forMs) {
+      const rows = await db
+        .update(results)
+        .set({
+          ...released,
+          state: 'wanted',
+          reason: '',
+          nextAttemptAtMs: nowMs,
+          giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
+        })
+        .where(and(eq(results.id, id), sql`${results.state} <> ${KEPT}`, isFree))
+        .returning({ id: results.id })
+        .prepare()
+        .execute({ forMs, ...now() });
+      return rows.length === 1;
+    },
+
+    async find(taskId, artifactKey) {
+      const [row] = await find().execute({ taskId, artifactKey });
+      return row;
+    },
+
+    ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
+
+    async keepInputs({ files: inputs, quotaBytes, ...task }) {
+      const total = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
+      if (quotaBytes !== undefined && (await sumKept(task.userId)) + total > quotaBytes) return false;
+      // In the order of a release.
+      const sorted = [...inputs].sort((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
+      for (const [index, { sha256, bytes }] of sorted.entries()) {
+        if (await references.add({ sha256, bytes, keptAt: task.keptAt })) continue;
+        await references.release(sorted.slice(0, index));
+        return false;
+      }
+      const shared = { ...task, kind: INPUT_KIND, state: 'kept' as const, createdAt: task.keptAt };
+      const rows = inputs.map((input) => ({ ...shared, ...input, nextAttemptAtMs: 0, giveUpAtMs: 0 }));
+      if (rows.length > 0) await db.insert(results).values(rows);
+      return true;
+    },
+
+    inputsOf: async (taskId) =>
+      db
+        .select()
+        .from(results)
+        .where(and(ofTask(taskId), isInput)),
+
+    forgetInputs: async (taskId) =>
+      references.release(
+        await db
+          .delete(results)
+          .where(and(ofTask(taskId), isInput))
+          .returning(),
+      ),
+
+    forget: async (taskId) => references.release(await db.delete(results).where(ofTask(taskId)).returning()),
+
+    async forgetExpired(until, limit) {
+      const isOver = and(isKept, gt(results.keptUntil, 0), lte(results.keptUntil, until));
+      const rows = sql`select ${results.id} from ${results} where ${isOver} order by ${results.keptUntil} limit ${limit}`;
+      return references.release(
+        await db
+          .delete(results)
+          .where(and(amongRows(results.id, rows), isOver))
+          .returning(),
+      );
+    },
+
+    async forgetOfDeletedUsers(limit) {
+      const isTheirs = sql`${results.userId} in (select id from users where deleted_at > 0)`;
+      const rows = sql`select ${results.id} from ${results} where ${isTheirs} order by ${results.id} limit ${limit}`;
+      return references.release(
+        await db
+          .delete(results)
+          .where(and(amongRows(results.id, rows), isTheirs))
+          .returning(),
+      );
+    },
+
+    async usage(userId) {
+      const [row] = await db
+        .select({
+          bytes: sumBytes(results.bytes),
+          results: sql<number>`count(case when ${isNoPreview} then 1 end)`.mapWith(Number),
+        })
+        .from(results)
+        .where(and(eq(results.userId, userId), isKept));
+      return row ?? { bytes: 0, results: 0 };
+    },
+
+    usageByUser: () =>
+      db
+        .select({ userId: results.userId, group: users.group, bytes: sumBytes(results.bytes) })
+        .from(results)
+        .innerJoin(users, and(eq(users.id, results.userId), eq(users.deletedAt, 0)))
+        .where(isKept)
+        .groupBy(results.userId, users.group)
+        .orderBy(results.userId),
+
+    async depth(lostSince) {
+      const isLost = and(sql`${results.state} = ${LOST}`, gt(results.createdAt, lostSince), isNoPreview);
+      const [[wanted], [kept], [lost], [stored]] = await Promise.all([
+        db.select({ total: countAll() }).from(results).where(and(isWanted, isNoPreview)),
+        db.select({ total: countAll() }).from(results).where(and(isKept, isNoPreview)),
+        db.select({ total: countAll() }).from(results).where(isLost),
+        db
+          .select({ total: countAll(), bytes: sumBytes(files.bytes) })
+          .from(files)
+          .where(gt(files.refs, 0)),
+      ]);
+      return {
+        wanted: wanted?.total ?? 0,
+        kept: kept?.total ?? 0,
+        lost: lost?.total ?? 0,
+        bytes: stored?.bytes ?? 0,
+        files: stored?.total ?? 0,
+      };
+    },
+
+    files: (after, limit) =>
+      db
+        .select({ sha256: files.sha256, bytes: files.bytes, refs: files.refs })
+        .from(files)
+        .where(gt(files.sha256, after))
+        .orderBy(files.sha256)
+        .limit(limit),
+
+    async knownFiles(digests) {
+      if (digests.length === 0) return [];
+      const rows = await db
+        .select({ sha256: files.sha256 })
+        .from(files)
+        .where(inArray(files.sha256, [...digests]));
+      return rows.map(({ sha256 }) => sha256);
+    },
+
+    async takeUnused(until, limit) {
+      const isUnused = and(lte(files.refs, 0), lte(files.changedAt, until));
+      const rows = sql`select ${files.sha256} from ${files} where ${isUnused} order by ${files.changedAt} limit ${limit}`;
+      const taken = await db
+        .update(files)
+        // The new time keeps others from deleting the same files once more, when they are back.
+        .set({ refs: -1, changedAt: sql`${nowMs} / 1000` })
+        .where(and(amongRows(files.sha256, rows), isUnused))
+        .returning({ sha256: files.sha256 })
+        .prepare()
+        .execute(now());
+      return taken.map(({ sha256 }) => sha256);
+    },
+
+    async takeOrphan(sha256, changedAt) {
+      const taken = await db
+        .insert(files)
+        .values({ sha256, bytes: 0, refs: -1, changedAt })
+        .onConflictDoNothing({ target: files.sha256 })
+        .returning({ sha256: files.sha256 });
+      return taken.length === 1;
+    },
+
+    async deleted(sha256) {
+      await db.delete(files).where(and(eq(files.sha256, sha256), eq(files.refs, -1)));
+    },
+
+    async releaseOwner(owner) {
+      const rows = await db
+        .update(results)
+        .set(released)
+        .where(eq(results.leaseOwner, owner))
+        .returning({ id: results.id });
+      return rows.length;
+    },
+
+    async expireLeases() {
+      const rows = await db
+        .update(results)
+        .set(released)
+        .where(isNotNull(results.leaseOwner))
+        .returning({ id: results.id });
+      return rows.length;
+    },
+  };
+}
+
+const sumBytes = (column: Parameters<typeof sql.param>[1] & { getSQL(): ReturnType<typeof sql> }) =>
+  sql<number>`coalesce(sum(${column}), 0)`.mapWith(Number);

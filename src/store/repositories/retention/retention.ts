@@ -1,0 +1,187 @@
+import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
+import { type ContentChange, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
+import { type Context, encodeTexts, lazy, lazyByShape } from '../context.ts';
+import { createLedgerFold } from '../money/fold-ledger.ts';
+import { createFileReferences } from '../results/file-references.ts';
+
+export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
+
+/** `deleteTasks` takes several statements. Outside a transaction the store opens one for it. */
+export function createRetentionStore(context: Context): RetentionStore {
+  const { dialect, db, tables, prepare, elements, lockRows, amongTexts, amongRows } = context;
+  const { tasks, taskEvents, webhookOutbox: notices, keptResults, usageLogs } = tables;
+  const at = sql.placeholder;
+  const references = createFileReferences(context);
+  const hasEnded = sql`${tasks.status} in ${ENDED}`;
+
+  const readProgress = lazy(() =>
+    prepare(sql`select position, skipped, at from retention_progress where name = ${at('name')}`),
+  );
+  const saveProgress = lazy(() =>
+    prepare(sql`insert into retention_progress (name, position, skipped, at)
+      values (${at('name')}, ${at('position')}, ${at('skipped')}, ${at('at')})
+      on conflict (name) do update set position = excluded.position, skipped = excluded.skipped, at = excluded.at`),
+  );
+  const replace = lazyByShape((given: { answers?: true }) =>
+    prepare(sql`
+      update tasks set properties = change.value ->> 'properties', execution = change.value ->> 'execution'
+        ${given.answers ? sql`, data = null, state = null` : sql``}
+      from ${elements('changes')} as change
+      where tasks.id = cast(change.value ->> 'id' as bigint) and tasks.status in ${ENDED} returning tasks.id`),
+  );
+
+  async function replaceContent(changes: readonly ContentChange[], given: { answers?: true }): Promise<number> {
+    if (changes.length === 0) return 0;
+    const rows = changes.map(({ id, properties, execution }) => ({
+      id,
+      properties: JSON.stringify(properties),
+      execution: JSON.stringify(execution),
+    }));
+    return (await replace(given)({ changes: JSON.stringify(rows) })).length;
+  }
+
+  const rewriteEmptied = createRowRewrite(context);
+  const deleteEvents = async (taskIds: readonly string[]): Promise<number> =>
+    taskIds.length === 0 ? 0 : (await eventsOf().execute({ taskIds: encodeTexts(taskIds) })).length;
+  const eventsOf = lazy(() =>
+    db.delete(taskEvents).where(amongTexts(taskEvents.taskId, 'taskIds')).returning({ id: taskEvents.id }).prepare(),
+  );
+
+  return {
+    async progress(name) {
+      const [row] = await readProgress()({ name });
+      const [position = 0, skipped = 0, seenAt = 0] = (row ?? []).map(Number);
+      return { position, skipped, at: seenAt };
+    },
+
+    async saveProgress(name, progress) {
+      await saveProgress()({ name, ...progress });
+    },
+
+    tasksAfter: createAgedTasks(context),
+
+    async contentOf(ids) {
+      if (ids.length === 0) return [];
+      await context.statement(
+        sql`select id from ${tasks} where ${inArray(tasks.id, [...ids])} and ${hasEnded} order by id ${lockRows}`,
+      );
+      return db
+        .select({
+          id: tasks.id,
+          taskId: tasks.taskId,
+          properties: tasks.properties,
+          execution: tasks.execution,
+          hasAnswer: sql`(${or(isNotNull(tasks.data), isNotNull(tasks.state))})`.mapWith(Boolean),
+        })
+        .from(tasks)
+        .where(and(inArray(tasks.id, [...ids]), hasEnded));
+    },
+
+    async replaceContent(changes) {
+      const kept = changes.filter(({ removesAnswer }) => !removesAnswer);
+      const emptied = changes.filter(({ removesAnswer }) => removesAnswer);
+      const write = dialect === 'sqlite' ? rewriteEmptied : () => replaceContent(emptied, { answers: true });
+      return (await replaceContent(kept, {})) + (await write(emptied));
+    },
+
+    async deleteTasks(ids) {
+      if (ids.length === 0) return 0;
+      const deleted = await db
+        .delete(tasks)
+        .where(and(inArray(tasks.id, [...ids]), hasEnded))
+        .returning({ taskId: tasks.taskId });
+      const taskIds = deleted.map(({ taskId }) => taskId);
+      if (taskIds.length === 0) return 0;
+      await deleteEvents(taskIds);
+      await db.delete(notices).where(inArray(notices.taskId, taskIds));
+      // A preview goes with its task; a task with a kept result is not deleted.
+      const isTheirs = or(eq(keptResults.state, 'lost'), eq(keptResults.kind, PREVIEW_KIND));
+      await references.release(
+        await db
+          .delete(keptResults)
+          .where(and(inArray(keptResults.taskId, taskIds), isTheirs))
+          .returning(),
+      );
+      return taskIds.length;
+    },
+
+    deleteEvents,
+
+    async deleteUsage(until, limit) {
+      const isOld = and(
+        lte(usageLogs.createdAt, until),
+        sql`${usageLogs.createdAt} < (select until from usage_progress where id = 1)`,
+        sql`${usageLogs.createdAt} < (select until from usage_sums_progress where id = 1)`,
+      );
+      const rows = sql`select ${usageLogs.id} from ${usageLogs} where ${isOld} order by ${usageLogs.createdAt} limit ${limit}`;
+      const deleted = await db
+        .delete(usageLogs)
+        .where(and(amongRows(usageLogs.id, rows), isOld))
+        .returning({ id: usageLogs.id });
+      return deleted.length;
+    },
+
+    foldLedger: createLedgerFold(context),
+  };
+}
+
+/**
+ * Deletes and inserts rows anew, with the same ids. SQLite leaves the room of a shortened row to
+ * that row's page alone; pages around deleted rows are merged.
+ */
+function createRowRewrite({ tables: { tasks }, statement, prepare }: Context) {
+  const columns = Object.entries(getTableColumns(tasks));
+  const names = sql.join(
+    columns.map(([, { name }]) => sql.identifier(name)),
+    sql`, `,
+  );
+  const insert = lazy(() => {
+    const values = sql.join(
+      columns.map(([name]) => sql`${sql.placeholder(name)}`),
+      sql`, `,
+    );
+    return prepare(sql`insert into tasks (${names}) values (${values})`);
+  });
+
+  return async (changes: readonly ContentChange[]): Promise<number> => {
+    if (changes.length === 0) return 0;
+    const ids = changes.map(({ id }) => id);
+    const isOne = sql`${inArray(tasks.id, ids)} and status in ${ENDED}`;
+    const rows = await statement(sql`select ${names} from tasks where ${isOne}`);
+    await statement(sql`delete from tasks where ${isOne}`);
+    const byId = new Map(changes.map((change) => [change.id, change]));
+    for (const row of rows) {
+      const former = Object.fromEntries(columns.map(([name], index) => [name, row[index]]));
+      const change = byId.get(Number(former.id));
+      const content = {
+        properties: JSON.stringify(change?.properties),
+        execution: JSON.stringify(change?.execution),
+        data: null,
+        state: null,
+      };
+      await insert()({ ...former, ...content });
+    }
+    return rows.length;
+  };
+}
+
+/** Tasks after an id: of all users, or those that `owner` restricts them to. */
+export function createAgedTasks({ prepare }: Context, owner = sql``) {
+  const at = sql.placeholder;
+  const read = lazy(() =>
+    prepare(sql`
+      select id, task_id, status, created_at, finish_time,
+        (select max(state) from kept_results r where r.task_id = tasks.task_id and r.state in ('kept', 'wanted')
+          and r.kind <> 'preview')
+      from tasks where id > ${at('after')} ${owner} order by id limit ${at('limit')}`),
+  );
+  return async (after: number, limit: number, values: Record<string, unknown> = {}) =>
+    (await read()({ after, limit, ...values })).map(([id, taskId, status, createdAt, finishTime, result]) => ({
+      id: Number(id),
+      taskId: String(taskId),
+      status: String(status) as never,
+      createdAt: Number(createdAt),
+      finishTime: Number(finishTime),
+      result: result === 'kept' || result === 'wanted' ? (result as 'kept' | 'wanted') : undefined,
+    }));
+}

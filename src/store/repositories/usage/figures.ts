@@ -1,0 +1,171 @@
+import { inArray, type SQL, sql } from 'drizzle-orm';
+import { DURATION_LIMITS, type FigureStore, type TaskStatus } from '../../ports/index.ts';
+import type { Context } from '../context.ts';
+import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
+
+const DAY_SECONDS = 86_400;
+/** The user id of rows that sum up all users. */
+const EVERYBODY = sql.raw('0');
+
+/** What usage by day is grouped by; a part that is summed over has a value that none has. */
+const GROUPED = {
+  all: {
+    columns: sql.raw('day, plugin_key, model, kind, duration'),
+    by: sql.raw('day, plugin_key, model, kind, duration'),
+  },
+  day: { columns: sql.raw(`day, '', '', kind, -1`), by: sql.raw('day, kind') },
+  model: {
+    columns: sql.raw('0, plugin_key, model, kind, duration'),
+    by: sql.raw('plugin_key, model, kind, duration'),
+  },
+} as const;
+
+export function createFigureStore({ db, dialect, statement, tables: { tasks } }: Context): FigureStore {
+  const addUp = (owner: SQL, from: number, until: number) =>
+    statement(sql`
+      insert into usage_days (user_id, day, plugin_key, model, kind, duration, tasks, quota)
+      select ${owner}, created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, count(*), sum(quota)
+      from usage_logs where created_at >= ${from} and created_at < ${until}
+      group by 1, 2, 3, 4, 5, 6
+      on conflict (user_id, day, plugin_key, model, kind, duration)
+      do update set tasks = usage_days.tasks + excluded.tasks, quota = usage_days.quota + excluded.quota`);
+
+  return {
+    async addUpDays(before, limit) {
+      const step = await advanceProgress(statement, PROGRESS.days, { before, limit });
+      if (typeof step === 'string') return step === 'taken';
+      const { from, until, isLast } = step;
+      await addUp(sql`user_id`, from, until);
+      await addUp(EVERYBODY, from, until);
+      return !isLast;
+    },
+
+    async usageByDay({ sinceDay, userId, by }) {
+      // The plus keeps SQLite from reading all rows of the user by index: what is not added up yet
+      // is a few minutes' worth.
+      const own = userId === undefined ? sql`` : sql`and +user_id = ${userId}`;
+      const rows = await statement(sql`
+        select ${GROUPED[by ?? 'all'].columns}, sum(tasks), sum(quota) from (
+          select day, plugin_key, model, kind, duration, tasks, quota from usage_days
+          where user_id = ${userId ?? EVERYBODY} and day >= ${sinceDay}
+          union all
+          select created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, 1, quota from usage_logs
+          where created_at >= (select until from usage_progress where id = 1) and created_at >= ${sinceDay * DAY_SECONDS} ${own}
+        ) as used group by ${GROUPED[by ?? 'all'].by}`);
+      return rows.map(([day, pluginKey, model, kind, duration, tasks, quota]) => ({
+        day: Number(day),
+        pluginKey: String(pluginKey),
+        model: String(model),
+        kind: kind === 'settle' ? ('settle' as const) : ('refund' as const),
+        duration: Number(duration),
+        tasks: Number(tasks),
+        quota: Number(quota),
+      }));
+    },
+
+    async openTasks({ userId }) {
+      const own = userId === undefined ? sql`` : sql`and user_id = ${userId}`;
+      const rows = await statement(sql`
+        select created_at / ${sql.raw(String(DAY_SECONDS))}, status, count(*) from tasks
+        where status in ${UNFINISHED} ${own} group by 1, 2`);
+      return rows.map(([day, status, tasks]) => ({
+        day: Number(day),
+        status: String(status) as TaskStatus,
+        tasks: Number(tasks),
+      }));
+    },
+
+    async channelHealth(since) {
+      const rows = await statement(sql`
+        select c.id,
+          (select count(*) from usage_logs u where u.channel_id = c.id and u.kind = 'settle' and u.created_at >= ${since}),
+          (select count(*) from usage_logs u where u.channel_id = c.id and u.kind = 'refund' and u.created_at >= ${since}),
+          (select count(*) from tasks t where t.channel_id = c.id and t.status in ${UNFINISHED}),
+          (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'settle'),
+          (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'refund'),
+          (select u.task_id from usage_logs u where u.channel_id = c.id and u.kind = 'refund' order by u.created_at desc limit 1),
+          (select test.tested_at from channel_tests test where test.channel_id = c.id and test.tested_at >= c.updated_at),
+          (select test.failed_step from channel_tests test where test.channel_id = c.id),
+          (select test.message from channel_tests test where test.channel_id = c.id)
+        from channels c order by c.id`);
+      const failed = rows.flatMap((row) => (typeof row[6] === 'string' ? row[6] : []));
+      const found =
+        failed.length === 0
+          ? []
+          : await db
+              .select({ taskId: tasks.taskId, reason: tasks.failReason, execution: tasks.execution })
+              .from(tasks)
+              .where(inArray(tasks.taskId, failed));
+      const byId = new Map(found.map((task) => [task.taskId, task]));
+      return rows.map((row) => {
+        const [channelId, succeeded, failures, inFlight, lastSuccessAt, lastFailureAt] = row.map(Number);
+        const lastFailedTask = String(row[6] ?? '');
+        const task = byId.get(lastFailedTask);
+        return {
+          channelId: channelId ?? 0,
+          succeeded: succeeded ?? 0,
+          failed: failures ?? 0,
+          inFlight: inFlight ?? 0,
+          lastSuccessAt: lastSuccessAt ?? 0,
+          lastFailureAt: lastFailureAt ?? 0,
+          lastFailedTask,
+          lastFailureCode: task?.execution.failure?.code ?? '',
+          lastFailureReason: task?.reason ?? '',
+          // A test says nothing about a channel that was changed after it.
+          lastTest:
+            row[7] == null ? undefined : { at: Number(row[7]), failedStep: String(row[8]), message: String(row[9]) },
+        };
+      });
+    },
+
+    async countOverdue(submittedBefore) {
+      const [row] = await statement(
+        sql`select count(*) from tasks where status in ${RUNNING} and submit_time <= ${submittedBefore}`,
+      );
+      return Number(row?.[0] ?? 0);
+    },
+
+    async databaseSize() {
+      const [row] = await statement(
+        dialect === 'sqlite'
+          ? sql`select page_count * page_size, freelist_count * page_size
+              from pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
+          : sql`select pg_database_size(current_database()), 0`,
+      );
+      return { bytes: Number(row?.[0] ?? 0), freeBytes: Number(row?.[1] ?? 0) };
+    },
+  };
+}
+
+/** The class of a usage row's duration. */
+export const durationClass: SQL = sql.raw(
+  `case when seconds < 0 then -1 ${DURATION_LIMITS.map((limit, i) => `when seconds <= ${limit} then ${i}`).join(' ')} else ${DURATION_LIMITS.length} end`,
+);
+
+/** Up to where usage is in the figures by day, and in the sums by key. */
+export const PROGRESS = { days: sql.raw('usage_progress'), sums: sql.raw('usage_sums_progress') } as const;
+
+type Step = { from: number; until: number; isLast: boolean };
+
+/**
+ * Moves a progress over about `limit` usage rows older than `before`, which the caller then adds up
+ * in the same transaction. `nothing`: there are none; `taken`: another node did it meanwhile.
+ */
+export async function advanceProgress(
+  statement: Context['statement'],
+  progress: SQL,
+  { before, limit }: { before: number; limit: number },
+): Promise<Step | 'nothing' | 'taken'> {
+  const [row] = await statement(sql`select until from ${progress} where id = 1`);
+  const from = Number(row?.[0] ?? 0);
+  if (from >= before) return 'nothing';
+  const [edge] = await statement(
+    sql`select created_at from usage_logs where created_at >= ${from} and created_at < ${before} order by created_at limit 1 offset ${limit}`,
+  );
+  // A second that holds more rows than the limit is added up as a whole.
+  const until = edge ? Math.max(Number(edge[0]), from + 1) : before;
+  const moved = await statement(
+    sql`update ${progress} set until = ${until} where id = 1 and until = ${from} returning until`,
+  );
+  return moved.length === 0 ? 'taken' : { from, until, isLast: edge === undefined };
+}
