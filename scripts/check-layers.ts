@@ -4,6 +4,9 @@ import { findCycles } from './find-cycles.ts';
 import { listFiles, root } from './hash-inputs.ts';
 import { readImports } from './read-imports.ts';
 
+/** What all rooms from `tasks` upwards may import. */
+const engine = ['plugins', 'channels', 'billing', 'notifications', 'files', 'store/ports', 'upstream', 'kernel'];
+
 /**
  * Which room may import which; whatever is not listed is an error. `main` is `src/main.ts`,
  * `store/ports` stands apart from the rest of `store`, `contracts` and `migrations` are the folders
@@ -19,13 +22,24 @@ const allowed: Record<string, readonly string[]> = {
   channels: ['store/ports', 'kernel'],
   auth: ['store/ports', 'upstream', 'kernel'],
   plugins: ['store/ports', 'sandbox', 'upstream', 'contracts', 'kernel'],
-  tasks: ['plugins', 'channels', 'billing', 'store/ports', 'upstream', 'kernel'],
+  notifications: ['store/ports', 'upstream', 'kernel'],
+  files: ['store/ports', 'upstream', 'kernel'],
+  vendors: ['plugins', 'channels', 'billing', 'files', 'store/ports', 'upstream', 'kernel'],
   settings: ['auth', 'store/ports', 'upstream', 'kernel'],
+  tasks: ['vendors', ...engine],
+  relay: ['tasks', 'vendors', ...engine],
+  results: ['tasks', 'vendors', ...engine],
+  reports: ['tasks', 'vendors', ...engine],
+  surfaces: ['relay', 'results', 'reports', 'tasks', 'vendors', ...engine],
+  operations: ['relay', 'results', 'reports', 'tasks', 'vendors', 'auth', 'settings', 'store', ...engine],
   panel: ['contracts', 'http'],
-  http: ['auth', 'settings', 'tasks', 'plugins', 'channels', 'billing', 'contracts', 'kernel', 'panel-manifest'],
+  http: [
+    ...['auth', 'settings', 'plugins', 'channels', 'billing', 'notifications', 'files', 'vendors', 'tasks', 'relay'],
+    ...['results', 'reports', 'surfaces', 'operations', 'contracts', 'kernel', 'panel-manifest'],
+  ],
   app: [
-    ...['kernel', 'store/ports', 'store', 'sandbox', 'upstream', 'billing', 'channels', 'auth', 'plugins', 'tasks'],
-    ...['settings', 'http', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
+    ...['settings', 'http', 'auth', 'vendors', 'tasks', 'relay', 'results', 'reports', 'surfaces', 'operations'],
+    ...[...engine, 'store', 'sandbox', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
   ],
   main: ['app', 'sandbox'],
   contracts: ['contracts'],
@@ -160,6 +174,6 @@ function checkReserved(file: string, source: string): string[] {
 
 if (import.meta.main) {
   const breaches = checkLayers(root);
-  for (const breach of breaches) console.error(breach);
+  for (const breach of breaches) process.stderr.write(`${breach}\n`);
   process.exitCode = breaches.length > 0 ? 1 : 0;
 }

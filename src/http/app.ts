@@ -5,7 +5,7 @@ import type { Channels } from '../channels/index.ts';
 import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { OptionTrials, SettingsService } from '../settings/index.ts';
-import type { Tasks } from '../tasks/index.ts';
+import type { Tasks } from '../surfaces/index.ts';
 import { createUploadBudget } from './bodies/upload-budget.ts';
 import { openUploadFolder } from './bodies/upload-folder.ts';
 import { developmentRoutes, type ViewDevelopment } from './development/development-routes.ts';

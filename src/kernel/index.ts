@@ -24,6 +24,7 @@ export {
   type SecretBox,
   sha256Hex,
 } from './crypto.ts';
+export { type Deadline, deadlineSignal } from './deadline-signal.ts';
 export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
 export { countNames, editJson, type JsonChanges, readJsonMembers } from './edit-json.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';

@@ -1,7 +1,7 @@
 /**
- * Owns: the task state machine: submission, leases, polling, artifacts, and the views of a task
- * that clients get. May touch: plugins, channels, billing, the store, upstream. Never touches: HTTP
- * requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere else.
+ * Owns: the task state machine: submission, leases, polling, the end of a task, and who observes
+ * it. May touch: vendors, plugins, channels, billing, kept files, notices, the store. Never
+ * touches: HTTP requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere else.
  */
 
 export {
@@ -12,45 +12,44 @@ export {
   type TaskListFilter,
   type TaskSort,
 } from '../store/ports/index.ts';
-export type { ArtifactList } from './artifacts/describe-artifacts.ts';
-export { isDisplayed, readMediaType, writeMediaType } from './artifacts/media-types.ts';
-export { RESULT_KEY } from './artifacts/result-artifact.ts';
-export type { Content, ContentRequest, LinkLimits } from './artifacts/types.ts';
 export { taskErrors } from './errors.ts';
 export { digestJson } from './idempotency/digest-json.ts';
-export type { NativePath, NativeRoute } from './native/open-native-path.ts';
-export { RELAY_PLUGIN_KEY } from './relay/relay-billing.ts';
-export type { RelayAnswer, RelayCall } from './relay/types.ts';
-export type { ChannelHistory } from './reports/read-channel-history.ts';
-export type { Figures, ModelFigures } from './reports/read-figures.ts';
-export type { ChannelHealth } from './reports/read-health.ts';
-export type { UsageReport } from './reports/read-usage.ts';
-export { createZoneClock, isTimeZone, readDate } from './reports/time-zone.ts';
-export type { ResponseAnswer } from './responses/create-response.ts';
-export type { ResultSettings } from './results/types.ts';
-export { eraseUsersStep as createUserErasure } from './retention/erase-users.ts';
-export type { RetentionSettings, RetentionStep } from './retention/types.ts';
-export { submittedObject, taskObject, videoObject } from './state/describe-task.ts';
-export type { RequestSchema } from './submission/describe-request.ts';
-export type { RequestOptions } from './submission/json-request.ts';
-export type { CallableModel } from './submission/list-models.ts';
-export { requestedModel } from './submission/read-model.ts';
-export { createTasks, type TaskDetail, type Tasks } from './tasks.ts';
+export { createRepeatLimit, stillInProgress } from './idempotency/limit-repeats.ts';
+export { runIdempotently } from './idempotency/run-idempotently.ts';
+export { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+export { awaitChange } from './observation/await-change.ts';
+export { followTask, type TaskEvent } from './observation/follow-task.ts';
+export { createObservationLimit } from './observation/limit-observations.ts';
+export type { TaskWatchers } from './observation/types.ts';
+export { createTaskWatchers, watchTask } from './observation/watch-task.ts';
+export { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
+export { cancelTask, isCancelled } from './state/cancel-task.ts';
+export { createOutcomeCounter } from './state/count-outcomes.ts';
+export { deleteTask } from './state/delete-task.ts';
+export { hasEnded, type ShownTask, submittedObject, taskObject, taskView } from './state/describe-task.ts';
+export { ownTask, ownTaskShown, ownTaskSummary, ownTasks } from './state/own-tasks.ts';
+export { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tasks.ts';
+export { traceEvent } from './state/trace-event.ts';
+export { findProtocolOwner, type ProtocolOwner } from './submission/find-protocol-owner.ts';
+export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
+export { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
+export { prepareSubmission } from './submission/prepare-submission.ts';
+export { readModel, requestedModel } from './submission/read-model.ts';
+export { createLeaseRenewal, SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
+export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
+export { firstValue, readFields } from './submission/shown-input.ts';
+export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
+export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
+export { IDEMPOTENCY_SECONDS, MAX_CHANNELS, submitTask } from './submission/submit-task.ts';
 export type {
   BodyDigests,
   Caller,
   ClientRequest,
-  ExtractedFiles,
-  RequestBody,
-  RequestFile,
+  Idempotency,
+  Submission,
+  TaskDeps,
   TaskLimits,
   TaskMeter,
+  TaskServices,
   TaskTracer,
 } from './types.ts';
-export { retryAfterMs } from './vendor/poll-schedule.ts';
-export { fileToken, TOKEN_PREFIX_LENGTH } from './vendor/restore-files.ts';
-export { createCallbackUrls, shownUrl } from './webhooks/callback-urls.ts';
-export { GIVE_UP_AFTER_MS } from './webhooks/retry-schedule.ts';
-export { readSecret } from './webhooks/sign-message.ts';
-export type { AllowedReceivers, GatewayDelivery } from './webhooks/types.ts';
-export type { Notice } from './webhooks/webhooks.ts';

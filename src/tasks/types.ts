@@ -1,29 +1,15 @@
 import type { Billing } from '../billing/index.ts';
-import type { Channels } from '../channels/index.ts';
-import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
-import type { LoadedPlugin, Pin, PluginOutcome } from '../plugins/index.ts';
-import type {
-  Counters,
-  KeyOwner,
-  PresentedKey,
-  Store,
-  StoredFile,
-  StoredResult,
-  TaskRecord,
-} from '../store/ports/index.ts';
-import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
-import type { ResolvedLinks } from './artifacts/resolved-links.ts';
-import type { DownloadLimit, LinkLimits } from './artifacts/types.ts';
+import type { FileDeps } from '../files/index.ts';
+import type { FairLimiter, WatchCache } from '../kernel/index.ts';
+import type { WebhookServices } from '../notifications/index.ts';
+import type { LoadedPlugin, PluginOutcome } from '../plugins/index.ts';
+import type { KeyOwner, PresentedKey, StoredResult, TaskExecution, TaskProperties } from '../store/ports/index.ts';
+import type { DownloadLimit, Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
-import type { SmallFiles } from './results/small-files.ts';
-import type { ResultServices } from './results/types.ts';
-import type { RetentionSettings } from './retention/types.ts';
 import type { OutcomeCounter } from './state/count-outcomes.ts';
 import type { SourceKeeper } from './submission/keep-source.ts';
 import type { LeaseRenewal } from './submission/renew-lease.ts';
-import type { FindKeySecrets } from './vendor/key-secrets.ts';
-import type { WebhookServices } from './webhooks/types.ts';
 
 export type TaskLimits = {
   /** TASK_POLL_INTERVAL_SECONDS: longest time between two polls of a task. */
@@ -49,79 +35,54 @@ export type TaskLimits = {
   tickJitterMs: number;
   /** TASK_PLUGIN_PROTOCOL_*_CONCURRENCY: clients that may watch tasks concurrently. */
   observations: ObservationLimits;
-  links: LinkLimits;
   /** MAX_FILE_DOWNLOAD_MB in bytes: limits each file, and the sum of a request's inlined files. */
   maxFileBytes: number;
 };
 
-/** Dependencies inside the room: the services, and state that `createTasks` holds. */
-export type TaskDeps = TaskServices & {
-  /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
-  watchers: TaskWatchers;
-  /** Limits clients that wait for a task or stream it. */
-  observations: ObservationLimit;
-  /** Limits downloads with an API key. */
-  downloads: DownloadLimit;
-  /**
-   * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
-   * vendor's request.
-   */
-  submissions: FairLimiter;
-  /** Renews the leases of submissions. */
-  leases: LeaseRenewal;
-  /** Limits repeats of an Idempotency-Key that wait for their first request. */
-  repeats: RepeatLimit;
-  /** Addresses of artifacts that plugins have looked up. */
-  resolvedLinks: ResolvedLinks;
-  /** Small kept files, in memory. */
-  smallFiles: SmallFiles;
-  /** What texts must not show of channels' keys. */
-  keySecrets: FindKeySecrets;
-  /** Tells how calls of plugin versions end. */
-  outcomes: OutcomeCounter;
-  /** Stores the sources that begin tasks. */
-  sources: SourceKeeper;
-  /** Call after the commit that wants results. */
-  wakeResults: () => void;
-  /** Call after the commit that writes a notice. */
-  wakeWebhooks: () => void;
-};
+/** Dependencies inside the room: the services, and state that the composition holds. */
+export type TaskDeps = TaskServices &
+  Pick<VendorDeps, 'keySecrets'> & {
+    /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
+    watchers: TaskWatchers;
+    /** Limits clients that wait for a task or stream it. */
+    observations: ObservationLimit;
+    /** Limits downloads with an API key. */
+    downloads: DownloadLimit;
+    /**
+     * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
+     * vendor's request.
+     */
+    submissions: FairLimiter;
+    /** Renews the leases of submissions. */
+    leases: LeaseRenewal;
+    /** Limits repeats of an Idempotency-Key that wait for their first request. */
+    repeats: RepeatLimit;
+    /** Tells how calls of plugin versions end. */
+    outcomes: OutcomeCounter;
+    /** Stores the sources that begin tasks. */
+    sources: SourceKeeper;
+    /** Call after the commit that wants results. */
+    wakeResults: () => void;
+  };
 
-/** Dependencies that `app` passes to `createTasks`. */
-export type TaskServices = {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-  upstream: Upstream;
-  serviceAccounts: ServiceAccountTokens;
-  channels: Channels;
-  billing: Billing;
-  webhooks: WebhookServices;
-  results: ResultServices;
-  retention: () => RetentionSettings;
-  /** Pins the serving plugin generation. Release every pin. */
-  pin: () => Pin;
-  /** This process's name in leases, different at each start. */
-  nodeId: string;
-  limits: TaskLimits;
-  /** False while a vendor's answer could not be stored. No vendor is asked then. */
-  canStore: () => boolean;
-  /** Reports how late each poll was sent, in ms after its due time. */
-  onPoll: (latenessMs: number) => void;
-  /** Told how calls for a plugin version end; see `count-outcomes.ts`. */
-  onOutcome?: (outcome: PluginOutcome) => void;
-  meter?: TaskMeter;
-  tracer?: TaskTracer | undefined;
-  /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
-  cryptoSecrets: readonly [string, ...string[]];
-  /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */
-  publicAddress: () => string | undefined;
-  /** All known addresses of this gateway. */
-  ownAddresses: () => readonly string[];
-  /** Shared by all nodes when Redis is configured. */
-  counters: Counters;
-  watchCache?: WatchCache;
-};
+/** What `app` passes for tasks. */
+export type TaskServices = Omit<VendorDeps, 'keySecrets'> &
+  FileDeps & {
+    billing: Billing;
+    webhooks: WebhookServices;
+    /** This process's name in leases, different at each start. */
+    nodeId: string;
+    limits: TaskLimits;
+    /** False while a vendor's answer could not be stored. No vendor is asked then. */
+    canStore: () => boolean;
+    /** Reports how late each poll was sent, in ms after its due time. */
+    onPoll: (latenessMs: number) => void;
+    /** Told how calls for a plugin version end; see `count-outcomes.ts`. */
+    onOutcome?: (outcome: PluginOutcome) => void;
+    meter?: TaskMeter;
+    tracer?: TaskTracer | undefined;
+    watchCache?: WatchCache;
+  };
 
 /** Told what this node does, for metrics. It neither throws nor takes time. */
 export type TaskMeter = {
@@ -175,53 +136,6 @@ export type Ending =
 /** Who pays for a task. `group` is the key's own, else the user's. */
 export type Caller = { user: KeyOwner; key: PresentedKey | null; group: string };
 
-/** A file of the client's multipart body. Plugin code never sees its bytes. */
-export type RequestFile = {
-  /** `request_file:<field>`; from a field's second file on `request_file:<field>#<index>`. */
-  ref: string;
-  field: string;
-  filename: string;
-  /** The part's own Content-Type as sent; may be empty. */
-  mimeType: string;
-  size: number;
-  /** Set for a file of an earlier task that is kept, and stands there already. */
-  kept?: StoredFile;
-  /**
-   * Reads the whole file from its beginning; works until the request is released. A chunk is valid
-   * until you ask for the next.
-   */
-  stream: () => AsyncIterable<Uint8Array>;
-};
-
-/**
- * Long Base64 strings of a JSON body, kept out of memory and out of plugins. Each is replaced by a
- * token (`fileToken`), which begins with the unguessable `prefix`.
- */
-export type ExtractedFiles = { prefix: string; files: readonly ExtractedFile[] };
-
-export type ExtractedFile = {
-  /** Bytes of the Base64, as it stood between the quotes of the JSON text. */
-  size: number;
-  /** Bytes of the file after decoding. */
-  decodedSize: number;
-  /** The Base64 contains line breaks, escaped as in JSON. */
-  hasLineEnds: boolean;
-  /** As of `RequestFile`; of what stood between the quotes. */
-  kept?: StoredFile;
-  /**
-   * Reads what stood between the quotes from its beginning; works until the request is released. A
-   * chunk is valid until you ask for the next.
-   */
-  stream: () => AsyncIterable<Uint8Array>;
-};
-
-export type RequestBody =
-  /** `text`: as sent, if it may be forwarded: its numbers need not fit into `value`. */
-  | { kind: 'json'; value: Json; text?: string; extracted?: ExtractedFiles }
-  | { kind: 'form'; fields: Record<string, string[]> }
-  | { kind: 'multipart'; fields: Record<string, string[]>; files: RequestFile[] }
-  | { kind: 'none' };
-
 /**
  * SHA-256 of a body in hex. `raw`: of its bytes as sent; without a body, of zero bytes. `meaning`:
  * of the values of its JSON or form, or of the sequence of its parts; empty without a body.
@@ -229,14 +143,7 @@ export type RequestBody =
 export type BodyDigests = { raw: string; meaning: string };
 
 /** A client's request, parsed, before a plugin decodes it. */
-export type ClientRequest = {
-  method: string;
-  path: string;
-  params: Record<string, string>;
-  query: Record<string, string[]>;
-  contentType: string;
-  accept: string;
-  body: RequestBody;
+export type ClientRequest = ReceivedRequest & {
   /** The X-Callback-Url header as sent; null or absent without one. */
   callbackUrl?: string | null;
   /** The X-Keep-Result header as sent; null or absent without one. */
@@ -250,9 +157,6 @@ export type ClientRequest = {
   /** Frees the body's files. Call it once the submission has ended in any way. Never throws. */
   release: () => Promise<void>;
 };
-
-/** The decoded request, in the same shape for every surface. */
-export type Intent = { model: string; action: string; requestBody: Json | undefined };
 
 /** The client's Idempotency-Key, and the digest of the request that it was sent with. */
 export type Idempotency = { key: string; requestHash: string };
@@ -271,12 +175,6 @@ export type Submission = {
   originTasks?: OriginTasks | undefined;
   /** The id of the task that is run again. */
   repeats?: string | undefined;
+  /** What the surface stores to show it again. */
+  shown?: { properties?: Pick<TaskProperties, 'video'>; execution?: Pick<TaskExecution, 'response'> };
 };
-
-/**
- * Earlier tasks that a submission builds on, in the decoder's order, and the one channel that made
- * them.
- */
-export type OriginTasks = { tasks: readonly TaskRecord[]; channelId: number };
-
-export type CredentialContext = { auth: JsonObject; authHeader: string; apiKey?: string; authError?: string };

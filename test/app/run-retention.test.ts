@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createRetention, isQuietHour } from '../../src/app/operations/run-retention.ts';
 import type { Clock } from '../../src/kernel/index.ts';
-import type { RetentionStep } from '../../src/tasks/index.ts';
+import type { RetentionStep } from '../../src/operations/retention/types.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 
 const DAY = 86_400;

@@ -19,6 +19,7 @@ import {
   silentLogger,
   systemClock,
 } from '../../src/kernel/index.ts';
+import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
 import {
   createMemoryCounters,
   createMemorySuccessLists,
@@ -26,7 +27,6 @@ import {
   openStore,
 } from '../../src/store/index.ts';
 import type { Counters, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
-import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { CHEAP_COST, PASSWORD } from '../support/cheap-hash.ts';

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import { describeSystemHistory } from '../../src/app/operations/describe-system-history.ts';
 import { systemClock } from '../../src/kernel/index.ts';
+import { createUsageAdder } from '../../src/reports/add-up-usage.ts';
+import { createChannelHistoryReader } from '../../src/reports/read-channel-history.ts';
+import { createFigureReader } from '../../src/reports/read-figures.ts';
+import { createUsageReader } from '../../src/reports/read-usage.ts';
 import type { UsageDimension } from '../../src/store/ports/index.ts';
-import { createUsageAdder } from '../../src/tasks/reports/add-up-usage.ts';
-import { createChannelHistoryReader } from '../../src/tasks/reports/read-channel-history.ts';
-import { createFigureReader } from '../../src/tasks/reports/read-figures.ts';
-import { createUsageReader } from '../../src/tasks/reports/read-usage.ts';
 import { describeEachStore, type OpenedStore } from './each-store.ts';
 
 const LIMIT_MS = 150;
@@ -91,7 +91,7 @@ describeEachStore('figures of 100,000 tasks in 90 days', (opened) => {
     }
     const times: Record<string, number> = {};
     for (const [name, question] of Object.entries(questions)) times[name] = await fastest(question);
-    console.info(store.dialect, times);
+    process.stderr.write(`${store.dialect} ${JSON.stringify(times)}\n`);
     const slow = Object.entries(times).filter(([, ms]) => ms >= LIMIT_MS);
     expect(slow).toEqual([]);
 

@@ -1,10 +1,10 @@
 /** Old rows: what goes, what stays, and that money is the same afterwards. */
 import { expect, test } from 'bun:test';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { eraseUsersStep } from '../../src/operations/retention/erase-users.ts';
+import { retentionSteps } from '../../src/operations/retention/retention-steps.ts';
+import type { RetentionSettings, RetentionStep } from '../../src/operations/retention/types.ts';
 import type { NewTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { eraseUsersStep } from '../../src/tasks/retention/erase-users.ts';
-import { retentionSteps } from '../../src/tasks/retention/retention-steps.ts';
-import type { RetentionSettings, RetentionStep } from '../../src/tasks/retention/types.ts';
 import { addUser } from '../support/add-user.ts';
 import { addRunningTask, describeEachStore, leaseOf, newTask } from './each-store.ts';
 import { openRaw, runRaw } from './open-raw.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../src/app/config/config.ts';
 import { webhookReceivers } from '../../src/app/config/webhook-receivers.ts';
-import { shownUrl } from '../../src/tasks/index.ts';
-import { createCallbackUrls } from '../../src/tasks/webhooks/callback-urls.ts';
+import { createCallbackUrls, shownUrl } from '../../src/notifications/callback-urls.ts';
 
 const allowing = (list: string) => {
   const read = webhookReceivers.parse(list);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { checkRedirects } from '../../src/tasks/artifacts/check-redirects.ts';
+import { checkRedirects } from '../../src/vendors/content/check-redirects.ts';
 
 const VENDOR = 'http://10.0.0.5:8080';
 const CDN = 'https://cdn.example';

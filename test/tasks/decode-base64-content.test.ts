@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { decodeBase64Content } from '../../src/tasks/artifacts/decode-base64-content.ts';
+import { decodeBase64Content } from '../../src/vendors/content/decode-base64-content.ts';
 
 const film = (length: number, seed: number) => Uint8Array.from({ length }, (_byte, index) => (index * seed) % 251);
 const films = [film(20_000, 7), film(15_001, 11), film(12_288, 13)];

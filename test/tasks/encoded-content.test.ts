@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
+import type { Content } from '../../src/results/types.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import type { Content } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { until } from '../support/until.ts';

@@ -8,6 +8,7 @@ import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { createPluginFacts } from '../../src/app/operations/plugin-facts.ts';
 import { createBilling } from '../../src/billing/index.ts';
 import { type ChannelInput, createChannels } from '../../src/channels/index.ts';
+import type { ResultSettings } from '../../src/files/types.ts';
 import {
   type Clock,
   canonicalJson,
@@ -19,17 +20,14 @@ import {
   silentLogger,
   systemClock,
 } from '../../src/kernel/index.ts';
+import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
 import { createPluginService } from '../../src/plugins/index.ts';
+import type { LinkLimits } from '../../src/results/types.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createFolderFiles, createMemoryCounters } from '../../src/store/index.ts';
 import type { FileStore, Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
-import {
-  type ClientRequest,
-  createCallbackUrls,
-  createTasks,
-  type ResultSettings,
-  type TaskLimits,
-} from '../../src/tasks/index.ts';
+import { createTasks } from '../../src/surfaces/tasks.ts';
+import type { ClientRequest, TaskLimits } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey } from '../contract/each-store.ts';
 import { compiledPlugins, demoSource, pluginWorker } from '../plugins/support.ts';
@@ -61,6 +59,7 @@ export async function startEngine(
     factory = [demoSource, batchSource],
     files = createFolderFiles({ folder: join(temporaryFolder(), 'results'), minFreeBytes: 0 }),
     publicAddress = () => 'http://gateway.example',
+    links = { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
     ...limits
   }: Partial<TaskLimits> & {
     canStore?: () => boolean;
@@ -69,6 +68,7 @@ export async function startEngine(
     factory?: readonly string[];
     files?: FileStore;
     publicAddress?: () => string;
+    links?: LinkLimits;
   } = {},
 ) {
   const warnings: string[] = [];
@@ -124,10 +124,7 @@ export async function startEngine(
       settings: () => keeping,
       maxFileBytes: 10_000_000,
     },
-    retention: () => ({
-      ...{ enabled: true, promptDays: 0, requestDays: 0, answerDays: 0, taskDays: 0, eventDays: 0 },
-      ...{ usageDays: 0, ledgerDays: 0, webhookDays: 7 },
-    }),
+    keptDays: () => 7,
     channels,
     billing,
     pin: () => plugins.pin(),
@@ -143,10 +140,10 @@ export async function startEngine(
       tickMs: 2000,
       tickJitterMs: 0,
       observations: { node: 128, plugin: 32, user: 4, key: 2 },
-      links: { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
       maxFileBytes: 1024 * 1024,
       ...limits,
     },
+    linkLimits: links,
     canStore,
     onPoll: () => {},
     cryptoSecrets: ['crypto-secret-of-the-tests'],

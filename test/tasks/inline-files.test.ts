@@ -2,9 +2,9 @@
  * File placeholders in JSON bodies: every rule of the contract's table, and the bytes on the wire.
  */
 import { describe, expect, test } from 'bun:test';
+import type { RequestFile } from '../../src/files/types.ts';
 import type { Json } from '../../src/kernel/index.ts';
-import type { RequestFile } from '../../src/tasks/types.ts';
-import { inlineFiles } from '../../src/tasks/vendor/inline-files.ts';
+import { inlineFiles } from '../../src/vendors/request/inline-files.ts';
 
 /** A file that yields `step` bytes at a time. */
 const file = (

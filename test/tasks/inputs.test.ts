@@ -6,9 +6,9 @@ import { readClientRequest } from '../../src/http/bodies/read-client-request.ts'
 import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { err, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { clearContent } from '../../src/operations/retention/retention-steps.ts';
 import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { clearContent } from '../../src/tasks/retention/retention-steps.ts';
-import { jsonRequest } from '../../src/tasks/submission/json-request.ts';
+import { jsonRequest } from '../../src/surfaces/tasks/json-request.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { measureSound } from '../../src/tasks/relay/sound/measure-sound.ts';
+import { measureSound } from '../../src/relay/sound/measure-sound.ts';
 
 const fileOf = (bytes: Uint8Array, sizes: readonly number[] = [64 * 1024]) => ({
   ...{ ref: 'request_file:file', field: 'file', filename: 'sound', mimeType: '', size: bytes.length },

@@ -1,17 +1,21 @@
 import { describe, expect, test } from 'bun:test';
+import type { RequestBody } from '../../src/files/types.ts';
 import type { Clock, Json } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
+import { artifactCapability, verifyCapability } from '../../src/results/links/artifact-links.ts';
+import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
+import type { LinkLimits } from '../../src/results/types.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
-import { artifactCapability, verifyCapability } from '../../src/tasks/artifacts/artifact-links.ts';
-import { isLinkExpired } from '../../src/tasks/artifacts/issue-artifact-links.ts';
-import { pointsToSelf } from '../../src/tasks/artifacts/points-to-self.ts';
-import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/state/describe-task.ts';
+import { renderedVideo, videoObject } from '../../src/surfaces/videos/video-object.ts';
+import { replacePrivateIds, taskView } from '../../src/tasks/state/describe-task.ts';
+import { firstPollDelayMs, nextPollDelayMs } from '../../src/tasks/state/poll-schedule.ts';
 import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
 import { readModel } from '../../src/tasks/submission/read-model.ts';
-import type { ClientRequest, RequestBody, TaskLimits } from '../../src/tasks/types.ts';
-import { buildUpstreamRequest } from '../../src/tasks/vendor/build-upstream-request.ts';
-import { createKeySecrets } from '../../src/tasks/vendor/key-secrets.ts';
-import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/vendor/poll-schedule.ts';
+import type { ClientRequest } from '../../src/tasks/types.ts';
+import { retryAfterMs } from '../../src/upstream/retry-after.ts';
+import { pointsToSelf } from '../../src/vendors/content/points-to-self.ts';
+import { createKeySecrets } from '../../src/vendors/credentials/key-secrets.ts';
+import { buildUpstreamRequest } from '../../src/vendors/request/build-upstream-request.ts';
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   id: 1,
@@ -199,7 +203,7 @@ describe('artifact capabilities', () => {
 
   const day = 86_400;
   const isOver = (days: number, expiresAt: number, at: number) => {
-    const deps = { clock: { unix: () => at } as Clock, limits: { links: { days } } as unknown as TaskLimits };
+    const deps = { clock: { unix: () => at } as Clock, linkLimits: { days } as LinkLimits };
     return isLinkExpired(deps, { expiresAt, version: 0 }, task({ finishTime: 1000 }));
   };
   test('a link expires when it says, whatever the setting is by then', () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createUsageAdder } from '../../src/reports/add-up-usage.ts';
+import { createChannelHistoryReader } from '../../src/reports/read-channel-history.ts';
+import { createUsageReader, type UsageReport } from '../../src/reports/read-usage.ts';
+import { createZoneClock, isTimeZone, readDate } from '../../src/reports/time-zone.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import type { Store, UsageLogRecord } from '../../src/store/ports/index.ts';
-import { createUsageAdder } from '../../src/tasks/reports/add-up-usage.ts';
-import { createChannelHistoryReader } from '../../src/tasks/reports/read-channel-history.ts';
-import { createUsageReader, type UsageReport } from '../../src/tasks/reports/read-usage.ts';
-import { createZoneClock, isTimeZone, readDate } from '../../src/tasks/reports/time-zone.ts';
 import { addUser } from '../support/add-user.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { readEvents } from '../../src/tasks/relay/read-events.ts';
-import { removeUsageEvent } from '../../src/tasks/relay/remove-usage-event.ts';
-import { createVendorIdFinder } from '../../src/tasks/relay/vendor-ids.ts';
+import { readEvents } from '../../src/relay/read-events.ts';
+import { removeUsageEvent } from '../../src/relay/remove-usage-event.ts';
+import { createVendorIdFinder } from '../../src/relay/vendor-ids.ts';
 
 const RUNS = { seed: 20_261_128, numRuns: 500 };
 const SIZES = [1, 2, 3, 7, 1000];

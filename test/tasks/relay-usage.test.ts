@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import { AppError, type Json, type JsonObject } from '../../src/kernel/index.ts';
+import type { RelayAnswer } from '../../src/relay/types.ts';
 import type { RelayKind, Store } from '../../src/store/ports/index.ts';
-import type { Caller, ClientRequest, RelayAnswer } from '../../src/tasks/index.ts';
+import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { type ChatVendor, SPOKEN, startChatVendor } from '../support/chat-vendor.ts';

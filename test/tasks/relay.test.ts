@@ -8,9 +8,10 @@ import {
   parseLongIds,
   systemClock,
 } from '../../src/kernel/index.ts';
+import { redactKey, refusalAnswer } from '../../src/relay/relay-answers.ts';
+import type { RelayAnswer, RelayCall } from '../../src/relay/types.ts';
 import type { RelayKind, RelayObjectKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
-import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
-import { redactKey, refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
+import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';

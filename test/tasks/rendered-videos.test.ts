@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { TaskShown } from '../../src/store/ports/index.ts';
-import { createRenderedVideos } from '../../src/tasks/state/rendered-videos.ts';
+import { createRenderedVideos } from '../../src/surfaces/videos/rendered-videos.ts';
 
 const task: TaskShown = {
   taskId: 'task_1',

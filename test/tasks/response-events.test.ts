@@ -5,19 +5,19 @@
 import { describe, expect, test } from 'bun:test';
 import type { RenderedEvent, RenderedFinal } from '../../src/plugins/index.ts';
 import type { TaskRecord, TaskStatus } from '../../src/store/ports/index.ts';
-import { assertFormSupported, readResponseRequest } from '../../src/tasks/responses/read-response-request.ts';
+import { assertFormSupported, readResponseRequest } from '../../src/surfaces/responses/read-response-request.ts';
 import {
   failedResponse,
   pendingResponse,
   renderedResponse,
   responseId,
   taskIdOf,
-} from '../../src/tasks/responses/response-objects.ts';
+} from '../../src/surfaces/responses/response-objects.ts';
 import {
   createEventWriter,
   type OutputStart,
   type ResponseEvent,
-} from '../../src/tasks/responses/write-response-events.ts';
+} from '../../src/surfaces/responses/write-response-events.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
 
 const BARE = 'abcdefghijklmnopqrstuvwxyz012345';

@@ -1,11 +1,11 @@
 /** Results that the gateway keeps: wanted with the success, copied once, served, swept. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { createSecretBox, sha256Hex, systemClock } from '../../src/kernel/index.ts';
+import { clearContent } from '../../src/operations/retention/retention-steps.ts';
+import { CONTENT_PARTS } from '../../src/operations/retention/strip-content.ts';
+import type { Content } from '../../src/results/types.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
 import type { FileStore, ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import type { Content } from '../../src/tasks/index.ts';
-import { clearContent } from '../../src/tasks/retention/retention-steps.ts';
-import { CONTENT_PARTS } from '../../src/tasks/retention/strip-content.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';

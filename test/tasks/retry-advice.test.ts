@@ -1,13 +1,8 @@
 /** What each outcome at a vendor means for a repeat: the rule behind `x-should-retry`. */
 import { describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
-import {
-  adviseOnFailure,
-  adviseRetry,
-  isRepeatable,
-  outcomeOfFailure,
-  outcomeOfStatus,
-} from '../../src/tasks/vendor/retry-advice.ts';
+import { adviseOnFailure } from '../../src/tasks/submission/submission-doubt.ts';
+import { adviseRetry, isRepeatable, outcomeOfFailure, outcomeOfStatus } from '../../src/vendors/answer/retry-advice.ts';
 
 test.each([
   [[200, 204, 301, 302, 303, 408, 409, 500, 502, 503, 504, 529], 'in_doubt', false, false],

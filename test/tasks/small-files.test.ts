@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createSmallFiles } from '../../src/tasks/results/small-files.ts';
+import { createSmallFiles } from '../../src/files/small-files.ts';
 
 const KIB = 1024;
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { ok } from '../../src/kernel/index.ts';
-import { BASE64_FROM, BASE64_KEEP, createBase64Cutter } from '../../src/tasks/vendor/cut-base64.ts';
-import { readVendorAnswer } from '../../src/tasks/vendor/read-vendor-answer.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
+import { BASE64_FROM, BASE64_KEEP, createBase64Cutter } from '../../src/vendors/answer/cut-base64.ts';
+import { readVendorAnswer } from '../../src/vendors/answer/read-vendor-answer.ts';
 
 const MIB = 1024 * 1024;
 const MEDIA = 'QUJD'.repeat(MIB);

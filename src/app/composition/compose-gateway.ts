@@ -1,10 +1,12 @@
 import { auditRetentionSteps, authCleanUpSteps, warnOfManySessions } from '../../auth/index.ts';
 import type { Listening } from '../../http/index.ts';
+import { eraseUsersStep, retentionSteps } from '../../operations/index.ts';
 import { createPageRelease } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import { findInstallation } from '../backup/installation.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
+import { retentionSettings } from '../config/retention-settings.ts';
 import { createCleanUp, startCleanUp } from '../operations/clean-up.ts';
 import { startMemoryRelease } from '../operations/release-memory.ts';
 import { createRetention, startRetention } from '../operations/run-retention.ts';
@@ -140,7 +142,7 @@ function startMasterCleanUp(foundation: Foundation, { plugins, tasks }: DomainSe
   shutdown.add('clean-up', () => cleaning.stop());
 }
 
-function startMasterRetention(foundation: Foundation, { tasks, options, lag }: DomainServices): void {
+function startMasterRetention(foundation: Foundation, { options, lag }: DomainServices): void {
   const { clock, logger, store, shutdown } = foundation;
   const retention = createRetention({
     store,
@@ -151,10 +153,13 @@ function startMasterRetention(foundation: Foundation, { tasks, options, lag }: D
       startHour: options.number('retention.start_hour'),
       hours: options.number('retention.hours'),
     }),
-    urgentSteps: async () => [tasks.eraseUsersStep()],
+    urgentSteps: async () => [eraseUsersStep({ store, clock, logger })],
     async steps() {
       const auditDays = options.flag('retention.enabled') ? options.number('retention.audit_days') : 0;
-      return [...(await tasks.retentionSteps()), ...auditRetentionSteps({ store, clock }, auditDays)];
+      return [
+        ...(await retentionSteps({ store, clock }, retentionSettings(options))),
+        ...auditRetentionSteps({ store, clock }, auditDays),
+      ];
     },
   });
   const running = startRetention({ retention, clock, logger });

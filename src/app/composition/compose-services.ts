@@ -4,6 +4,7 @@ import { createAuth } from '../../auth/index.ts';
 import { createBilling } from '../../billing/index.ts';
 import { createChannels } from '../../channels/index.ts';
 import { createMetrics } from '../../http/index.ts';
+import { createCallbackUrls } from '../../notifications/index.ts';
 import { createPluginService } from '../../plugins/index.ts';
 import {
   authSettings,
@@ -14,7 +15,7 @@ import {
   serverAddress,
   taskPublicAddress,
 } from '../../settings/index.ts';
-import { createCallbackUrls, createTasks } from '../../tasks/index.ts';
+import { createTasks } from '../../surfaces/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { createBackups } from '../backup/backup-schedule.ts';
 import { authConfig } from '../config/auth-config.ts';
@@ -24,7 +25,7 @@ import { openResultFiles } from '../config/result-files.ts';
 import { resultSettings } from '../config/result-settings.ts';
 import { retentionSettings } from '../config/retention-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
-import { taskLimits } from '../config/task-limits.ts';
+import { linkLimits, taskLimits } from '../config/task-limits.ts';
 import { measureLag } from '../operations/event-loop-lag.ts';
 import { measureHooks } from '../operations/measure-hooks.ts';
 import { measureTasks } from '../operations/measure-tasks.ts';
@@ -172,7 +173,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       settings: () => resultSettings(options),
       maxFileBytes: config.resultsMaxFileMb * MIB,
     },
-    retention: () => retentionSettings(options),
+    keptDays: () => retentionSettings(options).webhookDays,
     channels,
     billing,
     pin: () => plugins.pin(),
@@ -181,6 +182,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     tracer: tracing?.tasks,
     nodeId,
     limits: taskLimits(config),
+    linkLimits: linkLimits(config),
     cryptoSecrets: secrets.crypto,
     publicAddress: () => config.resultsOrigin || taskPublicAddress(options, node),
     ownAddresses: () => [

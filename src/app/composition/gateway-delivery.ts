@@ -1,8 +1,8 @@
 import type { Auth } from '../../auth/index.ts';
 import type { SecretBox } from '../../kernel/index.ts';
+import { type GatewayDelivery, readSecret } from '../../notifications/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import { OPERATOR, type Store } from '../../store/ports/index.ts';
-import { type GatewayDelivery, readSecret } from '../../tasks/index.ts';
 
 type Deps = {
   store: Pick<Store, 'balanceAlerts'>;

@@ -7,7 +7,7 @@ import type { HookCall, PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { LiveOptions, NodeAddress, SettingsService } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import type { Config } from '../config/config-variables.ts';

@@ -1,5 +1,5 @@
 import type { AuthConfig, CleanUpConfig } from '../../auth/index.ts';
-import { createCallbackUrls } from '../../tasks/index.ts';
+import { createCallbackUrls } from '../../notifications/index.ts';
 import type { Config } from './config-variables.ts';
 import type { Secrets } from './load-secrets.ts';
 

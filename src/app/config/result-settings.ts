@@ -1,6 +1,6 @@
+import type { ResultSettings } from '../../files/index.ts';
 import type { Json } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
-import type { ResultSettings } from '../../tasks/index.ts';
 
 const MB = 1_000_000;
 const GB = 1_000_000_000;

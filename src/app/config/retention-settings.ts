@@ -1,5 +1,5 @@
+import type { RetentionSettings } from '../../operations/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
-import type { RetentionSettings } from '../../tasks/index.ts';
 
 /** What the options say about old rows. */
 export const retentionSettings = (options: OptionValues): RetentionSettings => ({

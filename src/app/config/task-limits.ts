@@ -1,3 +1,4 @@
+import type { LinkLimits } from '../../results/index.ts';
 import type { TaskLimits } from '../../tasks/index.ts';
 import type { Config } from './config-variables.ts';
 
@@ -24,14 +25,15 @@ export const taskLimits = (config: Config): TaskLimits => ({
     user: config.protocolUserConcurrency,
     key: config.protocolKeyConcurrency,
   },
-  links: {
-    days: config.artifactLinkDays,
-    invalidPerMinute: config.artifactInvalidPerMinute,
-    downloads: {
-      node: config.artifactGlobalConcurrency,
-      address: config.artifactIpConcurrency,
-      artifact: config.artifactObjectConcurrency,
-    },
-  },
   maxFileBytes: config.maxFileMb * MIB,
+});
+
+export const linkLimits = (config: Config): LinkLimits => ({
+  days: config.artifactLinkDays,
+  invalidPerMinute: config.artifactInvalidPerMinute,
+  downloads: {
+    node: config.artifactGlobalConcurrency,
+    address: config.artifactIpConcurrency,
+    artifact: config.artifactObjectConcurrency,
+  },
 });

@@ -1,5 +1,5 @@
 import { err, ok } from '../../kernel/index.ts';
-import type { AllowedReceivers } from '../../tasks/index.ts';
+import type { AllowedReceivers } from '../../notifications/index.ts';
 import { checkAddress } from '../../upstream/index.ts';
 import { readRange, type ValueKind } from './config-kinds.ts';
 

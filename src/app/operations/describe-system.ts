@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { NodeRecord, Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';

@@ -1,11 +1,11 @@
 import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
 import type { AttentionItem } from '../../http/index.ts';
-import type { Clock } from '../../kernel/index.ts';
-import { countOf } from '../../kernel/index.ts';
+import { type Clock, countOf } from '../../kernel/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
+import type { ChannelHealth } from '../../reports/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
-import type { ChannelHealth, Tasks } from '../../tasks/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';

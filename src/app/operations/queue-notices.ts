@@ -1,5 +1,6 @@
 import type { Auth, StoredMail } from '../../auth/index.ts';
 import { type Clock, isoTime, type Json, type JsonObject, newMessageId } from '../../kernel/index.ts';
+import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import {
   type GatewayEvent,
@@ -9,7 +10,6 @@ import {
   type Repositories,
   type Store,
 } from '../../store/ports/index.ts';
-import { GIVE_UP_AFTER_MS } from '../../tasks/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 
 /** What happened to the gateway, and whom it reaches. */

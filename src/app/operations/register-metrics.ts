@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import { VERSION } from '../version.ts';
 import { readFromStore, withinDeadline } from './read-from-store.ts';

@@ -1,7 +1,7 @@
 import type { Channels } from '../../channels/index.ts';
 import { type Clock, type Logger, parseJson, sleepInStep } from '../../kernel/index.ts';
+import type { ChannelHealth } from '../../reports/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
-import type { ChannelHealth } from '../../tasks/index.ts';
 import type { Notices } from './queue-notices.ts';
 
 const CHECK_EVERY_MS = 60_000;

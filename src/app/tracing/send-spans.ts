@@ -3,8 +3,8 @@ import { gzip as gzipInThread } from 'node:zlib';
 import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { Clock } from '../../kernel/index.ts';
-import { retryAfterMs } from '../../tasks/index.ts';
 import type { Upstream, UpstreamBody } from '../../upstream/index.ts';
+import { retryAfterMs } from '../../upstream/retry-after.ts';
 import type { CollectorSettings } from './collector-settings.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;

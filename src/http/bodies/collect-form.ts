@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { RequestFile } from '../../files/index.ts';
 import { sha256Hex } from '../../kernel/index.ts';
-import type { RequestFile } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, formatBytes } from './body-limits.ts';
 import { checkFieldName, decodeUtf8, type PartHeader } from './read-part-header.ts';

@@ -1,5 +1,6 @@
+import type { ExtractedFiles } from '../../files/index.ts';
 import { createBase64Splitter, createByteBuffer, randomAlnum } from '../../kernel/index.ts';
-import { type ExtractedFiles, fileToken, TOKEN_PREFIX_LENGTH } from '../../tasks/index.ts';
+import { fileToken, TOKEN_PREFIX_LENGTH } from '../../vendors/index.ts';
 import { httpErrors } from '../errors.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
 import type { FileStorage, Upload } from './upload-folder.ts';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ExtractedFiles } from '../../files/index.ts';
 import {
   createJsonScanner,
   type Json,
@@ -7,7 +8,7 @@ import {
   parseLongIds,
   sliceChunks,
 } from '../../kernel/index.ts';
-import { type BodyDigests, digestJson, type ExtractedFiles } from '../../tasks/index.ts';
+import { type BodyDigests, digestJson } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit } from './body-limits.ts';
 import { createFileExtractor, type FileExtractor } from './extract-files.ts';

@@ -1,15 +1,22 @@
 import { authErrors, proofErrors } from '../../auth/index.ts';
 import { billingErrors } from '../../billing/index.ts';
 import { channelErrors } from '../../channels/index.ts';
+import { fileErrors } from '../../files/index.ts';
 import { AppError } from '../../kernel/index.ts';
+import { notificationErrors } from '../../notifications/index.ts';
 import { pluginErrors } from '../../plugins/index.ts';
+import { relayErrors } from '../../relay/index.ts';
+import { resultErrors } from '../../results/index.ts';
+import { surfaceErrors } from '../../surfaces/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
+import { vendorErrors } from '../../vendors/index.ts';
 import { httpErrors, openAiCode, panelCode, statusOf } from '../errors.ts';
 import type { PublishedCode } from './types.ts';
 
 /** Every error of the rooms' catalogues, sorted by panel code. */
 export function describeCodes(): PublishedCode[] {
-  const catalogues = [authErrors, proofErrors, billingErrors, channelErrors, pluginErrors, taskErrors, httpErrors];
+  const ofTasks = [vendorErrors, fileErrors, notificationErrors, taskErrors, relayErrors, resultErrors, surfaceErrors];
+  const catalogues = [authErrors, proofErrors, billingErrors, channelErrors, pluginErrors, ...ofTasks, httpErrors];
   const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
   // Failures of the database reach callers through every room.
   errors.push(

@@ -1,4 +1,4 @@
-import { isDisplayed, readMediaType, writeMediaType } from '../../tasks/index.ts';
+import { isDisplayed, readMediaType, writeMediaType } from '../../results/index.ts';
 
 /**
  * What a vendor's bytes are served as. `link`, `key`: an artifact, fetched by its link or with an

@@ -1,5 +1,6 @@
 import { ANONYMOUS_OWNER, userOwner } from '../../kernel/index.ts';
-import type { ClientRequest, NativeRoute } from '../../tasks/index.ts';
+import type { NativeRoute } from '../../surfaces/index.ts';
+import type { ClientRequest } from '../../tasks/index.ts';
 import { mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
 import { errorResponse, httpErrors } from '../errors.ts';

@@ -1,6 +1,8 @@
 import type { AccessWatch, ApiPrincipal, Auth } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import { type ClientRequest, type RelayAnswer, type RelayCall, requestedModel, type Tasks } from '../../tasks/index.ts';
+import type { RelayAnswer, RelayCall } from '../../relay/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
+import { type ClientRequest, requestedModel } from '../../tasks/index.ts';
 import { readAddress } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import { callerOf } from './caller.ts';

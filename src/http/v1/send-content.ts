@@ -1,6 +1,8 @@
 import { type ApiPrincipal, addressKey, type RequestOrigin } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
+import type { Content } from '../../results/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
+import type { ContentRequest } from '../../vendors/index.ts';
 import { type ContentUse, contentHeaders } from './content-headers.ts';
 import { streamChunks } from './stream-chunks.ts';
 

@@ -1,5 +1,5 @@
 import type { ApiPrincipal, Auth, DecidingIp } from '../../auth/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
 import type { UploadFolder } from '../bodies/upload-folder.ts';
 
 /** What every route for API clients needs. */

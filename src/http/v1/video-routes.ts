@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import { requestedModel, type Tasks, videoObject } from '../../tasks/index.ts';
+import { type Tasks, videoObject } from '../../surfaces/index.ts';
+import { requestedModel } from '../../tasks/index.ts';
 import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';

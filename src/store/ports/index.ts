@@ -23,6 +23,7 @@ export * from './success-lists.ts';
 export * from './task-list.ts';
 export * from './task-store.ts';
 export * from './task-view-store.ts';
+export { isStoreUnavailable } from './unavailable.ts';
 export * from './usage-store.ts';
 export * from './user-store.ts';
 export * from './webhook-store.ts';

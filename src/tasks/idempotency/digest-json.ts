@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { ExtractedFile, ExtractedFiles } from '../../files/index.ts';
 import { canonicalJson, nextTurn, sha256Hex } from '../../kernel/index.ts';
-import type { ExtractedFile, ExtractedFiles } from '../types.ts';
-import { fileToken } from '../vendor/restore-files.ts';
+import { fileToken } from '../../vendors/index.ts';
 
 /** From this size on, other requests get a turn between the parsing and the digest. */
 const LONG_TEXT = 64 * 1024;

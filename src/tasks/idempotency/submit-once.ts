@@ -1,5 +1,5 @@
+import { deadlineSignal } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { watchTask } from '../observation/watch-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';

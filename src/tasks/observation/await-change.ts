@@ -1,7 +1,7 @@
+import { deadlineSignal } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { hasEnded, publicStatus } from '../state/describe-task.ts';
 import type { TaskDeps } from '../types.ts';
-import { deadlineSignal } from './deadline-signal.ts';
 import type { Observer } from './types.ts';
 import { watchTask } from './watch-task.ts';
 

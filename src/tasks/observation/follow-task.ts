@@ -1,9 +1,8 @@
-import type { JsonObject } from '../../kernel/index.ts';
+import { deadlineSignal, type JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { hasEnded, taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
-import { deadlineSignal } from './deadline-signal.ts';
 import type { Observer } from './types.ts';
 import { watchTask } from './watch-task.ts';
 

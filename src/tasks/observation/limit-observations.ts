@@ -1,5 +1,5 @@
 import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
-import { taskErrors } from '../errors.ts';
+import { vendorErrors } from '../../vendors/index.ts';
 import type { ObservationLimit, ObservationLimits } from './types.ts';
 
 const RETRY_AFTER_SECONDS = 5;
@@ -16,7 +16,7 @@ export function createObservationLimit(limits: ObservationLimits): ObservationLi
       ]);
       if (!slots.full) return slots.release;
       const { scope, max } = slots.full;
-      throw taskErrors.rate_limit_exceeded({
+      throw vendorErrors.rate_limit_exceeded({
         message: `Too many tasks ${scope} are waited for at once: at most ${max}. Try again when one has ended.`,
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       });

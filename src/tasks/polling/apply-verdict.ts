@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
+import { nextPollDelayMs } from '../state/poll-schedule.ts';
 import { recordTransition } from '../state/record-transition.ts';
+import { DEFAULT_PROGRESS } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
-import { nextPollDelayMs } from '../vendor/poll-schedule.ts';
 import type { AnswerChange, Verdict, WritePolled } from './types.ts';
 
 const ORDER: Record<TaskStatus, number> = {
@@ -15,8 +16,6 @@ const ORDER: Record<TaskStatus, number> = {
   SUCCESS: 4,
   FAILURE: 4,
 };
-/** Progress when the plugin reports none (as in new-api). */
-export const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
 
 /**
  * A task past its age limit is kept this much longer if its vendor could not be asked for reasons

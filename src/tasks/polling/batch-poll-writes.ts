@@ -1,5 +1,4 @@
-import { AppError } from '../../kernel/index.ts';
-import type { PolledTask } from '../../store/ports/index.ts';
+import { isStoreUnavailable, type PolledTask } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 import type { WritePolled } from './types.ts';
 
@@ -9,11 +8,6 @@ import type { WritePolled } from './types.ts';
  */
 const BATCH_WINDOW_MS = 25;
 const MAX_BATCH = 128;
-
-/** Error codes of a store that may recover. */
-const UNAVAILABLE: ReadonlySet<string> = new Set(['store.unavailable', 'store.outcome_unknown']);
-
-export const isStoreUnavailable = (error: unknown): boolean => error instanceof AppError && UNAVAILABLE.has(error.code);
 
 type Waiting = { polled: PolledTask; resolve(written: boolean): void; reject(error: unknown): void };
 

@@ -1,13 +1,13 @@
 import { inStep, sleepInStep } from '../../kernel/index.ts';
-import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
+import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
+import { longestPollDelayMs, shortestPollDelayMs } from '../state/poll-schedule.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
-import { longestPollDelayMs, shortestPollDelayMs } from '../vendor/poll-schedule.ts';
 import { applyVerdict } from './apply-verdict.ts';
-import { createPollWriteBatcher, isStoreUnavailable } from './batch-poll-writes.ts';
+import { createPollWriteBatcher } from './batch-poll-writes.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
 import { pollVendor, pollVendorBatch } from './poll-vendor.ts';
 import { createRepeatedAnswers } from './repeated-answers.ts';

@@ -20,23 +20,26 @@ import {
   type TaskQueryContext,
 } from '../../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
-import type { UpstreamRequest } from '../../upstream/index.ts';
+import { retryAfterMs, type UpstreamRequest } from '../../upstream/index.ts';
+import {
+  batchContext,
+  buildUpstreamRequest,
+  type Credential,
+  queryContext,
+  readReportedFields,
+  readVendorAnswer,
+  resolveCredential,
+  responseInfo,
+  type VendorAnswer,
+} from '../../vendors/index.ts';
 import { type CollectedUsage, usageOnComplete } from '../state/collect-usage.ts';
-import { storedResult, UNUSABLE, UNUSABLE_RESULT } from '../state/stored-result.ts';
+import { storedResult, UNUSABLE, UNUSABLE_RESULT, VENDOR_FAILURE } from '../state/stored-result.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
 import type { TaskDeps } from '../types.ts';
-import { batchContext, queryContext } from '../vendor/build-contexts.ts';
-import { buildUpstreamRequest } from '../vendor/build-upstream-request.ts';
-import { retryAfterMs } from '../vendor/poll-schedule.ts';
-import { readReportedFields } from '../vendor/read-reported-fields.ts';
-import { readVendorAnswer, responseInfo, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
-import { type Credential, resolveCredential } from '../vendor/resolve-credential.ts';
 import type { RepeatedAnswers } from './repeated-answers.ts';
 import type { AnswerChange, FailureClass, Verdict } from './types.ts';
 
 type PollFailure = Extract<Verdict, { kind: 'poll_failed' }>;
-
-export const VENDOR_FAILURE = 'the vendor reported a failure';
 
 /** Hook options of a poll, with the secrets to redact from what it stores. */
 type HookSecrets = { owner: string } & Pick<Credential, 'secrets' | 'certainSecrets' | 'redactCertain'>;

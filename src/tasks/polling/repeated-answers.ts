@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
-import type { VendorAnswer } from '../vendor/read-vendor-answer.ts';
+import type { VendorAnswer } from '../../vendors/index.ts';
 import type { Verdict } from './types.ts';
 import { isVaryingHeader } from './varying-headers.ts';
 

@@ -1,5 +1,5 @@
+import { wantResults } from '../../files/index.ts';
 import type { Lease, TaskChange, TaskRecord } from '../../store/ports/index.ts';
-import { wantResults } from '../results/want-results.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';

@@ -1,8 +1,8 @@
 import { isoTime, newMessageId } from '../../kernel/index.ts';
+import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import type { NewWebhook, Repositories, TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import type { TaskDeps } from '../types.ts';
-import { GIVE_UP_AFTER_MS } from '../webhooks/retry-schedule.ts';
 import { hasEnded, taskObject } from './describe-task.ts';
 
 /**

@@ -3,6 +3,11 @@ import { isAddress, type LoadedPlugin, type ParsedTask } from '../../plugins/ind
 import type { StoredResult } from '../../store/ports/index.ts';
 import { MAX_SNAPSHOT_BYTES } from './trim-data.ts';
 
+/** Progress when the plugin reports none (as in new-api). */
+export const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
+
+export const VENDOR_FAILURE = 'the vendor reported a failure';
+
 export const UNUSABLE = 'unusable';
 /** Why a task fails whose result is at such an address: what nobody can get is not charged. */
 export const UNUSABLE_RESULT = 'the result of the vendor has no address that can be fetched';

@@ -1,11 +1,8 @@
 import type { Json } from '../../kernel/index.ts';
+import { BASE64_FROM, BASE64_KEEP } from '../../vendors/index.ts';
 
 /** Largest JSON in `task.data` and in plugin state. */
 export const MAX_SNAPSHOT_BYTES = 1024 * 1024;
-/** From this length on, a Base64 text is media, not data. */
-const BASE64_FROM = 16 * 1024;
-/** Characters that stay of it, enough to identify its type. */
-const BASE64_KEEP = 256;
 const BASE64 = /^(?:data:[\w.+/;=-]+;base64,)?[A-Za-z0-9+/_\r\n-]+={0,2}$/;
 
 /** Prepares a vendor's answer for storage: cuts Base64 payloads to their first characters. */

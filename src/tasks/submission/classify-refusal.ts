@@ -1,9 +1,8 @@
 import { userOwner } from '../../kernel/index.ts';
 import { parseSubmitError, type SubmitError } from '../../plugins/index.ts';
+import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Submission, TaskDeps } from '../types.ts';
-import type { VendorAnswer } from '../vendor/read-vendor-answer.ts';
-import { adviseRetry, type VendorOutcome } from '../vendor/retry-advice.ts';
 import type { Prepared } from './prepare-submission.ts';
 import type { FailedAttempt } from './types.ts';
 

@@ -1,23 +1,27 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
-import { type AppError, type Json, type JsonObject, redactSecrets, userOwner } from '../../kernel/index.ts';
+import { type JsonObject, redactSecrets, userOwner } from '../../kernel/index.ts';
 import {
   buildSubmitRequest,
   checkRequestQuantities,
   type DriverContext,
-  describeHookFailure,
   extractUsage,
-  type HookFailure,
   type HookOptions,
   type PluginRequest,
 } from '../../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamRequest } from '../../upstream/index.ts';
+import {
+  buildUpstreamRequest,
+  type Credential,
+  driverContext,
+  hookError,
+  type localCredential,
+  resolveCredential,
+  vendorErrors,
+} from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Submission, TaskDeps } from '../types.ts';
-import { driverContext } from '../vendor/build-contexts.ts';
-import { buildUpstreamRequest } from '../vendor/build-upstream-request.ts';
-import { type Credential, type localCredential, resolveCredential } from '../vendor/resolve-credential.ts';
 
 /** A submission ready for one channel. Nothing has been written or sent yet. */
 export type Prepared = {
@@ -34,7 +38,6 @@ export type Prepared = {
 
 const DEFAULT_ACTION = 'text_to_video';
 const MAX_ACTION = 40;
-const MAX_INPUT = 2000;
 
 type Preparation = {
   submission: Submission;
@@ -71,7 +74,8 @@ export async function prepareSubmission(
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
   const submit = { files, extracted, maxFileBytes, timeoutMs };
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor, submit });
-  if (!request.ok) throw taskErrors.plugin_request_invalid({ message: redactSecrets(request.error.message, secrets) });
+  if (!request.ok)
+    throw vendorErrors.plugin_request_invalid({ message: redactSecrets(request.error.message, secrets) });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };
@@ -106,7 +110,7 @@ function refuseDroppedFile(
   const message = dropped.ref.includes('#')
     ? `The model takes no further file in the field "${field}": send one.`
     : `The model takes no file in the field "${field}": leave it out, or send it in a field that the model has.`;
-  throw taskErrors.plugin_request_invalid({ message, param: dropped.field });
+  throw vendorErrors.plugin_request_invalid({ message, param: dropped.field });
 }
 
 /**
@@ -142,55 +146,4 @@ async function usageFacts(
   const extracted = await extractUsage(plugin, context, options);
   if (!extracted.ok) throw hookError(extracted.error);
   return extracted.value ?? {};
-}
-
-/** A hook's own error reaches the caller as 400. A failure of the sandbox is ours: 503. */
-export function hookError(failure: HookFailure): AppError {
-  const { message } = failure;
-  const cause = hookCause(failure);
-  switch (failure.kind) {
-    case 'owner_refused':
-      return tooManyForUser(failure);
-    case 'overloaded':
-    case 'suspended':
-    case 'closed':
-    case 'killed':
-      return taskErrors.plugin_unavailable({ message, retryAfterSeconds: secondsUntil(failure), cause });
-    default:
-      return taskErrors.plugin_request_invalid({ message, cause });
-  }
-}
-
-/**
- * The caller's own requests got this plugin stopped too often: only they are refused, for a while.
- */
-export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
-  const retryAfterSeconds = secondsUntil(failure);
-  const message =
-    'The plugin was stopped too often while it worked on your requests, and accepts none of them for ' +
-    `${retryAfterSeconds} s. Change what you send, or tell the operator of this gateway.`;
-  return taskErrors.plugin_busy_for_you({ message, retryAfterSeconds });
-}
-
-const secondsUntil = ({ retryAfterMs }: Pick<HookFailure, 'retryAfterMs'>): number =>
-  retryAfterMs === undefined ? 5 : Math.max(1, Math.ceil(retryAfterMs / 1000));
-
-/**
- * The failure for the log: with the hook's name, without the plugin's own output. It has no stack:
- * where the gateway stood says nothing about a plugin's failure.
- */
-export function hookCause(failure: HookFailure): Error {
-  const cause = new Error(describeHookFailure(failure));
-  delete cause.stack;
-  return cause;
-}
-
-/** A short human-readable input for lists: the prompt, if the body has one. */
-export function inputOf(body: Json | undefined): string {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
-  for (const name of ['prompt', 'input', 'text', 'description']) {
-    const value = body[name];
-    if (typeof value === 'string') return [...value].slice(0, MAX_INPUT).join('');
-  }
-  return '';
 }

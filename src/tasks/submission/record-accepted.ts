@@ -1,18 +1,16 @@
 import { type Json, redactJsonWith, userOwner } from '../../kernel/index.ts';
 import type { ParsedSubmission, ParsedTask } from '../../plugins/index.ts';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+import { queryContext } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import { DEFAULT_PROGRESS } from '../polling/apply-verdict.ts';
-import { VENDOR_FAILURE } from '../polling/poll-vendor.ts';
 import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
 import { finishTask, leaseOf, recordLateSuccess } from '../state/finish-task.ts';
+import { firstPollDelayMs } from '../state/poll-schedule.ts';
 import { recordTransition } from '../state/record-transition.ts';
-import { storedResult, UNUSABLE, UNUSABLE_RESULT } from '../state/stored-result.ts';
+import { DEFAULT_PROGRESS, storedResult, UNUSABLE, UNUSABLE_RESULT, VENDOR_FAILURE } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
 import type { Ending, Submission, TaskDeps } from '../types.ts';
-import { queryContext } from '../vendor/build-contexts.ts';
-import { firstPollDelayMs } from '../vendor/poll-schedule.ts';
 import type { Prepared } from './prepare-submission.ts';
 
 /**

@@ -1,9 +1,10 @@
 import type { Json } from '../../kernel/index.ts';
 import { isPlatformOf, type LoadedPlugin, readOriginTaskIds } from '../../plugins/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
+import type { OriginTasks } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { ownTasks } from '../state/own-tasks.ts';
-import type { Caller, OriginTasks, TaskDeps } from '../types.ts';
+import type { Caller, TaskDeps } from '../types.ts';
 
 /** `named`: what the decoder returned as `originTaskIds`. */
 type NamedTasks = { caller: Caller; plugin: LoadedPlugin; named: Json | undefined };

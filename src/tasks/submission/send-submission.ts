@@ -1,13 +1,20 @@
 import { redactSecrets, sanitizeMessage, userOwner } from '../../kernel/index.ts';
 import { parseSubmitResponse } from '../../plugins/index.ts';
+import { retryAfterMs } from '../../upstream/index.ts';
+import {
+  adviseRetry,
+  hookCause,
+  outcomeOfFailure,
+  outcomeOfStatus,
+  readVendorAnswer,
+  type VendorAnswer,
+  vendorErrors,
+} from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps } from '../types.ts';
-import { retryAfterMs } from '../vendor/poll-schedule.ts';
-import { readVendorAnswer, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
-import { adviseRetry, outcomeOfFailure, outcomeOfStatus } from '../vendor/retry-advice.ts';
 import { classifyRefusal } from './classify-refusal.ts';
-import { hookCause, type Prepared } from './prepare-submission.ts';
+import type { Prepared } from './prepare-submission.ts';
 import type { FailedAttempt, SendOutcome } from './types.ts';
 
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
@@ -36,7 +43,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     const message = redactSecrets(sent.error.message, secrets);
     const shouldRetry = adviseRetry(outcome);
     if (kind === 'refused') {
-      const error = taskErrors.plugin_request_invalid({ message, shouldRetry });
+      const error = vendorErrors.plugin_request_invalid({ message, shouldRetry });
       return { kind: 'failed', error, mayTryAnother: false, outcome };
     }
     const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;

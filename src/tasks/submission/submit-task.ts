@@ -1,23 +1,22 @@
+import { hasInputsToKeep, keepInputs, retryableRequest, type StoredInputs } from '../../files/index.ts';
 import { type AppError, newTaskId, userOwner } from '../../kernel/index.ts';
+import { chooseCallback } from '../../notifications/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import { isRepeatable, vendorErrors } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import { hasInputsToKeep, keepInputs, type StoredInputs } from '../inputs/keep-inputs.ts';
-import { responseFields } from '../responses/client-fields.ts';
-import { asksToKeep } from '../results/want-results.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
-import { adviseOnFailure, type Doubt, isRepeatable } from '../vendor/retry-advice.ts';
-import { chooseCallback } from '../webhooks/choose-callback.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import { type Prepared, prepareSubmission } from './prepare-submission.ts';
+import { asksToKeep } from './read-retention-request.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
-import { retryableRequest } from './retryable-request.ts';
 import { sendSubmission } from './send-submission.ts';
+import { shownInput } from './shown-input.ts';
 import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
-import { shownInput, videoFields } from './video-fields.ts';
+import { adviseOnFailure, type Doubt } from './submission-doubt.ts';
 
 /** Channels that one submission may try. */
 export const MAX_CHANNELS = 5;
@@ -57,9 +56,12 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
   }
   if (plugin.suspended()) {
     const message = `The plugin "${plugin.key}" was stopped too often and accepts no new tasks for a few minutes.`;
-    throw taskErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
+    throw vendorErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
   }
-  const callbackUrl = chooseCallback(deps, submission);
+  const callbackUrl = chooseCallback(deps.webhooks, {
+    requested: submission.request.callbackUrl,
+    key: submission.caller.key,
+  });
   const keep = asksToKeep(submission);
   const taskId = newTaskId(deps.clock.nowMs());
   const tried: number[] = [];
@@ -93,10 +95,18 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       try {
         prepared = await prepareSubmission(deps, { submission, channel, publicTaskId: taskId });
         endPhase('prepare');
-        if (!task && hasInputsToKeep(deps, submission)) {
+        const storable = { body: submission.request.body, intent: submission.intent };
+        // A request that builds on earlier tasks cannot be repeated.
+        if (!task && !submission.originTasks && hasInputsToKeep(deps, storable)) {
           // To store files may take as long as the place of results does.
           release();
-          inputs = await keepInputs(deps, { submission, quota: prepared.quote.quota });
+          inputs = await keepInputs(deps, {
+            ...storable,
+            requestId,
+            userId: submission.caller.user.id,
+            timeoutMs: deps.limits.submitTimeoutMs,
+            quota: prepared.quote.quota,
+          });
           release = await enter();
         }
         task = task
@@ -188,7 +198,8 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
   const { caller, plugin, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
-  const storedRequest = retryableRequest(submission);
+  const { request, intent, originTasks } = submission;
+  const storedRequest = originTasks ? undefined : retryableRequest({ body: request.body, intent });
   const trace = deps.tracer?.context();
   const insert = () =>
     deps.store.transaction(async (tx) => {
@@ -209,7 +220,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
           input: shownInput(submission),
           originModelName: prepared.model,
           upstreamModelName: prepared.upstreamModel,
-          ...videoFields(submission),
+          ...submission.shown?.properties,
           ...(keep === undefined ? {} : { keep }),
         },
         execution: {
@@ -223,7 +234,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
           ...(submission.repeats === undefined ? {} : { repeats: submission.repeats }),
           ...(storedRequest ? { request: storedRequest } : {}),
           ...inputs.execution,
-          ...responseFields(submission),
+          ...submission.shown?.execution,
         },
         billing: snapshot,
         callbackUrl,

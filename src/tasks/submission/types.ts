@@ -1,6 +1,6 @@
 import type { AppError } from '../../kernel/index.ts';
 import type { ParsedSubmission } from '../../plugins/index.ts';
-import type { VendorOutcome } from '../vendor/retry-advice.ts';
+import type { VendorOutcome } from '../../vendors/index.ts';
 
 /**
  * `mayTryAnother`: the vendor certainly has no job from this attempt, or the channel accepts that

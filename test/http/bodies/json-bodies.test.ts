@@ -12,7 +12,7 @@ import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import type { ClientRequest } from '../../../src/tasks/index.ts';
-import { restoreFiles } from '../../../src/tasks/vendor/restore-files.ts';
+import { restoreFiles } from '../../../src/vendors/request/restore-files.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const MIB = 1024 * 1024;

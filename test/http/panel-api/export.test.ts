@@ -7,7 +7,7 @@ import { createExportLimit } from '../../../src/http/panel-api/export/limit-expo
 import { taskRows } from '../../../src/http/panel-api/export/row-sources.ts';
 import { streamDocument } from '../../../src/http/panel-api/export/stream-document.ts';
 import { csvCell } from '../../../src/http/panel-api/export/write-rows.ts';
-import type { Tasks } from '../../../src/tasks/index.ts';
+import type { Tasks } from '../../../src/surfaces/tasks.ts';
 import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 

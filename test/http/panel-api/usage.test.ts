@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { usageRoutes } from '../../../src/http/panel-api/operation/usage.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
+import { createUsageReader } from '../../../src/reports/read-usage.ts';
 import type { Store, UsageLogRecord } from '../../../src/store/ports/index.ts';
-import { createUsageReader } from '../../../src/tasks/reports/read-usage.ts';
 import { openTestStore } from '../../auth/harness.ts';
 import { addUser } from '../../support/add-user.ts';
 import { call, openKit } from '../kit-harness.ts';

@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test';
 import type { ApiPrincipal } from '../../../src/auth/index.ts';
 import { forwardRelayed } from '../../../src/http/v1/relay-requests.ts';
 import { contentResponse } from '../../../src/http/v1/send-content.ts';
-import type { RelayAnswer, Tasks } from '../../../src/tasks/index.ts';
+import type { RelayAnswer } from '../../../src/relay/types.ts';
+import type { Tasks } from '../../../src/surfaces/tasks.ts';
 
 const answer: RelayAnswer = { status: 200, headers: {}, body: null, replayed: false };
 const bytes = new TextEncoder().encode('words of the vendor');

@@ -1,11 +1,11 @@
 import { ok } from '../../../src/kernel/index.ts';
-import { readEvents } from '../../../src/tasks/relay/read-events.ts';
-import { removeUsageEvent } from '../../../src/tasks/relay/remove-usage-event.ts';
-import { measureSound } from '../../../src/tasks/relay/sound/measure-sound.ts';
-import { tapUsage } from '../../../src/tasks/relay/tap-usage.ts';
-import { createVendorIdFinder, findVendorIds } from '../../../src/tasks/relay/vendor-ids.ts';
-import { readVendorAnswer } from '../../../src/tasks/vendor/read-vendor-answer.ts';
+import { readEvents } from '../../../src/relay/read-events.ts';
+import { removeUsageEvent } from '../../../src/relay/remove-usage-event.ts';
+import { measureSound } from '../../../src/relay/sound/measure-sound.ts';
+import { tapUsage } from '../../../src/relay/tap-usage.ts';
+import { createVendorIdFinder, findVendorIds } from '../../../src/relay/vendor-ids.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
+import { readVendorAnswer } from '../../../src/vendors/answer/read-vendor-answer.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
 const MIB = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { countOf, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { createUserErasure } from '../../../tasks/index.ts';
+import { eraseUsersStep } from '../../../operations/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
 import { readAccount } from '../read-account.ts';
@@ -13,7 +13,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const erased = await withAccounts(input, async ({ auth, store, audit }) => {
     const done = await auth.administration.deleteByOperator(account);
     await audit({ action: 'user.delete', userId: done.userId, detail: {} });
-    const { run: runBatch } = createUserErasure({ store, clock: systemClock, logger: silentLogger }, done.userId);
+    const { run: runBatch } = eraseUsersStep({ store, clock: systemClock, logger: silentLogger }, done.userId);
     let tasks = 0;
     for (let walked = 1; walked > 0; ) {
       const batch = await runBatch(BATCH);

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
-import { shownUrl } from '../../../tasks/index.ts';
+import { shownUrl } from '../../../notifications/index.ts';
 import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';

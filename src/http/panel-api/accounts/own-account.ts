@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
-import type { Tasks } from '../../../tasks/index.ts';
+import type { Tasks } from '../../../surfaces/index.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 
 /** The signed-in user's account and sessions, to read and to end. */

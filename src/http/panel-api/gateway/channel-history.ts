@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Channels } from '../../../channels/index.ts';
-import type { ChannelHistory, Tasks } from '../../../tasks/index.ts';
+import type { ChannelHistory } from '../../../reports/index.ts';
+import type { Tasks } from '../../../surfaces/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { readId } from '../paging.ts';
 

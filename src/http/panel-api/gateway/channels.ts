@@ -10,8 +10,9 @@ import {
 } from '../../../channels/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { findDriver, type PluginService } from '../../../plugins/index.ts';
+import type { ChannelHealth } from '../../../reports/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
-import type { ChannelHealth, Tasks } from '../../../tasks/index.ts';
+import type { Tasks } from '../../../surfaces/index.ts';
 import { panelCode } from '../../errors.ts';
 import { isRoot } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';

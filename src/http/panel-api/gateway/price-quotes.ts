@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
-import type { RequestOptions, Tasks } from '../../../tasks/index.ts';
+import type { RequestOptions, Tasks } from '../../../surfaces/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { httpErrors } from '../../errors.ts';
 import { isAdmin, isRoot } from '../../pipeline/authorize-request.ts';

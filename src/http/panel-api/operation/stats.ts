@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
-import type { Figures, ModelFigures, Tasks } from '../../../tasks/index.ts';
+import type { Figures, ModelFigures } from '../../../reports/index.ts';
+import type { Tasks } from '../../../surfaces/index.ts';
 import { httpErrors } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';

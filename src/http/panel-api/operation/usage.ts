@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import { createZoneClock, isTimeZone, readDate, type Tasks, type UsageReport } from '../../../tasks/index.ts';
+import { createZoneClock, isTimeZone, readDate, type UsageReport } from '../../../reports/index.ts';
+import type { Tasks } from '../../../surfaces/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { httpErrors } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { AppError, type JsonObject } from '../../../kernel/index.ts';
-import type { CallableModel, RequestOptions, Tasks } from '../../../tasks/index.ts';
+import type { CallableModel, RequestOptions, Tasks } from '../../../surfaces/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { panelCode } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';

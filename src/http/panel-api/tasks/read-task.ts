@@ -1,14 +1,9 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill } from '../../../billing/index.ts';
 import { AppError } from '../../../kernel/index.ts';
-import {
-  type ArtifactList,
-  type ListedTask,
-  RESULT_KEY,
-  type TaskDetail,
-  type Tasks,
-  taskObject,
-} from '../../../tasks/index.ts';
+import { type ArtifactList, RESULT_KEY } from '../../../results/index.ts';
+import type { TaskDetail, Tasks } from '../../../surfaces/index.ts';
+import { type ListedTask, taskObject } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];

@@ -1,7 +1,8 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Json, JsonObject } from '../../../kernel/index.ts';
-import { LIST_LIMITS, type ListedTask, TASK_SORTS, type Tasks } from '../../../tasks/index.ts';
+import type { Tasks } from '../../../surfaces/index.ts';
+import { LIST_LIMITS, type ListedTask, TASK_SORTS } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';

@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import { type Notice, shownUrl, type Tasks } from '../../../tasks/index.ts';
+import { type Notice, shownUrl } from '../../../notifications/index.ts';
+import type { Tasks } from '../../../surfaces/index.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readPage } from '../paging.ts';

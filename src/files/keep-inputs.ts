@@ -1,0 +1,134 @@
+import { deadlineSignal, err, ok, type Result } from '../kernel/index.ts';
+import type { InputLoss, KeptInputs, NewInputs, StoredFile, TaskExecution } from '../store/ports/index.ts';
+import { MAX_STORED, type RequestSource } from './request-source.ts';
+import { retryableRequest, type StorableRequest } from './retryable-request.ts';
+import type { FileDeps, RequestBody } from './types.ts';
+
+/** What a task's row says of its files, and what is kept in the transaction that inserts it. */
+export type StoredInputs = {
+  execution: Pick<TaskExecution, 'inputs' | 'inputsLost'>;
+  rows?: Pick<NewInputs, 'files' | 'quotaBytes' | 'keptUntil'>;
+};
+
+/** The key of a task's file number `index` among kept results. */
+export const inputKey = (index: number): string => `input:${index}`;
+
+/** Whether a request has files to keep. */
+export const hasInputsToKeep = ({ results }: Pick<FileDeps, 'results'>, request: StorableRequest): boolean =>
+  results.settings().keepInputs && retryableRequest(request) === undefined;
+
+/** `timeoutMs`: how long the files may take to store. `quota`: what the task will reserve. */
+type InputsToKeep = StorableRequest & { requestId: string; userId: number; timeoutMs: number; quota: number };
+
+/**
+ * Stores the files of a request before its task is written. A process that dies in between leaves
+ * files that nothing needs, which the clean-up removes. The submission goes on whatever happens
+ * here: without its files a task only cannot be run again. Never rejects.
+ */
+export async function keepInputs(
+  deps: FileDeps,
+  { requestId, userId, timeoutMs, quota, ...request }: InputsToKeep,
+): Promise<StoredInputs> {
+  const deadline = deadlineSignal(deps.clock, timeoutMs);
+  const logFields = { request_id: requestId };
+  try {
+    const owner = await deps.store.users.byId(userId);
+    // The reservation will be refused. Nothing is stored for those who cannot pay.
+    if (!owner || owner.quota < quota) return { execution: {} };
+    const { quotaOf, daysOf } = deps.results.settings();
+    const quotaBytes = quotaOf(owner.group);
+    const used = quotaBytes === undefined ? 0 : (await deps.store.results.usage(userId)).bytes;
+    const room = quotaBytes === undefined ? Number.POSITIVE_INFINITY : quotaBytes - used;
+    const stored = await storeAll(deps, { request, room, signal: deadline.signal });
+    if (!stored.ok) {
+      deps.logger.info({ ...logFields, reason: stored.error }, 'the files of a request were not kept');
+      return { execution: { inputsLost: stored.error } };
+    }
+    const { files } = stored.value;
+    const days = daysOf(owner.group);
+    return {
+      execution: { inputs: stored.value },
+      rows: {
+        files: files.map(({ sha256, size }, index) => ({ artifactKey: inputKey(index), bytes: size, sha256 })),
+        quotaBytes,
+        keptUntil: days === 0 ? 0 : deps.clock.unix() + days * 86_400,
+      },
+    };
+  } catch (error) {
+    deps.logger.warn({ ...logFields, err: error }, 'the files of a request could not be kept');
+    return { execution: { inputsLost: 'unavailable' } };
+  } finally {
+    deadline.end();
+  }
+}
+
+type Storing = { request: StorableRequest; room: number; signal: AbortSignal };
+
+async function storeAll(
+  deps: FileDeps,
+  { request: { body, intent }, room, signal }: Storing,
+): Promise<Result<KeptInputs, InputLoss>> {
+  const { model, action, requestBody = null } = intent;
+  const text = JSON.stringify(requestBody);
+  const bodyIsFile = text.length > MAX_STORED;
+  const sources = [...sourcesOf(body), ...(bodyIsFile ? [bodySource(text)] : [])];
+  const kept: KeptInputs = { model, action, body: bodyIsFile ? null : requestBody, ...formOf(body), files: [] };
+  const described = JSON.stringify({ ...kept, body: null, files: sources.map(({ described }) => described) });
+  if (described.length > MAX_STORED) return err('too_large');
+  let left = room;
+  for (const source of sources) {
+    const stored = await storeOne(deps, source, { room: left, signal });
+    if (!stored.ok) return stored;
+    left -= stored.value.bytes;
+    kept.files.push({ ...source.described, sha256: stored.value.sha256, size: stored.value.bytes });
+  }
+  return ok(kept);
+}
+
+async function storeOne(
+  { store, results }: FileDeps,
+  { size, kept, stream }: RequestSource,
+  { room, signal }: { room: number; signal: AbortSignal },
+): Promise<Result<StoredFile, InputLoss>> {
+  if (size > results.maxFileBytes) return err('too_large');
+  if (size > room) return err('quota');
+  if (kept && (await isReady(kept))) return ok(kept);
+  const stored = await results.files.put(stream(), { maxBytes: Math.min(results.maxFileBytes, room), signal });
+  if (!stored.ok) return err(stored.error.kind);
+  return (await isReady(stored.value)) ? stored : err('unavailable');
+
+  /** A sweep may have deleted an equal file before the announcement. */
+  async function isReady(file: StoredFile): Promise<boolean> {
+    return (await store.results.expectFile(file)) && (await results.files.size(file.sha256)) === file.bytes;
+  }
+}
+
+function sourcesOf(body: RequestBody): RequestSource[] {
+  if (body.kind === 'multipart') {
+    return body.files.map(({ ref, field, filename, mimeType, size, stream, kept }) => ({
+      described: { as: 'part', ref, field, filename, mimeType },
+      ...{ size, stream, kept },
+    }));
+  }
+  const files = body.kind === 'json' ? (body.extracted?.files ?? []) : [];
+  return files.map(({ size, decodedSize, hasLineEnds, stream, kept }) => ({
+    described: { as: 'text', decodedSize, hasLineEnds },
+    ...{ size, stream, kept },
+  }));
+}
+
+function bodySource(text: string): RequestSource {
+  const bytes = new TextEncoder().encode(text);
+  return {
+    described: { as: 'body' },
+    size: bytes.byteLength,
+    async *stream() {
+      yield bytes;
+    },
+  };
+}
+
+function formOf(body: RequestBody): Pick<KeptInputs, 'fields' | 'tokenPrefix'> {
+  if (body.kind === 'multipart') return { fields: body.fields };
+  return body.kind === 'json' && body.extracted ? { tokenPrefix: body.extracted.prefix } : {};
+}

@@ -1,0 +1,101 @@
+import { type Json, parseJson } from '../kernel/index.ts';
+import type { InputLoss, KeptInput, KeptInputs, TaskRecord } from '../store/ports/index.ts';
+import { fileErrors } from './errors.ts';
+import { inputKey } from './keep-inputs.ts';
+import type { ExtractedFile, FileDeps, RequestBody, RequestFile } from './types.ts';
+
+type Files = Pick<FileDeps['results']['files'], 'open'>;
+type Deps = Pick<FileDeps, 'store' | 'results'>;
+
+const LOSSES: Readonly<Record<InputLoss, string>> = {
+  quota: 'they did not fit into the storage of your account',
+  full: 'there was no room for them',
+  too_large: 'they are larger than the limit for kept files',
+  unavailable: 'the storage for kept files was not available',
+};
+
+/** A request as its task was submitted with, but for its address. */
+export type RestoredRequest = { model: string; action: string; requestBody: Json; body: RequestBody };
+
+/**
+ * The request of a task that can be repeated, with its files.
+ * @throws tasks.request_not_kept, tasks.inputs_not_kept, tasks.inputs_gone
+ */
+export async function restoreRequest(deps: Deps, task: TaskRecord): Promise<RestoredRequest> {
+  const { request, inputs, inputsLost } = task.execution;
+  if (request) {
+    const { model, action, body: value } = request;
+    return { model, action, requestBody: value, body: { kind: 'json', value } };
+  }
+  if (inputsLost) {
+    throw fileErrors.inputs_not_kept({
+      message: `The files of this request were not kept: ${LOSSES[inputsLost]}. Submit it again.`,
+    });
+  }
+  if (!inputs) throw fileErrors.request_not_kept();
+  if (!(await areKept(deps, { task, inputs, look: true }))) throw fileErrors.inputs_gone();
+  const { model, action } = inputs;
+  const requestBody = await readBody(deps.results.files, inputs);
+  return { model, action, requestBody, body: restoreBody(deps.results.files, inputs, requestBody) };
+}
+
+/** Why an ended task cannot be run again, as the code of the error that a retry would get. */
+export type RetryBlock = 'request_not_kept' | 'inputs_not_kept' | 'inputs_gone';
+
+/** The same for a page that shows the task. It does not look whether the files are in place. */
+export async function findRetryBlock(deps: Deps, task: TaskRecord): Promise<RetryBlock | undefined> {
+  const { request, inputs, inputsLost } = task.execution;
+  if (request) return undefined;
+  if (inputsLost) return 'inputs_not_kept';
+  if (!inputs) return 'request_not_kept';
+  return (await areKept(deps, { task, inputs, look: false })) ? undefined : 'inputs_gone';
+}
+
+async function areKept(
+  { store, results }: Deps,
+  { task, inputs: { files }, look }: { task: TaskRecord; inputs: KeptInputs; look: boolean },
+): Promise<boolean> {
+  const rows = new Map((await store.results.inputsOf(task.taskId)).map((row) => [row.artifactKey, row.sha256]));
+  if (!files.every(({ sha256 }, index) => rows.get(inputKey(index)) === sha256)) return false;
+  if (!look) return true;
+  const sizes = await Promise.all(files.map(({ sha256 }) => results.files.size(sha256)));
+  return files.every(({ size }, index) => sizes[index] === size);
+}
+
+async function readBody(files: Files, inputs: KeptInputs): Promise<Json> {
+  const stored = inputs.files.find(({ as }) => as === 'body');
+  if (!stored) return inputs.body;
+  const opened = await files.open(stored.sha256);
+  const value = opened && parseJson(await new Response(opened).text());
+  if (value === undefined) throw fileErrors.inputs_gone();
+  return value;
+}
+
+function restoreBody(files: Files, inputs: KeptInputs, value: Json): RequestBody {
+  const { fields, tokenPrefix: prefix } = inputs;
+  if (fields) {
+    const parts = inputs.files.flatMap((input): RequestFile[] => {
+      if (input.as !== 'part') return [];
+      const { ref, field, filename, mimeType } = input;
+      return [{ ref, field, filename, mimeType, ...readable(files, input) }];
+    });
+    return { kind: 'multipart', fields, files: parts };
+  }
+  if (prefix === undefined) return { kind: 'json', value };
+  const texts = inputs.files.flatMap((input): ExtractedFile[] => {
+    if (input.as !== 'text') return [];
+    const { decodedSize, hasLineEnds } = input;
+    return [{ decodedSize, hasLineEnds, ...readable(files, input) }];
+  });
+  return { kind: 'json', value, extracted: { prefix, files: texts } };
+}
+
+const readable = (files: Files, { sha256, size }: KeptInput): Pick<RequestFile, 'size' | 'stream' | 'kept'> => ({
+  size,
+  kept: { sha256, bytes: size },
+  async *stream() {
+    const opened = await files.open(sha256);
+    if (!opened) throw new Error('a kept file of a request is missing');
+    yield* opened instanceof ReadableStream ? opened : opened.stream();
+  },
+});

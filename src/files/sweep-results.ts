@@ -1,0 +1,98 @@
+import type { CleanUpStep } from '../kernel/index.ts';
+import type { FileDeps } from './types.ts';
+
+/**
+ * A file that nothing needs stays this long. A copy that has just been made, and is not counted
+ * yet, is far younger.
+ */
+const UNUSED_SECONDS = 3600;
+/** Interrupted writes are removed after this time. */
+const PARTIAL_SECONDS = 24 * 3600;
+/** Previews of one user that go before it is looked again who has the most. */
+const PREVIEWS_A_BATCH = 50;
+/** Files that one run compares with the rows; the next run goes on from there. */
+const COMPARED_FILES = 20_000;
+/**
+ * Killed copies leave a few files. Where more of a page are unknown than known, the place is
+ * another database's: nothing is deleted.
+ */
+const MANY_UNKNOWN = 20;
+
+/** What the hourly clean-up deletes of kept results: rows first, then their files. */
+export function resultCleanUpSteps(deps: FileDeps): CleanUpStep[] {
+  const { store, clock, results } = deps;
+  return [
+    { step: 'expired results', deleteBatch: (limit) => store.results.forgetExpired(clock.unix(), limit) },
+    { step: 'results of deleted users', deleteBatch: (limit) => store.results.forgetOfDeletedUsers(limit) },
+    { step: 'previews', deleteBatch: (limit) => makePreviewRoom(deps, limit) },
+    { step: 'files of results', deleteBatch: (limit) => deleteUnused(deps, limit) },
+    { step: 'files without results', deleteBatch: createOrphanSweep(deps) },
+    { step: 'interrupted copies', deleteBatch: () => results.files.sweep(clock.unix() - PARTIAL_SECONDS) },
+  ];
+}
+
+/**
+ * Leaves a tenth of the room for previews free for those of the next hour. Who has the most loses
+ * their oldest first, so that nobody pushes out what others have.
+ */
+async function makePreviewRoom({ store, results }: FileDeps, limit: number): Promise<number> {
+  const { bytes, largestUserId } = await store.previews.usage();
+  if (largestUserId === undefined || bytes <= results.settings().previewBytes * 0.9) return 0;
+  return store.previews.forgetOldest(largestUserId, Math.min(limit, PREVIEWS_A_BATCH));
+}
+
+async function deleteUnused({ store, clock, results }: FileDeps, limit: number): Promise<number> {
+  const unused = await store.results.takeUnused(clock.unix() - UNUSED_SECONDS, limit);
+  for (const sha256 of unused) await deleteTaken({ store, results }, sha256);
+  return unused.length;
+}
+
+/**
+ * The row goes last: as long as it is there, no result can begin to need the file. A process that
+ * dies in between leaves the row, and the next run deletes again.
+ */
+async function deleteTaken({ store, results }: Pick<FileDeps, 'store' | 'results'>, sha256: string): Promise<void> {
+  await results.files.delete(sha256);
+  await store.results.deleted(sha256);
+}
+
+/**
+ * Deletes files that have no row: their process died after the copy and before the commit. Goes
+ * through the place of the files page by page, and on from there in the next run.
+ */
+function createOrphanSweep({ store, clock, results, logger }: FileDeps): CleanUpStep['deleteBatch'] {
+  let after = '';
+  return async (limit) => {
+    // A database that never kept anything was given the place of another.
+    if ((await store.results.files('', 1)).length === 0) return 0;
+    for (let compared = 0; compared < COMPARED_FILES; ) {
+      const page = await results.files.list(after, limit);
+      const last = page.at(-1)?.sha256;
+      if (last === undefined) {
+        after = '';
+        return 0;
+      }
+      after = last;
+      compared += page.length;
+      const known = new Set(await store.results.knownFiles(page.map(({ sha256 }) => sha256)));
+      const old = clock.unix() - UNUSED_SECONDS;
+      const orphans = page.filter(({ sha256, changedAt }) => !known.has(sha256) && changedAt <= old);
+      if (orphans.length > Math.max(MANY_UNKNOWN, known.size)) {
+        logger.error(
+          { files: orphans.length, known: known.size },
+          'the place of results has files that are not of this database: does another gateway use it? Nothing was deleted',
+        );
+        after = '';
+        return 0;
+      }
+      let deleted = 0;
+      for (const { sha256 } of orphans) {
+        if (!(await store.results.takeOrphan(sha256, clock.unix()))) continue;
+        await deleteTaken({ store, results }, sha256);
+        deleted += 1;
+      }
+      if (deleted > 0) return deleted;
+    }
+    return 0;
+  };
+}

@@ -1,0 +1,81 @@
+import type { WebhookDelivery, WebhookOutcome, WebhookRecord } from '../store/ports/index.ts';
+import { retryAfterMs } from '../upstream/index.ts';
+import type { AttachArtifacts } from './attach-artifacts.ts';
+import { LONGEST_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
+import { signatureHeaders } from './sign-message.ts';
+import type { NotificationDeps } from './types.ts';
+
+/** Bytes of an answer's body that are read and thrown away. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+const GONE = 410;
+
+type Deps = Pick<NotificationDeps, 'clock' | 'webhooks'> & { attachArtifacts: AttachArtifacts };
+/** Why an attempt was aborted: it timed out, or the node is stopping. */
+type AbortReason = 'timeout' | 'stopped';
+export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
+
+/** `keys` sign the notice; undefined when the API key was deleted, or nobody wants the notice. */
+type Delivery = { notice: WebhookRecord; keys: Uint8Array[] | undefined; controller: AbortController };
+
+/**
+ * Sends a notice once and returns the outcome; `undefined` after `controller.abort('stopped')`,
+ * when the outcome is unknown. Only the status of the answer counts: 2xx is delivered, 410 ends the
+ * notice, anything else is retried.
+ */
+export async function deliverWebhook(deps: Deps, { notice, keys, controller }: Delivery): Promise<Attempt | undefined> {
+  const { clock, webhooks } = deps;
+  const { attemptMs } = webhooks;
+  const at = clock.unix();
+  const started = clock.monotonicMs();
+  const end = (outcome: WebhookOutcome, httpStatus: number, error = ''): Attempt => {
+    const durationMs = Math.round(clock.monotonicMs() - started);
+    return { outcome, delivery: { at, httpStatus, durationMs, error } };
+  };
+  const retry = (retryAfter = 0): WebhookOutcome => ({
+    status: 'retry',
+    inMs: retryDelayMs(notice.retries, retryAfter),
+  });
+
+  if (!keys) return end({ status: 'failed' }, 0, 'key_deleted');
+  if (keys.length === 0) return end(retry(), 0, 'secret_unreadable');
+  // Checked again: the rules may have become stricter since the submission.
+  const checked = webhooks.urls.check(notice.url);
+  if (!checked.ok) return end(retry(), 0, 'not_allowed');
+
+  const { signal } = controller;
+  const abortReason = (): AbortReason | undefined => (signal.aborted ? signal.reason : undefined);
+  const timer = setTimeout(() => controller.abort('timeout' satisfies AbortReason), attemptMs);
+  try {
+    const body = JSON.stringify({ ...notice.payload, ...(await deps.attachArtifacts(notice, signal)) });
+    const answered = await webhooks.upstream.request({
+      url: notice.url,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...signatureHeaders(keys, { id: notice.eventId, timestamp: at, body }),
+      },
+      body: { kind: 'text', text: body },
+      privateHosts: webhooks.urls.privateHosts(checked.value),
+      maxRedirects: 0,
+      connectTimeoutMs: attemptMs,
+      headersTimeoutMs: attemptMs,
+      idleTimeoutMs: attemptMs,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+      signal,
+    });
+    if (!answered.ok) {
+      if (abortReason() === 'stopped') return undefined;
+      return end(retry(), 0, abortReason() ?? answered.error.kind);
+    }
+    const { status, headers } = answered.value;
+    // The body is read so that the connection can be reused; one that is too large or too slow is
+    // cut off. The status counts in any case.
+    await answered.value.bytes();
+    if (status >= 200 && status < 300) return end({ status: 'delivered' }, status);
+    if (status === GONE) return end({ status: 'failed' }, status);
+    return end(retry(retryAfterMs(headers['retry-after']?.[0], clock.nowMs(), LONGEST_RETRY_AFTER_MS)), status);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * Owns: webhook notices and mails, in one outbox: their addresses, signatures, attempts and
+ * retries. May touch: the store, upstream. Never touches: plugins, vendors, bills, HTTP requests.
+ */
+
+export { createCallbackUrls, shownUrl } from './callback-urls.ts';
+export { chooseCallback, refuseCallback } from './choose-callback.ts';
+export { notificationErrors } from './errors.ts';
+export { GIVE_UP_AFTER_MS } from './retry-schedule.ts';
+export { readSecret } from './sign-message.ts';
+export type { AllowedReceivers, GatewayDelivery, NotificationDeps, WebhookServices } from './types.ts';
+export { createWebhooks, type Notice, type Webhooks } from './webhooks.ts';

@@ -1,0 +1,238 @@
+import { inStep } from '../kernel/index.ts';
+import { isStoreUnavailable, MAIL, NO_API_KEY, type WebhookRecord } from '../store/ports/index.ts';
+import type { AttachArtifacts } from './attach-artifacts.ts';
+import { deliverMail } from './deliver-mail.ts';
+import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
+import { createHostQueues } from './host-queues.ts';
+import { signingKeys } from './sign-message.ts';
+import type { DeliveryTracer, NotificationDeps } from './types.ts';
+
+/** Interval of claims while notices are due. */
+const TICK_MS = 250;
+/** The longest interval: another node's notices become due without our knowledge. */
+const IDLE_TICK_MS = 1000;
+/**
+ * The same for the only node of a database, whose own writes of notices wake the loop: a program of
+ * the command line may write beside it.
+ */
+const ONLY_NODE_TICK_MS = 15_000;
+/** Most notices in one claim. */
+const MAX_CLAIM = 32;
+/** A claim holds at most this many notices per slot of a host: its lease covers so many rounds. */
+const ROUNDS = 4;
+/**
+ * Claimed notices and running attempts of this node. Enough for slow receivers at a few dozen hosts
+ * without blocking the others.
+ */
+const CAPACITY = 512;
+
+/** Longest wait for aborted attempts to end. */
+const ABORT_WAIT_MS = 1000;
+
+type Deps = Pick<NotificationDeps, 'store' | 'clock' | 'logger' | 'webhooks' | 'nodeId' | 'tracer'> & {
+  attachArtifacts: AttachArtifacts;
+};
+/** Pauses while the database is unavailable: an outcome is stored soon after it has recovered. */
+const UNAVAILABLE_PAUSES_MS = [250, 500, 1000];
+const LONGEST_UNAVAILABLE_PAUSE_MS = 2500;
+
+type Claimed = { notice: WebhookRecord; claimedAtMs: number; host: string; userId: number };
+export type WebhookStats = { underway: number; delivered: number; retried: number; failed: number };
+
+export type WebhookWorker = {
+  start(): void;
+  /** Call after this process has written a notice: it is claimed within a tick. */
+  wake(): void;
+  /** Stops claiming, waits up to `graceMs` for running attempts, and releases all leases. */
+  stop(graceMs: number): Promise<void>;
+  /** Attempts of this node: running ones, and ended ones by outcome. */
+  stats(): WebhookStats;
+};
+
+/**
+ * Claims notices from the outbox and delivers them. Each host has its own queue, so a slow receiver
+ * delays no other. Users take turns within it, so a user with many notices delays no other either.
+ */
+export function createWebhookWorker(deps: Deps): WebhookWorker {
+  const { store, clock, logger, webhooks, nodeId: owner } = deps;
+  const underway = new Set<AbortController>();
+  /** The ids of claimed notices, which wait or are under way. */
+  const held = new Set<number>();
+  const counts = { delivered: 0, retried: 0, failed: 0 };
+  const { attemptMs } = webhooks;
+  // A lease outlives its attempt and the rounds before it: a user's notices for a host are claimed
+  // again only when none of them waits.
+  const leaseForMs = (ROUNDS + 2) * attemptMs;
+  const batch = Math.min(MAX_CLAIM, ROUNDS * webhooks.hostConcurrency);
+  const { hostConcurrency } = webhooks;
+  const queues = createHostQueues<Claimed>({ hostConcurrency, maxWaiting: batch, capacity: CAPACITY });
+  const stopping = new AbortController();
+  const longestSleepMs = store.dialect === 'sqlite' ? ONLY_NODE_TICK_MS : IDLE_TICK_MS;
+  let loop: Promise<void> = Promise.resolve();
+  let idle = new AbortController();
+  let quiet = new AbortController();
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      // Created before the claim, so that what happens during the claim also ends the sleep.
+      idle = new AbortController();
+      quiet = new AbortController();
+      const limit = Math.min(batch, CAPACITY - queues.held());
+      const dueInMs = limit > 0 ? await untilDue() : 0;
+      if (dueInMs > 0) await clock.sleep(Math.min(dueInMs, inStep(clock, longestSleepMs)), quiet.signal);
+      else {
+        const taken = limit > 0 ? await claim(limit) : 0;
+        if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, idle.signal);
+      }
+    }
+  }
+
+  /** Milliseconds until a notice of the outbox may be claimed, as far as this node knows. */
+  async function untilDue(): Promise<number> {
+    try {
+      return (await store.webhooks.untilDue()) ?? Number.POSITIVE_INFINITY;
+    } catch (error) {
+      logger.error({ err: error }, 'webhook notices could not be read; retrying');
+      return IDLE_TICK_MS;
+    }
+  }
+
+  async function claim(limit: number): Promise<number> {
+    try {
+      const notices = await store.webhooks.claim({
+        owner,
+        limit,
+        leaseForMs,
+        exclude: { ...queues.unoffered(), held: [...held] },
+      });
+      const claimedAtMs = clock.monotonicMs();
+      for (const notice of notices) {
+        const { host, userId } = notice;
+        held.add(notice.id);
+        queues.add({ notice, claimedAtMs, host, userId });
+      }
+      for (const host of new Set(notices.map((notice) => notice.host))) drain(host);
+      return notices.length;
+    } catch (error) {
+      logger.error({ err: error }, 'webhook notices could not be claimed; retrying');
+      await clock.sleep(1000, idle.signal);
+      return 0;
+    }
+  }
+
+  /** Starts as many attempts at a host as it has free slots. */
+  function drain(host: string): void {
+    while (!stopping.signal.aborted) {
+      const next = queues.next(host);
+      if (!next) break;
+      void attempt(next)
+        .catch((error) =>
+          logger.error(
+            { err: error, host, task_id: next.notice.taskId, webhook_id: next.notice.eventId },
+            'webhook delivery could not be recorded; it is repeated when its lease expires',
+          ),
+        )
+        .finally(() => {
+          const wasFull = queues.isFull(next);
+          queues.ended(next);
+          held.delete(next.notice.id);
+          drain(host);
+          if (wasFull && !queues.isFull(next)) idle.abort();
+        });
+    }
+  }
+
+  async function attempt({ notice, claimedAtMs }: Claimed): Promise<void> {
+    const keys = await retryWhileUnavailable(claimedAtMs, () => findSigningKeys(notice));
+    // The lease is about to expire: another node will claim the notice.
+    if (stopping.signal.aborted || clock.monotonicMs() - claimedAtMs > leaseForMs - 2 * attemptMs) return;
+    const controller = new AbortController();
+    underway.add(controller);
+    try {
+      const deliver = () =>
+        notice.url === MAIL ? deliverMail(deps, notice) : deliverWebhook(deps, { notice, keys, controller });
+      const ended = await (deps.tracer ? traceDelivery(deps.tracer, notice, deliver) : deliver());
+      if (ended) await record(notice, claimedAtMs, ended);
+    } finally {
+      underway.delete(controller);
+    }
+  }
+
+  async function findSigningKeys(notice: WebhookRecord): Promise<Uint8Array[] | undefined> {
+    if (notice.apiKeyId === NO_API_KEY) return webhooks.gateway?.signingKeys(notice);
+    const key = await store.apiKeys.byId(notice.apiKeyId);
+    return key && signingKeys(webhooks.secretBox, key, clock.unix());
+  }
+
+  async function traceDelivery<T>(
+    tracer: DeliveryTracer,
+    notice: WebhookRecord,
+    deliver: () => Promise<T>,
+  ): Promise<T> {
+    const { taskId, event } = notice;
+    const task = await store.tasks.byTaskId(taskId).catch(() => undefined);
+    const facts = { 'taskgate.task_id': taskId, 'taskgate.event': event, 'taskgate.attempts': notice.attempts + 1 };
+    return tracer.later({ name: 'webhook', facts, contexts: [task?.execution.trace] }, deliver);
+  }
+
+  /** Repeats `work` while the database is unavailable and the lease is held. */
+  async function retryWhileUnavailable<T>(claimedAtMs: number, work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        const pauseMs = UNAVAILABLE_PAUSES_MS[attempt] ?? LONGEST_UNAVAILABLE_PAUSE_MS;
+        const isOver = stopping.signal.aborted || clock.monotonicMs() + pauseMs - claimedAtMs > leaseForMs;
+        if (!isStoreUnavailable(error) || isOver) throw error;
+        await clock.sleep(pauseMs, stopping.signal);
+      }
+    }
+  }
+
+  async function record(notice: WebhookRecord, claimedAtMs: number, { outcome, delivery }: Attempt): Promise<void> {
+    const lease = { id: notice.id, leaseOwner: owner, leaseSeq: notice.leaseSeq };
+    const settle = () => store.webhooks.settle(lease, outcome, delivery);
+    if (!(await retryWhileUnavailable(claimedAtMs, settle))) return;
+    // It, or the one that waits for it, may be due before the loop would look.
+    quiet.abort();
+    counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;
+    if (outcome.status === 'delivered') return;
+    const logFields = {
+      task_id: notice.taskId,
+      webhook_id: notice.eventId,
+      host: notice.host,
+      status: delivery.httpStatus,
+      reason: delivery.error,
+      ms: delivery.durationMs,
+    };
+    if (outcome.status === 'failed') {
+      const requestId = await requestIdOf(notice.taskId);
+      logger.info({ ...logFields, request_id: requestId }, 'webhook notice failed; it is not retried');
+    } else logger.debug(logFields, 'webhook notice not delivered; retrying later');
+  }
+
+  /** Of the request that made the task; `undefined` where nobody knows it any more. */
+  async function requestIdOf(taskId: string): Promise<string | undefined> {
+    const task = await store.tasks.byTaskId(taskId).catch(() => undefined);
+    return task?.execution.requestId || undefined;
+  }
+
+  return {
+    start() {
+      loop = run();
+    },
+    wake: () => quiet.abort(),
+    async stop(graceMs) {
+      stopping.abort();
+      idle.abort();
+      quiet.abort();
+      await loop;
+      const deadline = clock.monotonicMs() + graceMs;
+      while (underway.size > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
+      for (const controller of underway) controller.abort('stopped');
+      while (underway.size > 0 && clock.monotonicMs() < deadline + ABORT_WAIT_MS) await clock.sleep(20);
+      await store.webhooks.releaseOwner(owner);
+    },
+    stats: () => ({ underway: underway.size, ...counts }),
+  };
+}

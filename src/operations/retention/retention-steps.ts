@@ -1,0 +1,123 @@
+import type { Clock } from '../../kernel/index.ts';
+import { addUpBatch, SETTLING_SECONDS } from '../../reports/index.ts';
+import type { AgedTask, Repositories, Store } from '../../store/ports/index.ts';
+import { CONTENT_PARTS, type ContentPart, type ErasedPart, stripContent } from './strip-content.ts';
+import type { RetentionSettings, RetentionStep } from './types.ts';
+import { type Walk, walkTasks } from './walk-tasks.ts';
+
+const DAY_SECONDS = 86_400;
+
+type Deps = { store: Store; clock: Clock };
+/** What each batch works through: the steps of one run, made from the settings at its begin. */
+export async function retentionSteps(deps: Deps, settings: RetentionSettings): Promise<RetentionStep[]> {
+  if (!settings.enabled) return [];
+  const now = deps.clock.unix();
+  const before = (days: number) => now - days * DAY_SECONDS;
+  const { taskDays, eventDays, usageDays, ledgerDays } = settings;
+  const steps = await contentSteps(deps, { settings, now });
+  const walk = async (step: string, days: number, rest: Pick<Walk, 'visit' | 'isNeeded'>) => {
+    const from = await deps.store.retention.progress(step);
+    steps.push(walkTasks(deps.store, now, { step, names: [step], from, createdUntil: before(days), ...rest }));
+  };
+  if (eventDays > 0) {
+    await walk('events', eventDays, {
+      visit: (tx, tasks) => tx.retention.deleteEvents(tasks.map(({ taskId }) => taskId)),
+    });
+  }
+  if (taskDays > 0) {
+    await walk('tasks', taskDays, {
+      // A kept result is found by its task, and has days of its own.
+      isNeeded: ({ result }) => result !== undefined,
+      visit: (tx, tasks) => tx.retention.deleteTasks(idsOf(tasks)),
+    });
+  }
+  if (usageDays > 0) steps.push(usageStep(deps, before(usageDays)));
+  if (ledgerDays > 0) steps.push(await ledgerStep(deps, before(ledgerDays)));
+  return steps;
+}
+
+const idsOf = (tasks: readonly AgedTask[]): number[] => tasks.map(({ id }) => id);
+
+/** Parts with the same days that are equally far go in one walk: each row is written once. */
+async function contentSteps(
+  { store }: Deps,
+  { settings, now }: { settings: RetentionSettings; now: number },
+): Promise<RetentionStep[]> {
+  const days: Record<ContentPart, number> = {
+    prompt: settings.promptDays,
+    // A request holds its prompt, so it never stays longer.
+    request: shorter(settings.requestDays, settings.promptDays),
+    answer: settings.answerDays,
+  };
+  const walks = new Map<string, { parts: ContentPart[]; walk: Pick<Walk, 'from' | 'createdUntil'> }>();
+  for (const part of CONTENT_PARTS.filter((each) => days[each] > 0)) {
+    const from = await store.retention.progress(part);
+    const walk = { from, createdUntil: now - days[part] * DAY_SECONDS };
+    const key = JSON.stringify(walk);
+    walks.set(key, { walk, parts: [...(walks.get(key)?.parts ?? []), part] });
+  }
+  return [...walks.values()].map(({ parts, walk }) =>
+    walkTasks(store, now, {
+      ...walk,
+      step: parts.map((part) => `${part}s`).join(', '),
+      names: parts as [ContentPart, ...ContentPart[]],
+      // Its result is still being copied by what the vendor answered.
+      ...(parts.includes('answer') ? { isNeeded: ({ result }: AgedTask) => result === 'wanted' } : {}),
+      visit: (tx, tasks) => clearContent(tx, idsOf(tasks), parts),
+    }),
+  );
+}
+
+const shorter = (a: number, b: number): number => (a === 0 || b === 0 ? a || b : Math.min(a, b));
+
+export async function clearContent(
+  tx: Repositories,
+  ids: readonly number[],
+  parts: readonly ErasedPart[],
+): Promise<number> {
+  const content = await tx.retention.contentOf(ids);
+  // A request goes with its files.
+  for (const { taskId, execution } of parts.includes('request') ? content : []) {
+    if (execution.inputs) await tx.results.forgetInputs(taskId);
+  }
+  return tx.retention.replaceContent(content.flatMap((task) => stripContent(task, parts) ?? []));
+}
+
+/** The figures are closed first: what they hold is all that remains of these rows. */
+function usageStep({ store, clock }: Deps, until: number): RetentionStep {
+  let isAddedUp = false;
+  return {
+    step: 'usage',
+    async run(limit) {
+      if (!isAddedUp) {
+        const before = clock.unix() - SETTLING_SECONDS;
+        const isMore = await store.transaction((tx) => tx.figures.addUpDays(before, limit));
+        isAddedUp = !(await addUpBatch({ store, clock }, limit)) && !isMore;
+        return { walked: 1, changed: 0 };
+      }
+      const changed = await store.retention.deleteUsage(until, limit);
+      return { walked: changed, changed };
+    },
+  };
+}
+
+async function ledgerStep({ store }: Deps, until: number): Promise<RetentionStep> {
+  const from = await store.retention.progress('ledger');
+  // Lines of tasks that were running then come first.
+  let after = from.skipped > 0 ? from.skipped - 1 : from.position;
+  let firstSkipped = 0;
+  return {
+    step: 'ledger',
+    async run(limit) {
+      return store.transaction(async (tx) => {
+        const { walked, folded, last, skipped } = await tx.retention.foldLedger({ after, until, limit });
+        if (walked > 0) {
+          firstSkipped ||= skipped;
+          after = last;
+          await tx.retention.saveProgress('ledger', { position: last, skipped: firstSkipped, at: 0 });
+        }
+        return { walked, changed: folded };
+      });
+    },
+  };
+}

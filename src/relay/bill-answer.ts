@@ -1,0 +1,98 @@
+import { mapModel } from '../channels/index.ts';
+import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
+import { ENDPOINTS, type ReportedFact } from './endpoints.ts';
+import { MARGIN, mostPlausible } from './estimate-usage.ts';
+import { mediaTypeOf } from './relay-answers.ts';
+import type { billRelay } from './relay-billing.ts';
+import type { AnswerEnd, UsageFacts, UsageTap } from './tap-usage.ts';
+import type { Delivery, RelayDeps, RelayIntent } from './types.ts';
+
+type Bill = Parameters<typeof billRelay>[2];
+
+const NO_USAGE = 'the vendor reported no usage';
+
+/** Members of a request that make a model think before it answers. */
+const THINKING = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget'] as const;
+const OFF: readonly unknown[] = [false, 'none', 'disabled', 0];
+/** A report above the text that came, times this and plus that, tells of unseen thoughts. */
+const UNSEEN_TIMES = 2;
+const UNSEEN_TOKENS = 100;
+const MAX_THINKING_MODELS = 1000;
+
+/** `how`: how a stream ended, or `whole` for an answer that was read whole. */
+type Ended = { tap: UsageTap | undefined; how: AnswerEnd | 'whole' };
+
+/**
+ * The bill of an answer whose price reads the vendor's usage. An answer without result costs
+ * nothing, unless its client left before one came. A stream without usage is billed by what came of
+ * it. What stays unknown is billed as reserved, and so is an implausible report.
+ */
+export function billOf(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended): Bill {
+  const { intent, response } = delivery;
+  const httpStatus = response.status;
+  if (!tap) return { httpStatus, trouble: NO_USAGE };
+  const { facts, isReported, hasResult } = tap.end(how === 'whole' ? 'ended' : how);
+  // It goes on at the vendor.
+  const goesOn = intent.values.background === true;
+  const { reports, answers } = ENDPOINTS[intent.kind];
+  const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !tap.owesCount());
+  if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(mediaTypeOf(response)))
+    return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
+  if (Object.keys(facts).length === 0 || (goesOn && !isReported)) return { httpStatus, trouble: NO_USAGE };
+  const trouble = refuseReport(deps, delivery, { tap, facts });
+  if (trouble !== undefined) return { httpStatus, usage: facts, trouble };
+  if (how === 'ended') rememberThoughts(deps, delivery, { tap, facts });
+  return { httpStatus, usage: facts };
+}
+
+/**
+ * Why a report cannot be what the request allowed; undefined: it can, or the text that came shows
+ * that the vendor did more. The operator is told.
+ */
+function refuseReport(
+  deps: RelayDeps,
+  { intent, relay, channel }: Delivery,
+  { tap, facts }: { tap: UsageTap; facts: UsageFacts },
+): string | undefined {
+  const allowed = mostPlausible(intent, relay.billing.facts);
+  const most = { ...allowed, output_tokens: Math.max(allowed.output_tokens, MARGIN * tap.countedTokens()) };
+  for (const [fact, count] of Object.entries(facts) as [ReportedFact, number][]) {
+    if (count <= most[fact]) continue;
+    const logFields = { relay_id: relay.relayId, channel_id: channel.id, model: relay.model, fact, reported: count };
+    deps.logger.error(
+      { ...logFields, most: most[fact] },
+      'vendor reported more usage than the request allowed; the reservation is charged',
+    );
+    deps.meter?.implausibleUsage(channel.id);
+    return `the vendor reported ${count} as ${fact}, more than the request allowed`;
+  }
+  return undefined;
+}
+
+const modelKey = ({ channel, intent: { model } }: Pick<Delivery, 'channel' | 'intent'>): string =>
+  `${channel.id} ${mapModel(channel.modelMapping, model)}`;
+
+/** Whether an earlier answer of the model told of thoughts that did not come as text. */
+export const hasThoughtUnseen = (
+  { thinkingModels }: Pick<RelayDeps, 'thinkingModels'>,
+  delivery: Pick<Delivery, 'channel' | 'intent'>,
+): boolean => thinkingModels.has(modelKey(delivery));
+
+/** Whether the request makes the model think before it answers. */
+export const asksToThink = ({ values }: Pick<RelayIntent, 'values'>): boolean =>
+  THINKING.some((name) => {
+    const value: Json = (values as JsonObject)[name] ?? false;
+    const switches = isObject(value) ? [value.type, value.effort, value.enabled] : [value];
+    return !switches.some((wish) => OFF.includes(wish));
+  });
+
+function rememberThoughts(
+  { thinkingModels }: RelayDeps,
+  delivery: Delivery,
+  { tap, facts: { output_tokens: reported = 0 } }: { tap: UsageTap; facts: UsageFacts },
+): void {
+  if (reported <= UNSEEN_TIMES * tap.countedTokens() + UNSEEN_TOKENS) return;
+  const [oldest] = thinkingModels;
+  if (thinkingModels.size >= MAX_THINKING_MODELS && oldest !== undefined) thinkingModels.delete(oldest);
+  thinkingModels.add(modelKey(delivery));
+}

@@ -1,0 +1,251 @@
+import type { Quote } from '../billing/index.ts';
+import { mapModel, RELAY_TYPE } from '../channels/index.ts';
+import { type AppError, holdSlotUntilSent } from '../kernel/index.ts';
+import { refuseCallback } from '../notifications/index.ts';
+import { type ChannelRecord, type RelayRecord, ROLE } from '../store/ports/index.ts';
+import {
+  adviseOnFailure,
+  type Caller,
+  type Doubt,
+  type Idempotency,
+  MAX_CHANNELS,
+  runIdempotently,
+  skipUnreadableChannel,
+  taskErrors,
+} from '../tasks/index.ts';
+import type { UpstreamResponse } from '../upstream/index.ts';
+import { adviseRetry, outcomeOfFailure, outcomeOfStatus } from '../vendors/index.ts';
+import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
+import { checkAnswer } from './check-answer.ts';
+import { deliverAnswer } from './deliver-answer.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { estimateUsage, readsReport } from './estimate-usage.ts';
+import { findPinnedChannel } from './find-references.ts';
+import { readRelayRequest } from './read-relay-request.ts';
+import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
+import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
+import { replayRelayed } from './replay-relayed.ts';
+import { measureSound } from './sound/measure-sound.ts';
+import type { RelayAnswer, RelayDeps, RelayedRequest, RelayIntent } from './types.ts';
+
+/** What one request came to on one channel. */
+type Attempt =
+  | { kind: 'accepted'; response: UpstreamResponse }
+  /**
+   * `mayBeDone`: the vendor may have done the work. `mayTryAnother`: the vendor certainly did
+   * nothing, or its channel accepts that risk.
+   */
+  | {
+      kind: 'refused';
+      outcome: RelayAnswer | AppError;
+      httpStatus: number;
+      reason: string;
+      mayTryAnother: boolean;
+      mayBeDone: boolean;
+    };
+type Refused = Extract<Attempt, { kind: 'refused' }>;
+
+/** A request as it is known before a channel is chosen. */
+type Creation = { caller: Caller; request: RelayedRequest; intent: RelayIntent };
+type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStreamEnd: () => void; doubt: Doubt };
+
+/**
+ * Reserves → sends to the vendor → bills a 2xx answer, at once or by its usage at its end →
+ * forwards the answer unchanged. Any other outcome is refunded. Until the answer begins nothing
+ * stops the request: a client that leaves may have bought something. A stream that has begun ends
+ * with its client.
+ * @throws errors of the gateway's own; the vendor's errors are returned as answers
+ */
+export async function createRelayed(deps: RelayDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
+  const intent = readRelayRequest(request.kind, request.client, request.remix);
+  refuseCallback(request.client);
+  const creation = { caller, request, intent };
+  const release = intent.stream ? deps.downloads.acquire(caller.user.id, 'stream') : () => {};
+  return holdSlotUntilSent(release, (onStreamEnd) =>
+    runIdempotently(
+      deps,
+      { caller, request: request.client },
+      {
+        first: (idempotency) =>
+          adviseOnFailure((doubt) => relayFirst(deps, { ...creation, idempotency, onStreamEnd, doubt })),
+        repeat: (relayId) => replayRelayed(deps, { ...creation, relayId }),
+      },
+    ),
+  );
+}
+
+async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<RelayAnswer> {
+  const { caller, request, intent, idempotency, onStreamEnd, doubt } = creation;
+  const { requestId } = request;
+  const only = await findPinnedChannel(deps, caller, intent);
+  const tried: number[] = [];
+  let relay: RelayRecord | undefined;
+  let lease: { stop(): void } | undefined;
+  /** The end of the stream releases it. */
+  let isReleasedLater = false;
+  const release = async () => {
+    lease?.stop();
+    if (relay && idempotency) await releaseRelay(deps, relay);
+  };
+  let last: Refused | undefined;
+  /** The status of the answer that was accepted; 0: none was. */
+  let answered = 0;
+  let unreadable: AppError | undefined;
+  try {
+    while (tried.length < MAX_CHANNELS) {
+      const channel = pick(deps, creation, { except: tried, only });
+      if (!channel) break;
+      tried.push(channel.id);
+      let key: string;
+      try {
+        key = deps.channels.credential(channel);
+      } catch (error) {
+        unreadable = skipUnreadableChannel(deps, channel, error);
+        if (!unreadable) throw error;
+        continue;
+      }
+      const quote = await quoteFor(deps, creation, channel);
+      relay = relay
+        ? await moveRelay(deps, relay, { channel, quote, attempt: tried.length })
+        : await openRelay(deps, { caller, requestId, intent, idempotency, channel, quote });
+      const { relayId, leaseOwner } = relay;
+      // Renewed until the bill is written and the answer read: repeats wait for both.
+      lease ??= deps.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
+      const wasInDoubt = doubt.vendorMayHaveJob;
+      doubt.vendorMayHaveJob = true;
+      const hidesUsage = intent.hidesUsage && asksForUsage(deps, quote, channel);
+      const attempt = await send(deps, creation, { channel, key, hidesUsage });
+      if (attempt.kind === 'accepted') {
+        const { response } = attempt;
+        answered = response.status;
+        const delivery = { request, intent, channel, relay, response, hidesUsage, onStreamEnd, release };
+        const answer = await deliverAnswer(deps, delivery);
+        isReleasedLater = answer.body instanceof ReadableStream;
+        return answer;
+      }
+      doubt.vendorMayHaveJob = wasInDoubt || attempt.mayBeDone;
+      last = attempt;
+      deps.logger.info(
+        { relay_id: relayId, channel_id: channel.id, status: last.httpStatus, reason: last.reason },
+        'vendor did not accept a relayed request',
+      );
+      if (!last.mayTryAnother) break;
+    }
+  } catch (error) {
+    // Refunds nothing once the request is billed: then its row is no longer open.
+    const reason = error instanceof Error ? error.message : 'unknown';
+    if (relay) await refundRelay(deps, relay, { reason, httpStatus: answered, mayBeDone: doubt.vendorMayHaveJob });
+    throw error;
+  } finally {
+    if (!isReleasedLater) await release();
+  }
+  if (!relay || !last) {
+    const message = `No channel that is enabled for your group relays the model "${intent.model.slice(0, 100)}".`;
+    throw unreadable ?? taskErrors.no_available_channel({ message, param: 'model' });
+  }
+  const mayBeDone = doubt.vendorMayHaveJob;
+  await refundRelay(deps, relay, { reason: last.reason, httpStatus: last.httpStatus, mayBeDone });
+  if (last.outcome instanceof Error) throw last.outcome;
+  return mayBeDone
+    ? { ...last.outcome, headers: { ...last.outcome.headers, 'x-should-retry': 'false' } }
+    : last.outcome;
+}
+
+const pick = (
+  deps: RelayDeps,
+  { caller: { group }, intent: { model } }: Creation,
+  { except, only }: { except: number[]; only: number | undefined },
+): ChannelRecord | undefined =>
+  deps.channels.pick({
+    // No plugin has this key, so channels of plugins are left out.
+    pluginKey: RELAY_PLUGIN_KEY,
+    channelTypes: [RELAY_TYPE],
+    model,
+    group,
+    except,
+    ...(only === undefined ? {} : { only }),
+  });
+
+async function quoteFor(
+  deps: RelayDeps,
+  { caller: { user, group }, intent, request }: Creation,
+  channel: ChannelRecord,
+): Promise<Quote> {
+  const { model, kind: action } = intent;
+  const upstreamModel = mapModel(channel.modelMapping, model);
+  const { body } = request.client;
+  const factKeys = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, upstreamModel)?.expression.factKeys ?? [];
+  const readsSound = ENDPOINTS[action].reports.includes('seconds') && factKeys.includes('seconds');
+  const soundSeconds = readsSound && body.kind === 'multipart' ? await measureSound(body.files) : undefined;
+  const estimates =
+    factKeys.length > 0 ? estimateUsage(intent, request.client, { settings: channel.settings, soundSeconds }) : {};
+  return deps.billing.quote({
+    pluginKey: RELAY_PLUGIN_KEY,
+    model,
+    upstreamModel,
+    action,
+    // The client's own word about what the vendor reports does not count.
+    facts: { ...intent.facts, ...estimates },
+    group,
+    isAdmin: user.role >= ROLE.admin,
+  });
+}
+
+/** Whether the price reads the usage of a stream, and the channel's vendor takes the question. */
+const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }: ChannelRecord): boolean =>
+  settings.stream_usage !== false &&
+  snapshot.expression !== null &&
+  readsReport(ENDPOINTS.chat, billing.prices.factKeysOf(snapshot.expression));
+
+async function send(
+  deps: RelayDeps,
+  { request: { client, headers, remix }, intent: { kind, stream, model } }: Creation,
+  { channel, key, hidesUsage }: { channel: ChannelRecord; key: string; hidesUsage: boolean },
+): Promise<Attempt> {
+  const { submitTimeoutMs } = deps.limits;
+  const { answers } = ENDPOINTS[kind];
+  const accept = answers ? '*/*' : stream ? 'text/event-stream' : 'application/json';
+  const own = { ...pickHeaders(headers, RELAYED_HEADERS), accept };
+  const changes = hidesUsage ? { stream_options: { include_usage: true } } : {};
+  const request = buildRelayRequest(
+    { channel, key, kind },
+    {
+      method: 'POST',
+      path: remix ? `/${encodeURIComponent(remix.id)}/remix` : '',
+      // A form's type is added with its boundary.
+      headers: client.body.kind === 'json' ? { ...own, 'content-type': 'application/json' } : own,
+      // A remix has the model of its video, which the vendor knows.
+      body: buildRelayBody(client, remix ? undefined : mapModel(channel.modelMapping, model), changes),
+      headersTimeoutMs: submitTimeoutMs,
+      idleTimeoutMs: submitTimeoutMs,
+      maxResponseBytes: stream ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,
+    },
+  );
+  const sent = await deps.upstream.request(request);
+  const acceptsRisk = channel.settings.retry_on_5xx === true;
+  if (!sent.ok) {
+    const { kind: failure, notSent, message } = sent.error;
+    const known = outcomeOfFailure(sent.error);
+    const mayTryAnother = failure !== 'refused' && (notSent || acceptsRisk);
+    const mayBeDone = known === 'in_doubt';
+    const outcome = sendFailure(sent.error, adviseRetry(known));
+    return { kind: 'refused', outcome, httpStatus: 0, reason: message, mayTryAnother, mayBeDone };
+  }
+  const { status } = sent.value;
+  const reason = `the vendor answered ${status}`;
+  if (status >= 200 && status < 300) {
+    const response = await checkAnswer(kind, sent.value);
+    if (response) return { kind: 'accepted', response };
+    sent.value.discard();
+    const message = 'What answers at the address of the channel is not this API.';
+    const outcome = taskErrors.vendor_failed({ message });
+    return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother: false, mayBeDone: true };
+  }
+  if (status === 401 || status === 403) {
+    deps.logger.warn({ channel_id: channel.id, status }, "vendor refused the channel's key; check the key");
+  }
+  const outcome = await refusalAnswer(deps.clock, sent.value, key).catch((error: AppError) => error);
+  const mayBeDone = outcomeOfStatus(status) === 'in_doubt';
+  const mayTryAnother = status === 429 || (status >= 500 && acceptsRisk);
+  return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother, mayBeDone };
+}

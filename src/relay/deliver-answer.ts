@@ -1,0 +1,58 @@
+import { sliceChunks } from '../kernel/index.ts';
+import { taskErrors } from '../tasks/index.ts';
+import { asksToThink, billOf } from './bill-answer.ts';
+import { deliverStream } from './deliver-stream.ts';
+import { ENDPOINTS, keepsObject } from './endpoints.ts';
+import { isJson, MAX_ANSWER_BYTES, mediaTypeOf, redactKey, vendorHeaders } from './relay-answers.ts';
+import { billRelay, refundFailedJob } from './relay-billing.ts';
+import { tapUsage, type UsageTap } from './tap-usage.ts';
+import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
+import { findVendorIds, storeVendorIds } from './vendor-ids.ts';
+import { watchForFailure } from './watch-for-failure.ts';
+
+/**
+ * Bills the request, forwards the answer and stores the ids in it. How it is read and billed
+ * depends on what came, and not on what the client asked for. A request whose price reads the
+ * vendor's usage is billed once the answer has ended in any way: by what the vendor reported, else
+ * by what came of a stream, else by the reservation, but with nothing for an answer without result.
+ * Any other is billed before the client gets a part of its answer.
+ */
+export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promise<RelayAnswer> {
+  const { intent, relay, response } = delivery;
+  const { reports, streams } = ENDPOINTS[relay.kind];
+  const { expression } = relay.billing;
+  const factKeys = expression === null ? [] : deps.billing.prices.factKeysOf(expression);
+  const needed = reports.filter((fact) => factKeys.includes(fact));
+  const isEvents = mediaTypeOf(response) === 'text/event-stream';
+  const thinks = asksToThink(intent);
+  const tap = needed.length > 0 ? tapUsage(relay.kind, { isEvents, needed, thinks }) : undefined;
+  const isStream = isEvents || (streams === 'bytes' && !isJson(mediaTypeOf(response)));
+  return isStream ? deliverStream(deps, delivery, { tap, isEvents }) : deliverWhole(deps, delivery, tap);
+}
+
+/**
+ * Reads the whole answer before it bills: one that breaks off reaches the client as a failure of
+ * ours, and is refunded.
+ */
+async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Promise<RelayAnswer> {
+  const { channel, relay, response } = delivery;
+  const { status } = response;
+  const body = await response.bytes(MAX_ANSWER_BYTES);
+  if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
+  const key = deps.channels.credential(channel);
+  if (tap) for await (const slice of sliceChunks([body.value])) tap.push(slice);
+  await billRelay(deps, relay, tap ? billOf(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status });
+  if (keepsObject(relay.kind)) {
+    const ids = await findVendorIds(relay.kind, body.value);
+    if (!ids.some(({ kind }) => kind === relay.kind)) {
+      const logFields = { relay_id: relay.relayId, channel_id: channel.id };
+      deps.logger.warn(logFields, "vendor's answer has no object id; the object cannot be retrieved");
+    }
+    await storeVendorIds(deps, { relay, channel, ids });
+    const watch = watchForFailure({ isEvents: false });
+    for await (const slice of sliceChunks([body.value])) watch.push(slice);
+    if (!tap && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
+  }
+  const redacted = redactKey(body.value, key);
+  return { status, headers: vendorHeaders(response, { whole: true }), body: redacted, replayed: false };
+}

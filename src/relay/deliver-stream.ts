@@ -1,0 +1,126 @@
+import { deadlineSignal } from '../kernel/index.ts';
+import { decodedStream, findDecoder, readEncodings } from '../upstream/index.ts';
+import { billOf, hasThoughtUnseen } from './bill-answer.ts';
+import { keepsObject } from './endpoints.ts';
+import { mostPlausible } from './estimate-usage.ts';
+import { readEvents } from './read-events.ts';
+import { MAX_ANSWER_BYTES, type ReadOn, streamThrough, type Transfer, vendorHeaders } from './relay-answers.ts';
+import { billRelay, refundFailedJob } from './relay-billing.ts';
+import { removeUsageEvent } from './remove-usage-event.ts';
+import type { AnswerEnd, UsageTap } from './tap-usage.ts';
+import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
+import { createVendorIdFinder, storeVendorIds } from './vendor-ids.ts';
+import { watchForFailure } from './watch-for-failure.ts';
+
+/**
+ * So long a stream is read after its client has left, for the usage that comes at its end; that of
+ * a model that thinks unseen as long as no pause is longer.
+ */
+const GRACE_MS = 5000;
+/** So long if something came, or is being made, that only the vendor can count. */
+const READ_ON_MS = 300_000;
+const MIN_WAIT_MS = 250;
+
+type Stream = { tap: UsageTap | undefined; isEvents: boolean };
+
+/**
+ * Passes the stream on and bills it at its end. It holds a slot of the client until then. When the
+ * client leaves before the usage came, the rest is read without it.
+ * @throws tasks.rate_limit_exceeded when the client did not ask for a stream and has no slot left
+ */
+export async function deliverStream(
+  deps: RelayDeps,
+  delivery: Delivery,
+  { tap, isEvents }: Stream,
+): Promise<RelayAnswer> {
+  const { request, intent, relay, response, release } = delivery;
+  const { status } = response;
+  const isMetered = tap !== undefined;
+  let freeSlot = () => {};
+  try {
+    if (!intent.stream) freeSlot = deps.downloads.acquire(relay.userId, 'stream');
+    if (!isMetered) await billRelay(deps, relay, { httpStatus: status });
+  } catch (error) {
+    freeSlot();
+    response.discard();
+    throw error;
+  }
+  // Events are read, so they are decoded even though no encoding was asked for. Of an unknown one
+  // nothing is known.
+  const encodings = isEvents ? readEncodings(response.headers['content-encoding']) : [];
+  const decoder = findDecoder(encodings);
+  const source = decoder ? decodedStream(response.stream(), decoder) : response.stream();
+  const isReadable = isEvents && (decoder !== undefined || encodings.length === 0);
+  const counted = isReadable ? tap : undefined;
+  const body = streamThrough(source, {
+    signal: request.client.signal,
+    transfer: isReadable ? readWhilePassing(deps, delivery, tap) : undefined,
+    readOn: counted && (() => readOnFor(deps, delivery, counted)),
+    track: deps.settlements.track,
+    onStop() {
+      freeSlot();
+      delivery.onStreamEnd();
+    },
+    async onEnd(how: AnswerEnd) {
+      // Without a bill the lease expires, and the request is refunded.
+      if (isMetered) await billRelay(deps, relay, billOf(deps, delivery, { tap: counted, how })).catch(() => undefined);
+      await release();
+    },
+  });
+  return { status, headers: vendorHeaders(response, { whole: decoder !== undefined }), body, replayed: false };
+}
+
+/** Reads usage and ids from the events that pass, and takes out what is not for the client. */
+function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | undefined): Transfer {
+  const { channel, relay, hidesUsage } = delivery;
+  const ids = keepsObject(relay.kind) ? createVendorIdFinder(relay.kind) : undefined;
+  const filter = hidesUsage ? removeUsageEvent() : undefined;
+  /** A price that reads usage bills what came in any case. */
+  const watch = ids && !tap ? watchForFailure({ isEvents: true }) : undefined;
+  const events = readEvents([tap, ids, watch, filter].flatMap((reader) => (reader ? [reader.events] : [])));
+  const storeIds = async () => {
+    if (ids) await storeVendorIds(deps, { relay, channel, ids: ids.take() });
+  };
+  return {
+    async push(chunk) {
+      const ends = events.push(chunk);
+      await storeIds();
+      return filter ? filter.push(chunk, ends) : chunk;
+    },
+    async end() {
+      events.end();
+      await storeIds();
+      if (watch?.hasFailed()) await refundFailedJob(deps, relay.relayId);
+      return filter?.end();
+    },
+  };
+}
+
+/**
+ * How far a stream is read on whose client has left; undefined: the usage came already, or the
+ * gateway stops. The client's slot, its node's and these bounds limit what it costs.
+ */
+function readOnFor(deps: RelayDeps, delivery: Delivery, tap: UsageTap): ReadOn | undefined {
+  const { clock } = deps;
+  if (tap.isSettled() || deps.stopping.aborted) return undefined;
+  const last = deadlineSignal(clock, READ_ON_MS, deps.stopping);
+  const most = mostPlausible(delivery.intent, delivery.relay.billing.facts).output_tokens;
+  const thinksUnseen = hasThoughtUnseen(deps, delivery);
+  let sinceMs = clock.monotonicMs();
+  let bytes = 0;
+  const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !tap.owesCount();
+  void (async () => {
+    while (!last.signal.aborted && !isOver())
+      await clock.sleep(Math.max(GRACE_MS - (clock.monotonicMs() - sinceMs), MIN_WAIT_MS), last.signal);
+    last.end();
+  })();
+  return {
+    until: last.signal,
+    wantsMore(read) {
+      bytes += read;
+      if (thinksUnseen && read > 0) sinceMs = clock.monotonicMs();
+      return bytes <= MAX_ANSWER_BYTES && tap.countedTokens() <= most && !tap.isSettled() && !isOver();
+    },
+    end: last.end,
+  };
+}

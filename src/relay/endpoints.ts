@@ -1,0 +1,139 @@
+import type { WantedValue } from '../kernel/index.ts';
+import type { RelayKind, RelayObjectKind } from '../store/ports/index.ts';
+
+/** A usage fact that the vendor's answer gives; it overrides what the request was reserved by. */
+export type ReportedFact = 'input_tokens' | 'output_tokens' | 'cached_tokens' | 'images' | 'seconds';
+
+/** One collection of OpenAI's API that relay channels serve. */
+export type Endpoint = {
+  /** Below the channel's base URL. */
+  path: string;
+  bodies: readonly ('json' | 'multipart')[];
+  /**
+   * `events`: answers with server-sent events if the client asks for them. `bytes`: its answer is a
+   * stream in any case.
+   */
+  streams?: 'events' | 'bytes';
+  /** The answer's media types besides JSON and events. */
+  answers?: RegExp;
+  /** The facts that its answers report. */
+  reports: readonly ReportedFact[];
+  /**
+   * Where a whole answer has its results: one that has none of them, and reports no usage, costs
+   * nothing where the price reads the report. A stream also has one once it brings content.
+   */
+  results?: Readonly<Record<string, WantedValue>>;
+  /** Texts of the answer, which count where it reports no usage. */
+  counted: Readonly<Record<string, WantedValue>>;
+  /** Thoughts and calls, of which the vendor may count more than their texts until they end. */
+  calls?: Readonly<Record<string, WantedValue>>;
+  /** What else an event brings, and types that tell it: the vendor alone can count it. */
+  opaque?: Readonly<Record<string, WantedValue>>;
+  /** The vendor makes the whole answer whatever comes of it, so that only its report counts. */
+  isOpaque?: boolean;
+  /** The gateway must ask for the usage of a stream, which comes as an event of its own. */
+  asksForUsage?: boolean;
+  /** No tokens are reserved for its answers. */
+  hasNoOutput?: boolean;
+};
+
+const TOKENS = ['input_tokens', 'output_tokens', 'cached_tokens'] as const;
+
+const CHAT_TEXTS = [
+  'content',
+  'content[].text',
+  'content[].thinking[].text',
+  'reasoning_content',
+  'reasoning',
+  'refusal',
+  ...['function_call', 'tool_calls[].function'].flatMap((call) => [`${call}.name`, `${call}.arguments`]),
+  'tool_calls[].custom.input',
+];
+const lengths = (...paths: string[]): Record<string, WantedValue> =>
+  Object.fromEntries(paths.map((path) => [path, 'length']));
+
+/** An image is an object of `data` with its address or its bytes. */
+const IMAGES = { 'data[]': 'object', 'data[].url': 'length', 'data[].b64_json': 'length' } as const;
+
+export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
+  response: {
+    path: '/v1/responses',
+    bodies: ['json'],
+    streams: 'events',
+    reports: TOKENS,
+    results: { 'output[]': 'object', status: 'string' },
+    // An event of text, of reasoning or of a tool's arguments has its part in `delta`.
+    counted: lengths('delta'),
+    opaque: { type: 'string', 'item.type': 'string', 'response.reasoning.effort': 'string' },
+  },
+  video: { path: '/v1/videos', bodies: ['json', 'multipart'], reports: [], counted: {} },
+  chat: {
+    path: '/v1/chat/completions',
+    bodies: ['json'],
+    streams: 'events',
+    reports: TOKENS,
+    results: { 'choices[]': 'object' },
+    counted: lengths(
+      'choices[].text',
+      ...CHAT_TEXTS.flatMap((text) => [`choices[].delta.${text}`, `choices[].message.${text}`]),
+    ),
+    calls: { 'choices[].delta.tool_calls[]': 'object', 'choices[].delta.function_call': 'object' },
+    opaque: {
+      'choices[].delta.content[].type': 'string',
+      'choices[].delta.*': 'object',
+      'choices[].delta.*[]': 'object',
+    },
+    asksForUsage: true,
+  },
+  embedding: {
+    path: '/v1/embeddings',
+    bodies: ['json'],
+    reports: TOKENS,
+    results: { 'data[]': 'object' },
+    counted: {},
+    hasNoOutput: true,
+  },
+  image: {
+    path: '/v1/images/generations',
+    bodies: ['json'],
+    streams: 'events',
+    reports: [...TOKENS, 'images'],
+    results: IMAGES,
+    counted: {},
+    opaque: { type: 'string' },
+    isOpaque: true,
+  },
+  image_edit: {
+    path: '/v1/images/edits',
+    bodies: ['multipart', 'json'],
+    streams: 'events',
+    reports: [...TOKENS, 'images'],
+    results: IMAGES,
+    counted: {},
+    opaque: { type: 'string' },
+    isOpaque: true,
+  },
+  speech: {
+    path: '/v1/audio/speech',
+    bodies: ['json'],
+    streams: 'bytes',
+    answers: /^(?:(?:audio|video)\/.*|(?:application|binary)\/octet-stream|application\/(?:x-)?(?:ogg|mp4)|)$/,
+    reports: TOKENS,
+    counted: {},
+    opaque: { type: 'string' },
+    isOpaque: true,
+  },
+  transcription: {
+    path: '/v1/audio/transcriptions',
+    bodies: ['multipart'],
+    streams: 'events',
+    answers: /^(?:text\/(?:plain|vtt|srt)|(?:application|binary)\/octet-stream|application\/(?:x-)?subrip|)$/,
+    reports: [...TOKENS, 'seconds'],
+    results: { text: 'length' },
+    counted: lengths('delta'),
+    opaque: { type: 'string' },
+  },
+};
+
+/** Whether the vendor keeps what this request makes, so that its client can read it again. */
+export const keepsObject = (kind: RelayKind): kind is RelayObjectKind => kind === 'response' || kind === 'video';

@@ -1,0 +1,18 @@
+import { defineErrors } from '../kernel/index.ts';
+
+/** Clients know these codes as `tasks.*`, whichever room decides them. */
+export const relayErrors = defineErrors('tasks', {
+  idempotency_not_replayable: [
+    'conflict',
+    'The first request with this Idempotency-Key was answered and billed, and its answer is not kept here. Use a new key to ask again.',
+  ],
+  idempotency_outcome_unknown: [
+    'conflict',
+    'How the vendor answered the first request with this Idempotency-Key is not known. It was not billed here, but the vendor may have accepted it. Use a new key to ask again.',
+  ],
+  relay_request_invalid: ['invalid', 'The request cannot be passed on to the vendor.'],
+  relay_object_gone: ['gone', 'The channel that made this is gone or leads to another vendor now.'],
+  previous_response_not_found: ['invalid', 'There is no previous response with this id.'],
+  referenced_video_not_found: ['invalid', 'There is no video with this id to build on.'],
+  not_found: ['not_found', 'There is no such response.'],
+});

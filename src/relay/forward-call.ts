@@ -1,0 +1,177 @@
+import { RELAY_TYPE } from '../channels/index.ts';
+import { holdSlotUntilSent } from '../kernel/index.ts';
+import type { ChannelRecord, RelayObject, RelayObjectKind } from '../store/ports/index.ts';
+import { type TaskDeps, taskErrors } from '../tasks/index.ts';
+import { checkRedirects, mayBeSignedForGet, pointsToSelf } from '../vendors/index.ts';
+import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
+import { relayErrors } from './errors.ts';
+import { readEvents } from './read-events.ts';
+import {
+  MAX_ANSWER_BYTES,
+  mediaTypeOf,
+  redactKey,
+  refusalAnswer,
+  sendFailure,
+  streamThrough,
+  type Transfer,
+  vendorHeaders,
+} from './relay-answers.ts';
+import { refundFailedJob } from './relay-billing.ts';
+import type { RelayAnswer, RelayCall } from './types.ts';
+import { isObjectId } from './vendor-ids.ts';
+import { watchForFailure } from './watch-for-failure.ts';
+
+/** Content often lies at a store of the vendor, which is any public host and gets no credential. */
+function contentRedirects(deps: TaskDeps, { baseUrl }: ChannelRecord) {
+  const [own, vendor] = [deps.ownAddresses(), new URL(baseUrl)];
+  return checkRedirects({ url: vendor, vendor, credentialless: true, isAllowed: (hop) => !pointsToSelf(own, hop) });
+}
+
+const OPERATIONS = {
+  retrieve: { method: 'GET', path: '' },
+  content: { method: 'GET', path: '/content' },
+  cancel: { method: 'POST', path: '/cancel' },
+  input_items: { method: 'GET', path: '/input_items' },
+  delete: { method: 'DELETE', path: '' },
+} as const;
+
+/** Timeout for the vendor's headers, and between two chunks of its body. */
+const TIMEOUT_MS = 60_000;
+/**
+ * Bodies up to this announced length are read whole, to keep their Content-Length: the HTTP server
+ * sends streams chunked, without a length.
+ */
+const WHOLE_BODY_BYTES = 1024 * 1024;
+
+export type ObjectName = { userId: number; kind: RelayObjectKind; id: string };
+
+/**
+ * Forwards a call on an object that the user's own request created. For the caller, another user's
+ * object does not exist.
+ * @throws tasks.not_found, tasks.relay_object_gone, tasks.vendor_*
+ */
+export async function forwardCall(
+  deps: TaskDeps,
+  { userId, kind, id }: ObjectName,
+  call: RelayCall,
+): Promise<RelayAnswer> {
+  const object = await findOwnObject(deps, { userId, kind, id });
+  if (!object) throw noSuchObject({ kind, id });
+  return forwardTo(deps, object, call);
+}
+
+export const noSuchObject = ({ kind, id }: Pick<ObjectName, 'kind' | 'id'>) =>
+  relayErrors.not_found({ message: `There is no ${kind} with the id "${id.slice(0, 60)}".` });
+
+export const findOwnObject = async (
+  { store }: TaskDeps,
+  { userId, kind, id }: ObjectName,
+): Promise<RelayObject | undefined> => (isObjectId(id) ? store.relays.ownObject(userId, kind, id) : undefined);
+
+/**
+ * The channel that made an object; undefined when it was deleted or now points to another vendor.
+ */
+export async function channelOf(
+  deps: TaskDeps,
+  object: Pick<RelayObject, 'channelId' | 'vendor'>,
+): Promise<ChannelRecord | undefined> {
+  const channel = deps.channels.find(object.channelId) ?? (await deps.store.channels.byId(object.channelId));
+  return channel?.type === RELAY_TYPE && vendorOf(channel) === object.vendor ? channel : undefined;
+}
+
+/**
+ * Forwards a call on an object, holding a slot for downloads and streams.
+ * @throws tasks.relay_object_gone, tasks.vendor_*, and what `DownloadLimit` throws
+ */
+export const forwardTo = async (deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
+  holdSlotUntilSent(acquireSlot(deps, object, call), (onStreamEnd) => send(deps, { object, call, onStreamEnd }));
+
+function acquireSlot({ downloads }: TaskDeps, { userId }: RelayObject, { operation, query }: RelayCall): () => void {
+  if (operation === 'content') return downloads.acquire(userId, 'download');
+  if (query.stream) return downloads.acquire(userId, 'stream');
+  return () => {};
+}
+
+async function send(
+  deps: TaskDeps,
+  { object, call, onStreamEnd }: { object: RelayObject; call: RelayCall; onStreamEnd: () => void },
+): Promise<RelayAnswer> {
+  const channel = await channelOf(deps, object);
+  if (!channel) throw relayErrors.relay_object_gone();
+  const { operation, query, signal } = call;
+  const { path, method: defaultMethod } = OPERATIONS[operation];
+  const method = defaultMethod === 'GET' && call.headersOnly ? 'HEAD' : defaultMethod;
+  const key = deps.channels.credential(channel);
+  const names = operation === 'content' ? [...RELAYED_HEADERS, ...CONTENT_HEADERS] : RELAYED_HEADERS;
+  const request = (verb: typeof method) =>
+    buildRelayRequest(
+      { channel, key, kind: object.kind },
+      {
+        method: verb,
+        path: `/${encodeURIComponent(object.objectId)}${path}`,
+        query,
+        headers: pickHeaders(call.headers, names),
+        headersTimeoutMs: TIMEOUT_MS,
+        // A stream is silent while the model thinks.
+        idleTimeoutMs: query.stream ? deps.limits.submitTimeoutMs : TIMEOUT_MS,
+        maxResponseBytes: Number.POSITIVE_INFINITY,
+        // Calls that change something continue when the client leaves.
+        ...(defaultMethod === 'GET' ? { signal } : {}),
+        ...(operation === 'content' ? { redirects: contentRedirects(deps, channel) } : {}),
+      },
+    );
+  let sent = await deps.upstream.request(request(method));
+  if (sent.ok && method === 'HEAD' && mayBeSignedForGet(sent.value)) {
+    sent.value.discard();
+    sent = await deps.upstream.request(request('GET'));
+  }
+  if (!sent.ok) {
+    if (operation === 'content' && sent.error.kind === 'refused')
+      throw taskErrors.vendor_failed({ message: sent.error.message });
+    throw sendFailure(sent.error);
+  }
+  const { status } = sent.value;
+  const isUnchanged = status === 304 || (operation === 'content' && status === 416);
+  if ((status < 200 || status >= 300) && !isUnchanged) return refusalAnswer(deps.clock, sent.value, key);
+  if (method === 'HEAD' || status === 304 || status === 204) {
+    sent.value.discard();
+    return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };
+  }
+  const isEvents = mediaTypeOf(sent.value) === 'text/event-stream';
+  const outcome = operation === 'retrieve' ? refundOnFailure(deps, object, isEvents) : undefined;
+  const length = Number(sent.value.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
+  // What is encoded is decoded, to be read.
+  const isEncoded = outcome !== undefined && sent.value.headers['content-encoding'] !== undefined;
+  if (!isEvents && (length <= WHOLE_BODY_BYTES || isEncoded)) {
+    const body = await sent.value.bytes(MAX_ANSWER_BYTES);
+    if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
+    if (outcome) await outcome.push(body.value);
+    await outcome?.end();
+    // A video's bytes are never searched for the key.
+    const redacted = operation === 'content' ? body.value : redactKey(body.value, key);
+    return { status, headers: vendorHeaders(sent.value, { whole: true }), body: redacted, replayed: false };
+  }
+  const body = streamThrough(sent.value.stream(), { signal, onStop: onStreamEnd, transfer: outcome });
+  return { status, headers: vendorHeaders(sent.value, { whole: false }), body, replayed: false };
+}
+
+/**
+ * Reads the status of an object while it passes. A job that failed after it was charged is refunded
+ * before its reader has the whole answer.
+ */
+function refundOnFailure(deps: TaskDeps, { relayId }: RelayObject, isEvents: boolean): Transfer {
+  const watch = watchForFailure({ isEvents });
+  const events = isEvents ? readEvents([watch.events]) : undefined;
+  return {
+    async push(chunk) {
+      if (events) events.push(chunk);
+      else watch.push(chunk);
+      return chunk;
+    },
+    async end() {
+      events?.end();
+      if (watch.hasFailed()) await refundFailedJob(deps, relayId);
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,11 @@
+/**
+ * Owns: calls that are passed unchanged to a vendor of the same API, and billed by what it reports.
+ * May touch: tasks, vendors, channels, billing, the store. Never touches: plugins' results, HTTP
+ * requests.
+ */
+
+export { relayErrors } from './errors.ts';
+export { createRelay, type Relay } from './relay.ts';
+export { RELAY_PLUGIN_KEY } from './relay-billing.ts';
+export { readFlag } from './request-members.ts';
+export type { RelayAnswer, RelayCall } from './types.ts';

@@ -1,0 +1,128 @@
+import {
+  countNames,
+  createJsonScanner,
+  isObject,
+  type Json,
+  type JsonObject,
+  MAX_JSON_NAME_BYTES,
+  parseJson,
+  readJsonMembers,
+} from '../kernel/index.ts';
+import type { RelayKind } from '../store/ports/index.ts';
+import { type ClientRequest, readModel, taskErrors } from '../tasks/index.ts';
+import { textOf } from './build-relay-request.ts';
+import { ENDPOINTS } from './endpoints.ts';
+import { relayErrors } from './errors.ts';
+import { readReferences, referencesObject } from './read-references.ts';
+import { checkMembers, namesOfKind, quantityFact } from './request-members.ts';
+import type { RelayIntent, RemixSource } from './types.ts';
+
+/** The usage facts of relayed requests, named like OpenAI's parameters. */
+const FACTS = ['seconds', 'n'] as const;
+/** Limits of JSON in a form field. Its size is already limited with that of all fields. */
+const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDepth: 64 };
+
+type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
+
+/**
+ * Reads model, quantities and references from a request.
+ * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required, and
+ * tasks.relay_request_invalid when the request names an object in the vendor's account whose owner
+ * is unknown, or has a member that the vendor could read differently
+ */
+export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?: RemixSource): RelayIntent {
+  const { body } = request;
+  if (body.kind === 'none') throw taskErrors.body_required();
+  const { bodies, streams, asksForUsage } = ENDPOINTS[kind];
+  if (body.kind === 'form' || !bodies.includes(body.kind)) throw taskErrors.unsupported_media();
+  const isForm = body.kind === 'multipart';
+  const values = isForm ? formValues(kind, body) : (body.value as JsonObject);
+  const model = remix?.model ?? readModel(request);
+  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+  if (!isForm) refuseRepeatedNames(textOf(body), values);
+  checkMembers({ kind, values, isForm });
+  const isAsked = values.stream === true || (isForm && values.stream === 'true');
+  const stream = streams === 'bytes' || (streams === 'events' && isAsked);
+  return {
+    kind,
+    model,
+    stream,
+    values,
+    hidesUsage: stream && asksForUsage === true && !asksItself(values),
+    facts: {
+      ...remix?.facts,
+      ...Object.fromEntries(FACTS.flatMap((name) => quantityFact(name, values[name]))),
+      ...(kind === 'speech' && typeof values.input === 'string' ? { characters: [...values.input].length } : {}),
+    },
+    references: [
+      ...readReferences(kind, values),
+      ...(remix ? [{ param: 'video_id', kind: 'video' as const, objectId: remix.id }] : []),
+    ],
+  };
+}
+
+/**
+ * A vendor's parser may take the first member of a name where the gateway's takes the last: another
+ * model, or another user's object. RFC 8259 leaves it open.
+ * @throws tasks.relay_request_invalid
+ */
+function refuseRepeatedNames(text: string, value: Json, param?: string): void {
+  const { members, names } = readJsonMembers(text);
+  if (names === countNames(value)) return;
+  const seen = new Set<string>();
+  const isRepeated = (name: string): boolean => seen.size === seen.add(name).size;
+  const repeated = isObject(value) ? members.find(({ name }) => isRepeated(name))?.name : undefined;
+  const message =
+    repeated === undefined
+      ? 'An object in the JSON names a member twice: name each member once.'
+      : `The JSON names ${JSON.stringify(repeated.slice(0, 60))} twice: name each member once.`;
+  throw relayErrors.relay_request_invalid({ message, ...((param ?? repeated) ? { param: param ?? repeated } : {}) });
+}
+
+const asksItself = ({ stream_options: options }: JsonObject): boolean =>
+  isObject(options) && options.include_usage === true;
+
+/**
+ * Form fields that may occur only once: the gateway reads them, or they name another video. `video`
+ * may be a file.
+ */
+const VIDEOS = ['remix_video_id', 'video_id', 'video'];
+
+/**
+ * The form as JSON values. Refuses what the vendor could read differently: a repeated field, a file
+ * under the name of a field, and a member written as `video[id]`.
+ */
+function formValues(kind: RelayKind, { fields, files }: Multipart): JsonObject {
+  const single = [...namesOfKind(kind), ...VIDEOS];
+  for (const name of [...Object.keys(fields), ...files.map(({ field }) => field)]) {
+    const [first = '', ...members] = name.split(/[[\]]+/);
+    if (members.length > 0 && (single.includes(first) || [first, ...members].some(namesVideoObject))) {
+      throw relayErrors.relay_request_invalid({ message: 'Send this member in a JSON body.', param: name });
+    }
+  }
+  for (const name of single) {
+    const isFile = files.some(({ field }) => field === name) && name !== 'video';
+    if ((fields[name]?.length ?? 0) > 1 || isFile) {
+      throw relayErrors.relay_request_invalid({ message: `The form must have ${name} once, as a text.`, param: name });
+    }
+  }
+  return Object.fromEntries(Object.entries(fields).map(([name, values]) => [name, formValue(name, values)]));
+}
+
+const namesVideoObject = (name: string): boolean => referencesObject('video', name);
+
+/** Parses text that the vendor could read as JSON. A prompt is always text. */
+function formValue(name: string, values: readonly string[]): Json {
+  const read = values.map((value) => {
+    if (name === 'prompt' || !/^\s*[[{]/.test(value)) return value;
+    if (createJsonScanner(FORM_JSON).scan(Buffer.from(value))) {
+      const { maxValues, maxDepth } = FORM_JSON;
+      const message = `The JSON in ${name} may have at most ${maxValues} values, ${maxDepth} levels and ${MAX_JSON_NAME_BYTES / 1024} KiB of member names.`;
+      throw relayErrors.relay_request_invalid({ message, param: name });
+    }
+    const parsed = parseJson(value);
+    if (parsed !== undefined) refuseRepeatedNames(value, parsed, name);
+    return parsed ?? value;
+  });
+  return read.length === 1 ? (read[0] ?? '') : read;
+}

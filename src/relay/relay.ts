@@ -1,0 +1,139 @@
+import { RELAY_TYPE } from '../channels/index.ts';
+import { sleepInStep } from '../kernel/index.ts';
+import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index.ts';
+import { type Caller, findProtocolOwner, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
+import { createRelayed } from './create-relayed.ts';
+import { relayErrors } from './errors.ts';
+import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
+import { refundInterrupted } from './relay-billing.ts';
+import type { RelayAnswer, RelayCall, RelayedRequest, RemixSource, Settlements } from './types.ts';
+
+/** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
+export type Relay = {
+  /**
+   * Whether the caller's request for the model is relayed: no plugin serves it to them on this
+   * surface, and a relay channel lists it. True also where only channels of other groups list a
+   * model that no plugin claims: `create` says so.
+   */
+  takes(caller: Caller, kind: RelayKind, model: string): boolean;
+  /** Whether a relay channel serves the model to the caller. */
+  serves(caller: Caller, model: string): boolean;
+  /** For a request that only the relay serves. @throws tasks.model_not_found */
+  assertTakes(caller: Caller, kind: RelayKind, model: string): void;
+  create(caller: Caller, request: RelayedRequest): Promise<RelayAnswer>;
+  /**
+   * The user's own relayed video, to build a remix on.
+   * @throws tasks.not_found, tasks.relay_object_gone when its request is past its retention
+   */
+  remixSource(userId: number, id: string): Promise<RemixSource>;
+  /** Calls an object that the user's own request created. @throws tasks.not_found for any other */
+  forward(object: ObjectName, call: RelayCall): Promise<RelayAnswer>;
+  /** Starts to refund requests that earlier processes left open. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /**
+   * Deletes about `limit` ended requests, and as many objects, that are past their retention.
+   * Returns how many.
+   */
+  deleteOld(limit: number): Promise<number>;
+};
+
+const DAY = 24 * 3600;
+/** Rows serve repeats, for a day, and support questions. The bill itself is in the ledger. */
+const REQUESTS_KEPT_SECONDS = 30 * DAY;
+/**
+ * An object's owner matters while its vendor has it. OpenAI keeps responses for 30 days and videos
+ * for less.
+ */
+const OBJECTS_KEPT_SECONDS = 90 * DAY;
+
+/** The plugins' protocol of each kind that has one. */
+const PROTOCOLS = { response: 'proto_responses', video: 'proto_video' } as const;
+const hasProtocol = (kind: RelayKind): kind is keyof typeof PROTOCOLS => Object.hasOwn(PROTOCOLS, kind);
+/** The only node of a database expires the leases of an earlier process when it starts. */
+const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
+
+export function createRelay(deps: TaskDeps): Relay {
+  const { store, clock, logger, channels } = deps;
+  const stopping = new AbortController();
+  const settlements = createSettlements();
+  const relayDeps = { ...deps, settlements, stopping: stopping.signal, thinkingModels: new Set<string>() };
+  let loop = Promise.resolve();
+
+  async function refundLoop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await refundInterrupted(deps).catch((error) =>
+        logger.error({ err: error }, 'interrupted relayed requests could not be read; retrying'),
+      );
+      await sleepInStep(clock, INTERRUPTED_EVERY_MS[store.dialect], stopping.signal);
+    }
+  }
+
+  function ownerOf({ group }: Caller, kind: RelayKind, model: string): ProtocolOwner | undefined {
+    if (!hasProtocol(kind)) return undefined;
+    const pin = deps.pin();
+    try {
+      return findProtocolOwner(deps, { generation: pin.generation, protocol: PROTOCOLS[kind], model, group });
+    } finally {
+      pin.release();
+    }
+  }
+
+  const listing = (model: string): ChannelRecord[] =>
+    channels
+      .known()
+      .filter(({ status, type, models }) => status === STATUS.enabled && type === RELAY_TYPE && models.includes(model));
+  const canServe = ({ group }: Caller, model: string): boolean =>
+    listing(model).some(({ groups }) => groups.includes(group));
+
+  function takes(caller: Caller, kind: RelayKind, model: string): boolean {
+    const owner = ownerOf(caller, kind, model);
+    if (owner?.hasChannel) return false;
+    return canServe(caller, model) || (!owner && listing(model).length > 0);
+  }
+
+  return {
+    takes,
+    serves: canServe,
+    assertTakes(caller, kind, model) {
+      if (model.trim() === '') throw taskErrors.model_required({ param: 'model' });
+      if (takes(caller, kind, model)) return;
+      const message = `No channel relays the model "${model.slice(0, 100)}".`;
+      throw taskErrors.model_not_found({ message, param: 'model' });
+    },
+    create: (caller, request) => createRelayed(relayDeps, caller, request),
+    async remixSource(userId, id) {
+      const object = await findOwnObject(deps, { userId, kind: 'video', id });
+      if (!object) throw noSuchObject({ kind: 'video', id });
+      const made = await store.relays.byRelayId(object.relayId);
+      if (!made) throw relayErrors.relay_object_gone({ message: 'This video is too old to be remixed.' });
+      const { facts, submissionFacts, completionFacts } = made.billing;
+      return { id, model: made.model, facts: { ...facts, ...submissionFacts, ...completionFacts } };
+    },
+    forward: (object, call) => forwardCall(deps, object, call),
+    async start() {
+      if (store.dialect === 'sqlite') await store.relays.expireLeases();
+      loop = refundLoop();
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all([loop, settlements.all()]);
+    },
+    async deleteOld(limit) {
+      const at = clock.unix();
+      const requests = await store.relays.deleteEnded(at - REQUESTS_KEPT_SECONDS, limit);
+      return requests + (await store.relays.deleteObjects(at - OBJECTS_KEPT_SECONDS, limit));
+    },
+  };
+}
+
+function createSettlements(): Settlements {
+  const running = new Set<Promise<void>>();
+  return {
+    track(settlement) {
+      running.add(settlement);
+      return settlement.finally(() => running.delete(settlement));
+    },
+    all: () => Promise.allSettled(running),
+  };
+}

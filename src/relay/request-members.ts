@@ -1,0 +1,162 @@
+import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
+import type { RelayKind } from '../store/ports/index.ts';
+import { relayErrors } from './errors.ts';
+
+/**
+ * `text`: read elsewhere. `flag`: true or false. `count`: how many results, also as a text of
+ * digits. `limit`: the most tokens of an answer; 0 and null set none. `quantity`: a number or its
+ * text, else the price cannot read it. `options`: an object with the flag `include_usage`.
+ */
+type Rule = 'text' | 'flag' | 'count' | 'limit' | 'quantity' | 'options';
+
+/**
+ * All members of a relayed request that billing, limits or routing read. Gateway and vendor must
+ * read them alike, so each has one type and one spelling.
+ */
+const MEMBERS: Readonly<Record<string, { rule: Rule; kinds?: readonly RelayKind[] }>> = {
+  model: { rule: 'text' },
+  input: { rule: 'text', kinds: ['speech'] },
+  stream: { rule: 'flag' },
+  stream_options: { rule: 'options', kinds: ['chat', 'response'] },
+  // For images it is a color.
+  background: { rule: 'flag', kinds: ['response'] },
+  seconds: { rule: 'quantity' },
+  n: { rule: 'count' },
+  best_of: { rule: 'count' },
+  batch_size: { rule: 'count', kinds: ['image', 'image_edit'] },
+  num_images: { rule: 'count', kinds: ['image', 'image_edit'] },
+  max_tokens: { rule: 'limit' },
+  max_completion_tokens: { rule: 'limit' },
+  max_output_tokens: { rule: 'limit' },
+  max_new_tokens: { rule: 'limit' },
+};
+const INCLUDE_USAGE = 'include_usage';
+
+/** A quantity as text, which OpenAI's videos API expects instead of a number. */
+const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
+const DIGITS = /^\d{1,9}$/;
+const MAX_QUANTITY = 999_999_999;
+
+/** The names that the gateway reads of a request of this kind. */
+export const namesOfKind = (kind: RelayKind): string[] =>
+  Object.entries(MEMBERS).flatMap(([name, { kinds }]) => (kinds === undefined || kinds.includes(kind) ? [name] : []));
+
+type Members = { kind: RelayKind; values: JsonObject; isForm: boolean };
+
+/**
+ * Checks the members that the gateway reads. The values of a form are texts.
+ * @throws tasks.relay_request_invalid naming the member
+ */
+export function checkMembers({ kind, values, isForm }: Members): void {
+  const names = namesOfKind(kind);
+  refuseOtherSpellings(values, names);
+  for (const name of names) {
+    const value = values[name];
+    if (value === undefined || value === null) continue;
+    switch (MEMBERS[name]?.rule) {
+      case 'flag':
+        readFlag(isForm ? { [name]: flagOfText(value) } : values, name, relayErrors.relay_request_invalid);
+        break;
+      case 'count':
+        readCount(name, value);
+        break;
+      case 'limit':
+        if (!isLimit(isForm && DIGITS.test(String(value)) ? Number(value) : value)) {
+          throw invalid(name, `must be a whole number from 1 to ${MAX_QUANTITY}, not a text`);
+        }
+        break;
+      case 'options':
+        if (!isObject(value)) throw invalid(name, 'must be an object');
+        refuseOtherSpellings(value as JsonObject, [INCLUDE_USAGE], `${name}.`);
+        readFlag(value as JsonObject, INCLUDE_USAGE, (options) =>
+          relayErrors.relay_request_invalid({ ...options, param: `${name}.${INCLUDE_USAGE}` }),
+        );
+    }
+  }
+}
+
+/**
+ * The name as vendors may read it. Many match names without regard to case, some of them by
+ * Unicode's folding: `Model`, `STREAM` and `ſtream` would reach them as what the gateway has not
+ * read.
+ */
+export const plainName = (name: string): string =>
+  name.length > MAX_NAME || /^[a-z0-9_]*$/.test(name) ? name : name.normalize('NFKC').toLowerCase().trim();
+
+function refuseOtherSpellings(values: JsonObject, names: readonly string[], prefix = ''): void {
+  const known = new Set(names);
+  for (const name of Object.keys(values)) {
+    const plain = plainName(name);
+    if (plain === name || !known.has(plain)) continue;
+    const message = `${JSON.stringify(name)} could be read as "${prefix}${plain}": write it like this, or leave it out.`;
+    throw relayErrors.relay_request_invalid({ message, param: prefix + name });
+  }
+}
+
+/** No spelling of a name in the table is longer. */
+const MAX_NAME = 64;
+
+type Refuse = typeof relayErrors.relay_request_invalid;
+
+/** Reads a flag. Clients also write null for a flag that they do not set. @throws `refuse` */
+export function readFlag(values: Record<string, unknown>, name: string, refuse: Refuse): boolean {
+  const value = values[name] ?? false;
+  if (typeof value === 'boolean') return value;
+  throw refuse({ message: `${name} must be true or false.`, param: name });
+}
+
+const flagOfText = (value: Json): Json => (value === 'true' ? true : value === 'false' ? false : value);
+
+function readCount(name: string, value: Json): number {
+  const count = typeof value === 'string' && QUANTITY.test(value) ? Number(value) : value;
+  if (typeof count === 'number' && Number.isInteger(count) && count >= 1 && count <= MAX_QUANTITY) return count;
+  throw invalid(name, `must be a whole number from 1 to ${MAX_QUANTITY}`);
+}
+
+const isLimit = (value: Json): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_QUANTITY;
+
+const invalid = (name: string, rule: string) =>
+  relayErrors.relay_request_invalid({
+    message: `"${name}" ${rule}. Leave it out for the vendor's default.`,
+    param: name,
+  });
+
+const valuesOf = (rule: Rule, { kind, values }: Omit<Members, 'isForm'>): number[] =>
+  namesOfKind(kind).flatMap((name) => {
+    const value = values[name];
+    return MEMBERS[name]?.rule === rule && value !== undefined && value !== null ? [Number(value)] : [];
+  });
+
+/** The most results that checked members ask for. */
+export const mostResults = (members: Omit<Members, 'isForm'>): number => Math.max(1, ...valuesOf('count', members));
+
+/**
+ * The largest limit that checked members name, for each result. `otherwise`: where none is named,
+ * and in place of one that is 0.
+ */
+export function largestLimit(members: Omit<Members, 'isForm'>, otherwise: number): number {
+  const limits = valuesOf('limit', members);
+  const named = limits.length === 0 ? [otherwise] : limits.map((limit) => (limit === 0 ? otherwise : limit));
+  return Math.max(...named, ...thoughtLimits(members.values));
+}
+
+/** Limits of thoughts, which some vendors do not count among the tokens of an answer. */
+const thoughtLimits = ({ thinking_budget: own = null, thinking = null, reasoning = null }: JsonObject): number[] =>
+  [own, isObject(thinking) ? thinking.budget_tokens : null, isObject(reasoning) ? reasoning.max_tokens : null].filter(
+    (limit): limit is number => typeof limit === 'number' && isLimit(limit),
+  );
+
+/**
+ * A quantity as a usage fact. Below 1 it is refused: it would cost nothing while the vendor
+ * delivers its minimum. A quantity that is absent, or that the vendor could read differently, is no
+ * fact; prices that need it refuse the request.
+ * @throws tasks.relay_request_invalid
+ */
+export function quantityFact(name: 'seconds' | 'n', value: Json | undefined): [string, number][] {
+  if (typeof value !== 'number' && (typeof value !== 'string' || !QUANTITY.test(value))) return [];
+  if (name === 'n') return [[name, readCount(name, value)]];
+  const amount = Number(value);
+  if (amount >= 1 && amount <= MAX_QUANTITY) return [[name, amount]];
+  throw invalid(name, `must be a number from 1 to ${MAX_QUANTITY}`);
+}

@@ -1,0 +1,178 @@
+import { createJsonValueFinder, type WantedValue } from '../kernel/index.ts';
+import type { RelayKind } from '../store/ports/index.ts';
+import { ENDPOINTS, type Endpoint, type ReportedFact } from './endpoints.ts';
+import { type EventConsumer, findInEvents } from './read-events.ts';
+import { INCREMENT_EVENT, PART_OF_TOTAL_EVENT, TOOL_USAGE, USAGE_COUNTS } from './usage-names.ts';
+
+/** What an answer tells about its usage, by names of facts. */
+export type UsageFacts = Partial<Record<ReportedFact, number>>;
+
+/** How an answer ended: by itself, by a fault, or because the gateway stopped reading it. */
+export type AnswerEnd = 'ended' | 'broke' | 'cut';
+
+/** Reads the usage of an answer while its bytes pass. It holds no more than one text's numbers. */
+export type UsageTap = {
+  /** For an answer that is one JSON text. */
+  push(bytes: Uint8Array): void;
+  /** For an answer that is a stream of events. */
+  events: EventConsumer;
+  /** Whether the vendor has reported what the price reads, and nothing came after it. */
+  isSettled(): boolean;
+  /** Whether something came, or is being made, that only the vendor can count. */
+  owesCount(): boolean;
+  /** Tokens of the text that came. */
+  countedTokens(): number;
+  /**
+   * The facts that are known of the answer: reported by the vendor, else counted. `isReported`: it
+   * did report something. `hasResult`: the answer has a result, or may have one. Call it once, at
+   * the end of the answer.
+   */
+  end(how: AnswerEnd): { facts: UsageFacts; isReported: boolean; hasResult: boolean };
+};
+
+type TapOptions = {
+  /** The answer is a stream of events and not one JSON text. */
+  isEvents: boolean;
+  /** The facts that the price reads. */
+  needed: readonly ReportedFact[];
+  /** The model may think unseen: the vendor may count more than the text that comes. */
+  thinks?: boolean;
+};
+
+/** Text of most languages has about four bytes of UTF-8 for each token. */
+export const BYTES_PER_TOKEN = 4;
+
+/** A response that has no output yet. */
+const UNFINISHED = /^(?:queued|in_progress)$/;
+/** Events and parts that bring nothing but plain text, and items that hold it. */
+const PLAIN_EVENT =
+  /^(?:error|keepalive|ping|(?:response|transcript)\.(?:created|queued|in_progress|completed|incomplete|failed|cancelled|(?:output_text|text|refusal|content_part|output_item)\.[a-z_.]{1,40}))$/;
+const PLAIN_PART = /^(?:text|output_text|refusal|message)$/;
+/** Thoughts and calls, whose text counts: the vendor may count more of it than comes. */
+const CALL_EVENT = /^response\.(?:reasoning|function_call|custom_tool_call)[a-z_]{0,40}\.[a-z]{1,20}$/;
+const CALL_PART = /^(?:reasoning|thinking|function_call|custom_tool_call)$/;
+
+const wantedOf = ({ counted, calls = {}, opaque = {}, results }: Endpoint): Record<string, WantedValue> => ({
+  ...Object.fromEntries([...USAGE_COUNTS.keys(), ...TOOL_USAGE.keys()].map((path) => [path, 'number'] as const)),
+  ...opaque,
+  ...calls,
+  ...counted,
+  ...results,
+});
+
+/** `kind`: of the request. */
+export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: TapOptions): UsageTap {
+  const { counted: countedPaths, calls = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
+  const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
+  const owed = needed.filter((fact) => fact !== 'cached_tokens');
+  const finder = createJsonValueFinder(wantedOf(ENDPOINTS[kind]));
+  /** By the latest texts that had them; what tools used is counted apart. */
+  const reported: UsageFacts = {};
+  const usedByTools: UsageFacts = {};
+  let textBytes = 0;
+  let images = 0;
+  /** Each image has an event of its own, and all have one usage. */
+  let hasTotal = false;
+  /** Something of the answer came after the latest report. */
+  let isStale = false;
+  /** Something came whose count is unknown: at all, or until the answer has ended by itself. */
+  let hasOpaque = false;
+  let mayCountMore = thinks;
+  let hasResult = false;
+  const known = (fact: ReportedFact): number => (reported[fact] ?? 0) + (usedByTools[fact] ?? 0);
+  const countedTokens = () => Math.ceil(textBytes / BYTES_PER_TOKEN);
+
+  function endText(): void {
+    const counts: UsageFacts = {};
+    const tools: UsageFacts = {};
+    let isIncrement = false;
+    let hasContent = false;
+    /** The current object of `data` was counted as an image. */
+    let isCounted = false;
+
+    const found = finder.end();
+    finder.reset();
+    for (const { path, value } of found) {
+      if (typeof value === 'string') readName(path, value);
+      else readCount(path, value);
+    }
+    merge(reported, counts, isIncrement);
+    merge(usedByTools, tools, false);
+    if (isEvents) hasResult ||= hasContent;
+    if ([...Object.values(counts), ...Object.values(tools)].some((count) => count > 0)) isStale = false;
+    else if (hasContent) isStale = true;
+
+    function readCount(path: string, value: number): void {
+      const fact = USAGE_COUNTS.get(path) ?? TOOL_USAGE.get(path);
+      if (fact !== undefined) {
+        if (value < 0 || !reports.has(fact)) return;
+        if (TOOL_USAGE.has(path)) tools[fact] = (tools[fact] ?? 0) + value;
+        else counts[fact] = Math.max(counts[fact] ?? 0, value);
+      } else if (Object.hasOwn(results, path)) {
+        if (!reports.has('images')) hasResult = true;
+        else if (results[path] === 'object') isCounted = false;
+        else if (value > 0 && !isCounted) {
+          images += 1;
+          isCounted = true;
+        }
+      } else {
+        if (countedPaths[path] === 'length') textBytes += value;
+        else if (Object.hasOwn(calls, path)) mayCountMore = true;
+        else if (value > 0) hasOpaque = true;
+        hasContent ||= value > 0;
+      }
+    }
+
+    function readName(path: string, value: string): void {
+      if (path === 'status') hasResult ||= UNFINISHED.test(value);
+      else if (path === 'response.reasoning.effort') mayCountMore ||= value !== 'none';
+      else if (CALL_EVENT.test(value) || CALL_PART.test(value)) mayCountMore = hasContent = true;
+      else if (!PLAIN_EVENT.test(value) && !PLAIN_PART.test(value)) {
+        hasOpaque = hasContent = true;
+        hasTotal ||= PART_OF_TOTAL_EVENT.test(value);
+        isIncrement = INCREMENT_EVENT.test(value) && !hasTotal;
+        if (isIncrement || PART_OF_TOTAL_EVENT.test(value)) images += 1;
+      }
+    }
+  }
+
+  return {
+    push: finder.push,
+    events: findInEvents(finder, endText),
+    isSettled: () => !isStale && owed.every((fact) => known(fact) > 0),
+    owesCount: () => isOpaque || hasOpaque || mayCountMore,
+    countedTokens,
+    end(how) {
+      if (!isEvents) endText();
+      const facts: UsageFacts = Object.fromEntries(
+        [...new Set([...Object.keys(reported), ...Object.keys(usedByTools)])].map((fact) => [
+          fact,
+          known(fact as ReportedFact),
+        ]),
+      );
+      const isReported = images > 0 || Object.keys(facts).length > 0;
+      // Some vendors do not count them as input. Prices take them for a part of it.
+      const { input_tokens: input, cached_tokens: cached } = facts;
+      if (input !== undefined && cached !== undefined) facts.cached_tokens = Math.min(cached, input);
+      const isCut = how === 'cut' && isOpaque;
+      const isTextKnown = isEvents && !isCut && !hasOpaque && (how === 'ended' || !mayCountMore);
+      const { output_tokens: output = 0 } = facts;
+      if (reports.has('output_tokens') && (output === 0 || isStale)) {
+        if (isTextKnown) facts.output_tokens = Math.max(output, countedTokens());
+        else if (how !== 'ended') delete facts.output_tokens;
+        else if (facts.output_tokens === 0) facts.output_tokens = countedTokens();
+      }
+      if (reports.has('images') && !isCut && (images > 0 || (isEvents && !hasOpaque)))
+        facts.images = Math.max(images, facts.images ?? 0);
+      return { facts, isReported, hasResult };
+    },
+  };
+}
+
+/** The last count stands, but a zero never replaces a positive one. */
+function merge(into: UsageFacts, fresh: UsageFacts, isIncrement: boolean): void {
+  for (const [fact, count] of Object.entries(fresh) as [ReportedFact, number][]) {
+    if (isIncrement) into[fact] = (into[fact] ?? 0) + count;
+    else if (count > 0 || into[fact] === undefined) into[fact] = count;
+  }
+}

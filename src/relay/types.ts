@@ -1,0 +1,83 @@
+import type { JsonObject } from '../kernel/index.ts';
+import type { ChannelRecord, RelayKind, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
+import type { ClientRequest, TaskDeps } from '../tasks/index.ts';
+import type { UpstreamResponse } from '../upstream/index.ts';
+import type { VendorContent } from '../vendors/index.ts';
+
+export type RelayDeps = TaskDeps & {
+  settlements: Settlements;
+  /** Aborted when the gateway stops: no stream is read on then whose client has left. */
+  stopping: AbortSignal;
+  /** Models that have reported far more than the text that came, by channel. */
+  thinkingModels: Set<string>;
+};
+
+/** Bills that are written after their request was answered. */
+export type Settlements = {
+  track(settlement: Promise<void>): Promise<void>;
+  /** Settles when all of them have. */
+  all(): Promise<unknown>;
+};
+
+/** A client's request for an answer of a vendor. `headers`: the client's, with lower-case names. */
+export type RelayedRequest = {
+  kind: RelayKind;
+  requestId: string;
+  client: ClientRequest;
+  headers: Record<string, string>;
+  remix?: RemixSource;
+};
+
+/** The relayed video that a request changes: its model and the facts of its bill hold for both. */
+export type RemixSource = { id: string; model: string; facts: JsonObject };
+
+/** What the gateway itself reads of a request that it relays. */
+export type RelayIntent = {
+  kind: RelayKind;
+  model: string;
+  /** The client asked for server-sent events. */
+  stream: boolean;
+  /** The members of the request, those of a form as well. */
+  values: JsonObject;
+  /** The client did not ask for the usage of the stream: where the gateway does, it is hidden. */
+  hidesUsage: boolean;
+  /** Usage facts for prices that call `u()`. */
+  facts: JsonObject;
+  /** Objects that the request builds on; each must be the caller's own. */
+  references: Reference[];
+};
+
+/** A vendor's answer, and the request that it is of. */
+export type Delivery = {
+  request: RelayedRequest;
+  intent: RelayIntent;
+  channel: ChannelRecord;
+  relay: RelayRecord;
+  response: UpstreamResponse;
+  /** The client gets the stream without the usage that the gateway asked for. */
+  hidesUsage: boolean;
+  /** Frees the client's slot. */
+  onStreamEnd: () => void;
+  /** Ends the lease of the request, once its bill is written and its answer read. */
+  release: () => Promise<void>;
+};
+
+/** An object that a request names. `param`: the member of the body that names it. */
+export type Reference = { param: string; kind: RelayObjectKind | RelayPartKind; objectId: string };
+
+/** A client's call on an object that a vendor created for it. */
+export type RelayCall = {
+  operation: 'retrieve' | 'content' | 'cancel' | 'delete' | 'input_items';
+  /** Sends HEAD instead of GET. */
+  headersOnly?: boolean;
+  query: Record<string, string[]>;
+  /** Lower-case names; only the safe ones are used. */
+  headers: Record<string, string>;
+  signal: AbortSignal;
+};
+
+/**
+ * What a client gets of a vendor's answer. `replayed`: it answers an earlier request with the same
+ * Idempotency-Key.
+ */
+export type RelayAnswer = VendorContent & { replayed: boolean };

@@ -1,0 +1,38 @@
+import { QUOTA_PER_USD } from '../../billing/index.ts';
+import type { CleanUpStep } from '../../kernel/index.ts';
+import type { ResultDeps } from '../types.ts';
+
+const GB = 1_000_000_000;
+
+/**
+ * Charges each user once a UTC day for what they keep then. The day is part of the line's unique
+ * key, so that neither a repetition nor another node charges it again; what fails is charged by the
+ * next run of the same day.
+ */
+export function createStorageCharge({ store, clock, results }: ResultDeps): CleanUpStep {
+  let chargedDay = '';
+  return {
+    step: 'storage charges',
+    async deleteBatch() {
+      const at = clock.unix();
+      const day = new Date(at * 1000).toISOString().slice(0, 10);
+      if (day === chargedDay) return 0;
+      const { usdPerGbDayOf } = results.settings();
+      for (const { userId, group, bytes } of await store.results.usageByUser()) {
+        const quota = Math.round((bytes / GB) * usdPerGbDayOf(group) * QUOTA_PER_USD);
+        if (quota === 0) continue;
+        const note = `${bytes} bytes of results on ${day}`;
+        await store.ledger.grant({
+          userId,
+          kind: 'storage',
+          key: `storage:${userId}:${day}`,
+          amount: -quota,
+          note,
+          at,
+        });
+      }
+      chargedDay = day;
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,213 @@
+import { KEEP_TRIES_MS } from '../../files/index.ts';
+import { inStep } from '../../kernel/index.ts';
+import { PREVIEW_KIND, type ResultLease, type ResultRecord } from '../../store/ports/index.ts';
+import { makePreview } from '../previews/make-preview.ts';
+import type { CopyFailure, ResultDeps } from '../types.ts';
+import { copyResult, listResults, overQuota, pauseAfter } from './keep-result.ts';
+import { settleResult } from './settle-result.ts';
+
+/** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
+const COPIES = 4;
+/** Of one user: a copy cannot be interrupted for another user's, so one slot is always theirs. */
+const USER_COPIES = COPIES - 1;
+/** A copy that takes longer goes on without its slot, so that slow vendors hold up nobody else. */
+const HOLD_MS = 20_000;
+/** Copies at once with those that have lost their slot. */
+const MOST_COPIES = 12;
+/**
+ * A claim lives this long without its process; it is renewed while a copy runs. Some vendors drop a
+ * file after a minute: until then another node must have begun anew.
+ */
+const LEASE_MS = 20_000;
+const RENEW_EVERY_MS = 5_000;
+/**
+ * The longest interval: another node's results become due without our knowledge, those of the only
+ * node of a database by a program of the command line alone.
+ */
+const IDLE_TICK_MS = { sqlite: 15_000, postgres: 5000 };
+const RETRY_MS = 1000;
+/** While copies hold all slots, how often the loop looks whether one has lost its own. */
+const HELD_TICK_MS = 5000;
+
+export type ResultStats = {
+  underway: number;
+  kept: number;
+  keptBytes: number;
+  failed: number;
+  lost: number;
+  /** Why the place of results took nothing at the latest attempt; undefined if it did. */
+  placeFault: string | undefined;
+};
+
+export type ResultWorker = {
+  start(): void;
+  /** Call after this process has written a wanted result. */
+  wake(): void;
+  /** Ends running copies and releases their claims. */
+  stop(): Promise<void>;
+  stats(): ResultStats;
+};
+
+type Copy = { id: number; userId: number; sinceMs: number; ended: Promise<void> };
+
+/** Claims wanted results and copies them. A copy that any process leaves half done starts anew. */
+export function createResultWorker(deps: ResultDeps): ResultWorker {
+  const { store, clock, logger, nodeId: owner } = deps;
+  const idleTickMs = IDLE_TICK_MS[store.dialect];
+  const stopping = new AbortController();
+  const underway = new Set<Copy>();
+  /** The user who was served last: the next one in order has the next turn. */
+  let servedUser = 0;
+  let placeFault: string | undefined;
+  const counts = { kept: 0, keptBytes: 0, failed: 0, lost: 0 };
+  let loop: Promise<void> = Promise.resolve();
+  let quiet = new AbortController();
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      // Created before the claim, so that what happens during the claim also ends the sleep.
+      quiet = new AbortController();
+      const free = countFree();
+      const dueInMs = await untilDue(free);
+      // One for each user with due results; while there are slots, for each another one.
+      if (dueInMs <= 0 && free > 0 && deps.canStore() && (await claim(free)) > 0) continue;
+      await clock.sleep(Math.min(Math.max(dueInMs, RETRY_MS), inStep(clock, idleTickMs)), quiet.signal);
+    }
+  }
+
+  function countFree(): number {
+    const now = clock.monotonicMs();
+    const holding = [...underway].filter(({ sinceMs }) => now - sinceMs < HOLD_MS).length;
+    return Math.min(COPIES - holding, MOST_COPIES - underway.size);
+  }
+
+  /** Milliseconds until a result may be claimed. The end of a copy wakes the loop too. */
+  async function untilDue(free: number): Promise<number> {
+    if (free <= 0) return HELD_TICK_MS;
+    return (await store.results.untilDue().catch(() => RETRY_MS)) ?? Number.POSITIVE_INFINITY;
+  }
+
+  async function claim(limit: number): Promise<number> {
+    try {
+      const turn = { owner, limit, leaseForMs: LEASE_MS, except: usersWithTheirShare() };
+      const held = () => [...underway].map(({ id }) => id);
+      const claimed = await store.results.claim({ ...turn, held: held(), after: servedUser });
+      // After the last user comes the first.
+      if (claimed.length === 0 && servedUser > 0)
+        claimed.push(...(await store.results.claim({ ...turn, held: held() })));
+      for (const result of claimed) begin(result);
+      servedUser = claimed.at(-1)?.userId ?? servedUser;
+      return claimed.length;
+    } catch (error) {
+      logger.error({ err: error }, 'results to keep could not be claimed; retrying');
+      await clock.sleep(RETRY_MS, stopping.signal);
+      return 0;
+    }
+  }
+
+  function usersWithTheirShare(): number[] {
+    const users = [...underway].map(({ userId }) => userId);
+    return [...new Set(users)].filter((user) => users.filter((other) => other === user).length >= USER_COPIES);
+  }
+
+  const leaseOf = ({ id, leaseSeq }: ResultRecord): ResultLease => ({ id, leaseOwner: owner, leaseSeq });
+
+  function begin(result: ResultRecord): void {
+    const ended = attempt(result)
+      .catch(async (error) => {
+        if (stopping.signal.aborted) return;
+        logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept');
+        // Counted as an attempt: an error that comes each time must end some day.
+        const failure = { reason: 'It could not be copied.', inMs: pauseAfter(result.attempts) };
+        await postpone(result, leaseOf(result), failure);
+      })
+      .catch((error) =>
+        logger.error({ err: error, task_id: result.taskId }, 'an attempt could not be noted; its claim will expire'),
+      )
+      .finally(() => {
+        underway.delete(copy);
+        quiet.abort();
+      });
+    const copy = { id: result.id, userId: result.userId, sinceMs: clock.monotonicMs(), ended };
+    underway.add(copy);
+  }
+
+  async function attempt(result: ResultRecord): Promise<void> {
+    const lease = leaseOf(result);
+    const held = holdLease(lease);
+    try {
+      if (result.artifactKey === '') {
+        const listed = await listResults(deps, result);
+        if (!listed.ok) return await postpone(result, lease, listed.error);
+        await store.results.list(lease, listed.value, KEEP_TRIES_MS);
+        return;
+      }
+      const isPreview = result.kind === PREVIEW_KIND;
+      const copy = isPreview ? makePreview : copyResult;
+      const copied = await copy(deps, result, AbortSignal.any([stopping.signal, held.lost]));
+      if (!copied.ok) return await postpone(result, lease, copied.error);
+      const outcome = await settleResult(deps, result, {
+        write: (tx) => tx.results.keep(lease, copied.value),
+        isSettled: (written) => written === 'kept',
+      });
+      if (outcome === 'kept') {
+        placeFault = undefined;
+        counts.kept += isPreview ? 0 : 1;
+        counts.keptBytes += copied.value.bytes;
+      }
+      if (outcome === 'over_quota') await postpone(result, lease, overQuota);
+      if (outcome === 'being_deleted') {
+        await postpone(result, lease, { reason: '', inMs: pauseAfter(result.attempts) });
+      }
+    } finally {
+      held.stop();
+    }
+  }
+
+  /** Renews a claim until `stop`; `lost` is aborted when another node may have it. */
+  function holdLease(lease: ResultLease): { lost: AbortSignal; stop(): void } {
+    const lost = new AbortController();
+    const ended = new AbortController();
+    void (async () => {
+      for (;;) {
+        await clock.sleep(RENEW_EVERY_MS, ended.signal);
+        if (ended.signal.aborted) return;
+        const isHeld = await store.results.renew(lease, LEASE_MS).catch(() => true);
+        if (!isHeld) lost.abort(new Error('the claim of a result was lost'));
+      }
+    })();
+    return { lost: lost.signal, stop: () => ended.abort() };
+  }
+
+  async function postpone(result: ResultRecord, lease: ResultLease, failure: CopyFailure): Promise<void> {
+    placeFault = failure.placeFault ?? placeFault;
+    const isWritten = await settleResult(deps, result, {
+      write: (tx) => tx.results.postpone(lease, failure),
+      isSettled: (written) => written,
+    });
+    if (!isWritten) return;
+    const { taskId, artifactKey, giveUpAtMs, kind } = result;
+    const isLost = failure.inMs === null || clock.nowMs() >= giveUpAtMs;
+    const logFields = { task_id: taskId, artifact: artifactKey, reason: failure.reason };
+    if (kind === PREVIEW_KIND) return logger.debug(logFields, 'a preview was not made');
+    counts[isLost ? 'lost' : 'failed'] += 1;
+    if (isLost) logger.warn(logFields, 'a result could not be kept; it is lost once its vendor drops it');
+    else logger.debug({ ...logFields, in_ms: failure.inMs }, 'a result was not kept yet; retrying later');
+  }
+
+  return {
+    start() {
+      loop = run();
+    },
+    wake: () => quiet.abort(),
+    async stop() {
+      stopping.abort(new Error('stopped'));
+      quiet.abort();
+      await loop;
+      if (underway.size === 0) return;
+      await Promise.allSettled([...underway].map(({ ended }) => ended));
+      await store.results.releaseOwner(owner);
+    },
+    stats: () => ({ underway: underway.size, ...counts, placeFault }),
+  };
+}

@@ -1,0 +1,22 @@
+/**
+ * Owns: what a task has made: its artifacts, links, previews, the copies that the gateway keeps, and
+ * how they are served. May touch: tasks, vendors, kept files, billing, the store. Never touches:
+ * HTTP requests, relayed calls.
+ */
+
+export { projectArtifacts, requirePlugin } from './artifacts/read-artifacts.ts';
+export { createResolvedLinks } from './artifacts/resolved-links.ts';
+export { RESULT_KEY } from './artifacts/result-artifact.ts';
+export { resultErrors } from './errors.ts';
+export { issueArtifactLinks } from './links/issue-artifact-links.ts';
+export { createLinkLimit } from './links/limit-links.ts';
+export { revokeTaskLinks } from './links/link-versions.ts';
+export { createVerifiedLinks } from './links/verified-links.ts';
+export { acceptPreview, type OfferedPreview } from './previews/accept-preview.ts';
+export { describePosters, type Preview } from './previews/describe-previews.ts';
+export { createResults, type Results } from './results.ts';
+export { type ArtifactList, describeArtifacts } from './serving/describe-artifacts.ts';
+export { isDisplayed, readMediaType, writeMediaType } from './serving/media-types.ts';
+export { openContent } from './serving/open-content.ts';
+export { type ArtifactLink, openLinkedArtifact } from './serving/open-linked-artifact.ts';
+export type { ArtifactChoice, Content, LinkLimits, ResultDeps } from './types.ts';

@@ -1,0 +1,40 @@
+import { PREVIEW_KIND } from '../../store/ports/index.ts';
+import { ownTask, taskErrors } from '../../tasks/index.ts';
+import { previewKey } from '../artifacts/preview-keys.ts';
+import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
+import { resultErrors } from '../errors.ts';
+import type { ResultDeps } from '../types.ts';
+import { readStillImage } from './images/read-still-image.ts';
+import { storePreview } from './store-preview.ts';
+
+export type OfferedPreview = { userId: number; taskId: string; artifactKey: string; image: Uint8Array };
+
+/**
+ * Takes a preview that its owner's browser made of an artifact: once, and only after it was
+ * checked.
+ * @throws tasks.task_not_found, also for another user's task, tasks.preview_*, tasks.artifact_*
+ */
+export async function acceptPreview(deps: ResultDeps, offered: OfferedPreview): Promise<void> {
+  const { store, clock } = deps;
+  const { userId, taskId, artifactKey } = offered;
+  const task = await ownTask(deps, userId, taskId);
+  if (!task) throw taskErrors.task_not_found();
+  if (task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();
+  const key = previewKey(artifactKey);
+  if ((await store.results.find(taskId, key))?.state === 'kept') throw resultErrors.preview_exists();
+  const image = readStillImage(offered.image);
+  if (!image.ok) throw resultErrors.preview_invalid({ message: `The image ${image.error}.`, param: 'image' });
+  const { artifacts, legacy } = await listTaskArtifacts(deps, task);
+  const listed = [...artifacts, ...(legacy ? [legacy] : [])].find((artifact) => artifact.key === artifactKey);
+  if (!listed || listed.type === 'file') throw resultErrors.artifact_not_found();
+  const owner = await store.users.byId(userId);
+  if (!owner) throw taskErrors.task_not_found();
+  const { signal } = new AbortController();
+  const stored = await storePreview(deps, { image: image.value, group: owner.group, signal });
+  if (!stored.ok) throw resultErrors.preview_unavailable();
+  const preview = { taskId, userId, artifactKey: key, kind: PREVIEW_KIND, createdAt: clock.unix() };
+  const outcome = await store.previews.add(preview, stored.value);
+  if (outcome === 'exists') throw resultErrors.preview_exists();
+  if (outcome === 'no_task') throw taskErrors.task_not_found();
+  if (outcome !== 'kept') throw resultErrors.preview_unavailable();
+}

@@ -1,0 +1,90 @@
+import { AppError, err, type Result } from '../../kernel/index.ts';
+import type { Artifact } from '../../plugins/index.ts';
+import type { CopiedFile, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
+import { vendorErrors } from '../../vendors/index.ts';
+import { openArtifact } from '../artifacts/open-artifact.ts';
+import { previewedKey } from '../artifacts/preview-keys.ts';
+import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
+import type { Content, CopyFailure, ResultDeps } from '../types.ts';
+import { findPicture } from './find-picture.ts';
+import { MAX_PREVIEW_BYTES } from './images/preview-limits.ts';
+import { readStillImage } from './images/read-still-image.ts';
+import type { StillImage } from './images/types.ts';
+import { storePreview } from './store-preview.ts';
+
+const RETRY_MS = 20_000;
+
+const never = (reason: string): CopyFailure => ({ reason, inMs: null });
+const later = (reason: string): CopyFailure => ({ reason, inMs: RETRY_MS });
+
+/**
+ * Makes the preview of one artifact: the vendor's own picture, or the image itself, where it is a
+ * still within the limits. Rejects when the database fails or `signal` is aborted.
+ */
+export async function makePreview(
+  deps: ResultDeps,
+  result: ResultRecord,
+  signal: AbortSignal,
+): Promise<Result<CopiedFile, CopyFailure>> {
+  const { store } = deps;
+  const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
+  if (task?.hiddenAt !== 0 || !owner) return err(never('The task was deleted.'));
+  try {
+    const { artifacts, legacy } = await listTaskArtifacts(deps, task);
+    const all = legacy ? [legacy] : artifacts;
+    const artifact = all.find(({ key }) => key === previewedKey(result.artifactKey));
+    if (!artifact) return err(never('There is no such artifact.'));
+    const found = await findImage(deps, { task, artifact, all, signal });
+    if (!found.ok) return err(never(found.error));
+    const stored = await storePreview(deps, { image: found.value, group: owner.group, signal });
+    if (stored.ok) return stored;
+    const { kind, place } = stored.error;
+    if (kind === 'no_room') return err(never('There is no room for previews.'));
+    return err(
+      place === undefined ? later('') : { ...later('The place of results is not available.'), placeFault: place },
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof AppError && error.code.startsWith('tasks.')) return err(later(error.message));
+    throw error;
+  }
+}
+
+type Source = { task: TaskRecord; artifact: Artifact; all: readonly Artifact[]; signal: AbortSignal };
+
+async function findImage(
+  deps: ResultDeps,
+  { task, artifact, all, signal }: Source,
+): Promise<Result<StillImage, string>> {
+  const picture = artifact.type === 'image' ? artifact : findPicture(all, artifact);
+  // A sound's preview shows how it sounds; its cover has a preview of its own.
+  if (!picture || artifact.type === 'audio') return err('It has no picture.');
+  const bytes = await readSmall(deps, { task, key: picture.key, signal });
+  const image = bytes ? readStillImage(bytes) : err('is too large');
+  return image.ok ? image : err(`The picture ${image.error}.`);
+}
+
+type Chosen = { task: TaskRecord; key: string; signal: AbortSignal };
+
+/** The kept copy of an artifact, or else the vendor's. @throws tasks.artifact_* */
+async function openSource(deps: ResultDeps, { task, key, signal }: Chosen): Promise<ReadableStream<Uint8Array>> {
+  const kept = await deps.store.results.find(task.taskId, key);
+  const file = kept?.state === 'kept' && kept.sha256 !== null ? await deps.results.files.open(kept.sha256) : undefined;
+  if (file) return file instanceof ReadableStream ? file : file.stream();
+  const client = { method: 'GET' as const, headers: {}, signal, requestId: 'SYSTEM' };
+  const { status, body }: Content = await openArtifact(deps, { task, choice: { key }, client });
+  if (status !== 200 || body === null) throw vendorErrors.artifact_upstream_error();
+  return body instanceof ReadableStream ? body : (new Response(body as Uint8Array<ArrayBuffer>).body as ReadableStream);
+}
+
+/** A file whole, unless it is larger than a preview may be. */
+async function readSmall(deps: ResultDeps, chosen: Chosen): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of await openSource(deps, chosen)) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_PREVIEW_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

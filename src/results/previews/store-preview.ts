@@ -1,0 +1,40 @@
+import { err, ok, type Result } from '../../kernel/index.ts';
+import type { CopiedFile } from '../../store/ports/index.ts';
+import type { ResultDeps } from '../types.ts';
+import type { StillImage } from './images/types.ts';
+
+/** Why a preview was not stored. `place`: what the place of results refused, for administrators. */
+export type PreviewFault = { kind: 'no_room' | 'unavailable'; place?: string };
+
+/** Whether one more preview of this size fits into what all of them may take. */
+export async function hasPreviewRoom({ store, results }: Pick<ResultDeps, 'store' | 'results'>): Promise<boolean> {
+  const { previewBytes } = results.settings();
+  return previewBytes > 0 && (await store.previews.usage()).bytes < previewBytes;
+}
+
+/**
+ * Writes a checked image to the place of kept results. Nothing needs it yet: hand what comes back
+ * to the store.
+ */
+export async function storePreview(
+  deps: Pick<ResultDeps, 'store' | 'clock' | 'results'>,
+  { image, group, signal }: { image: StillImage; group: string; signal: AbortSignal },
+): Promise<Result<CopiedFile, PreviewFault>> {
+  const { store, clock, results } = deps;
+  if (!(await hasPreviewRoom(deps))) return err({ kind: 'no_room' });
+  const { daysOf, quotaOf } = results.settings();
+  const { type: mimeType, width, height, bytes } = image;
+  const source = (async function* () {
+    yield bytes;
+  })();
+  const stored = await results.files.put(source, { maxBytes: bytes.byteLength, signal });
+  if (!stored.ok) return err({ kind: 'unavailable', place: stored.error.message });
+  // A sweep may have deleted an equal file between the copy and this announcement.
+  const { sha256 } = stored.value;
+  const isThere = (await store.results.expectFile(stored.value)) && (await results.files.size(sha256)) !== undefined;
+  if (!isThere) return err({ kind: 'unavailable' });
+  const days = daysOf(group);
+  const keptAt = clock.unix();
+  const keptUntil = days === 0 ? 0 : keptAt + days * 86_400;
+  return ok({ ...stored.value, mimeType, keptAt, keptUntil, size: { width, height }, quotaBytes: quotaOf(group) });
+}

@@ -1,0 +1,146 @@
+import type { Artifact } from '../../plugins/index.ts';
+import { PREVIEW_KIND, type ResultRecord, type ResultState, type TaskRecord } from '../../store/ports/index.ts';
+import { previewKey } from '../artifacts/preview-keys.ts';
+import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
+import { resultErrors } from '../errors.ts';
+import { issueArtifactLinks, readLinkLife } from '../links/issue-artifact-links.ts';
+import { describePreview, type Preview } from '../previews/describe-previews.ts';
+import { findPicture } from '../previews/find-picture.ts';
+import { wantPreviews } from '../previews/want-previews.ts';
+import type { ResultDeps } from '../types.ts';
+
+/** Whether the gateway keeps a result; nothing where it does not. */
+type KeptState = {
+  kept?: ResultState;
+  /** Of a kept result: size, digest in hex, and until when it is kept (absent: for ever). */
+  bytes?: number;
+  sha256?: string;
+  kept_until?: number;
+  /** Why a result is not kept yet, or is lost. */
+  kept_reason?: string;
+};
+
+export type ArtifactList = {
+  task_id: string;
+  artifacts: ({
+    key: string;
+    type: Artifact['type'];
+    mimeType?: string;
+    /** Needs no key. */
+    content_url: string;
+    /** Unix seconds after which the link no longer works. */
+    expires_at?: number;
+    /** A still image of it: a frame, a smaller copy, a waveform. Its link lives as long. */
+    preview?: Preview;
+    /** Of a sound: a preview of the picture that the vendor has of it. */
+    cover?: Preview;
+  } & KeptState)[];
+  /**
+   * Only if nothing is listed: the link to the result that the plugin gave an address of. It works
+   * like a `content_url`.
+   */
+  legacy_content_url?: string;
+  legacy_content_type?: Artifact['type'];
+  legacy_content_expires_at?: number;
+  legacy_content_preview?: Preview;
+  legacy_content_kept?: ResultState;
+  legacy_content_bytes?: number;
+  legacy_content_sha256?: string;
+  legacy_content_kept_until?: number;
+  legacy_content_kept_reason?: string;
+};
+
+/**
+ * Lists a task's artifacts. Their links work without an API key, until `expires_at` if present.
+ * `expiresIn`: the seconds that a client asks for, as it sent them.
+ * @throws tasks.artifact_*
+ */
+export async function describeArtifacts(
+  deps: ResultDeps,
+  task: TaskRecord,
+  expiresIn?: string | null,
+): Promise<ArtifactList> {
+  const lifeSeconds = typeof expiresIn === 'string' ? readLinkLife(deps, expiresIn) : undefined;
+  const known = task.status === 'SUCCESS' ? await deps.store.results.ofTasks([task.taskId]) : [];
+  const results = known.filter(({ kind }) => kind !== PREVIEW_KIND);
+  const { artifacts, legacy } = await listKeptOrListed(deps, task, results);
+  if (artifacts.length === 0 && !legacy) return { task_id: task.taskId, artifacts: [] };
+  const base = deps.publicAddress();
+  if (!base) throw resultErrors.artifact_url_error();
+  const linkTo = await issueArtifactLinks(deps, task, { base, lifeSeconds });
+  const listed = legacy ? [legacy] : artifacts;
+  await wantPreviews(deps, task, { artifacts: listed, known });
+  const isListed = !results.some(({ artifactKey }) => artifactKey === '');
+  const keptOf = (key: string): KeptState => {
+    const result = results.find(({ artifactKey }) => artifactKey === (isListed ? key : ''));
+    return result ? describeKept(result) : {};
+  };
+  const previewOf = (key: string): Preview | undefined => {
+    const row = known.find(({ artifactKey, state }) => artifactKey === previewKey(key) && state === 'kept');
+    return row && describePreview(row, linkTo);
+  };
+  if (legacy) {
+    const { url, expiresAt } = linkTo(legacy.key);
+    const preview = previewOf(legacy.key);
+    return {
+      task_id: task.taskId,
+      artifacts: [],
+      legacy_content_url: url,
+      legacy_content_type: legacy.type,
+      ...(expiresAt === 0 ? {} : { legacy_content_expires_at: expiresAt }),
+      ...(preview && { legacy_content_preview: preview }),
+      ...nameLegacy(keptOf(legacy.key)),
+    };
+  }
+  return {
+    task_id: task.taskId,
+    artifacts: artifacts.map((artifact) => {
+      const { key, type, mimeType } = artifact;
+      const { url, expiresAt } = linkTo(key);
+      const preview = previewOf(key);
+      const picture = type === 'audio' ? findPicture(artifacts, artifact) : undefined;
+      const cover = picture && previewOf(picture.key);
+      return {
+        key,
+        type,
+        ...(mimeType === undefined ? {} : { mimeType }),
+        content_url: url,
+        ...(expiresAt === 0 ? {} : { expires_at: expiresAt }),
+        ...(preview && { preview }),
+        ...(cover && { cover }),
+        ...keptOf(key),
+      };
+    }),
+  };
+}
+
+/** What is told of a result that no plugin listed stands beside the list, not in it. */
+const nameLegacy = ({ kept, bytes, sha256, kept_until, kept_reason }: KeptState) => ({
+  ...(kept && { legacy_content_kept: kept }),
+  ...(bytes !== undefined && { legacy_content_bytes: bytes }),
+  ...(sha256 !== undefined && { legacy_content_sha256: sha256 }),
+  ...(kept_until !== undefined && { legacy_content_kept_until: kept_until }),
+  ...(kept_reason !== undefined && { legacy_content_kept_reason: kept_reason }),
+});
+
+/** What is kept of a task is listed even if its plugin is gone or fails. */
+async function listKeptOrListed(
+  deps: Pick<ResultDeps, 'pin' | 'outcomes'>,
+  task: TaskRecord,
+  results: readonly ResultRecord[],
+): ReturnType<typeof listTaskArtifacts> {
+  try {
+    return await listTaskArtifacts(deps, task);
+  } catch (error) {
+    const kept = results
+      .filter(({ state }) => state === 'kept')
+      .map(({ artifactKey, kind }) => ({ key: artifactKey, type: kind as Artifact['type'] }));
+    if (kept.length === 0) throw error;
+    return { artifacts: kept, legacy: undefined };
+  }
+}
+
+function describeKept({ state, sha256, bytes, keptUntil, reason }: ResultRecord): KeptState {
+  const file = sha256 === null ? {} : { bytes, sha256, ...(keptUntil === 0 ? {} : { kept_until: keptUntil }) };
+  return { kept: state, ...file, ...(reason === '' ? {} : { kept_reason: reason }) };
+}

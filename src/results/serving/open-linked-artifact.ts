@@ -1,0 +1,95 @@
+import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
+import { type LinkedResult, STATUS } from '../../store/ports/index.ts';
+import type { ContentRequest } from '../../vendors/index.ts';
+import { openArtifact } from '../artifacts/open-artifact.ts';
+import { previewedKey, previewKey } from '../artifacts/preview-keys.ts';
+import { resultErrors } from '../errors.ts';
+import type { LinkTerms } from '../links/artifact-links.ts';
+import { isLinkExpired } from '../links/issue-artifact-links.ts';
+import { linkVersionOf } from '../links/link-versions.ts';
+import type { VerifiedLink, VerifiedLinks } from '../links/verified-links.ts';
+import type { Content, LinkLimit, ResultDeps } from '../types.ts';
+import { openContent } from './open-content.ts';
+import { openKept } from './open-kept.ts';
+
+/** An artifact and the capability in its link. */
+export type ArtifactLink = {
+  taskId: string;
+  artifactKey: string;
+  /** All values of `access` in the link; a valid link has exactly one. */
+  access: readonly string[];
+  /** The client's address, as limits count it. */
+  address: string;
+};
+
+const MAX_TASK_ID = 191;
+/** An artifact's key, or that of its preview. */
+const MAX_ARTIFACT_KEY = previewKey('').length + 128;
+
+/**
+ * Opens content for anyone who has the link. The link is verified before anything is read. After
+ * that every failure, of the task, its owner, its plugin or its vendor, is the same
+ * `tasks.artifact_not_found`: a link reveals nothing but its own content.
+ * @throws tasks.artifact_not_found, tasks.artifact_access_limited
+ */
+export async function openLinkedArtifact(
+  deps: ResultDeps & { links: LinkLimit; verifiedLinks: VerifiedLinks },
+  link: ArtifactLink,
+  client: ContentRequest,
+): Promise<Content> {
+  const { taskId, artifactKey, address } = link;
+  const verified = verify(deps.verifiedLinks, link);
+  if (!verified) {
+    await deps.links.countInvalid(address);
+    throw resultErrors.artifact_not_found();
+  }
+  const release = deps.links.acquire({ address, artifact: `${taskId}/${artifactKey}` });
+  try {
+    return await holdSlotUntilSent(release, async (onStreamEnd) => {
+      const request = { ...client, onStreamEnd };
+      if (verified.wasKept) {
+        const kept = await deps.store.tasks.linkedResult(taskId, artifactKey);
+        if (kept) {
+          assertOpens(deps, kept, { link, terms: verified.terms });
+          const choice = { key: artifactKey };
+          const content = await openKept(deps, { task: kept.task, choice, client: request, result: kept.result });
+          if (content) return content;
+        }
+      }
+      const { task, owner, result } = (await deps.store.tasks.linked(taskId, artifactKey)) ?? {};
+      if (!task) throw resultErrors.artifact_not_found();
+      assertOpens(deps, { task, owner }, { link, terms: verified.terms });
+      verified.wasKept = result?.state === 'kept';
+      const download = { task, choice: { key: artifactKey }, client: request };
+      const mayBeKept = verified.wasKept || previewedKey(artifactKey) !== undefined;
+      if (!mayBeKept) return openArtifact(deps, download);
+      return openContent(deps, result ? { ...download, result } : download);
+    });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    // Clients get no reason, so the log has it.
+    const logFields = { task_id: taskId, artifact: artifactKey, code: error.code, request_id: client.requestId };
+    deps.logger.info(logFields, 'download by link failed');
+    throw resultErrors.artifact_not_found({ cause: error });
+  }
+}
+
+/** Read anew for each download, so that an end counts at once: deletion, revocation, expiry. */
+function assertOpens(
+  deps: Pick<ResultDeps, 'clock' | 'linkLimits'>,
+  { task, owner }: { task: LinkedResult['task']; owner: LinkedResult['owner'] | undefined },
+  { link, terms }: { link: ArtifactLink; terms: LinkTerms },
+): void {
+  if (task.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw resultErrors.artifact_not_found();
+  const isCurrent =
+    owner.linkVersion === terms.version && linkVersionOf(task, link.artifactKey) === (terms.taskVersion ?? 0);
+  if (!isCurrent || isLinkExpired(deps, terms, task)) throw resultErrors.artifact_not_found();
+  if (task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();
+}
+
+function verify(links: VerifiedLinks, { taskId, artifactKey, access }: ArtifactLink): VerifiedLink | undefined {
+  const [presented] = access;
+  if (presented === undefined || access.length > 1) return undefined;
+  if (taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY) return undefined;
+  return links.verify({ taskId, artifactKey }, presented);
+}

@@ -1,0 +1,73 @@
+import type { SmallFiles } from '../files/index.ts';
+import type { Counters } from '../store/ports/index.ts';
+import type { TaskDeps } from '../tasks/index.ts';
+import type { VendorContent } from '../vendors/index.ts';
+import type { ResolvedLinks } from './artifacts/resolved-links.ts';
+
+/** Why a result was not kept, in words for its owner, and when to try again; null: never. */
+export type CopyFailure = {
+  reason: string;
+  inMs: number | null;
+  /** The place of results takes nothing at the moment: for administrators. */
+  placeFault?: string;
+};
+
+/** Dependencies inside the room. */
+export type ResultDeps = TaskDeps & {
+  linkLimits: LinkLimits;
+  /** Addresses of artifacts that plugins have looked up. */
+  resolvedLinks: ResolvedLinks;
+  /** Small kept files, in memory. */
+  smallFiles: SmallFiles;
+  /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
+  cryptoSecrets: readonly [string, ...string[]];
+  /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */
+  publicAddress: () => string | undefined;
+  /** Shared by all nodes when Redis is configured. */
+  counters: Counters;
+  /** Call after the commit that writes a notice. */
+  wakeWebhooks: () => void;
+};
+
+export type LinkLimits = {
+  /** TASK_ARTIFACT_LINK_DAYS: how long a link lasts; 0: it never expires. */
+  days: number;
+  /** TASK_ARTIFACT_INVALID_RATE_LIMIT_PER_MINUTE: links that do not verify, per address. */
+  invalidPerMinute: number;
+  /**
+   * TASK_ARTIFACT_*_CONCURRENCY: concurrent downloads of this node, of one address (with API keys:
+   * of one user) and of one artifact.
+   */
+  downloads: { node: number; address: number; artifact: number };
+};
+
+/**
+ * Limits for clients that have a link and no key. `address` is the client's, as limits count it.
+ */
+export type LinkLimit = {
+  /**
+   * Counts a link that does not verify.
+   * @throws tasks.artifact_access_limited after too many within a minute
+   */
+  countInvalid(address: string): Promise<void>;
+  /**
+   * Takes the slots of a download and returns their release.
+   * @throws tasks.artifact_access_limited when too many downloads are running
+   */
+  acquire(download: { address: string; artifact: string }): () => void;
+};
+
+/** A vendor's content, or a kept copy: a `Blob` is sent by the operating system. */
+export type Content = Omit<VendorContent, 'body'> & {
+  body: VendorContent['body'] | Blob;
+  /** How long a client may use its copy without asking; absent: it must not store one. */
+  maxAgeSeconds?: number;
+  /** Several ranges of a kept result, in a multipart answer that the gateway has made. */
+  isParts?: true;
+};
+
+/**
+ * An artifact by its key, or by OpenAI's name for a variant of a video: `video` is the first
+ * artifact of that type, any other the first with that type or key.
+ */
+export type ArtifactChoice = { key: string; variant?: undefined } | { variant: string };

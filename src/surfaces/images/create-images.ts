@@ -1,0 +1,185 @@
+import { deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { Artifact } from '../../plugins/index.ts';
+import { readFlag } from '../../relay/index.ts';
+import {
+  type Content,
+  issueArtifactLinks,
+  openContent,
+  projectArtifacts,
+  requirePlugin,
+  resultErrors,
+} from '../../results/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import {
+  adviseOnFailure,
+  type Caller,
+  type ClientRequest,
+  type Doubt,
+  hasEnded,
+  readModel,
+  submitOnce,
+  submitTask,
+  taskErrors,
+  watchTask,
+} from '../../tasks/index.ts';
+import { surfaceErrors } from '../errors.ts';
+import type { SurfaceDeps } from '../types.ts';
+import { findImagePlugin } from './find-image-plugin.ts';
+
+/** Images of one answer in Base64: they are in memory at once. Links have no such limit. */
+const MAX_INLINE_BYTES = 16 * 1024 * 1024;
+
+const FORMATS = ['url', 'b64_json'] as const;
+type Format = (typeof FORMATS)[number];
+
+type Creation = { caller: Caller; requestId: string; request: ClientRequest };
+
+/** `replayed`: it answers an earlier request with the same Idempotency-Key. */
+export type ImagesAnswer = { replayed: boolean; images: JsonObject };
+
+/**
+ * `POST /v1/images/generations` for a plugin's model: submits, waits for the end and answers with
+ * the artifacts that are images. The body reaches the plugin as on `POST /v1/tasks/:pluginKey`, but
+ * for `response_format`. When the client leaves, the task goes on.
+ * @throws tasks.image_request_invalid, tasks.rate_limit_exceeded before anything is submitted,
+ * tasks.image_failed, tasks.image_not_ready, tasks.images_missing, tasks.images_too_large after it
+ */
+export const createImages = (deps: SurfaceDeps, creation: Creation): Promise<ImagesAnswer> =>
+  adviseOnFailure((doubt) => createAndWait(deps, creation, doubt));
+
+async function createAndWait(
+  deps: SurfaceDeps,
+  { caller, requestId, request }: Creation,
+  doubt: Doubt,
+): Promise<ImagesAnswer> {
+  const { model, format, body } = readRequest(deps, request);
+  const pin = deps.pin();
+  const held = [() => pin.release()];
+  try {
+    const { generation } = pin;
+    const found = findImagePlugin(deps, { generation, model, group: caller.group });
+    if (!found) throw taskErrors.model_not_found({ param: 'model' });
+    const { plugin } = found;
+    held.push(
+      deps.observations.acquire({ pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null }),
+    );
+    const intent = { model, action: '', requestBody: body };
+    const created = await submitOnce(deps, { caller, request }, (idempotency) =>
+      submitTask(deps, {
+        ...{ surface: 'generic', plugin, generation: generation.number },
+        ...{ caller, requestId, request, intent, idempotency },
+      }),
+    );
+    doubt.vendorMayHaveJob = !created.replayed;
+    const signal = request.signal ?? new AbortController().signal;
+    const task = await awaitEnd(deps, created, signal);
+    const images = await describeImages(deps, { task, format, requestId, signal });
+    return { replayed: created.replayed, images };
+  } finally {
+    for (const release of held) release();
+  }
+}
+
+/** @throws tasks.body_required, tasks.unsupported_media, tasks.model_required */
+function readRequest(deps: SurfaceDeps, request: ClientRequest): { model: string; format: Format; body: Json } {
+  const { body } = request;
+  if (body.kind === 'none') throw taskErrors.body_required();
+  if (body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
+  const model = readModel(request);
+  if (model === undefined || !isObject(body.value)) throw taskErrors.model_required({ param: 'model' });
+  const { response_format: wanted, stream: _, ...visible } = body.value as JsonObject;
+  if (readFlag(body.value, 'stream', surfaceErrors.image_request_invalid)) {
+    throw surfaceErrors.image_request_invalid({ message: 'Images of this model cannot be streamed.', param: 'stream' });
+  }
+  const hasLinks = deps.publicAddress() !== undefined;
+  const format = wanted === undefined || wanted === null ? (hasLinks ? 'url' : 'b64_json') : wanted;
+  if (!FORMATS.includes(format as Format)) {
+    const message = `response_format is one of ${FORMATS.join(', ')}.`;
+    throw surfaceErrors.image_request_invalid({ message, param: 'response_format' });
+  }
+  if (format === 'url' && !hasLinks) throw resultErrors.artifact_url_error();
+  return { model, format: format as Format, body: visible };
+}
+
+/** @throws tasks.image_failed, tasks.image_not_ready when the wait is over before */
+async function awaitEnd(deps: SurfaceDeps, created: TaskRecord, left: AbortSignal): Promise<TaskRecord> {
+  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
+  let task = created;
+  try {
+    if (!hasEnded(task)) {
+      for await (const seen of watchTask(deps, task.taskId, deadline)) {
+        task = seen;
+        if (hasEnded(task)) break;
+      }
+    }
+  } finally {
+    deadline.end();
+  }
+  const details = { taskId: task.taskId };
+  if (task.status === 'FAILURE') {
+    throw surfaceErrors.image_failed({ message: task.failReason || 'The images could not be made.', details });
+  }
+  if (task.status === 'SUCCESS') return task;
+  throw surfaceErrors.image_not_ready({
+    message: `The images take longer. Read them later at /v1/tasks/${task.taskId}/artifacts.`,
+    details,
+  });
+}
+
+type Finished = { task: TaskRecord; format: Format; requestId: string; signal: AbortSignal };
+
+async function describeImages(deps: SurfaceDeps, { task, format, ...client }: Finished): Promise<JsonObject> {
+  const pin = deps.pin();
+  try {
+    const artifacts = await projectArtifacts(await requirePlugin(pin.generation, task), task);
+    const images = artifacts.filter(({ type }) => type === 'image');
+    if (images.length === 0) {
+      throw surfaceErrors.images_missing({ message: `The task ${task.taskId} has succeeded but has no image.` });
+    }
+    const data =
+      format === 'url' ? await linksOf(deps, task, images) : await bytesOf(deps, { task, images, ...client });
+    return { id: task.taskId, created: task.createdAt, data };
+  } finally {
+    pin.release();
+  }
+}
+
+async function linksOf(deps: SurfaceDeps, task: TaskRecord, images: readonly Artifact[]): Promise<JsonObject[]> {
+  const linkTo = await issueArtifactLinks(deps, task, { base: deps.publicAddress() ?? '' });
+  return images.map(({ key }) => ({ url: linkTo(key).url }));
+}
+
+type Inline = Omit<Finished, 'format'> & { images: readonly Artifact[] };
+
+async function bytesOf(deps: SurfaceDeps, { task, images, requestId, signal }: Inline): Promise<JsonObject[]> {
+  const release = deps.downloads.acquire(task.userId, 'download');
+  const left = { bytes: MAX_INLINE_BYTES };
+  try {
+    const data: JsonObject[] = [];
+    // One after the other: so the limit holds for all of them.
+    for (const { key } of images) {
+      const { body } = await openContent(deps, {
+        task,
+        choice: { key },
+        client: { method: 'GET', headers: {}, signal, requestId },
+      });
+      data.push({ b64_json: (await collect(body, left)).toString('base64') });
+    }
+    return data;
+  } finally {
+    release();
+  }
+}
+
+/** @throws tasks.images_too_large once `left` is used up */
+async function collect(body: Content['body'], left: { bytes: number }): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  const source = body instanceof Blob ? body.stream() : (body ?? []);
+  for await (const chunk of source instanceof Uint8Array ? [source] : source) {
+    left.bytes -= chunk.byteLength;
+    if (left.bytes < 0) throw surfaceErrors.images_too_large();
+    // A chunk is valid until the next one is requested.
+    chunks.push(chunk.slice());
+  }
+  return Buffer.concat(chunks);
+}

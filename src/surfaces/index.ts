@@ -1,0 +1,12 @@
+/**
+ * Owns: what clients speak: tasks, videos, responses, images, plugins' own routes and the list of
+ * models. May touch: tasks, vendors, relay, results, plugins, channels, billing, the store. Never
+ * touches: HTTP requests, cookies, sessions.
+ */
+
+export { surfaceErrors } from './errors.ts';
+export type { CallableModel } from './models/list-models.ts';
+export type { NativeRoute } from './native/open-native-path.ts';
+export type { RequestOptions } from './tasks/json-request.ts';
+export { createTasks, type TaskDetail, type Tasks } from './tasks.ts';
+export { videoObject } from './videos/video-object.ts';

@@ -1,0 +1,174 @@
+import { deadlineSignal, type JsonObject, userOwner } from '../../kernel/index.ts';
+import { decodeProtocolRequest, type Generation, type ProtocolContext } from '../../plugins/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import {
+  adviseOnFailure,
+  type Caller,
+  type ClientRequest,
+  type Doubt,
+  findProtocolOwner,
+  type Idempotency,
+  type ProtocolOwner,
+  resolveOriginTasks,
+  submitOnce,
+  submitTask,
+  taskErrors,
+  traceEvent,
+} from '../../tasks/index.ts';
+import { hookError, protocolContext } from '../../vendors/index.ts';
+import type { SurfaceDeps } from '../types.ts';
+import { responseFields } from './client-fields.ts';
+import { awaitResponse, streamResponse } from './follow-response.ts';
+import { assertFormSupported, type ResponseRequest, readResponseRequest } from './read-response-request.ts';
+import { findResponseRenderer } from './render-response.ts';
+import { pendingResponse } from './response-objects.ts';
+import type { ResponseEvent } from './write-response-events.ts';
+
+/**
+ * The answer to `POST /v1/responses`. `replayed`: it answers an earlier request with the same
+ * Idempotency-Key.
+ */
+export type ResponseAnswer = { replayed: boolean } & (
+  | { kind: 'object'; response: JsonObject }
+  | { kind: 'stream'; events: AsyncIterable<ResponseEvent> }
+);
+
+/** A request that its plugin supports. */
+type Accepted = ResponseRequest & { owner: ProtocolOwner; generation: Generation; context: ProtocolContext };
+
+/**
+ * Submits the request and answers in the form that the client asked for. When the client leaves,
+ * the submission continues and the wait ends.
+ * @throws tasks.model_not_found when no plugin claims the model, tasks.rate_limit_exceeded before
+ * anything is submitted, and what `readResponseRequest`, `assertFormSupported`, `submitOnce` and
+ * `submitTask` throw
+ */
+export const createResponse = (deps: SurfaceDeps, creation: Creation): Promise<ResponseAnswer> =>
+  adviseOnFailure((doubt) => createAndFollow(deps, creation, doubt));
+
+type Creation = { caller: Caller; requestId: string; request: ClientRequest };
+
+async function createAndFollow(
+  deps: SurfaceDeps,
+  { caller, requestId, request: client }: Creation,
+  doubt: Doubt,
+): Promise<ResponseAnswer> {
+  const requested = readResponseRequest(client);
+  const pin = deps.pin();
+  const held = [() => pin.release()];
+  const releaseAll = (): void => {
+    for (const release of held.splice(0)) release();
+  };
+  try {
+    const accepted = accept(deps, pin.generation, { ...requested, group: caller.group });
+    const { key: pluginKey } = accepted.owner.plugin;
+    held.push(deps.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
+    const task = await submitOnce(deps, { caller, request: client }, (idempotency) =>
+      submit(deps, { caller, requestId, accepted, idempotency }),
+    );
+    const { replayed } = task;
+    doubt.vendorMayHaveJob = !replayed;
+    const { stream, background } = requested.form;
+    if (background && !stream) {
+      releaseAll();
+      return { kind: 'object', replayed, response: pendingResponse(task) };
+    }
+    const logFields = { request_id: requestId, task_id: task.taskId, plugin: task.platform, stream };
+    traceEvent(deps.logger, 'observation_start', logFields);
+    held.push(() => traceEvent(deps.logger, 'observation_end', logFields));
+    const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, client.signal);
+    // The end of the wait releases everything, even if the client reads no more events.
+    if (deadline.signal.aborted) releaseAll();
+    else deadline.signal.addEventListener('abort', releaseAll, { once: true });
+    // The task's plugin: the task of a repeat may belong to another one, which served the model
+    // then, or to an earlier version.
+    const plugin = await findResponseRenderer(pin.generation, task, stream);
+    const owner = userOwner(caller.user.id);
+    const rendering = { plugin, context: accepted.context, owner, signal: deadline.signal };
+    if (stream) {
+      const events = thenEnd(streamResponse(deps, rendering, { created: task }), deadline.end);
+      return { kind: 'stream', replayed, events };
+    }
+    const response = await awaitResponse(deps, rendering, task).finally(deadline.end);
+    return { kind: 'object', replayed, response };
+  } catch (error) {
+    releaseAll();
+    throw error;
+  }
+}
+
+/** Checks the request before any hook is called and before anything is reserved. */
+function accept(
+  deps: SurfaceDeps,
+  generation: Generation,
+  { group, ...requested }: ResponseRequest & { group: string },
+): Accepted {
+  const { model, form, request } = requested;
+  const owner = findProtocolOwner(deps, { generation, protocol: 'proto_responses', model, group });
+  if (!owner) {
+    throw taskErrors.model_not_found({
+      message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
+      param: 'model',
+    });
+  }
+  const { plugin, claim, upstreamModel } = owner;
+  assertFormSupported(claim.supports, form, model);
+  const context = protocolContext(request, {
+    manifest: plugin.manifest,
+    protocol: 'proto_responses',
+    operation: 'create',
+    model,
+    stream: form.stream,
+    ...(upstreamModel === undefined ? {} : { upstreamModel }),
+  });
+  return { ...requested, owner, generation, context };
+}
+
+type AcceptedSubmission = {
+  caller: Caller;
+  requestId: string;
+  accepted: Accepted;
+  idempotency: Idempotency | undefined;
+};
+
+async function submit(
+  deps: SurfaceDeps,
+  { caller, requestId, accepted, idempotency }: AcceptedSubmission,
+): Promise<TaskRecord> {
+  const {
+    owner: { plugin },
+    generation,
+    context,
+    model,
+    form,
+    request,
+  } = accepted;
+  const decoded = await decodeProtocolRequest(
+    plugin,
+    { protocol: 'proto_responses', ctx: context },
+    { owner: userOwner(caller.user.id) },
+  );
+  if (!decoded.ok) throw hookError(decoded.error);
+  const { action = '', requestBody, originTaskIds } = decoded.value;
+  return submitTask(deps, {
+    surface: 'proto_responses',
+    originTasks: await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds }),
+    caller,
+    requestId,
+    plugin,
+    generation: generation.number,
+    request,
+    intent: { model, action, requestBody },
+    idempotency,
+    background: form.background,
+    shown: { execution: responseFields(request) },
+  });
+}
+
+async function* thenEnd<T>(items: AsyncIterable<T>, end: () => void): AsyncGenerator<T, void, undefined> {
+  try {
+    yield* items;
+  } finally {
+    end();
+  }
+}

@@ -1,0 +1,71 @@
+import type { Quote } from '../../billing/index.ts';
+import { type JsonObject, newTaskId, userOwner } from '../../kernel/index.ts';
+import { type Caller, prepareSubmission, type Submission, taskErrors } from '../../tasks/index.ts';
+import { localCredential } from '../../vendors/index.ts';
+import { surfaceErrors } from '../errors.ts';
+import type { SurfaceDeps } from '../types.ts';
+import { jsonRequest, type RequestOptions } from './json-request.ts';
+
+/** `request`: the body of `POST /v1/tasks/:pluginKey`; `model` replaces the one in it. */
+export type RequestToQuote = {
+  pluginKey: string;
+  model: string;
+  action: string;
+  request: JsonObject;
+  files?: RequestOptions['files'];
+};
+
+/**
+ * Works out what a request would reserve. Runs the plugin's hooks as a submission does, but sends,
+ * writes and charges nothing. Throws what the submission would be refused with.
+ */
+export async function quoteRequest(
+  deps: SurfaceDeps,
+  {
+    caller,
+    requestId,
+    pluginKey,
+    model,
+    action,
+    request,
+    files,
+  }: RequestToQuote & { caller: Caller; requestId: string },
+): Promise<Quote> {
+  const pin = deps.pin();
+  try {
+    const plugin = pin.generation.plugins.get(pluginKey);
+    if (!plugin)
+      throw surfaceErrors.plugin_not_found({ message: `There is no task plugin with the key "${pluginKey}".` });
+    const { channelTypes } = plugin.manifest;
+    const channel = deps.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
+    if (!channel) {
+      const message = `No channel in your group serves the model "${model.slice(0, 100)}".`;
+      throw taskErrors.model_not_found({ message, param: 'model' });
+    }
+    const value = { ...request, model };
+    const submission: Submission = {
+      surface: 'generic',
+      caller,
+      requestId,
+      plugin,
+      generation: pin.generation.number,
+      request: await jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
+      intent: { model, action, requestBody: value },
+    };
+    const release = await deps.submissions.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
+    try {
+      const publicTaskId = newTaskId(deps.clock.nowMs());
+      const prepared = await prepareSubmission(deps, {
+        submission,
+        channel,
+        publicTaskId,
+        credentialOf: localCredential,
+      });
+      return prepared.quote;
+    } finally {
+      release();
+    }
+  } finally {
+    pin.release();
+  }
+}

@@ -1,0 +1,133 @@
+import { userOwner } from '../../kernel/index.ts';
+import { decodeProtocolRequest } from '../../plugins/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import {
+  type Caller,
+  type ClientRequest,
+  findProtocolOwner,
+  type Idempotency,
+  readModel,
+  resolveOriginTasks,
+  type Submission,
+  type SubmittedTask,
+  submitOnce,
+  submitTask,
+  taskErrors,
+} from '../../tasks/index.ts';
+import { hookError, protocolContext } from '../../vendors/index.ts';
+import { surfaceErrors } from '../errors.ts';
+import type { SurfaceDeps } from '../types.ts';
+import { videoFields } from '../videos/video-fields.ts';
+
+type SurfaceRequest = { caller: Caller; requestId: string; request: ClientRequest };
+
+/** `POST /v1/tasks/:pluginKey`. Nothing is decoded: the whole body is the plugin's request body. */
+export const submitGeneric = (
+  deps: SurfaceDeps,
+  { pluginKey, repeats, ...client }: SurfaceRequest & { pluginKey: string; repeats?: string | undefined },
+): Promise<SubmittedTask> =>
+  submitOnce(deps, client, async (idempotency) => {
+    const { body } = client.request;
+    if (body.kind === 'none') throw taskErrors.body_required();
+    if (body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
+    const model = readModel(client.request);
+    if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+    return submitToPlugin(deps, {
+      ...client,
+      pluginKey,
+      repeats,
+      absent: `There is no task plugin with the key "${pluginKey.slice(0, 60)}".`,
+      intent: { model, action: '', requestBody: body.value },
+      idempotency,
+    });
+  });
+
+/** `absent`: the message when no plugin serves under this key. */
+type PluginSubmission = Omit<Submission, 'surface' | 'plugin' | 'generation'> & { pluginKey: string; absent: string };
+
+/**
+ * Submits a request that needs no decoder to the plugin that now serves under this key.
+ * @throws tasks.plugin_not_found with the message `absent`, and what `submitTask` throws
+ */
+export async function submitToPlugin(
+  deps: SurfaceDeps,
+  { pluginKey, absent, ...submission }: PluginSubmission,
+): Promise<TaskRecord> {
+  const pin = deps.pin();
+  try {
+    const plugin = pin.generation.plugins.get(pluginKey);
+    if (!plugin) throw surfaceErrors.plugin_not_found({ message: absent });
+    return await submitTask(deps, {
+      ...submission,
+      surface: 'generic',
+      plugin,
+      generation: pin.generation.number,
+    });
+  } finally {
+    pin.release();
+  }
+}
+
+/** `POST /v1/videos`, and with the task to `remix` also `POST /v1/videos/:task_id/remix`. */
+type VideoRequest = SurfaceRequest & { remix?: TaskRecord };
+
+export const submitVideo = (deps: SurfaceDeps, client: VideoRequest): Promise<SubmittedTask> =>
+  submitOnce(deps, client, (idempotency) => decodeAndSubmitVideo(deps, { ...client, idempotency }));
+
+async function decodeAndSubmitVideo(
+  deps: SurfaceDeps,
+  { caller, requestId, request, remix, idempotency }: VideoRequest & { idempotency: Idempotency | undefined },
+): Promise<TaskRecord> {
+  if (request.body.kind === 'none') throw taskErrors.body_required();
+  if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
+    throw taskErrors.unsupported_media({ message: 'This route takes a JSON or multipart/form-data body.' });
+  }
+  const model = remix?.properties.originModelName ?? readModel(request);
+  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+  const pin = deps.pin();
+  try {
+    const { generation } = pin;
+    const owner = findProtocolOwner(deps, { generation, protocol: 'proto_video', model, group: caller.group });
+    if (!owner)
+      throw taskErrors.model_not_found({
+        message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
+        param: 'model',
+      });
+    const { plugin, upstreamModel } = owner;
+    const context = protocolContext(request, {
+      manifest: plugin.manifest,
+      protocol: 'proto_video',
+      operation: 'create',
+      model,
+      ...(upstreamModel === undefined ? {} : { upstreamModel }),
+    });
+    const decoded = await decodeProtocolRequest(
+      plugin,
+      { protocol: 'proto_video', ctx: context },
+      { owner: userOwner(caller.user.id) },
+    );
+    if (!decoded.ok) throw hookError(decoded.error);
+    const { action = '', requestBody, originTaskIds } = decoded.value;
+    const originTasks = await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds });
+    // A plugin that knows no remixes would make a video that has nothing to do with this one.
+    if (remix && !originTasks?.tasks.some(({ taskId }) => taskId === remix.taskId)) {
+      throw surfaceErrors.remix_unsupported({
+        message: `Videos of the model "${model.slice(0, 120)}" cannot be remixed.`,
+      });
+    }
+    return await submitTask(deps, {
+      surface: 'proto_video',
+      originTasks,
+      caller,
+      requestId,
+      plugin,
+      generation: generation.number,
+      request,
+      intent: { model, action, requestBody },
+      idempotency,
+      shown: { properties: videoFields({ request, originTasks }) },
+    });
+  } finally {
+    pin.release();
+  }
+}

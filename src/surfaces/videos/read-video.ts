@@ -1,0 +1,91 @@
+import { type Json, type JsonObject, userOwner } from '../../kernel/index.ts';
+import { renderVideo as callRender, describeHookFailure } from '../../plugins/index.ts';
+import type { TaskProperties, TaskShown } from '../../store/ports/index.ts';
+import { type ClientRequest, ownTaskShown, type ShownTask, taskErrors, taskView } from '../../tasks/index.ts';
+import { protocolContext } from '../../vendors/index.ts';
+import { findRenderer } from '../find-renderer.ts';
+import type { SurfaceDeps } from '../types.ts';
+import type { RenderedVideos } from './rendered-videos.ts';
+import { renderedVideo, videoObject } from './video-object.ts';
+
+type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger'>;
+
+/** A request without a body: its address says all of it. `read` is called where it is needed. */
+export type VideoRequest = { taskId: string; url: string; read: () => Promise<ClientRequest> };
+
+/**
+ * The user's own video as JSON. It is rendered where task, plugins or address differ from those of
+ * the last rendering.
+ * @throws tasks.task_not_found
+ */
+export async function readVideo(
+  deps: VideoDeps & { rendered: RenderedVideos },
+  userId: number,
+  { taskId, url, read }: VideoRequest,
+): Promise<string> {
+  const task = await ownTaskShown(deps, userId, taskId);
+  if (!task) throw taskErrors.task_not_found();
+  const pin = deps.pin();
+  try {
+    const origin = { generation: pin.generation.number, url };
+    const kept = deps.rendered.find(task, origin);
+    if (kept !== undefined) return kept;
+    const { video, varies } = await render(deps, pin.generation, { task: parseShown(task), request: await read() });
+    const json = JSON.stringify(video);
+    if (!varies) deps.rendered.keep(task, origin, json);
+    return json;
+  } finally {
+    pin.release();
+  }
+}
+
+/** The plugin's rendering inside the gateway's object. */
+export async function renderVideo(deps: VideoDeps, task: ShownTask, request: ClientRequest): Promise<JsonObject> {
+  const pin = deps.pin();
+  try {
+    return (await render(deps, pin.generation, { task, request })).video;
+  } finally {
+    pin.release();
+  }
+}
+
+type Generation = ReturnType<SurfaceDeps['pin']>['generation'];
+
+/** `varies`: an equal request may be answered otherwise. */
+async function render(
+  { logger }: Pick<VideoDeps, 'logger'>,
+  generation: Generation,
+  { task, request }: { task: ShownTask; request: ClientRequest },
+): Promise<{ video: JsonObject; varies: boolean }> {
+  // Its hook would look for an answer that is no longer kept.
+  if (task.properties.expired) return { video: videoObject(task), varies: false };
+  const plugin = await findRenderer(generation, task, 'protocols.proto_video.render');
+  // It may be that the task's own version cannot be had just now.
+  if (!plugin) return { video: videoObject(task), varies: true };
+  if (!plugin.has('protocols.proto_video.render')) return { video: videoObject(task), varies: false };
+  let varies = false;
+  const model = task.properties.originModelName;
+  const { manifest } = plugin;
+  const ctx = protocolContext(request, { manifest, protocol: 'proto_video', operation: 'retrieve', model });
+  const rendered = await callRender(
+    plugin,
+    { ctx, task: taskView(task) },
+    {
+      owner: userOwner(task.userId),
+      onVarying: () => {
+        varies = true;
+      },
+    },
+  );
+  if (rendered.ok) return { video: renderedVideo(task, rendered.value), varies };
+  // Retrieval always works: without a rendering, only the plugin's additions are missing.
+  const reason = describeHookFailure(rendered.error);
+  logger.warn({ task_id: task.taskId, reason }, 'plugin could not render a video');
+  return { video: videoObject(task), varies: true };
+}
+
+const parseShown = ({ propertiesJson, dataJson, ...task }: TaskShown): ShownTask => ({
+  ...task,
+  properties: JSON.parse(propertiesJson) as TaskProperties,
+  data: dataJson === null ? null : (JSON.parse(dataJson) as Json),
+});

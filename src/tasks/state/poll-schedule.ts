@@ -1,0 +1,26 @@
+import { jitter } from '../../kernel/index.ts';
+import { MAX_RETRY_AFTER_MS } from '../../upstream/index.ts';
+
+/** The first poll comes no later than this. */
+const FIRST_POLL_MS = 3_000;
+/** Random spread of due times, so that tasks submitted together are not polled together. */
+const SPREAD = 0.1;
+
+export const firstPollDelayMs = (intervalMs: number): number => Math.min(FIRST_POLL_MS, intervalMs);
+
+/**
+ * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the
+ * interval, ±10 %. A vendor's Retry-After can only make it longer.
+ */
+export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs = 0): number {
+  const first = firstPollDelayMs(intervalMs);
+  const regular = jitter(Math.min(Math.max(ageMs / 10, first), intervalMs), SPREAD);
+  return Math.max(regular, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+}
+
+/** The shortest delay of any poll. */
+export const shortestPollDelayMs = (intervalMs: number): number => firstPollDelayMs(intervalMs) * (1 - SPREAD);
+
+/** The longest delay of any poll. */
+export const longestPollDelayMs = (intervalMs: number): number =>
+  Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);

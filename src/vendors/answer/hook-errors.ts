@@ -1,0 +1,53 @@
+import type { AppError } from '../../kernel/index.ts';
+import { describeHookFailure, type HookFailure } from '../../plugins/index.ts';
+import { vendorErrors } from '../errors.ts';
+
+/** A hook's own error reaches the caller as 400. A failure of the sandbox is ours: 503. */
+export function hookError(failure: HookFailure): AppError {
+  const { message } = failure;
+  const cause = hookCause(failure);
+  switch (failure.kind) {
+    case 'owner_refused':
+      return tooManyForUser(failure);
+    case 'overloaded':
+    case 'suspended':
+    case 'closed':
+    case 'killed':
+      return vendorErrors.plugin_unavailable({ message, retryAfterSeconds: secondsUntil(failure), cause });
+    default:
+      return vendorErrors.plugin_request_invalid({ message, cause });
+  }
+}
+
+/**
+ * The caller's own requests got this plugin stopped too often: only they are refused, for a while.
+ */
+export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
+  const retryAfterSeconds = secondsUntil(failure);
+  const message =
+    'The plugin was stopped too often while it worked on your requests, and accepts none of them for ' +
+    `${retryAfterSeconds} s. Change what you send, or tell the operator of this gateway.`;
+  return vendorErrors.plugin_busy_for_you({ message, retryAfterSeconds });
+}
+
+const secondsUntil = ({ retryAfterMs }: Pick<HookFailure, 'retryAfterMs'>): number =>
+  retryAfterMs === undefined ? 5 : Math.max(1, Math.ceil(retryAfterMs / 1000));
+
+/**
+ * The failure for the log: with the hook's name, without the plugin's own output. It has no stack:
+ * where the gateway stood says nothing about a plugin's failure.
+ */
+export function hookCause(failure: HookFailure): Error {
+  const cause = new Error(describeHookFailure(failure));
+  delete cause.stack;
+  return cause;
+}
+
+/** After how long a client asks again for what a plugin that is away would show. */
+export const ASK_AGAIN_SECONDS = 60;
+
+/** For a task whose plugin is switched off or cannot be loaded just now. */
+export const pluginAway = () => {
+  const message = 'The plugin of this task is not available at the moment. The task is not affected: ask again later.';
+  return vendorErrors.plugin_unavailable({ message, retryAfterSeconds: ASK_AGAIN_SECONDS });
+};

@@ -1,0 +1,26 @@
+import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
+import { vendorErrors } from '../errors.ts';
+import type { DownloadLimit } from './types.ts';
+
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Limits concurrent downloads and relayed streams with API keys: of this node, and of one user.
+ * Downloads by link have slots of their own (`limit-links.ts`).
+ */
+export function createDownloadLimit({ node, user }: { node: number; user: number }): DownloadLimit {
+  const limit = createConcurrencyLimit<ConcurrencySlot & { scope: string }>();
+  return {
+    acquire(userId, what) {
+      const slots = limit.acquire([
+        { name: 'node', max: node, scope: 'from this gateway' },
+        { name: `user ${userId}`, max: user, scope: 'of your account' },
+      ]);
+      if (!slots.full) return slots.release;
+      const { scope, max } = slots.full;
+      const message = `Too many downloads and streams ${scope} at once: at most ${max}. Try again when one has ended.`;
+      const refuse = what === 'download' ? vendorErrors.artifact_access_limited : vendorErrors.rate_limit_exceeded;
+      throw refuse({ message, retryAfterSeconds: RETRY_AFTER_SECONDS });
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { createWholeRedactor, isObject, type Redactor, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
+import type { Manifest } from '../../plugins/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
+import type { CredentialContext, VendorDeps } from '../types.ts';
+import type { KeySecrets } from './key-secrets.ts';
+
+export type Credential = {
+  context: CredentialContext;
+  /**
+   * Redacted in every text from plugin or vendor: the key, common encodings of it, and the
+   * credentials in the requests that were passed to `addSecretsOf`.
+   */
+  secrets: () => readonly string[];
+  /**
+   * The subset that is redacted in stored answers too. Hooks read these answers again, so it
+   * contains nothing that could be an id.
+   */
+  certainSecrets: () => readonly string[];
+  /** Replaces `certainSecrets` in whole texts. */
+  redactCertain: Redactor;
+  /** Adds the credentials in a request that a plugin described with this credential. */
+  addSecretsOf(described: unknown): void;
+  /** Call it when the vendor answers 401. */
+  onUnauthorized(): void;
+};
+
+/** `vertex_oauth` is the name that new-api used first. */
+const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vertex_oauth']);
+
+const needsServiceAccount = ({ auth }: Manifest): boolean =>
+  SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
+
+type CollectedSecrets = Pick<Credential, 'secrets' | 'certainSecrets' | 'redactCertain' | 'addSecretsOf'>;
+
+/**
+ * Requests are only searched for credentials once there is something to redact. Most carry nothing
+ * but the channel's key, whose redactor then serves.
+ */
+function collectSecrets(own: KeySecrets): CollectedSecrets {
+  const requests: unknown[] = [];
+  let redactor: Redactor | undefined;
+  const certainSecrets = () => [
+    ...own.certain,
+    ...requests.flatMap((described) => secretsOfRequest(described, { certain: true })),
+  ];
+  const chooseRedactor = (): Redactor => {
+    const secrets = certainSecrets();
+    return secrets.every((secret) => own.certain.includes(secret)) ? own.redactCertain : createWholeRedactor(secrets);
+  };
+  return {
+    secrets: () => [...own.all, ...requests.flatMap((described) => secretsOfRequest(described))],
+    certainSecrets,
+    redactCertain(text) {
+      redactor ??= chooseRedactor();
+      return redactor(text);
+    },
+    addSecretsOf(described) {
+      requests.push(described);
+      redactor = undefined;
+    },
+  };
+}
+
+/**
+ * The channel's credential as hooks see it: the raw key without "Bearer" (plugins write the scheme
+ * themselves), or, for a service account, a token and the project but never the key. Without a
+ * token `authError` says why.
+ * @throws channels.key_unreadable
+ */
+export async function resolveCredential(
+  deps: VendorDeps,
+  manifest: Manifest,
+  channel: ChannelRecord,
+): Promise<Credential> {
+  if (!needsServiceAccount(manifest)) return localCredential(deps, manifest, channel);
+  const key = deps.channels.credential(channel);
+  const answer = await deps.serviceAccounts.get(key, channel.baseUrl);
+  const onUnauthorized = () => deps.serviceAccounts.refused(key, channel.baseUrl);
+  const own = deps.keySecrets(channel, key);
+  if (!answer.ok) {
+    return { context: { auth: {}, authHeader: '', authError: answer.error }, ...collectSecrets(own), onUnauthorized };
+  }
+  const { token, projectId } = answer.value;
+  const authHeader = `Bearer ${token}`;
+  const certain = [...own.certain, ...secretsOfKey(token, { certain: true })];
+  const secrets = collectSecrets({
+    all: [...own.all, ...secretsOfKey(token)],
+    certain,
+    redactCertain: createWholeRedactor(certain),
+  });
+  return { context: { auth: { authHeader, projectId }, authHeader }, ...secrets, onUnauthorized };
+}
+
+/** The same without network requests: a placeholder that no vendor accepts replaces the token. */
+export function localCredential(
+  { channels, keySecrets }: Pick<VendorDeps, 'channels' | 'keySecrets'>,
+  manifest: Manifest,
+  channel: ChannelRecord,
+): Credential {
+  const key = channels.credential(channel);
+  const account = needsServiceAccount(manifest);
+  const authHeader = account ? 'Bearer none' : key;
+  return {
+    context: account
+      ? { auth: { authHeader, projectId: 'none' }, authHeader }
+      : { auth: { authHeader }, authHeader, apiKey: key },
+    ...collectSecrets(keySecrets(channel, key)),
+    onUnauthorized: () => {},
+  };
+}

@@ -1,0 +1,41 @@
+/**
+ * Owns: one exchange with a vendor: the contexts of hooks, the credential, the request that a
+ * plugin described, the answer as hooks read it, content as it passes. May touch: channels,
+ * plugins, kept files, upstream. Never touches: the state of a task, bills, HTTP requests of clients.
+ */
+
+export { BASE64_FROM, BASE64_KEEP } from './answer/cut-base64.ts';
+export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginAway, tooManyForUser } from './answer/hook-errors.ts';
+export { readReportedFields } from './answer/read-reported-fields.ts';
+export { readVendorAnswer, responseInfo, type VendorAnswer } from './answer/read-vendor-answer.ts';
+export { restoreMedia } from './answer/restore-media.ts';
+export {
+  adviseRetry,
+  isRepeatable,
+  outcomeOfFailure,
+  outcomeOfStatus,
+  type VendorOutcome,
+} from './answer/retry-advice.ts';
+export { askVendor } from './content/ask-vendor.ts';
+export { checkRedirects } from './content/check-redirects.ts';
+export { fetchContent, mayBeSignedForGet, pickHeaders } from './content/fetch-content.ts';
+export { createDownloadLimit } from './content/limit-downloads.ts';
+export { isMultiRange } from './content/multi-range.ts';
+export { pointsToSelf } from './content/points-to-self.ts';
+export type { ContentRequest, DownloadLimit, VendorContent } from './content/types.ts';
+export { createKeySecrets } from './credentials/key-secrets.ts';
+export { type Credential, localCredential, resolveCredential } from './credentials/resolve-credential.ts';
+export { vendorErrors } from './errors.ts';
+export { recordTrial } from './record-trial.ts';
+export {
+  artifactContext,
+  batchContext,
+  decodeContext,
+  driverContext,
+  protocolContext,
+  queryContext,
+} from './request/build-contexts.ts';
+export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
+export { fileToken, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
+export { type ChannelTrial, tryChannel } from './try-channel.ts';
+export type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from './types.ts';

@@ -1,0 +1,187 @@
+import { mapModel, RELAY_TYPE } from '../channels/index.ts';
+import { err, isObject, type Json, ok, type Result, userOwner } from '../kernel/index.ts';
+import {
+  buildBatchQueryRequest,
+  buildQueryRequest,
+  findDriver,
+  type LoadedPlugin,
+  type TaskQueryContext,
+} from '../plugins/index.ts';
+import type { ChannelRecord } from '../store/ports/index.ts';
+import { canonicalHost, type UpstreamFailure, type UpstreamRequest } from '../upstream/index.ts';
+import { readVendorAnswer } from './answer/read-vendor-answer.ts';
+import { resolveCredential } from './credentials/resolve-credential.ts';
+import { batchContext } from './request/build-contexts.ts';
+import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from './request/build-upstream-request.ts';
+import type { VendorDeps } from './types.ts';
+
+/** The id of a job that no vendor has. */
+const UNKNOWN_JOB = 'taskgate-connection-test';
+/** Short, because an administrator waits for the result. */
+const ANSWER_MS = 15_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+
+/** `ok`: null when it could not be found out. No message contains a secret. */
+export type ChannelTrialStep = {
+  name: 'key' | 'plugin' | 'address' | 'connection' | 'tls' | 'answer' | 'credential';
+  ok: boolean | null;
+  message: string;
+};
+/**
+ * `ok`: no step failed. `status` is the vendor's HTTP status, `ms` the time until its answer; both
+ * are null without an answer.
+ */
+export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: number | null; ms: number | null };
+
+/** `hint`: the message of the credential step when the request carries no credential. */
+type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: string };
+
+/**
+ * Asks the vendor about a job that it does not have. This tests address, connection and credential,
+ * and costs nothing. It never rejects because of the channel or its vendor.
+ */
+export async function tryChannel(
+  deps: VendorDeps,
+  { channel, userId, signal }: { channel: ChannelRecord; userId: number; signal: AbortSignal },
+): Promise<ChannelTrial> {
+  const steps: ChannelTrialStep[] = [];
+  const done = (status: number | null = null, ms: number | null = null): ChannelTrial => ({
+    ok: steps.every((step) => step.ok !== false),
+    steps,
+    status,
+    ms,
+  });
+  const step = (name: ChannelTrialStep['name'], good: boolean | null, message: string) => {
+    steps.push({ name, ok: good, message });
+    return good !== false;
+  };
+
+  const readable = deps.channels.isReadable(channel);
+  const lost = 'No CRYPTO_SECRET decrypts the stored key: enter it again.';
+  if (!step('key', readable, readable ? 'The stored key can be read.' : lost)) return done();
+
+  const pin = deps.pin();
+  try {
+    const plugin = findDriver(pin.generation, channel);
+    if (!plugin && channel.type !== RELAY_TYPE) {
+      step('plugin', false, 'No plugin serves this channel: install or enable the one that it is bound to.');
+      return done();
+    }
+    if (plugin) {
+      const message = plugin.suspended()
+        ? `The plugin "${plugin.key}" was stopped too often and accepts no tasks for a few minutes.`
+        : `The plugin "${plugin.key}" ${plugin.version} serves.`;
+      step('plugin', !plugin.suspended(), message);
+    }
+    const probe = plugin
+      ? await probeOfPlugin(deps, { plugin, channel, owner: userOwner(userId) })
+      : ok(probeOfRelay(deps, channel));
+    if (!probe.ok) {
+      step('credential', false, probe.error);
+      return done();
+    }
+    const { request, carriesCredential, hint } = probe.value;
+    const started = deps.clock.monotonicMs();
+    const answer = await deps.upstream.request({
+      ...request,
+      headersTimeoutMs: ANSWER_MS,
+      idleTimeoutMs: ANSWER_MS,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+      signal,
+    });
+    const isTls = request.url.startsWith('https:');
+    if (!answer.ok) {
+      reportFailure(step, answer.error, isTls);
+      return done();
+    }
+    const ms = Math.round(deps.clock.monotonicMs() - started);
+    const { status } = answer.value;
+    step('address', true, 'The address is allowed and its name resolves.');
+    step('connection', true, 'The connection works.');
+    if (isTls) step('tls', true, "The vendor's certificate is valid.");
+    const read = await readVendorAnswer(answer.value, { tasks: 1 });
+    step('answer', status < 500, `The vendor answered with HTTP status ${status} after ${ms} ms.`);
+    if (!carriesCredential) step('credential', null, hint ?? 'The first task will show whether the key is valid.');
+    else step('credential', ...checkCredential(status, read.ok ? read.value.body : ''));
+    return done(status, ms);
+  } finally {
+    pin.release();
+  }
+}
+
+/** What the answer to a query of an unknown job says about the credential. */
+function checkCredential(status: number, body: Json): [ok: boolean | null, message: string] {
+  if (status === 401 || status === 403) return [false, `The vendor refuses the key (HTTP status ${status}).`];
+  if (status === 429) return [true, 'The vendor accepts the key, and is busy.'];
+  if (status >= 500) return [null, 'The vendor failed, so nothing is known about the key.'];
+  const result = isObject(body) ? 'did not refuse the key' : 'did not refuse the key, in an answer that is not JSON';
+  return [true, `Asked about an unknown job, the vendor ${result} (HTTP status ${status}).`];
+}
+
+function reportFailure(
+  step: (name: ChannelTrialStep['name'], ok: boolean | null, message: string) => unknown,
+  { kind, message, notSent }: UpstreamFailure,
+  isTls: boolean,
+): void {
+  if (kind === 'refused' || kind === 'dns') return void step('address', false, message);
+  step('address', true, 'The address is allowed and its name resolves.');
+  if (kind === 'connect' || (kind === 'timeout' && notSent)) return void step('connection', false, message);
+  step('connection', true, 'The connection works.');
+  if (kind === 'tls') return void step('tls', false, message);
+  if (isTls) step('tls', true, "The vendor's certificate is valid.");
+  step('answer', false, message);
+}
+
+/** OpenAI-compatible vendors have a list of models, which costs nothing to read. */
+function probeOfRelay({ channels }: VendorDeps, channel: ChannelRecord): Probe {
+  const headers = { authorization: `Bearer ${channels.credential(channel)}`, accept: 'application/json' };
+  return {
+    request: plainRequest(channel, `${channel.baseUrl.replace(/\/v1$/, '')}/v1/models`, headers),
+    carriesCredential: true,
+  };
+}
+
+async function probeOfPlugin(
+  deps: VendorDeps,
+  { plugin, channel, owner }: { plugin: LoadedPlugin; channel: ChannelRecord; owner: string },
+): Promise<Result<Probe, string>> {
+  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  if (credential.context.authError !== undefined) return err(credential.context.authError);
+  const { context: auth, secrets } = credential;
+  const model = channel.models[0] ?? '';
+  const context: TaskQueryContext = {
+    taskId: UNKNOWN_JOB,
+    publicTaskId: UNKNOWN_JOB,
+    action: '',
+    model,
+    upstreamModel: mapModel(channel.modelMapping, model),
+    baseUrl: channel.baseUrl,
+    authHeader: auth.authHeader,
+    ...(auth.apiKey === undefined ? {} : { apiKey: auth.apiKey }),
+    auth: auth.auth,
+    data: null,
+    state: null,
+  };
+  const described =
+    plugin.manifest.fetchMode === 'batch'
+      ? await buildBatchQueryRequest(plugin, batchContext(channel, auth, [context]), { owner, secrets })
+      : await buildQueryRequest(plugin, context, { owner, secrets });
+  const request = described.ok ? buildUpstreamRequest(plugin, { channel, described: described.value }) : undefined;
+  if (request?.ok) return ok({ request: request.value, carriesCredential: true });
+  // The plugin expects job ids of another form. Only the address can be tried.
+  const hint = 'The plugin needs a real job to ask about. The first task will show whether the key is valid.';
+  return ok({ request: plainRequest(channel, channel.baseUrl, {}), carriesCredential: false, hint });
+}
+
+const plainRequest = (channel: ChannelRecord, url: string, headers: Record<string, string>): UpstreamRequest => ({
+  url,
+  method: 'GET',
+  headers,
+  body: { kind: 'none' },
+  privateHosts: [canonicalHost(new URL(channel.baseUrl))],
+  maxRedirects: 0,
+  connectTimeoutMs: CONNECT_TIMEOUT_MS,
+  headersTimeoutMs: ANSWER_MS,
+  idleTimeoutMs: ANSWER_MS,
+  maxResponseBytes: MAX_ANSWER_BYTES,
+});
