@@ -66,6 +66,7 @@ const folderOrder: FolderOrder = {
     'sources',
     '.',
   ],
+  http: ['responses', 'bodies', 'panel-files', 'pipeline', 'v1', 'panel-api', 'openapi', 'operator', '.'],
 };
 type FolderOrder = Readonly<Record<string, readonly string[]>>;
 

@@ -7,9 +7,9 @@
  */
 export type { AuditAction } from '../auth/index.ts';
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
-export type { DevelopedCall, DevelopmentView, ViewDevelopment } from './development/development-routes.ts';
 export { NotReady } from './operator/health.ts';
 export { createMetrics, type Metrics } from './operator/metrics.ts';
+export type { DevelopedCall, DevelopmentView, ViewDevelopment } from './operator/plugin-development.ts';
 export type { AttentionItem } from './panel-api/operation/attention.ts';
 export type { BackupsView } from './panel-api/operation/backups.ts';
 export type { SystemHistory, SystemView } from './panel-api/operation/system.ts';

@@ -5,14 +5,13 @@
 import { join } from 'node:path';
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
+import { assemblePipeline, type HttpConfig, type HttpFoundation } from '../../src/http/assemble-pipeline.ts';
 import { readBody } from '../../src/http/bodies/read-body.ts';
-import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
-import { openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
+import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/operator/health.ts';
 import { createMetrics, createMetricsRoute } from '../../src/http/operator/metrics.ts';
 import { createSessionCookies } from '../../src/http/panel-api/sign-in/session-cookies.ts';
 import type { PanelManifest } from '../../src/http/panel-files/panel-manifest.ts';
-import { assemblePipeline, type HttpConfig, type HttpFoundation } from '../../src/http/pipeline/assemble-pipeline.ts';
 import { type Kit, ok, strictObject, whole } from '../../src/http/pipeline/route-kit.ts';
 import type { Authenticators, RequestLimits } from '../../src/http/pipeline/types.ts';
 import { AppError, type Logger, systemClock } from '../../src/kernel/index.ts';

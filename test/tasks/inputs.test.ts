@@ -3,8 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
-import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
-import { openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
+import { createUploadBudget, openUploadFolder } from '../../src/http/bodies/upload-folder.ts';
 import { err, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { clearContent } from '../../src/operations/retention/retention-steps.ts';
 import type { FileStore, Store, TaskRecord } from '../../src/store/ports/index.ts';

@@ -1,5 +1,5 @@
 import { type JsonBound, type JsonBounds, MAX_JSON_DEPTH, MAX_JSON_NAME_BYTES } from '../../kernel/index.ts';
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

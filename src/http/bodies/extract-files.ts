@@ -1,7 +1,7 @@
 import type { ExtractedFiles } from '../../files/index.ts';
 import { createBase64Splitter, createByteBuffer, randomAlnum } from '../../kernel/index.ts';
 import { fileToken, TOKEN_PREFIX_LENGTH } from '../../vendors/index.ts';
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
 import type { FileStorage, Upload } from './upload-folder.ts';
 

@@ -1,4 +1,4 @@
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 import { tooLarge } from './body-limits.ts';
 
 /** The slowest allowed body: `minBytes` in each window, and the whole body within `totalMs`. */

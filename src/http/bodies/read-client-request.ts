@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type JsonScanner, sha256Hex } from '../../kernel/index.ts';
 import { type ClientRequest, digestJson } from '../../tasks/index.ts';
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit, multipartBytes } from './body-limits.ts';
-import { addValue, readUrlencoded } from './collect-form.ts';
 import { isJsonType, mediaType, readBody, streamBody } from './read-body.ts';
+import { addValue, readMultipart, readUrlencoded } from './read-form.ts';
 import { readJsonBody } from './read-json.ts';
-import { readMultipart } from './read-multipart.ts';
 import type { FileStorage } from './upload-folder.ts';
 
 type ReadBody = Pick<ClientRequest, 'body' | 'digests' | 'release'> & { counts?: JsonScanner['counts'] };

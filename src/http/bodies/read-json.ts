@@ -9,7 +9,7 @@ import {
   sliceChunks,
 } from '../../kernel/index.ts';
 import { type BodyDigests, digestJson } from '../../tasks/index.ts';
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit } from './body-limits.ts';
 import { createFileExtractor, type FileExtractor } from './extract-files.ts';
 import { streamBody } from './read-body.ts';

@@ -1,4 +1,4 @@
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 
 /** The header of a part in a multipart body. */
 export type PartHeader = {

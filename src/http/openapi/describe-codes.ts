@@ -10,7 +10,7 @@ import { resultErrors } from '../../results/index.ts';
 import { surfaceErrors } from '../../surfaces/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
-import { httpErrors, openAiCode, panelCode, statusOf } from '../errors.ts';
+import { httpErrors, openAiCode, panelCode, statusOf } from '../responses/errors.ts';
 import type { PublishedCode } from './types.ts';
 
 /** Every error of the rooms' catalogues, sorted by panel code. */

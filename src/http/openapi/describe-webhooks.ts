@@ -1,4 +1,4 @@
-import { constant } from './describe-answer.ts';
+import { constant } from '../responses/describe-answer.ts';
 
 /** Describes the webhooks that the gateway sends, for the OpenAPI document. */
 

@@ -2,10 +2,10 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Elysia } from 'elysia';
 import { sha256Hex } from '../../kernel/index.ts';
-import { chooseEncoding } from '../panel-files/choose-encoding.ts';
 import type { PanelManifest } from '../panel-files/panel-manifest.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { answersJson, answersMedia } from './describe-answer.ts';
+import { chooseEncoding } from '../responses/compress-json.ts';
+import { answersJson, answersMedia } from '../responses/describe-answer.ts';
 import { renderDocs } from './docs-page.ts';
 import type { OpenApiDocument } from './types.ts';
 

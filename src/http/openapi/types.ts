@@ -1,6 +1,5 @@
 import type { BodyLimitName } from '../bodies/body-limits.ts';
-import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
-import type { AccessLevel } from '../pipeline/access-levels.ts';
+import type { AccessLevel, ProofNeed } from '../pipeline/access-levels.ts';
 
 /** An OpenAPI operation, as far as the gateway edits it. */
 export type Operation = {

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { constantTimeEqual } from '../../kernel/index.ts';
-import { httpErrors } from '../errors.ts';
-import { answersMedia } from '../openapi/describe-answer.ts';
 import { isLoopback } from '../pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../pipeline/guard-host.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
+import { answersMedia } from '../responses/describe-answer.ts';
+import { httpErrors } from '../responses/errors.ts';
 
 /**
  * Headers that proxies and browsers add. A request with one of them does not come from a program on

@@ -1,8 +1,8 @@
 import type { PanelPrincipal } from '../../auth/index.ts';
 import { AppError, type Clock, newUuid, sha256Hex } from '../../kernel/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
-import { httpErrors } from '../errors.ts';
-import { REPLAYED } from '../pipeline/response-headers.ts';
+import { httpErrors } from '../responses/errors.ts';
+import { REPLAYED } from '../responses/response-headers.ts';
 
 const KEY_SECONDS = 24 * 3600;
 /** Answers may hold a new key in clear, so only this process keeps them, and not for long. */

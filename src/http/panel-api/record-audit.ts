@@ -59,3 +59,17 @@ function describeActor(actor: Actor): Pick<AuditRow, 'userId' | 'username' | 'au
   const { user, kind } = actor.panel;
   return { userId: user.id, username: user.username, authMethod: kind === 'session' ? 'session' : 'access_token' };
 }
+
+/**
+ * Writes the audit row of an account that a sign-in at a provider created; nothing if it did not.
+ */
+export async function auditNewUser(
+  audit: RecordAudit,
+  created: Account | undefined,
+  { provider, origin }: { provider: string; origin: RequestOrigin },
+): Promise<void> {
+  if (!created) return;
+  const { userId, username } = created;
+  const detail = { username, provider };
+  await audit({ registered: created, origin }, { action: 'user.register', target: `user:${userId}`, detail });
+}

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type Logger, memoizeTexts, type WatchCache } from '../../kernel/index.ts';
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 
 export type HostGuardConfig = {
   /**

@@ -1,5 +1,5 @@
 import { constantTimeEqual } from '../../kernel/index.ts';
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 
 export type OriginGuardConfig = {
   /** SESSION_COOKIE_SECURE: without it the guard is off. */
@@ -45,4 +45,19 @@ function parseOrigin(text: string): string | undefined {
   const url = new URL(text);
   if (url.username || url.password || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
   return url.origin;
+}
+
+/**
+ * Refuses a request that does not come from a script of this origin. `GET` addresses that sign a
+ * user in must not work as links: another site could sign a visitor in to an account of its choice
+ * (login CSRF). Browsers send the site and the mode of a request; without TLS they do not, but a
+ * navigation still asks for HTML.
+ * @throws http.origin_forbidden
+ */
+export function guardNavigation(headers: Headers): void {
+  const site = headers.get('sec-fetch-site') ?? 'same-origin';
+  const navigates = headers.get('sec-fetch-mode') === 'navigate' || (headers.get('accept') ?? '').includes('text/html');
+  if (site !== 'same-origin' || navigates) {
+    throw httpErrors.origin_forbidden({ message: 'Only the panel may call this address; do not open it as a page.' });
+  }
 }

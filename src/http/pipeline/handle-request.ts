@@ -8,7 +8,8 @@
  *    headers of every response, a metric and a log line.
  */
 import { type AppError, type Clock, type Logger, newUuid, type WatchCache } from '../../kernel/index.ts';
-import { errorResponse, httpErrors, logFailure, statusOf, toAppError } from '../errors.ts';
+import { errorResponse, httpErrors, logFailure, statusOf, toAppError } from '../responses/errors.ts';
+import { setResponseHeaders } from '../responses/response-headers.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
 import { type AdmissionDeps, admitRequest, runCounted } from './admit-request.ts';
 import type { ClientAddresses } from './client-ip.ts';
@@ -16,7 +17,6 @@ import { logRequest } from './request-log.ts';
 import { createAddressReader, envelopeOf, isBelow, isDecodable, MAX_ADDRESS_CHARS } from './request-path.ts';
 import type { RequestScopes } from './request-scope.ts';
 import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './resolve-route.ts';
-import { setResponseHeaders } from './response-headers.ts';
 import type { RouteIndex } from './route-index.ts';
 import type { ResultsSeparation } from './separate-results.ts';
 import type {

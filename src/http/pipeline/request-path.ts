@@ -1,5 +1,5 @@
 import { memoizeTexts, type WatchCache } from '../../kernel/index.ts';
-import type { ErrorEnvelope } from '../errors.ts';
+import type { ErrorEnvelope } from '../responses/errors.ts';
 
 /** A path that the URL parser leaves as it is: no escapes, no `.` or `..` as a segment. */
 const PLAIN_PATH = /^(?:\/(?:[\w~:@+,=-][\w.~:@+,=-]*)?)+$/;

@@ -1,8 +1,8 @@
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
+import { preflightResponse } from '../responses/response-headers.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
 import type { RouteMatch } from './match-path.ts';
 import { isBelow } from './request-path.ts';
-import { preflightResponse } from './response-headers.ts';
 import type { RouteIndex } from './route-index.ts';
 import type { FindNativePath, NativePathHandler } from './types.ts';
 

@@ -4,9 +4,8 @@ import { BODY_LIMITS, type BodyLimit, type BodyLimitName } from '../bodies/body-
 import { assertJsonType } from '../bodies/read-body.ts';
 import { readJsonBody } from '../bodies/read-json.ts';
 import type { UploadFolder } from '../bodies/upload-folder.ts';
-import { httpErrors } from '../errors.ts';
-import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
-import type { UserLimitScope } from './access-levels.ts';
+import { httpErrors } from '../responses/errors.ts';
+import type { ProofNeed, UserLimitScope } from './access-levels.ts';
 import type { RequestScopes } from './request-scope.ts';
 import type { RequestScope } from './types.ts';
 

@@ -1,4 +1,4 @@
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 import { hostNameOf } from './guard-host.ts';
 import type { DeclaredRoute, Peer } from './types.ts';
 

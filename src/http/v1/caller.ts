@@ -1,7 +1,7 @@
-import type { ApiPrincipal } from '../../auth/index.ts';
+import type { ApiPrincipal, Auth, DecidingIp } from '../../auth/index.ts';
+import type { Tasks } from '../../surfaces/index.ts';
 import type { Caller } from '../../tasks/index.ts';
-import type { FileStorage } from '../bodies/upload-folder.ts';
-import type { V1Deps } from './types.ts';
+import type { FileStorage, UploadFolder } from '../bodies/upload-folder.ts';
 
 /** The owner of an API key, as the task engine bills and limits them. */
 export const callerOf = (api: ApiPrincipal): Caller => ({ user: api.user, key: api.key, group: api.group });
@@ -11,3 +11,17 @@ export const fileStorage = (
   { uploads, maxFileBytes }: Pick<V1Deps, 'uploads' | 'maxFileBytes'>,
   { user }: ApiPrincipal,
 ): FileStorage => ({ uploads: uploads.of(user.id), maxFileBytes });
+
+/** What every route for API clients needs. */
+export type V1Deps = {
+  tasks: Tasks;
+  uploads: UploadFolder;
+  /** The largest file in a body. */
+  maxFileBytes: number;
+  /** Throws when the key's own lists exclude the model or the address. */
+  assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: DecidingIp }) => void;
+  /** Ends a stream when its user or key may no longer read it. */
+  watchAccess: Auth['watchAccess'];
+  /** Milliseconds between two keep-alive comments of a stream. */
+  heartbeatMs: number;
+};

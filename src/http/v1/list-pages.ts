@@ -1,6 +1,6 @@
 import { t } from 'elysia';
 import type { Tasks } from '../../surfaces/index.ts';
-import { readWhole } from '../panel-api/paging.ts';
+import { readWhole } from '../pipeline/paging.ts';
 import { strictObject, wholeText } from '../pipeline/route-kit.ts';
 
 const MAX_LIMIT = 100;

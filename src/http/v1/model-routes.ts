@@ -2,8 +2,7 @@ import { Elysia } from 'elysia';
 import { taskErrors } from '../../tasks/index.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, answersModels } from './answer-schemas.ts';
-import { callerOf } from './caller.ts';
-import type { V1Deps } from './types.ts';
+import { callerOf, type V1Deps } from './caller.ts';
 
 type NamedModel = ReturnType<V1Deps['tasks']['namedModels']>[number];
 

@@ -1,11 +1,10 @@
-import { ANONYMOUS_OWNER, userOwner } from '../../kernel/index.ts';
+import { ANONYMOUS_OWNER, type AppError, userOwner } from '../../kernel/index.ts';
+import type { NativeError } from '../../plugins/index.ts';
 import type { NativeRoute } from '../../surfaces/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
 import { mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
-import { errorResponse, httpErrors } from '../errors.ts';
 import { countSuccess } from '../pipeline/admit-request.ts';
-import { REPLAYED } from '../pipeline/response-headers.ts';
 import type {
   Authenticators,
   FindNativePath,
@@ -13,9 +12,9 @@ import type {
   RequestLimits,
   RequestScope,
 } from '../pipeline/types.ts';
-import { callerOf, fileStorage } from './caller.ts';
-import { describeNativeError } from './describe-native-error.ts';
-import type { V1Deps } from './types.ts';
+import { errorResponse, httpErrors, statusOf } from '../responses/errors.ts';
+import { REPLAYED } from '../responses/response-headers.ts';
+import { callerOf, fileStorage, type V1Deps } from './caller.ts';
 
 type NativeDeps = V1Deps & {
   auth: Pick<Authenticators, 'authenticateApiKey'>;
@@ -125,4 +124,29 @@ function refuseBody({ method, headers, body }: Request): void {
   const reads = method === 'GET' || method === 'HEAD';
   if (reads || body === null || mediaType(headers) === '' || headers.get('content-length') === '0') return;
   throw httpErrors.unsupported_media({ message: 'This address accepts no body.' });
+}
+
+const CODES: Record<number, string> = {
+  401: 'authentication_error',
+  403: 'permission_denied',
+  404: 'task_not_found',
+  409: 'request_conflict',
+  429: 'rate_limit_exceeded',
+};
+
+/**
+ * A failure in the form that plugins translate into their vendor's format: one code per status, as
+ * in new-api. Details of failures inside the gateway or at the vendor are left out. `retryable`: a
+ * retry may succeed and buys nothing twice.
+ */
+export function describeNativeError(error: AppError, requestId: string): NativeError {
+  const httpStatus = statusOf(error);
+  const isServerFault = httpStatus >= 500;
+  return {
+    code: isServerFault ? 'server_error' : (CODES[httpStatus] ?? 'invalid_request'),
+    message: isServerFault ? 'Task request failed' : error.message,
+    httpStatus,
+    retryable: (isServerFault || httpStatus === 429) && error.shouldRetry !== false,
+    requestId,
+  };
 }

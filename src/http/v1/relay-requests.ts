@@ -4,12 +4,10 @@ import type { RelayAnswer, RelayCall } from '../../relay/index.ts';
 import type { Tasks } from '../../surfaces/index.ts';
 import { type ClientRequest, requestedModel } from '../../tasks/index.ts';
 import { readAddress } from '../bodies/read-client-request.ts';
-import { REPLAYED } from '../pipeline/response-headers.ts';
+import { REPLAYED } from '../responses/response-headers.ts';
+import { endStreamWithAccess, openStream } from '../responses/send-events.ts';
 import { callerOf } from './caller.ts';
-import type { ContentUse } from './content-headers.ts';
-import { endStreamWithAccess } from './end-stream-with-access.ts';
-import { contentResponse } from './send-content.ts';
-import { openStream } from './send-events.ts';
+import { type ContentUse, contentResponse } from './send-content.ts';
 
 export type RelayedKind = Parameters<Tasks['relay']['takes']>[1];
 type Creation = {

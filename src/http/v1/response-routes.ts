@@ -1,17 +1,17 @@
 import { Elysia } from 'elysia';
-import { authErrors } from '../../auth/index.ts';
+import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
 import { isJsonType, mediaType } from '../bodies/read-body.ts';
-import { readRelayableRequest } from '../bodies/read-client-request.ts';
-import { httpErrors } from '../errors.ts';
-import { REPLAYED } from '../pipeline/response-headers.ts';
+import { readAddress, readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
+import { readWhole } from '../pipeline/paging.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { answersOrStreams } from './answer-schemas.ts';
-import { callerOf, fileStorage } from './caller.ts';
-import { frameEvents } from './frame-response-events.ts';
-import { createIfRelayed } from './relay-requests.ts';
-import { sendEvents } from './send-events.ts';
-import type { V1Deps } from './types.ts';
+import { httpErrors } from '../responses/errors.ts';
+import { REPLAYED } from '../responses/response-headers.ts';
+import { accessEnded, type ServerEvent, sendEvents } from '../responses/send-events.ts';
+import { answers, answersDeleted, answersItems, answersOrStreams, pages, resumes } from './answer-schemas.ts';
+import { callerOf, fileStorage, type V1Deps } from './caller.ts';
+import { readCursor } from './list-pages.ts';
+import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 
 /** The members that the gateway reads; the plugin reads all others. */
 const REQUEST = {
@@ -85,4 +85,174 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       },
     },
   );
+}
+
+type Scope = {
+  request: Request;
+  params: { response_id: string };
+  api: ApiPrincipal;
+  keepOpen: () => () => void;
+  log: { error(fields: object, message: string): void };
+};
+
+/** What can be done with a response: that of a plugin's task, else that of a relay channel. */
+export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
+  const { tasks, watchAccess } = deps;
+
+  const relay = (scope: Scope, operation: Parameters<typeof forwardRelayed>[2]['operation']) => () =>
+    forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation });
+  const read = ({ request, params, api }: Scope) => readClientRequest(request, params, fileStorage(deps, api));
+
+  /** The stream of a plugin's response, or what follows the event that the client has. */
+  async function resume({ request, params, api, keepOpen, log }: Scope, startingAfter: number | undefined) {
+    const access = watchAccess(api, request.signal);
+    try {
+      const client = { ...(await readClientRequest(request, params, fileStorage(deps, api))), signal: access.signal };
+      const resumption = { id: params.response_id, startingAfter, request: client };
+      const { events, lastEvent } = frameEvents(await tasks.resumeResponse(callerOf(api), resumption));
+      return sendEvents(access, events, {
+        lastEvent,
+        heartbeatMs: deps.heartbeatMs,
+        onFailure: (error) => log.error({ err: error }, 'response event stream failed'),
+        onEnd: keepOpen(),
+      });
+    } catch (error) {
+      access.stop();
+      throw error;
+    }
+  }
+
+  return new Elysia({ normalize: false, tags: ['Responses'] })
+    .use(kit)
+    .get(
+      '/v1/responses/:response_id',
+      async (scope) => {
+        const { request, params, api, keepOpen } = scope;
+        const { stream, starting_after } = readAddress(request).query;
+        const isStream = readFlag('stream', stream?.[0]);
+        return findOrRelay<object>(
+          async () => {
+            if (isStream) return resume(scope, readSequence(starting_after?.[0]));
+            keepOpen();
+            return tasks.retrieveResponse(api.user.id, params.response_id, await read(scope));
+          },
+          () =>
+            forwardRelayed(
+              tasks,
+              { request, api, keepOpen, watchAccess },
+              { kind: 'response', id: params.response_id, operation: 'retrieve' },
+            ),
+        );
+      },
+      {
+        apiKey: true,
+        detail: {
+          operationId: 'retrieveResponse',
+          ...resumes,
+          summary: 'Read a response, or resume its stream ("stream", "starting_after")',
+          ...answersOrStreams('The response', 'Response', 'RelayedResponse'),
+        },
+      },
+    )
+    .post(
+      '/v1/responses/:response_id/cancel',
+      async (scope) =>
+        findOrRelay(
+          async () => {
+            const client = await read(scope);
+            try {
+              return await tasks.cancelResponse(scope.api.user.id, scope.params.response_id, client);
+            } finally {
+              await client.release();
+            }
+          },
+          relay(scope, 'cancel'),
+        ),
+      {
+        apiKey: true,
+        detail: {
+          operationId: 'cancelResponse',
+          summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor',
+          ...answers('The response, cancelled', 'Response', 'RelayedResponse'),
+        },
+      },
+    )
+    .get(
+      '/v1/responses/:response_id/input_items',
+      async (scope) => {
+        const { after, limit, order } = readAddress(scope.request).query;
+        return findOrRelay(
+          async () =>
+            tasks.inputItems(
+              scope.api.user.id,
+              scope.params.response_id,
+              readCursor({ after: after?.[0], limit: limit?.[0], order: order?.[0] === 'asc' ? 'asc' : 'desc' }),
+            ),
+          relay(scope, 'input_items'),
+        );
+      },
+      {
+        apiKey: true,
+        detail: {
+          operationId: 'listResponseInput',
+          summary: 'List the input of a response',
+          ...pages,
+          ...answersItems,
+        },
+      },
+    )
+    .delete(
+      '/v1/responses/:response_id',
+      async (scope) => {
+        const id = scope.params.response_id;
+        return findOrRelay<object>(
+          async () => {
+            await tasks.deleteResponse(scope.api.user.id, id);
+            return { id, object: 'response', deleted: true };
+          },
+          relay(scope, 'delete'),
+        );
+      },
+      {
+        apiKey: true,
+        detail: {
+          operationId: 'deleteResponse',
+          summary: 'Delete a response: it is hidden, its links end and its content is gone',
+          ...answersDeleted('response'),
+        },
+      },
+    );
+}
+
+/** @throws http.validation_failed */
+/** @throws http.validation_failed */
+function readFlag(param: string, value: string | undefined): boolean {
+  if (value === 'true' || value === '1') return true;
+  if (value === undefined || value === 'false' || value === '0') return false;
+  throw httpErrors.validation_failed({ param, message: `"${param}" must be true or false.` });
+}
+
+function readSequence(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  if (value.length > 15) throw httpErrors.validation_failed({ param: 'starting_after' });
+  return readWhole('starting_after', value, { min: 0, max: Number.MAX_SAFE_INTEGER });
+}
+
+/**
+ * The events of a response as server-sent events. `lastEvent` is the error to send when the
+ * client's access ends; it has the next sequence number.
+ */
+export function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
+  let sequence = 0;
+  async function* framed(): AsyncGenerator<ServerEvent, void, undefined> {
+    for await (const data of events) {
+      sequence = data.sequence_number + 1;
+      yield { event: data.type, data };
+    }
+  }
+  const lastEvent = (): ServerEvent => ({
+    event: 'error',
+    data: { ...accessEnded().error, type: 'error', sequence_number: sequence },
+  });
+  return { events: framed(), lastEvent };
 }

@@ -2,15 +2,13 @@ import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { requestedModel, submittedObject, taskObject } from '../../tasks/index.ts';
 import { readClientRequest } from '../bodies/read-client-request.ts';
-import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { answers, answersDeleted, answersPage, TASK_REQUEST } from './answer-schemas.ts';
-import { callerOf, fileStorage } from './caller.ts';
-import { downloads, limitsLinks, waits } from './describe-parameters.ts';
+import { REPLAYED } from '../responses/response-headers.ts';
+import { accessEnded, openStream, sendEvents } from '../responses/send-events.ts';
+import { answers, answersDeleted, answersPage, downloads, limitsLinks, TASK_REQUEST, waits } from './answer-schemas.ts';
+import { callerOf, fileStorage, type V1Deps } from './caller.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { accessEnded, openStream, sendEvents } from './send-events.ts';
-import type { V1Deps } from './types.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
 
 /**

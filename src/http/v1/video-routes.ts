@@ -4,16 +4,22 @@ import { AppError } from '../../kernel/index.ts';
 import { type Tasks, videoObject } from '../../surfaces/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
 import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
-import { httpErrors } from '../errors.ts';
-import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { answers, answersDeleted, answersPage, REMIX_REQUEST, VIDEO_REQUEST } from './answer-schemas.ts';
-import { callerOf, fileStorage } from './caller.ts';
-import { downloadsVariant, waits } from './describe-parameters.ts';
+import { httpErrors } from '../responses/errors.ts';
+import { REPLAYED } from '../responses/response-headers.ts';
+import {
+  answers,
+  answersDeleted,
+  answersPage,
+  downloadsVariant,
+  REMIX_REQUEST,
+  VIDEO_REQUEST,
+  waits,
+} from './answer-schemas.ts';
+import { callerOf, fileStorage, type V1Deps } from './caller.ts';
 import { cursorQuery, listOf, readCursor } from './list-pages.ts';
 import { createIfRelayed, createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import type { V1Deps } from './types.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
 
 /** A link to an artifact with this key also opens the video's address, as in new-api. */

@@ -1,7 +1,6 @@
 import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
-import { readWhole } from '../panel-api/paging.ts';
-import { callerOf } from './caller.ts';
-import type { V1Deps } from './types.ts';
+import { readWhole } from '../pipeline/paging.ts';
+import { callerOf, type V1Deps } from './caller.ts';
 
 /** Shorter than the idle timeouts of proxies and of the listener. */
 const MAX_SECONDS = 60;

@@ -2,8 +2,7 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { readClientRequest } from '../../../src/http/bodies/read-client-request.ts';
-import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
+import { createUploadBudget, openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { readBody, streamBody } from '../../../src/http/bodies/read-body.ts';
-import { errorResponse, toAppError } from '../../../src/http/errors.ts';
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
+import { errorResponse, toAppError } from '../../../src/http/responses/errors.ts';
 import { until } from '../../support/until.ts';
 import { call, openKit, V1_CAP } from '../kit-harness.ts';
 

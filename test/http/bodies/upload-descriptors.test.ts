@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
+import { createUploadBudget, openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { silentLogger } from '../../../src/kernel/index.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 

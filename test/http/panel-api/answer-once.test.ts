@@ -1,13 +1,13 @@
 /** What a second click would create again is created once, by the request's Idempotency-Key. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { PanelPrincipal } from '../../../src/auth/index.ts';
-import { httpErrors } from '../../../src/http/errors.ts';
 import {
   type AnswerOnce,
   createAnswerOnce,
   type RequestKeys,
   type TakenKey,
 } from '../../../src/http/panel-api/answer-once.ts';
+import { httpErrors } from '../../../src/http/responses/errors.ts';
 import { type AppError, systemClock } from '../../../src/kernel/index.ts';
 import { taskErrors } from '../../../src/tasks/index.ts';
 import { PASSWORD } from '../../support/cheap-hash.ts';

@@ -3,11 +3,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AccessWatch, PanelPrincipal } from '../../../src/auth/index.ts';
-import { createExportLimit } from '../../../src/http/panel-api/export/limit-exports.ts';
 import { taskRows } from '../../../src/http/panel-api/export/row-sources.ts';
-import { streamDocument } from '../../../src/http/panel-api/export/stream-document.ts';
-import { csvCell } from '../../../src/http/panel-api/export/write-rows.ts';
-import type { Tasks } from '../../../src/surfaces/tasks.ts';
+import { createExportLimit, csvCell, streamDocument } from '../../../src/http/panel-api/export/stream-export.ts';
+import type { Tasks } from '../../../src/surfaces/index.ts';
 import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 

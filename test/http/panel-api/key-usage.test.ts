@@ -1,7 +1,7 @@
 /** What an API key may read of itself, and what it may not. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../../src/auth/index.ts';
-import { keyUsageRoutes } from '../../../src/http/panel-api/accounts/key-usage.ts';
+import { keyUsageRoutes } from '../../../src/http/panel-api/accounts/api-keys.ts';
 import { systemClock } from '../../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../../src/store/ports/index.ts';
 import { bearer, openAuth, openTestStore, signIn } from '../../auth/harness.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { errorResponse, panelCode, statusOf } from '../../../src/http/errors.ts';
+import { errorResponse, panelCode, statusOf } from '../../../src/http/responses/errors.ts';
 import { AppError, type ErrorKind } from '../../../src/kernel/index.ts';
 import { call, openKit, SECRET_CAUSE } from '../kit-harness.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
-import { type ServerEvent, sendEvents } from '../../../src/http/v1/send-events.ts';
+import { type ServerEvent, sendEvents } from '../../../src/http/responses/send-events.ts';
 import { until } from '../../support/until.ts';
 
 /** The shortest useful timeout: the listener checks every four seconds. */

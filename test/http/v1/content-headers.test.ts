@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { contentHeaders } from '../../../src/http/v1/content-headers.ts';
-import { contentResponse } from '../../../src/http/v1/send-content.ts';
+import { contentHeaders, contentResponse } from '../../../src/http/v1/send-content.ts';
 
 const SAVED = ['application/octet-stream', 'attachment'];
 

@@ -3,7 +3,7 @@
  * accepted it.
  */
 import { expect, test } from 'bun:test';
-import { endStreamWithAccess } from '../../../src/http/v1/end-stream-with-access.ts';
+import { endStreamWithAccess } from '../../../src/http/responses/send-events.ts';
 
 const MIB = 1024 * 1024;
 

@@ -5,8 +5,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../../build/panel/manifest.gen.ts';
-import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
-import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
+import { createUploadBudget, openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type Listening, listen } from '../../../src/http/pipeline/listen.ts';
-import { streamChunks } from '../../../src/http/v1/stream-chunks.ts';
+import { streamChunks } from '../../../src/http/responses/stream-chunks.ts';
 import type { Upstream } from '../../../src/upstream/index.ts';
 import {
   type Exchange,

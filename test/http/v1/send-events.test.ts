@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import type { AccessWatch } from '../../../src/auth/index.ts';
-import { type ServerEvent, sendEvents } from '../../../src/http/v1/send-events.ts';
+import { type ServerEvent, sendEvents } from '../../../src/http/responses/send-events.ts';
 import { until } from '../../support/until.ts';
 
 type Case = {

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { BODY_LIMITS, type BodyLimitName } from '../../../src/http/bodies/body-limits.ts';
-import { readUrlencoded } from '../../../src/http/bodies/collect-form.ts';
+import { readMultipart, readUrlencoded } from '../../../src/http/bodies/read-form.ts';
 import { readJsonBody } from '../../../src/http/bodies/read-json.ts';
-import { readMultipart } from '../../../src/http/bodies/read-multipart.ts';
 import { openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, editJson, MAX_JSON_NAME_BYTES, silentLogger } from '../../../src/kernel/index.ts';
 import { buildRelayBody } from '../../../src/relay/build-relay-request.ts';

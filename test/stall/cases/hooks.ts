@@ -1,5 +1,5 @@
 import type { AccessWatch } from '../../../src/auth/index.ts';
-import { sendEvents } from '../../../src/http/v1/send-events.ts';
+import { sendEvents } from '../../../src/http/responses/send-events.ts';
 import { createRedactor, type Json, redactJson, secretsOfRequest } from '../../../src/kernel/index.ts';
 import { encodeFrame } from '../../../src/sandbox/frames.ts';
 import { MAX_RESULT_BYTES, MAX_RESULT_VALUES, readResult } from '../../../src/sandbox/read-result.ts';

@@ -1,6 +1,6 @@
 import { t } from 'elysia';
 import { DELETED, ROLE, STATUS } from '../../../auth/index.ts';
-import { fieldError } from '../../bodies/field-error.ts';
+import { fieldError } from '../../bodies/validation-errors.ts';
 
 const SORTS = {
   id: 'id',

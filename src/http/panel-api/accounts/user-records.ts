@@ -1,9 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { AccountStatements, StatementRow } from '../../../billing/index.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
+import { paged, pageQuery, readId, readPage, readWhole } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
-import { paged, pageQuery, readId, readPage, readWhole } from '../paging.ts';
 
 const kinds = ['task', 'topup', 'refund', 'correction', 'other', 'grant', 'adjust', 'storage', 'carried'] as const;
 const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds.' }));

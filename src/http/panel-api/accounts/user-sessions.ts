@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
-import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 /** The sessions of any user, for root. */

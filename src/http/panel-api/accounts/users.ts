@@ -8,10 +8,10 @@ import {
   ROLE,
 } from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
-import { fieldError } from '../../bodies/field-error.ts';
+import { fieldError } from '../../bodies/validation-errors.ts';
+import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { type Kit, type Ok, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
 import type { AnswerOnce } from '../answer-once.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
 

@@ -3,17 +3,15 @@ import type { Auth, PanelPrincipal, RequestOrigin } from '../../../auth/index.ts
 import type { AccountStatements } from '../../../billing/index.ts';
 import type { Logger } from '../../../kernel/index.ts';
 import type { Tasks } from '../../../surfaces/index.ts';
+import { readId } from '../../pipeline/paging.ts';
 import { type Kit, strictObject } from '../../pipeline/route-kit.ts';
 import { listQuery, readUserFilter } from '../accounts/user-filter.ts';
 import { ledgerQuery, readLedgerFilter } from '../accounts/user-records.ts';
 import { auditQuery, type RecordsSource, readAuditFilter, readUsageFilter, usageQuery } from '../operation/records.ts';
-import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readTaskFilter, taskFilterQuery } from '../tasks/task-filter.ts';
-import type { BeginExport } from './limit-exports.ts';
 import { auditRows, ledgerRows, taskRows, usageRows, userRows } from './row-sources.ts';
-import { MAX_EXPORTED, type RowSource, streamExport } from './stream-export.ts';
-import type { ExportFormat } from './write-rows.ts';
+import { type BeginExport, type ExportFormat, MAX_EXPORTED, type RowSource, streamExport } from './stream-export.ts';
 
 const format = t.Union([t.Literal('csv'), t.Literal('jsonl')]);
 const lines = MAX_EXPORTED.toLocaleString('en-US');

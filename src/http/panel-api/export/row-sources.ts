@@ -2,7 +2,7 @@ import type { AccountView, Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { AccountStatements } from '../../../billing/index.ts';
 import type { Tasks } from '../../../surfaces/index.ts';
 import type { TaskListFilter } from '../../../tasks/index.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
 import type { readUserFilter } from '../accounts/user-filter.ts';
 import { describeLedgerRow, type readLedgerFilter } from '../accounts/user-records.ts';
 import {
@@ -13,8 +13,7 @@ import {
   type UsageFilter,
 } from '../operation/records.ts';
 import { describeListedTask } from '../tasks/read-task.ts';
-import { limitBatches, type RowSource, readBatches } from './stream-export.ts';
-import { type ExportColumn, isoTime, usd } from './write-rows.ts';
+import { type ExportColumn, isoTime, limitBatches, type RowSource, readBatches, usd } from './stream-export.ts';
 
 /** Rows that are in memory at once, but for what the client's buffer holds. */
 const BATCH = 200;

@@ -1,6 +1,8 @@
-import { nextTurn } from '../../../kernel/index.ts';
-import type { RunningExport } from './limit-exports.ts';
-import { type ExportColumn, type ExportFormat, writeRows } from './write-rows.ts';
+import type { AccessWatch, Auth, PanelPrincipal } from '../../../auth/index.ts';
+import { createConcurrencyLimit, nextTurn } from '../../../kernel/index.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
+import { httpErrors } from '../../responses/errors.ts';
+import { streamChunks } from '../../responses/stream-chunks.ts';
 
 /** Rows of one file. What is beyond them needs a narrower filter. */
 export const MAX_EXPORTED = 100_000;
@@ -117,4 +119,123 @@ export function streamExport<Row>(
       'cache-control': 'no-store',
     },
   });
+}
+
+/** One column of a CSV file; JSON lines have the whole row. */
+export type ExportColumn<Row> = { name: string; value: (row: Row) => string | number | null | undefined };
+
+export type ExportFormat = 'csv' | 'jsonl';
+
+/**
+ * Begins what a spreadsheet evaluates: a formula in a prompt or a name would run where the file is
+ * opened. Where Chinese or Japanese is written, the wide signs begin one too.
+ */
+const FORMULA = /^[\s]*[=+\-@|\t\r＝＋－＠｜]/;
+/**
+ * Where the decimal sign is a comma, spreadsheets split lines at semicolons, and quotes within such
+ * a part mean nothing: a cell may begin anywhere behind one of these.
+ */
+const LATER_FORMULA = /([;\t\r\n][ \u00a0\u3000"]*)(?=[=+\-@|＝＋－＠｜])/g;
+const SPECIAL = /[",\r\n]/;
+
+/** A cell as RFC 4180 has it. What looks like a formula begins with an apostrophe. */
+export function csvCell(value: string | number | null | undefined): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number') return String(value);
+  const text = (FORMULA.test(value) ? `'${value}` : value).replaceAll(LATER_FORMULA, "$1'");
+  return SPECIAL.test(text) || text !== value ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The text of some rows; of the first ones of a CSV file, with the heading. */
+export function writeRows<Row>(
+  rows: readonly Row[],
+  { format, columns, isFirst }: { format: ExportFormat; columns: readonly ExportColumn<Row>[]; isFirst: boolean },
+): string {
+  if (format === 'jsonl') return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  // Spreadsheets take a file for UTF-8 by its mark.
+  const heading = isFirst ? `\uFEFF${columns.map(({ name }) => name).join(',')}\r\n` : '';
+  const lines = rows.map((row) => `${columns.map(({ value }) => csvCell(value(row))).join(',')}\r\n`);
+  return heading + lines.join('');
+}
+
+/** Unix seconds as ISO 8601; empty for 0. */
+export const isoTime = (seconds: number): string => (seconds > 0 ? new Date(seconds * 1000).toISOString() : '');
+
+const QUOTA_PER_USD = 500_000;
+export const usd = (quota: number): number => quota / QUOTA_PER_USD;
+
+/** As the listener's idle timeout. */
+const STALL_MS = 120_000;
+
+/**
+ * Streams the pieces of one document. When the access ends, or a piece cannot be read, the
+ * connection breaks, so that no one takes a part for the whole.
+ */
+export function streamDocument(
+  pieces: AsyncIterable<string>,
+  { access: { signal }, end }: RunningExport,
+): ReadableStream<Uint8Array> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  const source = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await iterator.next();
+          if (signal.aborted) throw new Error('the export was ended');
+          if (!done) return controller.enqueue(encoder.encode(value));
+          end();
+          controller.close();
+        } catch (error) {
+          end();
+          controller.error(error);
+        }
+      },
+      async cancel() {
+        end();
+        await iterator.return?.();
+      },
+    },
+    { highWaterMark: 1 },
+  );
+  return streamChunks(source, STALL_MS);
+}
+
+/**
+ * Exports at the same time on this node: of users together, of administrators together, and of one
+ * account. Users who read slowly leave administrators theirs.
+ */
+const LIMITS = { users: 4, administrators: 4, account: 1 } as const;
+const RETRY_AFTER_SECONDS = 10;
+/** A client that reads a little now and then would otherwise keep its place without end. */
+const LONGEST_MS = 30 * 60_000;
+
+export type RunningExport = {
+  /** Its signal aborts when the client or its access is gone, or the export took too long. */
+  access: AccessWatch;
+  /** Gives the place back; may be called twice. */
+  end(): void;
+};
+
+/** @throws http.exports_limited */
+export type BeginExport = (panel: PanelPrincipal, request: Request) => RunningExport;
+
+export function createExportLimit({ watchAccess }: Pick<Auth, 'watchAccess'>): BeginExport {
+  const limit = createConcurrencyLimit();
+  return (panel, request) => {
+    const kind = isAdmin(panel) ? 'administrators' : 'users';
+    const slots = limit.acquire([
+      { name: kind, max: LIMITS[kind] },
+      { name: `account ${panel.user.id}`, max: LIMITS.account },
+    ]);
+    if (slots.full) throw httpErrors.exports_limited({ retryAfterSeconds: RETRY_AFTER_SECONDS });
+    const access = watchAccess(panel, AbortSignal.any([request.signal, AbortSignal.timeout(LONGEST_MS)]));
+    return {
+      access,
+      end() {
+        slots.release();
+        access.stop();
+      },
+    };
+  };
 }

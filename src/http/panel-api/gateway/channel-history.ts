@@ -2,8 +2,8 @@ import { Elysia, t } from 'elysia';
 import type { Channels } from '../../../channels/index.ts';
 import type { ChannelHistory } from '../../../reports/index.ts';
 import type { Tasks } from '../../../surfaces/index.ts';
+import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { readId } from '../paging.ts';
 
 const PERIODS = { '24': 24, '168': 168 } as const;
 

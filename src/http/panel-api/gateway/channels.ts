@@ -13,13 +13,13 @@ import { findDriver, type PluginService } from '../../../plugins/index.ts';
 import type { ChannelHealth } from '../../../reports/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 import type { Tasks } from '../../../surfaces/index.ts';
-import { panelCode } from '../../errors.ts';
-import { isRoot } from '../../pipeline/authorize-request.ts';
+import { readProof } from '../../pipeline/access-levels.ts';
+import { isRoot } from '../../pipeline/admit-request.ts';
+import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import { panelCode } from '../../responses/errors.ts';
 import type { AnswerOnce } from '../answer-once.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../sign-in/security-proof.ts';
 import { readChannelChoices } from './channel-choices.ts';
 
 type Channel = SavedChannel['channel'];

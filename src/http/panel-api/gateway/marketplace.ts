@@ -17,12 +17,12 @@ import {
   replaceSources,
   type SettingsService,
 } from '../../../settings/index.ts';
-import { fieldError } from '../../bodies/field-error.ts';
-import { answersIcon } from '../../openapi/describe-answer.ts';
-import { serveIcon } from '../../panel-files/serve-icon.ts';
+import { fieldError } from '../../bodies/validation-errors.ts';
+import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { answersIcon } from '../../responses/describe-answer.ts';
+import { serveIcon } from '../../responses/serve-icon.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../sign-in/security-proof.ts';
 import { auditVersion, describeOutcome, describeReview, withFreshPreview } from './describe-plugin.ts';
 import { activateOptions, readPreviewDigest } from './plugins.ts';
 

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Billing } from '../../../billing/index.ts';
 import { type Json, userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
-import { fieldError } from '../../bodies/field-error.ts';
+import { fieldError } from '../../bodies/validation-errors.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { describeDiff, describeReview } from './describe-plugin.ts';
 

@@ -3,12 +3,12 @@ import type { PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import { userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
-import { fieldError } from '../../bodies/field-error.ts';
-import { answersIcon } from '../../openapi/describe-answer.ts';
-import { serveIcon } from '../../panel-files/serve-icon.ts';
+import { fieldError } from '../../bodies/validation-errors.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { compressJson } from '../../responses/compress-json.ts';
+import { answersIcon } from '../../responses/describe-answer.ts';
+import { serveIcon } from '../../responses/serve-icon.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { compressJson } from './compress-json.ts';
 import {
   auditVersion,
   describeDetail,

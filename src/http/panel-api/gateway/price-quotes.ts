@@ -3,10 +3,10 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import type { RequestOptions, Tasks } from '../../../surfaces/index.ts';
-import { fieldError } from '../../bodies/field-error.ts';
-import { httpErrors } from '../../errors.ts';
-import { isAdmin, isRoot } from '../../pipeline/authorize-request.ts';
+import { fieldError } from '../../bodies/validation-errors.ts';
+import { isAdmin, isRoot } from '../../pipeline/admit-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { httpErrors } from '../../responses/errors.ts';
 
 const quoteBody = strictObject({
   plugin_key: t.Optional(

@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
-import { httpErrors } from '../../errors.ts';
+import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import { httpErrors } from '../../responses/errors.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../sign-in/security-proof.ts';
 
 /** Backups for the owner. Times are Unix seconds. */
 export type BackupsView = {

@@ -1,10 +1,10 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Channels } from '../../../channels/index.ts';
-import { httpErrors } from '../../errors.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
+import { readWhole } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
-import { readWhole } from '../paging.ts';
+import { httpErrors } from '../../responses/errors.ts';
 
 /** Names that one search returns. */
 const MAX_NAMES = 20;

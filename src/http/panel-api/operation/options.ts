@@ -1,10 +1,10 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { OptionFault, OptionTrials, SettingsService } from '../../../settings/index.ts';
-import { httpErrors } from '../../errors.ts';
+import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { httpErrors } from '../../responses/errors.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../sign-in/security-proof.ts';
 
 const Trial = t.Union([
   t.Literal('smtp'),

@@ -2,10 +2,10 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { BillExplanation } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
-import { httpErrors } from '../../errors.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
+import { paged, pageQuery, readPage, readWhole } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
-import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
+import { httpErrors } from '../../responses/errors.ts';
 import type { AuditRow } from '../record-audit.ts';
 
 type Page = { page: number; pageSize: number };

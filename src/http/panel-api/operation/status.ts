@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { PublicSettings } from '../../../settings/index.ts';
-import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import { serveIcon } from '../../responses/serve-icon.ts';
 
 /** A provider that an administrator added, as the sign-in page shows it. */
 export type PublicProvider = {

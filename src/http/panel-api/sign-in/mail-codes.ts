@@ -1,9 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import { type ProofNeed, readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { challengeField, readChallengeToken } from './challenge-token.ts';
-import { type ProofNeed, readProof } from './security-proof.ts';
+import { challengeField, readChallengeToken } from './registration.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
 const ADDRESS_PROOF: ProofNeed = {

@@ -1,11 +1,11 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
+import { readProof } from '../../pipeline/access-levels.ts';
+import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { AnswerOnce } from '../answer-once.ts';
-import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from './security-proof.ts';
 
 const text = (maxLength: number, description?: string) =>
   t.Optional(t.String({ maxLength, ...(description ? { description } : {}) }));

@@ -1,12 +1,10 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
-import { guardNavigation } from '../../pipeline/guard-navigation.ts';
+import { guardNavigation } from '../../pipeline/guard-origin.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { auditNewUser } from './audit-new-user.ts';
-import { createLoginResponse } from './login-response.ts';
-import type { SessionCookies } from './session-cookies.ts';
+import { auditNewUser, type RecordAudit } from '../record-audit.ts';
+import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
 
 /** Longer than any parameter that a provider sends. */
 const parameter = t.Optional(t.String({ maxLength: 4096 }));

@@ -1,12 +1,11 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
+import { type ProofNeed, proofScope, readProof } from '../../pipeline/access-levels.ts';
+import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createLoginResponse } from './login-response.ts';
-import { type ProofNeed, proofScope, readProof } from './security-proof.ts';
-import type { SessionCookies } from './session-cookies.ts';
+import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
 
 const base64url = (maxLength: number) => t.String({ minLength: 1, maxLength, pattern: '^[A-Za-z0-9_-]+$' });
 

@@ -2,7 +2,6 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { challengeField, readChallengeToken } from './challenge-token.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
 
@@ -72,3 +71,12 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
       detail: { summary: 'Your affiliate code; the first request creates it' },
     });
 }
+
+/** The captcha token in the body. 2048 characters is Turnstile's own limit. */
+export const challengeField = {
+  turnstile: t.Optional(t.String({ maxLength: 2048, description: 'The captcha token, if a captcha is configured.' })),
+};
+
+/** Reads the captcha token from the body, otherwise from `?turnstile=`. */
+export const readChallengeToken = (body: { turnstile?: string }, request: Request): string | undefined =>
+  body.turnstile ?? new URL(request.url).searchParams.get('turnstile') ?? undefined;

@@ -1,4 +1,7 @@
 import type { Cookie } from 'elysia';
+import type { LoginResult } from '../../../auth/index.ts';
+import type { Clock } from '../../../kernel/index.ts';
+import { ok } from '../../pipeline/route-kit.ts';
 
 /** Browsers send the refresh cookie only below this path: with login, refresh and logout. */
 const REFRESH_PATH = '/api/user/auth';
@@ -65,3 +68,13 @@ export function createSessionCookies(config: { secure: boolean; installation?: s
 }
 
 export type SessionCookies = ReturnType<typeof createSessionCookies>;
+
+/** The response of every sign-in method: a session with its cookies, or the second step to take. */
+export function createLoginResponse({ cookies, clock }: { cookies: SessionCookies; clock: Clock }) {
+  return (login: LoginResult, jar: Parameters<SessionCookies['write']>[0]) => {
+    if (login.kind === 'require_2fa') return ok(login.data);
+    const { refreshToken, refreshExpiresAt: expiresAt } = login;
+    cookies.write(jar, { refreshToken, expiresAt, now: clock.unix() });
+    return ok(login.bundle);
+  };
+}

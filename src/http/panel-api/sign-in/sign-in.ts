@@ -2,8 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { AppError, type Clock } from '../../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { createLoginResponse } from './login-response.ts';
-import type { SessionCookies } from './session-cookies.ts';
+import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
 
 /** Errors after which the cookies are useless. Outages, limits and mismatches keep the cookies. */
 const COOKIES_ARE_USELESS = ['auth.unauthorized', 'auth.session_revoked'];

@@ -1,8 +1,8 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
+import { proofScope } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { proofScope } from './security-proof.ts';
 
 const appCode = t.String({ maxLength: 64, description: 'A code of the authenticator app.' });
 const anyCode = t.String({ maxLength: 64, description: 'A code of the authenticator app, or a backup code.' });

@@ -1,14 +1,12 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
-import { answersIcon } from '../../openapi/describe-answer.ts';
-import { serveIcon } from '../../panel-files/serve-icon.ts';
-import { guardNavigation } from '../../pipeline/guard-navigation.ts';
+import { guardNavigation } from '../../pipeline/guard-origin.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { auditNewUser } from './audit-new-user.ts';
-import { createLoginResponse } from './login-response.ts';
-import type { SessionCookies } from './session-cookies.ts';
+import { answersIcon } from '../../responses/describe-answer.ts';
+import { serveIcon } from '../../responses/serve-icon.ts';
+import { auditNewUser, type RecordAudit } from '../record-audit.ts';
+import { createLoginResponse, type SessionCookies } from './session-cookies.ts';
 
 const code = t.String({ maxLength: 64, description: 'The code that the official account sent.' });
 const flowToken = { maxLength: 200, description: 'From the begin step.' };

@@ -2,7 +2,7 @@ import { Elysia } from 'elysia';
 import { type Billing, exemplifyPrice, scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { RELAY_PLUGIN_KEY } from '../../../relay/index.ts';
 import type { CallableModel, Tasks } from '../../../surfaces/index.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { callerOf } from './caller-of.ts';
 

@@ -4,7 +4,7 @@ import { AppError } from '../../../kernel/index.ts';
 import { type ArtifactList, RESULT_KEY } from '../../../results/index.ts';
 import type { TaskDetail, Tasks } from '../../../surfaces/index.ts';
 import { type ListedTask, taskObject } from '../../../tasks/index.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
 
 type Task = TaskDetail['task'];
 

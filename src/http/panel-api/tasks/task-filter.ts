@@ -1,10 +1,10 @@
 import { t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { TASK_STATUSES, type TaskListFilter } from '../../../tasks/index.ts';
-import { httpErrors } from '../../errors.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
+import { readWhole } from '../../pipeline/paging.ts';
 import { wholeText } from '../../pipeline/route-kit.ts';
-import { readWhole } from '../paging.ts';
+import { httpErrors } from '../../responses/errors.ts';
 
 const id = (description: string) => t.Optional(wholeText({ minimum: 1, description }));
 const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds of the creation.' }));

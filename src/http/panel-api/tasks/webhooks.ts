@@ -2,9 +2,9 @@ import { Elysia } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { type Notice, shownUrl } from '../../../notifications/index.ts';
 import type { Tasks } from '../../../surfaces/index.ts';
-import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
+import { paged, pageQuery, readPage } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { paged, pageQuery, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 /** Filters of the caller's list of tasks, which follow the account to every browser. */

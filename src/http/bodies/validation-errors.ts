@@ -1,6 +1,6 @@
 import type { ValidationError } from 'elysia';
 import type { AppError, SentenceParams } from '../../kernel/index.ts';
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from '../responses/errors.ts';
 
 type Schema = {
   type?: string;
@@ -133,3 +133,7 @@ function range(low: number | undefined, high: number | undefined, unit: string):
   if (high !== undefined) return ` of at most ${high}${tail}`;
   return '';
 }
+
+/** `http.validation_failed` for one field, in the same shape as a schema's faults. */
+export const fieldError = (field: string, rule: 'required' | 'wrong_value', message: string): AppError =>
+  httpErrors.validation_failed({ message, param: field, details: { errors: [{ field, rule, message }] } });

@@ -1,6 +1,6 @@
 /** The only file that knows HTTP statuses, published error codes and the two error envelopes. */
-import { AppError, defineErrors, type ErrorKind, isObject, type Logger } from '../kernel/index.ts';
-import { REPLAYED } from './pipeline/response-headers.ts';
+import { AppError, defineErrors, type ErrorKind, isObject, type Logger } from '../../kernel/index.ts';
+import { REPLAYED } from './response-headers.ts';
 
 export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],

@@ -1,7 +1,7 @@
 import { t } from 'elysia';
-import { fieldError } from '../bodies/field-error.ts';
-import { httpErrors } from '../errors.ts';
-import { wholeText } from '../pipeline/route-kit.ts';
+import { fieldError } from '../bodies/validation-errors.ts';
+import { httpErrors } from '../responses/errors.ts';
+import { wholeText } from './route-kit.ts';
 
 /** Entries of a page, at most. */
 const MAX_PAGE_SIZE = 100;

@@ -1,19 +1,17 @@
 import { type AnyElysia, ValidationError } from 'elysia';
-import { AppError, type Clock, type Logger, type WatchCache } from '../../kernel/index.ts';
-import { describeValidation } from '../bodies/describe-validation.ts';
-import { errorResponse, httpErrors, logFailure, toAppError } from '../errors.ts';
-import { createMetricsGuard, type Metrics } from '../operator/metrics.ts';
-import type { PanelManifest } from '../panel-files/panel-manifest.ts';
-import { createPanelServer, type ThirdParties } from '../panel-files/serve-panel.ts';
-import type { Branding } from '../panel-files/web-manifest.ts';
-import { createClientAddresses } from './client-ip.ts';
-import { createHostGuard, type HostGuardConfig } from './guard-host.ts';
-import { createRequestHandler } from './handle-request.ts';
-import { envelopeOf } from './request-path.ts';
-import { createRequestScopes, type RequestScopes } from './request-scope.ts';
-import { indexRoutes, type RouteIndex } from './route-index.ts';
-import { createKit, type FileStorageConfig, type Kit } from './route-kit.ts';
-import { createResultsSeparation, type ResultsOrigin } from './separate-results.ts';
+import { AppError, type Clock, type Logger, type WatchCache } from '../kernel/index.ts';
+import { describeValidation } from './bodies/validation-errors.ts';
+import { createMetricsGuard, type Metrics } from './operator/metrics.ts';
+import type { PanelManifest } from './panel-files/panel-manifest.ts';
+import { type Branding, createPanelServer, type ThirdParties } from './panel-files/serve-panel.ts';
+import { createClientAddresses } from './pipeline/client-ip.ts';
+import { createHostGuard, type HostGuardConfig } from './pipeline/guard-host.ts';
+import { createRequestHandler } from './pipeline/handle-request.ts';
+import { envelopeOf } from './pipeline/request-path.ts';
+import { createRequestScopes, type RequestScopes } from './pipeline/request-scope.ts';
+import { indexRoutes, type RouteIndex } from './pipeline/route-index.ts';
+import { createKit, type FileStorageConfig, type Kit } from './pipeline/route-kit.ts';
+import { createResultsSeparation, type ResultsOrigin } from './pipeline/separate-results.ts';
 import type {
   Answered,
   Authenticators,
@@ -22,7 +20,8 @@ import type {
   RequestHandler,
   RequestLimits,
   RequestTracer,
-} from './types.ts';
+} from './pipeline/types.ts';
+import { errorResponse, httpErrors, logFailure, toAppError } from './responses/errors.ts';
 
 export type HttpConfig = {
   /** SESSION_COOKIE_SECURE */

@@ -1,4 +1,4 @@
-import { httpErrors } from '../errors.ts';
+import { httpErrors } from './errors.ts';
 
 /**
  * Serves an image that cannot run anything, SVG included. Browsers cache it for `maxAgeSeconds`.

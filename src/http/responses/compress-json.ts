@@ -1,6 +1,17 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { chooseEncoding } from '../../panel-files/choose-encoding.ts';
+
+/** The first of these encodings that the client accepts; `q=0` refuses one. */
+export function chooseEncoding<Name extends string>(request: Request, names: readonly Name[]): Name | undefined {
+  const accepted = new Set(
+    (request.headers.get('accept-encoding') ?? '')
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter((part) => !/;\s*q=0(\.0+)?$/.test(part))
+      .map((part) => part.split(';', 1)[0]),
+  );
+  return names.find((name) => accepted.has(name));
+}
 
 /**
  * Sends an answer of JSON in gzip where the client takes it. For long answers that hold no secret
