@@ -120,6 +120,9 @@ type ModelRequestNumbers = {
 /** The settings as stored, read in a transaction, for decisions that a stale copy could spoil. */
 export type SettingsIn = (tx: Repositories) => Promise<AuthSettings>;
 
+/** The cost of hashing a password: argon2id's memory in KiB, and passes; parallelism is one. */
+export type PasswordCost = { memoryCost: number; timeCost: number };
+
 /** The configuration of the auth room. Durations are seconds unless a name says otherwise. */
 export type AuthConfig = {
   /**
@@ -156,4 +159,6 @@ export type AuthConfig = {
    * room provides this check.
    */
   checkWebhookUrl: (url: string) => Result<URL, string>;
+  /** Default: what OWASP asks for. */
+  passwordCost?: PasswordCost;
 };

@@ -5,31 +5,31 @@
  * cookies, header names and statuses (the HTTP room's), the environment, tasks, money beyond the
  * grants of new accounts and administrators' quota changes.
  *
- * Start with `create-auth.ts`. Operations are functions `(ctx, …)` in files named after them;
- * `context.ts` says what `ctx` holds.
+ * Start with `service/create-auth.ts`. Operations are functions `(ctx, …)`; each file says what it
+ * takes of `ctx`.
  */
 
 export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
-export type { AccountView } from './administration/describe-account.ts';
-export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
+export { rootHasOtherSignInMethod } from './accounts/sign-in-methods.ts';
+export type { AccountView } from './administration/list-accounts.ts';
+export { assertKeyAllows } from './api-keys/authenticate-api-key.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
-export type { Auth } from './auth.ts';
+export type { AuthConfig, AuthSettings } from './config.ts';
+export { findRelyingParty, type RelyingParty } from './credentials/relying-party.ts';
+export { authErrors, proofErrors } from './errors.ts';
+export type { RateLimitState } from './limits/limit-model-requests.ts';
+export { addressKey } from './limits/limit-requests.ts';
+export type { StoredMail } from './mail/types.ts';
+export { tryOidc } from './oauth/try-oidc.ts';
+export * from './principals.ts';
+export type { Auth } from './service/auth.ts';
 export {
   auditRetentionSteps,
   authCleanUpSteps,
   type CleanUpConfig,
   warnOfManySessions,
-} from './clean-up/clean-up-steps.ts';
-export type { AuthConfig, AuthSettings } from './config.ts';
-export { createAuth } from './create-auth.ts';
-export { authErrors, proofErrors } from './errors.ts';
-export { addressKey } from './limits/address-key.ts';
-export type { RateLimitState } from './limits/limit-model-requests.ts';
-export type { LoginResult } from './login/complete-login.ts';
-export type { StoredMail } from './mail/types.ts';
-export { tryOidc } from './oauth/try-oidc.ts';
-export { findRelyingParty, type RelyingParty } from './passkeys/relying-party.ts';
+} from './service/clean-up-steps.ts';
+export { createAuth } from './service/create-auth.ts';
+export type { AccessWatch } from './service/watch-access.ts';
+export type { LoginResult } from './sessions/complete-login.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
-export * from './types.ts';
-export { rootHasOtherSignInMethod } from './users/has-sign-in-method.ts';
-export type { AccessWatch } from './watch-access.ts';

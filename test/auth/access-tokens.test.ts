@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
+import type { SessionPrincipal } from '../../src/auth/principals.ts';
 import { createSecurityProofs } from '../../src/auth/proofs/security-proofs.ts';
-import type { SessionPrincipal } from '../../src/auth/require-session.ts';
-import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
+import { createAccessTokens, createVerifiedTokenCache } from '../../src/auth/tokens/access-tokens.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
 import { claimsToBeOurs } from '../../src/auth/tokens/panel-jwt.ts';
-import { createVerifiedTokenCache } from '../../src/auth/tokens/verified-token-cache.ts';
 import { type Clock, newUuid } from '../../src/kernel/index.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';

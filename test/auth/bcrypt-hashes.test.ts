@@ -1,10 +1,9 @@
 /** Passwords that another gateway hashed with bcrypt. */
 import { describe, expect, test } from 'bun:test';
-import { isImportableHash } from '../../src/auth/passwords/bcrypt-hashes.ts';
-import { createPasswordHashes } from '../../src/auth/passwords/password-hashes.ts';
+import { createPasswordHashes, isImportableHash } from '../../src/auth/credentials/password-hashes.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 
-const hashes = createPasswordHashes({ logger: silentLogger, passwordCost: { memoryCost: 8, timeCost: 1 } });
+const hashes = createPasswordHashes(silentLogger, { memoryCost: 8, timeCost: 1 });
 const bcrypt = (password: string, cost = 4) => Bun.password.hash(password, { algorithm: 'bcrypt', cost });
 const verify = (password: string, passwordHash: string) => hashes.verify(password, { id: 1, passwordHash });
 

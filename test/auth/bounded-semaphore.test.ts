@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createBoundedSemaphore } from '../../src/auth/limits/bounded-semaphore.ts';
+import { createBoundedSemaphore } from '../../src/auth/limits/limit-guesses.ts';
 import { refusal } from './refusal.ts';
 
 test('flood: a call beyond the full queue is refused with a retry time, and its work never starts', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'bun:test';
 import { rm } from 'node:fs/promises';
+import { createPasswordHashes } from '../../src/auth/credentials/password-hashes.ts';
 import {
   type Auth,
   type AuthConfig,
@@ -10,7 +11,6 @@ import {
   type RequestOrigin,
   type SignedIn,
 } from '../../src/auth/index.ts';
-import { createPasswordHashes } from '../../src/auth/passwords/password-hashes.ts';
 import {
   type Clock,
   createSecretBox,
@@ -146,22 +146,23 @@ export function openAuth(
     upstream: createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger }),
     sendMail: options.sendMail ?? (async () => ({ steps: [] })),
     store,
-    counters: options.counters ?? createMemoryCounters(),
-    successLists: createMemorySuccessLists(options.clock ?? systemClock),
-    sessionCache: options.sessionCache ?? createNoSessionCache(),
+    shared: {
+      counters: options.counters ?? createMemoryCounters(),
+      successLists: createMemorySuccessLists(options.clock ?? systemClock),
+      sessionCache: options.sessionCache ?? createNoSessionCache(),
+    },
     clock: options.clock ?? systemClock,
     logger: options.logger ?? silentLogger,
     secretBox: createSecretBox(config.cryptoSecrets),
-    config,
+    config: { ...config, ...(options.costlyPasswords ? {} : { passwordCost: CHEAP_COST }) },
     settings,
     settingsIn: options.settingsIn ?? (async () => settings()),
     ...(options.onSignIn ? { onSignIn: options.onSignIn } : {}),
-    ...(options.costlyPasswords ? {} : { passwordCost: CHEAP_COST }),
   });
 }
 
 /** `PASSWORD` with the gateway's real hash parameters, for comparing times. */
-export const hashOfGateway = (): Promise<string> => createPasswordHashes({ logger: silentLogger }).hash(PASSWORD);
+export const hashOfGateway = (): Promise<string> => createPasswordHashes(silentLogger).hash(PASSWORD);
 
 /** A user with a session, without the cost of a password. */
 export async function enterQuickly(store: Store, clock: Clock): Promise<Extract<PanelPrincipal, { kind: 'session' }>> {

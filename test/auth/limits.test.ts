@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { addressKey } from '../../src/auth/limits/address-key.ts';
 import { createGuessLimit } from '../../src/auth/limits/limit-guesses.ts';
-import { createRequestLimit } from '../../src/auth/limits/limit-requests.ts';
+import { addressKey, createRequestLimit } from '../../src/auth/limits/limit-requests.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import { at } from '../support/deciding-ip.ts';
 import { refusal } from './refusal.ts';

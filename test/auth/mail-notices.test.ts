@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, DecidingIp, PanelPrincipal, RequestOrigin } from '../../src/auth/index.ts';
 import type { NoticeSubject } from '../../src/auth/mail/types.ts';
-import { nameDevice } from '../../src/auth/sessions/name-device.ts';
+import { nameDevice } from '../../src/auth/name-device.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import type { Mail, SendMail } from '../../src/upstream/index.ts';
 import { addUser } from '../support/add-user.ts';

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { composeMail } from '../../src/auth/mail/compose-mail.ts';
+import { MAIL_LANGUAGES, MAIL_WORDS, pickLanguage } from '../../src/auth/mail/mail-languages.ts';
 import { createOutbox, type OutgoingMail } from '../../src/auth/mail/outbox.ts';
-import { MAIL_LANGUAGES, pickLanguage } from '../../src/auth/mail/pick-language.ts';
 import type { MailContent } from '../../src/auth/mail/types.ts';
-import { MAIL_WORDS } from '../../src/auth/mail/words/mail-words.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import type { Mail, MailOutcome } from '../../src/upstream/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import { DEFAULT_FIELDS, validateProvider } from '../../src/auth/oauth/validate-provider.ts';
-import { validatePasskeyName } from '../../src/auth/passkeys/name-passkey.ts';
+import { validatePasskeyName } from '../../src/auth/passkeys/manage-passkeys.ts';
 import { AppError, newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';

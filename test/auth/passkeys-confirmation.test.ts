@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
-import { PROOF_SCOPES } from '../../src/auth/proofs/types.ts';
+import { PROOF_SCOPES } from '../../src/auth/proofs/proof-methods.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
 import { RULE_DATABASES } from '../support/databases.ts';

@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth';
 import type { Auth } from '../../src/auth/index.ts';
-import type { ProofScope } from '../../src/auth/proofs/types.ts';
+import type { ProofScope } from '../../src/auth/proofs/proof-methods.ts';
 import type { Clock, Logger } from '../../src/kernel/index.ts';
 import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
+import { relyingPartyId, requireRelyingParty } from '../../src/auth/credentials/relying-party.ts';
 import type { AuthSettings } from '../../src/auth/index.ts';
-import { relyingPartyId, requireRelyingParty } from '../../src/auth/passkeys/relying-party.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import { testSettings } from './harness.ts';
 

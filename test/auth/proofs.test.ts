@@ -1,10 +1,10 @@
 /** Security Proofs: who gets one, by which method, and what is refused as one. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
+import { requireSession } from '../../src/auth/principals.ts';
+import { PROOF_SCOPES, type ProofMethod, type ProofScope } from '../../src/auth/proofs/proof-methods.ts';
 import { createSecurityProofs } from '../../src/auth/proofs/security-proofs.ts';
-import { PROOF_SCOPES, type ProofMethod, type ProofScope } from '../../src/auth/proofs/types.ts';
-import { requireSession } from '../../src/auth/require-session.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -54,7 +54,7 @@ for (const dialect of RULE_DATABASES) {
         password = PASSWORD,
         scope = SCOPE,
         origin = ORIGIN,
-      }: { password?: string; scope?: ProofScope; origin?: import('../../src/auth/types.ts').RequestOrigin } = {},
+      }: { password?: string; scope?: ProofScope; origin?: import('../../src/auth/principals.ts').RequestOrigin } = {},
     ) => auth.proofs.prove(principal, { method: 'password', password, scope, origin });
     const byCode = (
       principal: PanelPrincipal,

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { authErrors } from '../../src/auth/errors.ts';
 import type { Auth } from '../../src/auth/index.ts';
-import { createSignIns } from '../../src/auth/sign-ins/record-sign-ins.ts';
+import { createSignIns } from '../../src/auth/sessions/record-sign-ins.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { AuditRecord, Store, UserRecord } from '../../src/store/ports/index.ts';

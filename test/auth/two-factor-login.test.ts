@@ -1,8 +1,8 @@
 /** The second step of a login: what it accepts, what it uses up, and how guessing is limited. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
-import { createFlows } from '../../src/auth/flows/flows.ts';
 import type { Auth } from '../../src/auth/index.ts';
+import { createFlows } from '../../src/auth/tokens/flows.ts';
+import { deriveSessionKeys } from '../../src/auth/tokens/keys.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -45,7 +45,10 @@ for (const dialect of RULE_DATABASES) {
     const finish = (
       flowToken: string,
       code: string,
-      { origin = ORIGIN, node = auth }: { origin?: import('../../src/auth/types.ts').RequestOrigin; node?: Auth } = {},
+      {
+        origin = ORIGIN,
+        node = auth,
+      }: { origin?: import('../../src/auth/principals.ts').RequestOrigin; node?: Auth } = {},
     ) => node.twoFactor.finishLogin({ flowToken, code, origin });
     const signInWith = async (user: UserRecord, code: string) => finish(await firstStep(auth, user), code);
     const failuresOf = async ({ id }: UserRecord) => (await store.twoFactor.byUser(id))?.failures;

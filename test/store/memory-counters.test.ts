@@ -1,8 +1,8 @@
 import { heapStats } from 'bun:jsc';
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { addressKey } from '../../src/auth/limits/address-key.ts';
-import type { DecidingIp } from '../../src/auth/types.ts';
+import { addressKey } from '../../src/auth/limits/limit-requests.ts';
+import type { DecidingIp } from '../../src/auth/principals.ts';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import { createMemoryCounters, MAX_COUNTERS } from '../../src/store/redis/memory-counters.ts';
 

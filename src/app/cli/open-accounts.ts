@@ -60,11 +60,13 @@ export async function withAccounts<T>(
       upstream,
       sendMail: createSendMail(),
       store,
-      counters: createMemoryCounters(),
-      successLists: createMemorySuccessLists(systemClock),
-      // No cache to invalidate: a change raises the user's auth version, which running nodes read
-      // from the database at every request.
-      sessionCache: createNoSessionCache(),
+      shared: {
+        counters: createMemoryCounters(),
+        successLists: createMemorySuccessLists(systemClock),
+        // No cache to invalidate: a change raises the user's auth version, which running nodes read
+        // from the database at every request.
+        sessionCache: createNoSessionCache(),
+      },
       clock: systemClock,
       logger: silentLogger,
       secretBox,

@@ -123,7 +123,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     upstream,
     sendMail: createSendMail(),
     store,
-    ...shared,
+    shared,
     watchCache,
     clock,
     logger,

@@ -1,6 +1,6 @@
+import { isUsername } from '../../auth/accounts/validate-account.ts';
+import { isImportableHash } from '../../auth/credentials/password-hashes.ts';
 import { readMailAddress } from '../../auth/mail/mail-address.ts';
-import { isImportableHash } from '../../auth/passwords/bcrypt-hashes.ts';
-import { isUsername } from '../../auth/users/validate-account.ts';
 import { countOf, hasHiddenCharacters } from '../../kernel/index.ts';
 import type { SourceRow } from '../../store/index.ts';
 import { ROLE, type Role, STATUS } from '../../store/ports/index.ts';

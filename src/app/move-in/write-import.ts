@@ -1,4 +1,4 @@
-import { SETUP_OPTION } from '../../auth/setup/create-root.ts';
+import { SETUP_OPTION } from '../../auth/registration/set-up.ts';
 import type { Clock, SecretBox } from '../../kernel/index.ts';
 import { ruleOf } from '../../settings/catalogue/option-catalogue.ts';
 import { type PriceRecord, type Repositories, ROLE, type Store } from '../../store/ports/index.ts';

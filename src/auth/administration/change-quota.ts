@@ -1,12 +1,11 @@
-import { newUuid, sentence, sha256Hex } from '../../kernel/index.ts';
-import type { LedgerReason, Repositories } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Clock, newUuid, sentence, sha256Hex } from '../../kernel/index.ts';
+import type { LedgerReason, Repositories, Store } from '../../store/ports/index.ts';
+import { validateLine } from '../accounts/validate-account.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { validateLine } from '../users/validate-details.ts';
-import { type AccountView, describeAccount } from './describe-account.ts';
-import { loadAccount } from './list-accounts.ts';
-import { withLockedAccounts } from './with-locked-accounts.ts';
+import type { PanelPrincipal } from '../principals.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
+import { withLockedAccounts } from './lock-accounts.ts';
 
 export type QuotaChange = {
   mode: 'add' | 'subtract' | 'override';
@@ -46,7 +45,7 @@ export function requireBalance(value: number, param: string): number {
  * `withLockedAccounts` throws.
  */
 export async function changeQuota(
-  ctx: AuthContext,
+  ctx: { store: Store; clock: Clock; sessions: SessionRegistry },
   principal: PanelPrincipal,
   { userId, change }: { userId: number; change: QuotaChange },
 ): Promise<QuotaChanged> {

@@ -1,16 +1,29 @@
-import { ROLE, type Role, STATUS } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import { ROLE, type Role, STATUS, type Store } from '../../store/ports/index.ts';
+import {
+  validateDisplayName,
+  validateGroup,
+  validateNewPassword,
+  validateRemark,
+  validateUsername,
+} from '../accounts/validate-account.ts';
+import type { AuthSettings } from '../config.ts';
+import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors } from '../errors.ts';
-import { requireMailAddress } from '../mail/mail-address.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { setEmail } from '../users/set-email.ts';
-import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
-import { validateDisplayName, validateGroup, validateRemark } from '../users/validate-details.ts';
+import { requireMailAddress, setEmail } from '../mail/mail-address.ts';
+import type { PanelPrincipal } from '../principals.ts';
 import { requireBalance } from './change-quota.ts';
-import { type AccountView, describeAccount } from './describe-account.ts';
-import { loadAccount } from './list-accounts.ts';
-import { requireGrantableRole } from './rank-rules.ts';
-import { requireUnchanged } from './with-locked-accounts.ts';
+import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
+import { requireGrantableRole, requireUnchanged } from './lock-accounts.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  settings: () => AuthSettings;
+  passwords: PasswordHashes;
+};
 
 export type NewUserFields = {
   username: string;
@@ -34,11 +47,7 @@ export type NewUserFields = {
  * `auth.validation_failed`, `auth.name_taken`, `auth.identity_taken` for an address,
  * `auth.changed_meanwhile`.
  */
-export async function createUser(
-  ctx: AuthContext,
-  principal: PanelPrincipal,
-  fields: NewUserFields,
-): Promise<AccountView> {
+export async function createUser(ctx: Deps, principal: PanelPrincipal, fields: NewUserFields): Promise<AccountView> {
   const { store, clock, logger, passwords, settings } = ctx;
   const role = fields.role ?? ROLE.user;
   requireGrantableRole(principal.user, role);

@@ -1,16 +1,36 @@
-import type { JsonObject } from '../../kernel/index.ts';
-import type { AdminUserRecord, UserChange } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import type { Clock, JsonObject, Logger } from '../../kernel/index.ts';
+import {
+  type AdminUserRecord,
+  type RightsChange,
+  ROLE,
+  STATUS,
+  type Store,
+  type UserChange,
+} from '../../store/ports/index.ts';
+import {
+  validateDisplayName,
+  validateGroup,
+  validateNewPassword,
+  validateRemark,
+  validateUsername,
+} from '../accounts/validate-account.ts';
+import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors } from '../errors.ts';
-import { requireMailAddress } from '../mail/mail-address.ts';
-import { notifyOwner } from '../mail/notify-owner.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { setEmail } from '../users/set-email.ts';
-import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
-import { validateDisplayName, validateGroup, validateRemark } from '../users/validate-details.ts';
-import { type AccountView, describeAccount } from './describe-account.ts';
-import { loadAccount } from './list-accounts.ts';
-import { withLockedAccounts } from './with-locked-accounts.ts';
+import { requireMailAddress, setEmail } from '../mail/mail-address.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import type { PanelPrincipal } from '../principals.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { type AccountView, describeAccount, loadAccount } from './list-accounts.ts';
+import { withLockedAccounts } from './lock-accounts.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  sessions: SessionRegistry;
+  passwords: PasswordHashes;
+  notifyOwner: NotifyOwner;
+};
 
 /** Fields that are left out stay as they are. */
 export type AccountEdit = {
@@ -34,7 +54,7 @@ export type AccountEdited = { user: AccountView; before: JsonObject; after: Json
  * what `withLockedAccounts` throws.
  */
 export async function editUser(
-  ctx: AuthContext,
+  ctx: Deps,
   principal: PanelPrincipal,
   { userId, edit }: { userId: number; edit: AccountEdit },
 ): Promise<AccountEdited> {
@@ -56,16 +76,16 @@ export async function editUser(
     return { user: describeAccount(after), ...compare(before, after, passwordHash !== undefined), former: before };
   });
   // Both notices go to the address that the account had.
-  if (passwordHash !== undefined) await notifyOwner(ctx, former, { about: 'password_changed', by: 'administrator' });
+  if (passwordHash !== undefined) await ctx.notifyOwner(former, { about: 'password_changed', by: 'administrator' });
   if ('email' in edited.after) {
     const about = edited.after.email === null ? 'address_removed' : 'address_changed';
-    await notifyOwner(ctx, former, { about, by: 'administrator' });
+    await ctx.notifyOwner(former, { about, by: 'administrator' });
   }
   return edited;
 }
 
 async function hashPassword(
-  { store, passwords }: AuthContext,
+  { store, passwords }: { store: Store; passwords: PasswordHashes },
   userId: number,
   { username, password }: AccountEdit,
 ): Promise<string | undefined> {
@@ -100,3 +120,54 @@ const editable = ({ username, displayName, group, email, remark }: AdminUserReco
   email,
   remark,
 });
+
+export type StatusOrRoleAction = 'enable' | 'disable' | 'promote' | 'demote';
+
+/**
+ * `changed` is false when the account had the status or role already: nothing happened to it or to
+ * its sessions.
+ */
+export type StatusOrRoleChanged = { user: AccountView; changed: boolean };
+
+const CHANGES: Record<
+  StatusOrRoleAction,
+  Required<Pick<RightsChange, 'status'>> | Required<Pick<RightsChange, 'role'>>
+> = {
+  enable: { status: STATUS.enabled },
+  disable: { status: STATUS.disabled },
+  promote: { role: ROLE.admin },
+  demote: { role: ROLE.user },
+};
+
+/**
+ * Enables, disables, promotes to administrator or demotes to user. A real change advances
+ * `auth_version` and ends every session of the account. Throws what `withLockedAccounts` throws.
+ */
+export async function changeStatusOrRole(
+  ctx: { store: Store; logger: Logger; sessions: SessionRegistry },
+  principal: PanelPrincipal,
+  { userId, action }: { userId: number; action: StatusOrRoleAction },
+): Promise<StatusOrRoleChanged> {
+  const change = CHANGES[action];
+  const intent = { principal, userId, action, endsSessions: `admin_${action}` };
+  const done = await withLockedAccounts(ctx, intent, async ({ tx, target, endSessions }) => {
+    const changed = 'role' in change ? target.role !== change.role : target.status !== change.status;
+    if (changed) {
+      await tx.users.administer(userId, change, target.authVersion);
+      await endSessions();
+    }
+    return { user: describeAccount(await loadAccount(tx, userId)), changed };
+  });
+  if (done.changed) ctx.logger.info({ userId, action, by: principal.user.id }, 'status or role of an account changed');
+  return done;
+}
+
+/** Invalidates every artifact link of an account. Throws what `withLockedAccounts` throws. */
+export async function revokeLinks(
+  ctx: { store: Store; sessions: SessionRegistry },
+  principal: PanelPrincipal,
+  userId: number,
+): Promise<void> {
+  const intent = { principal, userId, action: 'revoke_links' } as const;
+  await withLockedAccounts(ctx, intent, ({ tx }) => tx.users.moveLinkVersion(userId));
+}

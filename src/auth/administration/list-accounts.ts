@@ -1,18 +1,31 @@
-import type { AdminUserRecord, Page, Paged, Repositories, UserFilter } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import type { Clock } from '../../kernel/index.ts';
+import type {
+  AdminUserRecord,
+  ApiKeyName,
+  ApiKeySearch,
+  Page,
+  Paged,
+  Repositories,
+  Store,
+  UserFilter,
+} from '../../store/ports/index.ts';
+import {
+  describeFactors,
+  describeFields,
+  type FactorFields,
+  loadFactors,
+  type UserFields,
+} from '../accounts/describe-user.ts';
 import { authErrors } from '../errors.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { describeFactors } from '../users/describe-user.ts';
-import { loadFactors } from '../users/load-factors.ts';
-import { type AccountDetail, type AccountView, describeAccount } from './describe-account.ts';
-import { requireRank } from './rank-rules.ts';
+import type { PanelPrincipal } from '../principals.ts';
+import { requireRank } from './lock-accounts.ts';
 
 /**
  * All accounts with names, roles and balances, root's included. Deleted accounts appear too, with
  * the little that is left of them.
  */
 export async function listAccounts(
-  { store }: AuthContext,
+  { store }: { store: Store },
   filter: UserFilter,
   page: Page,
 ): Promise<Paged<AccountView>> {
@@ -22,7 +35,7 @@ export async function listAccounts(
 
 /** @throws `auth.user_not_found`, or `auth.insufficient_privilege` for a peer or a higher rank. */
 export async function findAccount(
-  { store, clock }: AuthContext,
+  { store, clock }: { store: Store; clock: Clock },
   principal: PanelPrincipal,
   userId: number,
 ): Promise<AccountDetail> {
@@ -47,3 +60,64 @@ export async function loadAccount(store: Repositories, userId: number): Promise<
   if (!user) throw authErrors.user_not_found();
   return user;
 }
+
+/** An account as administrators see it in a list. Times are Unix seconds. */
+export type AccountView = UserFields & {
+  remark: string;
+  /** 0: the account used no affiliate code. */
+  inviter_id: number;
+  has_access_token: boolean;
+  created_at: number;
+  /** 0: never. */
+  last_login_at: number;
+  /** 0: not deleted. */
+  deleted_at: number;
+};
+
+/** A single account, with its factors, bindings and counts. */
+export type AccountDetail = AccountView &
+  FactorFields & {
+    api_keys: number;
+    /** Live sessions. */
+    sessions: number;
+    /** Accounts that used this one's affiliate code. */
+    invited: number;
+  };
+
+/** Contains no hash, version or credential. */
+export const describeAccount = (user: AdminUserRecord): AccountView => ({
+  ...describeFields(user),
+  remark: user.remark,
+  inviter_id: user.inviterId,
+  has_access_token: user.hasAccessToken,
+  created_at: user.createdAt,
+  last_login_at: user.lastLoginAt,
+  deleted_at: user.deletedAt,
+});
+
+/** Names that one search returns. */
+const MAX_NAMES = 20;
+
+/** Of accounts, for filters: nothing else of them. */
+export async function findUserNames(
+  { store }: { store: Store },
+  { id, keyword = '' }: { id?: number; keyword?: string },
+): Promise<{ id: number; name: string }[]> {
+  if (id === undefined) {
+    const { items } = await store.users.search({ keyword }, { page: 1, pageSize: MAX_NAMES });
+    return items.map((user) => ({ id: user.id, name: user.username }));
+  }
+  const user = await store.users.adminById(id);
+  return user ? [{ id: user.id, name: user.username }] : [];
+}
+
+/**
+ * Of API keys. The caller says whose; whether they may ask is decided before. Without `userId` and
+ * `all` they are the caller's own.
+ */
+export const findKeyNames = (
+  { store }: { store: Store },
+  { user }: PanelPrincipal,
+  { all = false, ...find }: Omit<ApiKeySearch, 'firstOf'> & { all?: boolean },
+): Promise<ApiKeyName[]> =>
+  store.apiKeys.names({ ...(all ? {} : { userId: user.id }), ...find, firstOf: user.id }, MAX_NAMES);

@@ -1,13 +1,21 @@
-import { sentence } from '../../kernel/index.ts';
-import type { Repositories } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import type { Repositories, Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import { MAIL_PROVIDER } from '../mail/mail-address.ts';
-import { notifyOwner } from '../mail/notify-owner.ts';
+import { MAIL_PROVIDER, setEmail } from '../mail/mail-address.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { NoticeSubject } from '../mail/types.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { setEmail } from '../users/set-email.ts';
-import { withLockedAccounts } from './with-locked-accounts.ts';
+import type { PanelPrincipal } from '../principals.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import { withLockedAccounts } from './lock-accounts.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  sessions: SessionRegistry;
+  notifyOwner: NotifyOwner;
+};
 
 /*
  * Removes from another account something that signs in or confirms. Removing two-factor or passkeys
@@ -20,7 +28,11 @@ import { withLockedAccounts } from './with-locked-accounts.ts';
  *
  * @throws also `auth.two_factor_off` when it is not enabled.
  */
-export async function resetTwoFactor(ctx: AuthContext, principal: PanelPrincipal, userId: number): Promise<void> {
+export async function resetTwoFactor(
+  ctx: Pick<Deps, 'store' | 'logger' | 'sessions' | 'notifyOwner'>,
+  principal: PanelPrincipal,
+  userId: number,
+): Promise<void> {
   const reset = { principal, userId, reason: 'admin_twofa_disabled', about: 'two_factor_disabled' } as const;
   await resetFactor(ctx, reset, async (tx) => {
     if (!(await tx.twoFactor.delete(userId))) throw authErrors.two_factor_off();
@@ -34,7 +46,7 @@ export async function resetTwoFactor(ctx: AuthContext, principal: PanelPrincipal
  * @throws also `auth.passkey_not_found` when there is none.
  */
 export async function resetPasskeys(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'logger' | 'sessions' | 'notifyOwner'>,
   principal: PanelPrincipal,
   userId: number,
 ): Promise<{ deleted: number }> {
@@ -48,14 +60,18 @@ export async function resetPasskeys(
 }
 
 /** Removes the personal access token, if there is one. */
-export async function resetPersonalToken(ctx: AuthContext, principal: PanelPrincipal, userId: number): Promise<void> {
+export async function resetPersonalToken(
+  ctx: { store: Store; sessions: SessionRegistry; notifyOwner: NotifyOwner },
+  principal: PanelPrincipal,
+  userId: number,
+): Promise<void> {
   const intent = { principal, userId, action: 'reset_factor' } as const;
   const owner = await withLockedAccounts(ctx, intent, async ({ tx, target }) => {
     const had = await tx.users.accessTokenOf(userId);
     await tx.users.setAccessToken(userId, null);
     return had && target;
   });
-  if (owner) await notifyOwner(ctx, owner, noticeOf('personal_token_removed'));
+  if (owner) await ctx.notifyOwner(owner, noticeOf('personal_token_removed'));
 }
 
 /**
@@ -64,7 +80,7 @@ export async function resetPersonalToken(ctx: AuthContext, principal: PanelPrinc
  * @throws also `auth.binding_not_found` when there is none.
  */
 export async function resetBinding(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'clock' | 'sessions' | 'notifyOwner'>,
   principal: PanelPrincipal,
   { userId, provider }: { userId: number; provider: string },
 ): Promise<{ subject: string }> {
@@ -79,7 +95,7 @@ export async function resetBinding(
     return { subject: removed, owner: target };
   });
   const about = provider === MAIL_PROVIDER ? 'address_removed' : 'identity_unbound';
-  await notifyOwner(ctx, owner, noticeOf(about, provider));
+  await ctx.notifyOwner(owner, noticeOf(about, provider));
   return { subject };
 }
 
@@ -87,7 +103,7 @@ type FactorReset = { principal: PanelPrincipal; userId: number; reason: string; 
 
 /** `remove` gives how many it removed. */
 async function resetFactor(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'logger' | 'sessions' | 'notifyOwner'>,
   { principal, userId, reason, about }: FactorReset,
   remove: (tx: Repositories) => Promise<number>,
 ): Promise<number> {
@@ -98,7 +114,7 @@ async function resetFactor(
     await endSessions();
     return { removed: count, owner: target };
   });
-  await notifyOwner(ctx, owner, noticeOf(about));
+  await ctx.notifyOwner(owner, noticeOf(about));
   ctx.logger.info({ userId, reason, by: principal.user.id }, 'factors of an account reset');
   return removed;
 }

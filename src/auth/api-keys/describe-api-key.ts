@@ -1,5 +1,15 @@
-import { isOver, type SecretBox } from '../../kernel/index.ts';
-import { type ApiKeyRecord, LONGEST_FORMER_SECONDS, type PresentedKey, STATUS } from '../../store/ports/index.ts';
+import { type Clock, isOver, type SecretBox } from '../../kernel/index.ts';
+import {
+  type ApiKeyRecord,
+  LONGEST_FORMER_SECONDS,
+  type Page,
+  type Paged,
+  type PresentedKey,
+  STATUS,
+  type Store,
+} from '../../store/ports/index.ts';
+import { authErrors } from '../errors.ts';
+import type { PanelPrincipal } from '../principals.ts';
 
 /** `expired` and `exhausted` are computed from the other fields and never stored. */
 export const API_KEY_STATE = { ...STATUS, expired: 3, exhausted: 4 } as const;
@@ -71,4 +81,30 @@ export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: Secret
     created_at: key.createdAt,
     last_used_at: key.lastUsedAt,
   };
+}
+
+/**
+ * One of the caller's own keys.
+ *
+ * @throws `auth.api_key_not_found` for any other key.
+ */
+export async function readApiKey(
+  { store, clock, secretBox }: { store: Store; clock: Clock; secretBox: SecretBox },
+  { user }: PanelPrincipal,
+  id: number,
+): Promise<ApiKeyView> {
+  const key = await store.apiKeys.byId(id);
+  if (key?.userId !== user.id) throw authErrors.api_key_not_found();
+  return describeApiKey(key, clock.unix(), secretBox);
+}
+
+/** The keys of a user. */
+export async function listApiKeys(
+  { store, clock, secretBox }: { store: Store; clock: Clock; secretBox: SecretBox },
+  userId: number,
+  page: Page,
+): Promise<Paged<ApiKeyView>> {
+  const { total, items } = await store.apiKeys.list(userId, page);
+  const now = clock.unix();
+  return { total, items: items.map((key) => describeApiKey(key, now, secretBox)) };
 }

@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js';
 import { sentence } from '../../kernel/index.ts';
 import { type ApiKeyRecord, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 /** The fields of `POST /api/token`, where `name` is required; `PUT` takes any of them. */
 export type ApiKeyFields = {

@@ -1,9 +1,8 @@
-import { sha256Hex } from '../../kernel/index.ts';
+import { createSemaphore, type Semaphore, sha256Hex } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import type { DecidingIp } from '../types.ts';
-import { addressKey } from './address-key.ts';
-import { createBoundedSemaphore } from './bounded-semaphore.ts';
+import type { DecidingIp } from '../principals.ts';
+import { addressKey } from './limit-requests.ts';
 
 /** Failures only: 5 per 15 minutes for each account and address, 50 per hour for each address. */
 const PER_ACCOUNT = { limit: 5, windowSeconds: 15 * 60 };
@@ -85,3 +84,18 @@ export function createFailureLimit(counters: Counters): FailureLimit {
       return outcome;
     });
 }
+
+/**
+ * Longest queue for password hashing and guess checks. At about 100 passwords a second, callers
+ * further back have given up before they are served.
+ */
+const MAX_QUEUED = 500;
+const RETRY_AFTER_SECONDS = 5;
+
+/** A semaphore that rejects with `auth.unavailable` when its queue is full. */
+export const createBoundedSemaphore = (slots: number, maxQueued = MAX_QUEUED): Semaphore =>
+  createSemaphore({
+    slots,
+    maxQueued,
+    onFull: () => authErrors.unavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS }),
+  });

@@ -1,8 +1,8 @@
 import { type Clock, sha256Hex, type WatchCache } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import type { DecidingIp } from '../types.ts';
-import { addressKey } from './address-key.ts';
+import type { DecidingIp } from '../principals.ts';
+import { addressKey } from './limit-requests.ts';
 
 /** Failures of one account, from all addresses together, that cause no delay. */
 const FREE = { failures: 20, windowSeconds: 60 * 60 };

@@ -1,7 +1,8 @@
-import { type Clock, hmacSha256Hex, type JsonObject, randomBelow, randomToken } from '../../kernel/index.ts';
-import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
-import type { PurposeKeys } from '../derive-keys.ts';
+import { type Clock, hmacSha256Hex, type JsonObject, randomBelow, randomToken, sha256Hex } from '../../kernel/index.ts';
+import type { Counters, FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
+import { createRequestLimit, type RequestLimit } from '../limits/limit-requests.ts';
+import type { PurposeKeys } from '../tokens/keys.ts';
 
 /**
  * `email_verify` (a new account) and `email_bind` are codes that a person types; `password_reset`
@@ -101,3 +102,24 @@ const holderDigest = (key: Uint8Array, { purpose, address, userId }: CodeHolder)
 
 const codeDigest = (key: Uint8Array, { purpose, address, userId }: CodeHolder, code: string): string =>
   hmacSha256Hex(key, JSON.stringify(['mail-code', purpose, address, userId, code]));
+
+/** Requests for a code: 2 per 30 seconds and client address (as in new-api). */
+export const createCodeRequestLimit = (counters: Counters): RequestLimit =>
+  createRequestLimit(counters, { name: 'mail-code', limit: 2, windowSeconds: 30 });
+
+/**
+ * Whether one more mail of this kind may go to an address. The count is per mailbox, whatever the
+ * client, so that nobody can flood it. Above the limit callers get the same answer, and the last
+ * code stays valid: it is not older than the window.
+ */
+export type MailLimit = (kind: string, address: string) => Promise<boolean>;
+
+const PER_MAILBOX = { limit: 5, windowSeconds: MAIL_CODE_MINUTES * 60 };
+
+export function createMailLimit(counters: Counters): MailLimit {
+  return async (kind, address) => {
+    const key = `mailbox:${kind}:${sha256Hex(address)}`;
+    const { count } = await counters.add(key, 1, PER_MAILBOX.windowSeconds);
+    return count <= PER_MAILBOX.limit;
+  };
+}

@@ -1,9 +1,11 @@
-import type { UserRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
-import { addressKey } from '../limits/address-key.ts';
-import { nameDevice } from '../sessions/name-device.ts';
-import type { RequestOrigin } from '../types.ts';
-import { pickLanguage } from './pick-language.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Counters, UserRecord } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { addressKey } from '../limits/limit-requests.ts';
+import { nameDevice } from '../name-device.ts';
+import type { RequestOrigin } from '../principals.ts';
+import { pickLanguage } from './mail-languages.ts';
+import type { Outbox } from './outbox.ts';
 import type { NoticeActor, NoticeOrigin, NoticeSubject } from './types.ts';
 
 export type OwnerNotice = {
@@ -28,34 +30,45 @@ const MAX_CHANGES = 20;
  * address pass the former one. Call it after the commit. Does nothing without mail settings or an
  * address. Never rejects and does not wait for the mail server.
  */
-export async function notifyOwner(
-  { counters, clock, logger, settings, outbox }: AuthContext,
-  { id, email, username, language }: Pick<UserRecord, 'id' | 'username' | 'email' | 'language'>,
-  { about, by = 'owner', origin, provider = '' }: OwnerNotice,
-): Promise<void> {
-  if (!settings().mail || !email) return;
-  try {
-    const limit = about === 'new_device' ? MAX_NEW_DEVICES : MAX_CHANGES;
-    const key = `notice:${about === 'new_device' ? 'device' : 'change'}:${id}`;
-    const { count } = await counters.add(key, 1, WINDOW_SECONDS);
-    if (count > limit) return;
-    outbox.post({
-      to: email,
-      language: pickLanguage(undefined, language),
-      content: {
-        kind: 'notice',
-        about,
-        by,
-        username,
-        at: clock.unix(),
-        provider: PROVIDER_NAMES[provider] ?? provider,
-        origin: origin && describeOrigin(origin),
-        last: count === limit,
-      },
-    });
-  } catch (error) {
-    logger.error({ err: error, userId: id, about }, 'could not notify the owner of an account about a change');
-  }
+export type NotifyOwner = (
+  user: Pick<UserRecord, 'id' | 'username' | 'email' | 'language'>,
+  notice: OwnerNotice,
+) => Promise<void>;
+
+export function createNotifyOwner(deps: {
+  counters: Counters;
+  clock: Clock;
+  logger: Logger;
+  settings: () => AuthSettings;
+  outbox: Outbox;
+}): NotifyOwner {
+  const { counters, clock, logger, settings, outbox } = deps;
+
+  return async ({ id, email, username, language }, { about, by = 'owner', origin, provider = '' }) => {
+    if (!settings().mail || !email) return;
+    try {
+      const limit = about === 'new_device' ? MAX_NEW_DEVICES : MAX_CHANGES;
+      const key = `notice:${about === 'new_device' ? 'device' : 'change'}:${id}`;
+      const { count } = await counters.add(key, 1, WINDOW_SECONDS);
+      if (count > limit) return;
+      outbox.post({
+        to: email,
+        language: pickLanguage(undefined, language),
+        content: {
+          kind: 'notice',
+          about,
+          by,
+          username,
+          at: clock.unix(),
+          provider: PROVIDER_NAMES[provider] ?? provider,
+          origin: origin && describeOrigin(origin),
+          last: count === limit,
+        },
+      });
+    } catch (error) {
+      logger.error({ err: error, userId: id, about }, 'could not notify the owner of an account about a change');
+    }
+  };
 }
 
 /** Names of the built-in providers; providers that root added are named by their slug. */

@@ -1,10 +1,12 @@
 import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
-import type { MailFailure, MailOutcome, SendMail } from '../../upstream/index.ts';
+import { type Repositories, ROLE, STATUS, type Store, type WebhookRecord } from '../../store/ports/index.ts';
+import type { MailFailure, MailOutcome, MailStep, SendMail } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
-import { createBoundedSemaphore } from '../limits/bounded-semaphore.ts';
+import { createBoundedSemaphore } from '../limits/limit-guesses.ts';
 import { composeMail } from './compose-mail.ts';
-import type { MailLanguage } from './pick-language.ts';
-import type { MailContent } from './types.ts';
+import { requireMailAddress } from './mail-address.ts';
+import { type MailLanguage, pickLanguage } from './mail-languages.ts';
+import type { MailContent, StoredMail } from './types.ts';
 
 /** A mail to one person. Never stored: codes and links stay in memory until they are sent. */
 export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent; id?: string };
@@ -107,3 +109,60 @@ export function createOutbox(deps: {
 }
 
 type Failure = Pick<MailFailure, 'permanent'> & { step: string; reply?: number };
+
+/**
+ * Sends a test mail now and reports every step in plain sentences without credentials; `undefined`
+ * while mail is not set up.
+ *
+ * @throws `auth.validation_failed` when `to` is not an address.
+ */
+export async function tryMail(
+  { outbox }: { outbox: Outbox },
+  { to, language }: { to: string; language: string },
+): Promise<MailStep[] | undefined> {
+  const outcome = await outbox.sendNow({
+    to: requireMailAddress(to),
+    language: pickLanguage(undefined, language),
+    content: { kind: 'test' },
+  });
+  return outcome?.steps;
+}
+
+/** A mail that waits in the database; `payload` is a `StoredMail`. */
+export type StoredNotice = Pick<WebhookRecord, 'eventId' | 'userId' | 'payload'>;
+
+/** More recipients than a gateway has administrators. */
+const MAX_RECIPIENTS = 20;
+
+/** The administrators who can be mailed; none while mail is not set up. */
+export async function findMailedAdministrators(
+  { settings }: { settings: () => AuthSettings },
+  { users }: Pick<Repositories, 'users'>,
+): Promise<number[]> {
+  if (!settings().mail) return [];
+  const found: number[] = [];
+  for (const role of [ROLE.root, ROLE.admin]) {
+    const { items } = await users.search({ role, status: STATUS.enabled }, { page: 1, pageSize: MAX_RECIPIENTS });
+    found.push(...items.filter(({ email }) => email !== null).map(({ id }) => id));
+  }
+  return found;
+}
+
+/**
+ * Mails a stored notice to its user, at the address and in the language of that moment. `refused`:
+ * it would fail again. `failed`: the mail server could not be reached, or asks to wait.
+ */
+export async function mailUser(
+  { store, outbox }: { store: Store; outbox: Outbox },
+  { eventId, userId, payload }: StoredNotice,
+): Promise<'sent' | 'refused' | 'failed'> {
+  const user = await store.users.byId(userId);
+  if (!user?.email || user.status !== STATUS.enabled) return 'refused';
+  const outcome = await outbox.sendNow({
+    ...{ id: eventId, to: user.email, language: pickLanguage(undefined, user.language) },
+    // Only stored mails are queued.
+    content: payload as StoredMail,
+  });
+  if (!outcome || outcome.failure?.permanent) return 'refused';
+  return outcome.failure ? 'failed' : 'sent';
+}

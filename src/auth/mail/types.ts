@@ -1,4 +1,4 @@
-import type { MailWords } from './words/types.ts';
+import type { MailWords } from './words/english.ts';
 
 /** Says one sentence in the language of a mail. */
 export type Say = (words: keyof MailWords, values?: Readonly<Record<string, string | number>>) => string;

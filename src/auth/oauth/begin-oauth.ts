@@ -1,13 +1,22 @@
 import { createHash } from 'node:crypto';
-import { randomToken } from '../../kernel/index.ts';
-import type { AuthContext } from '../context.ts';
+import { isObject, type JsonObject, parseJson, randomToken, type SecretBox } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { FlowBinding, FlowTicket } from '../flows/flows.ts';
-import { requireSession } from '../require-session.ts';
-import { rememberSession } from '../sessions/recheck-session.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { requireUnbound } from '../users/bind-identity.ts';
-import { sealSecrets } from './flow-secrets.ts';
+import { type PanelPrincipal, requireSession } from '../principals.ts';
+import { rememberSession } from '../sessions/check-session.ts';
+import type { FlowBinding, Flows, FlowTicket } from '../tokens/flows.ts';
+import { requireUnbound } from './bind-identity.ts';
+import type { FindProvider } from './find-provider.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  secretBox: SecretBox;
+  settings: () => AuthSettings;
+  flows: Flows;
+  findProvider: FindProvider;
+};
 
 export type OAuthRequest = {
   /** The caller, if authenticated. */
@@ -35,7 +44,7 @@ const NONCE_BYTES = 32;
  * already.
  */
 export async function beginOAuth(
-  ctx: AuthContext,
+  ctx: Deps,
   { principal, provider: slug, intent, affCode }: OAuthRequest,
 ): Promise<OAuthTicket> {
   const { store, secretBox, settings, flows, findProvider } = ctx;
@@ -60,4 +69,33 @@ export async function beginOAuth(
 function requireCaller(principal: PanelPrincipal | undefined) {
   if (!principal) throw authErrors.unauthorized();
   return requireSession(principal);
+}
+
+/** The secrets of an authorization request that the server keeps until the answer comes back. */
+export type FlowSecrets = {
+  /** PKCE */
+  codeVerifier: string;
+  nonce: string;
+  /** As in the request: the token endpoint must get the same value. */
+  redirectUri: string;
+  /** The affiliate code for a new account; empty: none. */
+  affCode: string;
+};
+
+/** Sealed for the flow's row, so that a reader of the database cannot complete a login. */
+export const sealSecrets = (box: SecretBox, secrets: FlowSecrets): JsonObject => ({
+  sealed: box.seal(JSON.stringify(secrets)),
+});
+
+/** @throws `auth.flow_invalid` when no `CRYPTO_SECRET` opens them. */
+export function openSecrets(box: SecretBox, payload: JsonObject): FlowSecrets {
+  const opened = parseJson(box.open(String(payload.sealed)) ?? '');
+  if (!isObject(opened)) throw authErrors.flow_invalid();
+  const { codeVerifier, nonce, redirectUri, affCode } = opened;
+  return {
+    codeVerifier: String(codeVerifier),
+    nonce: String(nonce),
+    redirectUri: String(redirectUri),
+    affCode: String(affCode),
+  };
 }

@@ -1,13 +1,14 @@
-import { sentence } from '../../kernel/index.ts';
-import type { NewOAuthProvider, OAuthProviderRecord } from '../../store/ports/index.ts';
-import { openProvider } from '../../upstream/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Clock, type SecretBox, sentence } from '../../kernel/index.ts';
+import type { NewOAuthProvider, OAuthProviderRecord, Store } from '../../store/ports/index.ts';
+import { openProvider, type Upstream } from '../../upstream/index.ts';
+import { canRootSignIn } from '../accounts/sign-in-methods.ts';
+import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { canRootSignIn } from '../users/has-sign-in-method.ts';
-import { checkIdentitiesKeepOwners, checkSecretKeepsReceivers } from './check-provider-change.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
 import { discover, wellKnownOf } from './discover.ts';
 import {
+  checkIdentitiesKeepOwners,
+  checkSecretKeepsReceivers,
   DEFAULT_FIELDS,
   MAX_CLIENT_SECRET,
   type ProviderFields,
@@ -15,6 +16,14 @@ import {
   validateProvider,
   validateSlug,
 } from './validate-provider.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  secretBox: SecretBox;
+  settingsIn: SettingsIn;
+};
 
 /*
  * The identity providers that root added. All operations but the two lists may reject with
@@ -48,15 +57,15 @@ export type DiscoveredProvider = {
   scopes_supported: string[];
 };
 
-export const listProviders = async (ctx: AuthContext): Promise<ProviderView[]> =>
+export const listProviders = async (ctx: { store: Store; secretBox: SecretBox }): Promise<ProviderView[]> =>
   (await ctx.store.providers.all()).map((record) => describe(ctx, record));
 
-export const getProvider = async (ctx: AuthContext, id: number): Promise<ProviderView> =>
+export const getProvider = async (ctx: { store: Store; secretBox: SecretBox }, id: number): Promise<ProviderView> =>
   describe(ctx, await findRecord(ctx, id));
 
 /** @throws also `auth.provider_exists` for a slug that is taken. */
 export async function createProvider(
-  ctx: AuthContext,
+  ctx: { store: Store; clock: Clock; secretBox: SecretBox },
   { slug, client_secret: secret, ...fields }: ProviderChange & { slug: string },
 ): Promise<ProviderView> {
   const now = ctx.clock.unix();
@@ -81,7 +90,7 @@ export async function createProvider(
  * to another address, and `auth.last_way_in` when root could not sign in any more.
  */
 export async function updateProvider(
-  ctx: AuthContext,
+  ctx: Deps,
   id: number,
   { client_secret: secret, force = false, ...change }: ProviderChange & { force?: boolean },
 ): Promise<{ before: ProviderView; after: ProviderView }> {
@@ -105,7 +114,7 @@ export async function updateProvider(
 }
 
 /** @throws also `auth.provider_in_use` while identities are bound to it. */
-export async function deleteProvider(ctx: AuthContext, id: number): Promise<ProviderView> {
+export async function deleteProvider(ctx: { store: Store; secretBox: SecretBox }, id: number): Promise<ProviderView> {
   const record = await findRecord(ctx, id);
   if (!(await ctx.store.providers.delete(id))) {
     await findRecord(ctx, id);
@@ -120,7 +129,7 @@ export async function deleteProvider(ctx: AuthContext, id: number): Promise<Prov
  * @throws also `auth.provider_failed`
  */
 export async function discoverProvider(
-  { upstream }: AuthContext,
+  { upstream }: { upstream: Upstream },
   address: { well_known_url?: string | undefined; issuer_url?: string | undefined },
 ): Promise<DiscoveredProvider> {
   const { well_known_url: wellKnownUrl, issuer_url: issuerUrl } = address;
@@ -143,7 +152,7 @@ export async function discoverProvider(
   };
 }
 
-export const listPublicProviders = async (ctx: AuthContext): Promise<PublicProvider[]> =>
+export const listPublicProviders = async (ctx: { store: Store; secretBox: SecretBox }): Promise<PublicProvider[]> =>
   (await ctx.store.providers.all())
     .filter((record) => record.enabled && isReadable(ctx, record))
     .map(({ id, name, slug, icon, clientId, authorizationEndpoint, scopes }) => ({
@@ -156,19 +165,22 @@ export const listPublicProviders = async (ctx: AuthContext): Promise<PublicProvi
       scopes,
     }));
 
-async function findRecord({ store }: AuthContext, id: number): Promise<OAuthProviderRecord> {
+async function findRecord({ store }: { store: Store }, id: number): Promise<OAuthProviderRecord> {
   const record = (await store.providers.all()).find((provider) => provider.id === id);
   if (!record) throw authErrors.provider_not_found();
   return record;
 }
 
-const isReadable = ({ secretBox }: AuthContext, { clientSecretSealed }: OAuthProviderRecord): boolean =>
+const isReadable = ({ secretBox }: { secretBox: SecretBox }, { clientSecretSealed }: OAuthProviderRecord): boolean =>
   clientSecretSealed === '' || secretBox.open(clientSecretSealed) !== undefined;
 
-const describe = (ctx: AuthContext, record: OAuthProviderRecord): ProviderView =>
+const describe = (ctx: { secretBox: SecretBox }, record: OAuthProviderRecord): ProviderView =>
   describeProvider(record, isReadable(ctx, record));
 
-function sealSecret({ secretBox }: AuthContext, secret: string | undefined): { clientSecretSealed?: string } {
+function sealSecret(
+  { secretBox }: { secretBox: SecretBox },
+  secret: string | undefined,
+): { clientSecretSealed?: string } {
   if (secret === undefined || secret === '' || secret === SECRET_MASK) return {};
   if (secret.length > MAX_CLIENT_SECRET) {
     throw invalidField('client_secret', sentence('auth.characters_max', { max: MAX_CLIENT_SECRET }));

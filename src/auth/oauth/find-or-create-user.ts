@@ -1,13 +1,21 @@
-import { AppError, randomBelow, sanitizeMessage, sentence } from '../../kernel/index.ts';
+import { AppError, type Clock, type Logger, randomBelow, sanitizeMessage, sentence } from '../../kernel/index.ts';
 import { type Repositories, STATUS, type UserRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { createAccount } from '../accounts/create-account.ts';
+import { isUsername } from '../accounts/validate-account.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { LoginResult, ProvenLogin } from '../login/complete-login.ts';
 import { MAIL_PROVIDER, readMailAddress } from '../mail/mail-address.ts';
-import { createAccount } from '../registration/create-account.ts';
 import type { Registered } from '../registration/register.ts';
-import { isUsername } from '../users/validate-account.ts';
+import type { LoginResult, ProvenLogin } from '../sessions/complete-login.ts';
 import type { ExternalIdentity } from './identity-provider.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+};
 
 export type IdentifiedPerson = { provider: string; identity: ExternalIdentity; affCode: string };
 
@@ -35,7 +43,7 @@ const MAX_DISPLAY_NAME = 64;
  * registration is off.
  */
 export async function findOrCreateUser(
-  ctx: AuthContext,
+  ctx: Deps,
   person: IdentifiedPerson,
   complete: (proven: ProvenLogin['proven']) => Promise<LoginResult>,
 ): Promise<OwnerLogin> {
@@ -67,7 +75,7 @@ export async function findOrCreateUser(
 }
 
 async function createOwner(
-  ctx: AuthContext,
+  ctx: { clock: Clock; config: AuthConfig; settings: () => AuthSettings },
   tx: Repositories,
   { provider, identity, affCode }: IdentifiedPerson,
 ): Promise<UserRecord> {

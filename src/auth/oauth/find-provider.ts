@@ -3,13 +3,11 @@ import type { Store } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
+import { discordProvider, githubProvider, linuxdoProvider } from './built-in-providers.ts';
+import { customProvider } from './custom-provider.ts';
 import { createUseMetadata } from './discover.ts';
 import type { IdentityProvider, OpenProvider } from './identity-provider.ts';
-import { customProvider } from './providers/custom.ts';
-import { discordProvider } from './providers/discord.ts';
-import { githubProvider } from './providers/github.ts';
-import { linuxdoProvider } from './providers/linuxdo.ts';
-import { oidcProvider } from './providers/oidc.ts';
+import { oidcProvider } from './oidc-provider.ts';
 
 /**
  * The provider with this slug under the present configuration; it is not contacted yet.

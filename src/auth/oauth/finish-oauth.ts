@@ -1,15 +1,32 @@
-import { sanitizeMessage } from '../../kernel/index.ts';
-import type { FlowRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
-import type { FlowBinding, FlowKey } from '../flows/flows.ts';
-import { completeLogin } from '../login/complete-login.ts';
-import type { SessionPrincipal } from '../require-session.ts';
-import type { SignInAttempt } from '../sign-ins/record-sign-ins.ts';
-import type { PanelPrincipal, RequestOrigin } from '../types.ts';
-import { bindIdentity } from '../users/bind-identity.ts';
+import { type Clock, type Logger, type SecretBox, sanitizeMessage } from '../../kernel/index.ts';
+import type { FlowRecord, Store } from '../../store/ports/index.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import type { PanelPrincipal, RequestOrigin, SessionPrincipal } from '../principals.ts';
+import { completeLogin } from '../sessions/complete-login.ts';
+import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import type { FlowBinding, FlowKey, Flows } from '../tokens/flows.ts';
+import { openSecrets } from './begin-oauth.ts';
+import { bindIdentity } from './bind-identity.ts';
 import { findOrCreateUser, type OwnerLogin } from './find-or-create-user.ts';
-import { openSecrets } from './flow-secrets.ts';
+import type { FindProvider } from './find-provider.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  secretBox: SecretBox;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+  tokens: SessionTokens;
+  flows: Flows;
+  signIns: SignIns;
+  notifyOwner: NotifyOwner;
+  findProvider: FindProvider;
+};
 
 export type OAuthReturn = {
   /** The caller, if authenticated. */
@@ -39,7 +56,7 @@ type FoundFlow = { flow: FlowRecord; key: FlowKey };
  * `auth.access_denied`; a login also what `findOrCreateUser` throws and a limit of session
  * issuance; a binding also what `bindIdentity` throws.
  */
-export async function finishOAuth(ctx: AuthContext, answer: OAuthReturn): Promise<OAuthResult> {
+export async function finishOAuth(ctx: Deps, answer: OAuthReturn): Promise<OAuthResult> {
   const found = await findFlow(ctx, answer);
   const attempt = { method: `oauth:${answer.provider}`, origin: answer.origin };
   // A binding is no sign-in, so it is not recorded as one.
@@ -49,7 +66,7 @@ export async function finishOAuth(ctx: AuthContext, answer: OAuthReturn): Promis
 
 /** The flow that `state` names. */
 async function findFlow(
-  { store, flows }: AuthContext,
+  { store, flows }: { store: Store; flows: Flows },
   { principal, provider, state }: OAuthReturn,
 ): Promise<FoundFlow> {
   const keyOf = (binding: FlowBinding): FlowKey => ({ token: state, purpose: 'oauth', binding });
@@ -65,7 +82,7 @@ async function findFlow(
 const isBinding = ({ key }: FoundFlow): boolean => key.binding.intent === 'bind';
 
 async function identifyAndComplete(
-  ctx: AuthContext,
+  ctx: Deps,
   answer: OAuthReturn,
   { attempt, ...found }: FoundFlow & { attempt: SignInAttempt },
 ): Promise<OAuthResult> {
@@ -87,7 +104,7 @@ async function identifyAndComplete(
 }
 
 async function bind(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'clock' | 'logger' | 'config' | 'flows' | 'notifyOwner'>,
   { provider, origin }: OAuthReturn,
   { key, identity: { subject } }: { key: FlowKey; identity: ExternalIdentity },
 ): Promise<OAuthResult> {
@@ -101,7 +118,10 @@ async function bind(
 }
 
 async function logIn(
-  ctx: AuthContext,
+  ctx: Pick<
+    Deps,
+    'store' | 'clock' | 'logger' | 'config' | 'settings' | 'tokens' | 'flows' | 'signIns' | 'notifyOwner'
+  >,
   { provider, origin }: OAuthReturn,
   { key, identity, affCode }: { key: FlowKey; identity: ExternalIdentity; affCode: string },
 ): Promise<OAuthResult> {

@@ -2,7 +2,7 @@ import { AppError, isObject, parseJson, randomToken } from '../../kernel/index.t
 import { type CallProvider, openProvider, type ProviderAnswer, type Upstream } from '../../upstream/index.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
 import { announcedAuthentication, requestAsClient } from './oauth-requests.ts';
-import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './providers/oidc.ts';
+import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './oidc-provider.ts';
 
 /** The steps in order; only the last one can have failed. `message` contains no secret. */
 export type OidcStep = { name: 'discovery' | 'keys' | 'client'; ok: boolean; message: string };

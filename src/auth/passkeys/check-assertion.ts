@@ -1,9 +1,7 @@
-import { err, ok, type Result } from '../../kernel/index.ts';
-import type { PasskeyRecord, Repositories } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
-import { type AssertionCredential, userHandle } from './credentials.ts';
-import { loadWebAuthn } from './load-webauthn.ts';
-import type { RelyingParty } from './relying-party.ts';
+import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
+import type { PasskeyRecord, Repositories, Store } from '../../store/ports/index.ts';
+import type { RelyingParty } from '../credentials/relying-party.ts';
+import { type AssertionCredential, loadWebAuthn, userHandle } from './ceremony.ts';
 
 export type AssertedPasskey = {
   passkey: PasskeyRecord;
@@ -25,7 +23,7 @@ export type PresentedAssertion = {
 
 /** The passkey that signed `challenge`. The error is for the log: callers never get the reason. */
 export async function checkAssertion(
-  { store, clock, logger }: AuthContext,
+  { store, clock, logger }: { store: Store; clock: Clock; logger: Logger },
   party: RelyingParty,
   { challenge, credential, needsHandle }: PresentedAssertion,
 ): Promise<Result<AssertedPasskey, unknown>> {

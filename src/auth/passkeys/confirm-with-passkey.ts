@@ -1,17 +1,33 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import { type AppError, sentence } from '../../kernel/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type AppError, type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { requireRelyingParty } from '../credentials/relying-party.ts';
 import { authErrors } from '../errors.ts';
-import { isOldEnough } from '../proofs/allowed-methods.ts';
-import { PROOF_SCOPES, type ProofBundle, type ProofScope } from '../proofs/types.ts';
-import { requireSession, type SessionPrincipal } from '../require-session.ts';
-import { localOrigin, type PanelPrincipal } from '../types.ts';
-import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
+import { localOrigin, type PanelPrincipal, requireSession, type SessionPrincipal } from '../principals.ts';
+import { isOldEnough, PROOF_SCOPES, type ProofBundle, type ProofScope } from '../proofs/proof-methods.ts';
+import type { SecurityProofs } from '../proofs/security-proofs.ts';
+import type { SignIns } from '../sessions/record-sign-ins.ts';
+import type { Flows } from '../tokens/flows.ts';
+import {
+  type AssertionCredential,
+  beginCeremony,
+  type Ceremony,
+  describeCredential,
+  loadWebAuthn,
+} from './ceremony.ts';
 import { checkAssertion } from './check-assertion.ts';
-import type { AssertionCredential } from './credentials.ts';
-import { describeCredential } from './describe-passkey.ts';
-import { loadWebAuthn } from './load-webauthn.ts';
-import { requireRelyingParty } from './relying-party.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  settings: () => AuthSettings;
+  proofs: SecurityProofs;
+  flows: Flows;
+  signIns: SignIns;
+};
 
 export type PasskeyConfirmation = { flowToken: string; credential: AssertionCredential };
 
@@ -22,7 +38,7 @@ export type PasskeyConfirmation = { flowToken: string; credential: AssertionCred
  * caller has no passkey that can be used here.
  */
 export async function beginPasskeyConfirmation(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'clock' | 'settings' | 'flows'>,
   principal: PanelPrincipal,
   scope: ProofScope,
 ): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
@@ -58,7 +74,7 @@ export async function beginPasskeyConfirmation(
  * `auth.passkey_invalid`, which leaves the flow unused.
  */
 export async function finishPasskeyConfirmation(
-  ctx: AuthContext,
+  ctx: Deps,
   principal: PanelPrincipal,
   confirmation: PasskeyConfirmation,
 ): Promise<ProofBundle> {
@@ -69,7 +85,7 @@ export async function finishPasskeyConfirmation(
 }
 
 async function finish(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'clock' | 'logger' | 'settings' | 'proofs' | 'flows'>,
   session: SessionPrincipal,
   { flowToken, credential }: PasskeyConfirmation,
 ): Promise<ProofBundle> {

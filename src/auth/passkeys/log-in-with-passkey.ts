@@ -1,16 +1,30 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import { type AppError, sentence } from '../../kernel/index.ts';
-import { STATUS } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type AppError, type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import { STATUS, type Store } from '../../store/ports/index.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
+import { requireRelyingParty } from '../credentials/relying-party.ts';
 import { authErrors } from '../errors.ts';
-import { completeLogin, type LoginResult } from '../login/complete-login.ts';
-import type { SignInAttempt } from '../sign-ins/record-sign-ins.ts';
-import type { RequestOrigin } from '../types.ts';
-import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import type { RequestOrigin } from '../principals.ts';
+import { completeLogin, type LoginResult } from '../sessions/complete-login.ts';
+import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import type { Flows } from '../tokens/flows.ts';
+import { type AssertionCredential, beginCeremony, type Ceremony, loadWebAuthn } from './ceremony.ts';
 import { checkAssertion } from './check-assertion.ts';
-import type { AssertionCredential } from './credentials.ts';
-import { loadWebAuthn } from './load-webauthn.ts';
-import { requireRelyingParty } from './relying-party.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+  tokens: SessionTokens;
+  flows: Flows;
+  signIns: SignIns;
+  notifyOwner: NotifyOwner;
+};
 
 export type PasskeyLogin = { flowToken: string; credential: AssertionCredential; origin: RequestOrigin };
 
@@ -19,7 +33,9 @@ export type PasskeyLogin = { flowToken: string; credential: AssertionCredential;
  *
  * @throws `auth.method_disabled`
  */
-export async function beginPasskeyLogin(ctx: AuthContext): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
+export async function beginPasskeyLogin(
+  ctx: Pick<Deps, 'store' | 'clock' | 'settings' | 'flows'>,
+): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
   const party = requireRelyingParty(ctx.settings());
   const { generateAuthenticationOptions } = await loadWebAuthn();
   // No list of credentials: it would reveal who has an account.
@@ -34,14 +50,14 @@ export async function beginPasskeyLogin(ctx: AuthContext): Promise<Ceremony<Publ
  * @throws `auth.method_disabled`; `auth.flow_invalid`; `auth.invalid_credentials` alike for every
  * credential that cannot sign in, whatever the reason; a limit of session issuance.
  */
-export const finishPasskeyLogin = (ctx: AuthContext, login: PasskeyLogin): Promise<LoginResult> =>
+export const finishPasskeyLogin = (ctx: Deps, login: PasskeyLogin): Promise<LoginResult> =>
   ctx.signIns.watch(
     { method: 'passkey', origin: login.origin, identity: `passkey:${login.credential.id}` },
     (attempt) => checkAndComplete(ctx, login, attempt),
   );
 
 async function checkAndComplete(
-  ctx: AuthContext,
+  ctx: Deps,
   { flowToken, credential, origin }: PasskeyLogin,
   attempt: SignInAttempt,
 ): Promise<LoginResult> {

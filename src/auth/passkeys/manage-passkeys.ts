@@ -1,14 +1,32 @@
-import { changeSecurity } from '../change-security.ts';
-import type { AuthContext } from '../context.ts';
-import { authErrors } from '../errors.ts';
-import { PROOF_SCOPE } from '../proofs/types.ts';
-import { requireSession } from '../require-session.ts';
+import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import { hasSignInMethod } from '../accounts/sign-in-methods.ts';
+import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
+import type { AuthSettings, SettingsIn } from '../config.ts';
+import { relyingPartyId } from '../credentials/relying-party.ts';
+import { authErrors, invalidField } from '../errors.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { type PanelPrincipal, requireSession } from '../principals.ts';
+import { PROOF_SCOPE } from '../proofs/proof-methods.ts';
+import type { SecurityProofs } from '../proofs/security-proofs.ts';
+import { changeSecurity } from '../sessions/change-security.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { hasSignInMethod } from '../users/has-sign-in-method.ts';
-import { describePasskey, type PasskeyView } from './describe-passkey.ts';
-import { validatePasskeyName } from './name-passkey.ts';
-import { relyingPartyId } from './relying-party.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import { describePasskey, type PasskeyView } from './ceremony.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  settings: () => AuthSettings;
+  settingsIn: SettingsIn;
+  tokens: SessionTokens;
+  sessions: SessionRegistry;
+  proofs: SecurityProofs;
+  notifyOwner: NotifyOwner;
+};
 
 /*
  * What owners do with their passkeys. It works while passkeys are switched off too, when nobody can
@@ -21,14 +39,17 @@ export type PasskeyRename = { passkey: PasskeyView; previousName: string };
 export type PasskeyDeletion = { bundle: RotationBundle; passkeys: PasskeyView[] };
 
 /** The oldest first. */
-export async function listPasskeys({ store, settings }: AuthContext, { user }: PanelPrincipal): Promise<PasskeyView[]> {
+export async function listPasskeys(
+  { store, settings }: { store: Store; settings: () => AuthSettings },
+  { user }: PanelPrincipal,
+): Promise<PasskeyView[]> {
   const rpId = relyingPartyId(settings());
   return (await store.passkeys.list(user.id)).map((passkey) => describePasskey(passkey, rpId));
 }
 
 /** @throws `auth.validation_failed` or `auth.passkey_not_found`. */
 export async function renamePasskey(
-  ctx: AuthContext,
+  ctx: { store: Store; settings: () => AuthSettings },
   principal: PanelPrincipal,
   passkey: { id: number; name: string },
 ): Promise<PasskeyRename> {
@@ -49,7 +70,7 @@ export async function renamePasskey(
  * lose its last sign-in method.
  */
 export async function deletePasskeys(
-  ctx: AuthContext,
+  ctx: Deps,
   principal: PanelPrincipal,
   { id, proof }: { id?: number; proof: string | undefined },
 ): Promise<PasskeyDeletion> {
@@ -70,4 +91,26 @@ export async function deletePasskeys(
     },
   });
   return { bundle, passkeys };
+}
+
+const NAME_MAX = 64;
+
+/**
+ * Gives the name without surrounding space.
+ *
+ * @throws `auth.validation_failed`
+ */
+export function validatePasskeyName(value: string): string {
+  const name = value.trim();
+  const length = [...name].length;
+  if (length < 1 || length > NAME_MAX) throw invalidField('name', sentence('auth.characters_to', { max: NAME_MAX }));
+  return rejectHiddenCharacters('name', name);
+}
+
+/** "Passkey 3" for the third, or the next free number. */
+export function nextPasskeyName(others: readonly { name: string }[]): string {
+  const taken = new Set(others.map(({ name }) => name));
+  let number = taken.size + 1;
+  while (taken.has(`Passkey ${number}`)) number += 1;
+  return `Passkey ${number}`;
 }

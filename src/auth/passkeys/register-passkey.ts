@@ -1,20 +1,42 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
-import { type AppError, sentence } from '../../kernel/index.ts';
-import { changeSecurity } from '../change-security.ts';
-import type { AuthContext } from '../context.ts';
+import { type AppError, type Clock, err, type Logger, ok, type Result, sentence } from '../../kernel/index.ts';
+import type { NewPasskey, Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { type RelyingParty, requireRelyingParty } from '../credentials/relying-party.ts';
 import { authErrors } from '../errors.ts';
-import { allowedProofMethods, needsProof } from '../proofs/allowed-methods.ts';
-import { PROOF_SCOPE } from '../proofs/types.ts';
-import { requireSession } from '../require-session.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { type PanelPrincipal, requireSession } from '../principals.ts';
+import { allowedProofMethods, needsProof, PROOF_SCOPE } from '../proofs/proof-methods.ts';
+import type { SecurityProofs } from '../proofs/security-proofs.ts';
+import { changeSecurity } from '../sessions/change-security.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
-import { ALGORITHMS, checkRegistration } from './check-registration.ts';
-import { type RegistrationCredential, userHandle } from './credentials.ts';
-import { describeCredential, describePasskey, type PasskeyView } from './describe-passkey.ts';
-import { loadWebAuthn } from './load-webauthn.ts';
-import { nextPasskeyName, validatePasskeyName } from './name-passkey.ts';
-import { requireRelyingParty } from './relying-party.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import type { Flows } from '../tokens/flows.ts';
+import {
+  beginCeremony,
+  type Ceremony,
+  describeCredential,
+  describePasskey,
+  loadWebAuthn,
+  type PasskeyView,
+  type RegistrationCredential,
+  userHandle,
+} from './ceremony.ts';
+import { nextPasskeyName, validatePasskeyName } from './manage-passkeys.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  settings: () => AuthSettings;
+  tokens: SessionTokens;
+  sessions: SessionRegistry;
+  proofs: SecurityProofs;
+  flows: Flows;
+  notifyOwner: NotifyOwner;
+};
 
 /*
  * Adds a passkey to the caller's own account, through `changeSecurity`. Both steps reject with
@@ -40,7 +62,7 @@ const tooMany = (): AppError =>
   authErrors.passkey_limit({ message: sentence('auth.passkeys_max', { max: MAX_PASSKEYS }) });
 
 export async function beginPasskeyRegistration(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'clock' | 'settings' | 'proofs' | 'flows'>,
   principal: PanelPrincipal,
   proof: string | undefined,
 ): Promise<Ceremony<PublicKeyCredentialCreationOptionsJSON>> {
@@ -81,7 +103,7 @@ export async function beginPasskeyRegistration(
  * `auth.passkey_taken` and `auth.changed_meanwhile`.
  */
 export async function finishPasskeyRegistration(
-  ctx: AuthContext,
+  ctx: Deps,
   principal: PanelPrincipal,
   { flowToken, credential, name, proof }: PasskeyRegistration,
 ): Promise<RegisteredPasskey> {
@@ -122,8 +144,69 @@ export async function finishPasskeyRegistration(
   return { bundle, passkey: created };
 }
 
-async function requireProof(ctx: AuthContext, principal: PanelPrincipal, proof: string | undefined): Promise<void> {
+async function requireProof(
+  ctx: Pick<Deps, 'store' | 'clock' | 'settings' | 'proofs'>,
+  principal: PanelPrincipal,
+  proof: string | undefined,
+): Promise<void> {
   const scope = PROOF_SCOPE.passkeyRegister;
   const needed = needsProof(scope, await allowedProofMethods(ctx, principal, scope));
   if (needed) await ctx.proofs.require(principal, proof, scope);
 }
+
+/** EdDSA, ES256, RS256 (COSE): the algorithms that WebAuthn recommends. */
+export const ALGORITHMS = [-8, -7, -257];
+
+type RegisteredKey = Pick<NewPasskey, 'credentialId' | 'publicKey' | 'counter' | 'transports' | 'backedUp'>;
+
+/** The new passkey of a finished registration. The error is for the log. */
+export async function checkRegistration(
+  party: RelyingParty,
+  challenge: string,
+  credential: RegistrationCredential,
+): Promise<Result<RegisteredKey, unknown>> {
+  const webAuthn = await loadWebAuthn();
+  const { isoBase64URL, isoCBOR } = webAuthn;
+
+  // We request no attestation and drop an unrequested one unread: verifying it would mean to fetch
+  // the URLs that its certificates name.
+  const withoutAttestation = (attestationObject: string): string => {
+    const authData = webAuthn.decodeAttestationObject(isoBase64URL.toBuffer(attestationObject)).get('authData');
+    const none = new Map<string, string | Uint8Array | Map<string, string>>([['fmt', 'none']]);
+    none.set('attStmt', new Map()).set('authData', authData);
+    return isoBase64URL.fromBuffer(isoCBOR.encode(none));
+  };
+
+  try {
+    const { clientDataJSON, attestationObject } = credential.response;
+    if (webAuthn.decodeClientDataJSON(clientDataJSON).crossOrigin) return err('the page was a frame of another site');
+    const outcome = await webAuthn.verifyRegistrationResponse({
+      response: {
+        ...credential,
+        response: { clientDataJSON, attestationObject: withoutAttestation(attestationObject) },
+        clientExtensionResults: {},
+      },
+      expectedChallenge: challenge,
+      expectedOrigin: [...party.origins],
+      expectedRPID: party.id,
+      requireUserVerification: party.userVerification === 'required',
+      supportedAlgorithmIDs: ALGORITHMS,
+    });
+    if (!outcome.verified) return err('not verified');
+    const { credential: key, credentialBackedUp } = outcome.registrationInfo;
+    return ok({
+      credentialId: key.id,
+      publicKey: isoBase64URL.fromBuffer(key.publicKey),
+      counter: key.counter,
+      transports: (credential.response.transports ?? []).filter(isTransport),
+      backedUp: credentialBackedUp,
+    });
+  } catch (error) {
+    // The library throws for every invalid response.
+    return err(error);
+  }
+}
+
+/** The transports that WebAuthn defines; anything else from a client is not stored. */
+const isTransport = (value: string): boolean =>
+  ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'].includes(value);

@@ -1,10 +1,29 @@
-import { changeSecurity } from '../change-security.ts';
-import type { AuthContext } from '../context.ts';
-import { requireSession } from '../require-session.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Store, UserRecord } from '../../store/ports/index.ts';
+import { validateNewPassword } from '../accounts/validate-account.ts';
+import type { PasswordHashes } from '../credentials/password-hashes.ts';
+import { authErrors } from '../errors.ts';
+import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { type PanelPrincipal, type RequestOrigin, requireSession } from '../principals.ts';
+import { changeSecurity } from '../sessions/change-security.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
-import type { PanelPrincipal, RequestOrigin } from '../types.ts';
-import { validateNewPassword } from '../users/validate-account.ts';
-import { confirmPassword } from './confirm-password.ts';
+import type { SignIns } from '../sessions/record-sign-ins.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  tokens: SessionTokens;
+  sessions: SessionRegistry;
+  passwords: PasswordHashes;
+  signIns: SignIns;
+  limitGuesses: GuessLimit;
+  notifyOwner: NotifyOwner;
+};
 
 export type PasswordChange = { currentPassword: string; newPassword: string; origin: RequestOrigin };
 
@@ -17,7 +36,7 @@ export type PasswordChange = { currentPassword: string; newPassword: string; ori
  * changed at the same time.
  */
 export async function changePassword(
-  ctx: AuthContext,
+  ctx: Deps,
   principal: PanelPrincipal,
   { currentPassword, newPassword, origin }: PasswordChange,
 ): Promise<RotationBundle> {
@@ -28,5 +47,24 @@ export async function changePassword(
   return changeSecurity(ctx, principal, {
     reason: 'password_changed',
     write: (tx) => tx.users.setPassword(user.id, passwordHash, user.authVersion),
+  });
+}
+
+/**
+ * Checks the password of a signed-in user. All confirmations inside a session share one count of
+ * failures.
+ *
+ * @throws `auth.password_invalid` naming the field `param` (never a 401: the session is fine), or
+ * `auth.too_many_attempts`.
+ */
+export async function confirmPassword(
+  { passwords, limitGuesses, signIns }: { passwords: PasswordHashes; signIns: SignIns; limitGuesses: GuessLimit },
+  user: UserRecord,
+  { password, param, origin }: { password: string; param: string; origin: RequestOrigin },
+): Promise<void> {
+  await signIns.watch({ method: 'password', origin, userId: user.id, confirms: true }, async () => {
+    const prove = async () => (await passwords.verify(password, user)) || undefined;
+    const right = await limitGuesses(`user:${user.id}`, origin.decidingIp, prove);
+    if (!right) throw authErrors.password_invalid({ param });
   });
 }

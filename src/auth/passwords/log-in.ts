@@ -1,11 +1,33 @@
-import { sentence } from '../../kernel/index.ts';
-import { STATUS, type UserRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import { STATUS, type Store, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
+import { isBcrypt, type PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { completeLogin, type LoginResult } from '../login/complete-login.ts';
-import { findOwnSession } from '../sessions/find-own-session.ts';
-import type { RequestOrigin } from '../types.ts';
-import { isBcrypt } from './bcrypt-hashes.ts';
+import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { AccountSlowdown } from '../limits/slow-account.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import type { RequestOrigin } from '../principals.ts';
+import { findOwnSession } from '../sessions/check-session.ts';
+import { completeLogin, type LoginResult } from '../sessions/complete-login.ts';
+import type { SignIns } from '../sessions/record-sign-ins.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import type { Flows } from '../tokens/flows.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+  tokens: SessionTokens;
+  flows: Flows;
+  passwords: PasswordHashes;
+  signIns: SignIns;
+  limitGuesses: GuessLimit;
+  slowdown: AccountSlowdown;
+  notifyOwner: NotifyOwner;
+};
 
 export type LoginRequest = {
   /** A user name in any case, or an e-mail address. */
@@ -26,7 +48,7 @@ export type LoginRequest = {
  * `auth.method_disabled` while password login is off.
  */
 export async function logIn(
-  ctx: AuthContext,
+  ctx: Deps,
   { username, password, origin, refreshToken }: LoginRequest,
 ): Promise<LoginResult> {
   if (!ctx.settings().passwordLogin) throw authErrors.method_disabled();
@@ -42,7 +64,20 @@ export async function logIn(
 }
 
 async function checkAndComplete(
-  ctx: AuthContext,
+  ctx: Pick<
+    Deps,
+    | 'store'
+    | 'clock'
+    | 'logger'
+    | 'config'
+    | 'tokens'
+    | 'flows'
+    | 'passwords'
+    | 'signIns'
+    | 'limitGuesses'
+    | 'slowdown'
+    | 'notifyOwner'
+  >,
   { login, password, origin, refreshToken }: Omit<LoginRequest, 'username'> & { login: string },
 ): Promise<LoginResult> {
   const { limitGuesses, slowdown } = ctx;
@@ -60,7 +95,11 @@ async function checkAndComplete(
   return completeLogin(ctx, { proven, method: 'password', origin, twoFactors: false });
 }
 
-async function findByPassword(ctx: AuthContext, login: string, password: string): Promise<UserRecord | undefined> {
+async function findByPassword(
+  ctx: { store: Store; logger: Logger; passwords: PasswordHashes },
+  login: string,
+  password: string,
+): Promise<UserRecord | undefined> {
   const user = await ctx.store.users.byLogin(login);
   const right = await ctx.passwords.verify(password, user);
   if (!right || user?.status !== STATUS.enabled) return undefined;
@@ -69,7 +108,11 @@ async function findByPassword(ctx: AuthContext, login: string, password: string)
 }
 
 /** An imported password gets our own hash. It is the same password, so sessions stay. */
-async function hashAnew({ store, passwords, logger }: AuthContext, user: UserRecord, password: string): Promise<void> {
+async function hashAnew(
+  { store, passwords, logger }: { store: Store; logger: Logger; passwords: PasswordHashes },
+  user: UserRecord,
+  password: string,
+): Promise<void> {
   try {
     await store.users.replaceHash(user.id, user.passwordHash ?? '', await passwords.hash(password));
   } catch (error) {

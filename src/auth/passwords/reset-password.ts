@@ -1,8 +1,32 @@
-import { type Repositories, ROLE } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Logger, sentence } from '../../kernel/index.ts';
+import { type Repositories, ROLE, STATUS, type Store, type UserRecord } from '../../store/ports/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+import { validateNewPassword } from '../accounts/validate-account.ts';
+import type { AuthSettings } from '../config.ts';
+import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors } from '../errors.ts';
-import { notifyOwner } from '../mail/notify-owner.ts';
-import { validateNewPassword } from '../users/validate-account.ts';
+import { MAIL_PROVIDER, readMailAddress, requireMailAddress } from '../mail/mail-address.ts';
+import { MAIL_CODE_MINUTES, type MailCodes, type MailLimit } from '../mail/mail-codes.ts';
+import { pickLanguage } from '../mail/mail-languages.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import type { Outbox } from '../mail/outbox.ts';
+import type { RequestOrigin } from '../principals.ts';
+import { type CodeRequest, verifyCaptcha } from '../registration/send-verification.ts';
+import type { SessionRegistry } from '../sessions/session-registry.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  logger: Logger;
+  upstream: Upstream;
+  settings: () => AuthSettings;
+  sessions: SessionRegistry;
+  passwords: PasswordHashes;
+  allowMail: MailLimit;
+  outbox: Outbox;
+  notifyOwner: NotifyOwner;
+  mailCodes: MailCodes;
+};
 
 export type PasswordReset = {
   username: string;
@@ -27,7 +51,7 @@ export type PasswordResetDone = { userId: number; username: string; isRoot: bool
  * @throws `auth.user_not_found`, `auth.validation_failed`, or `auth.changed_meanwhile`.
  */
 export async function resetPassword(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'logger' | 'sessions' | 'passwords' | 'notifyOwner'>,
   { username, password, resetFactors }: PasswordReset,
 ): Promise<PasswordResetDone> {
   const { store, logger, passwords, sessions } = ctx;
@@ -45,7 +69,7 @@ export async function resetPassword(
     }),
   );
   logger.warn({ userId: user.id, resetFactors }, 'password reset; all sessions ended');
-  await notifyOwner(ctx, user, { about: resetFactors ? 'factors_removed' : 'password_changed', by: 'operator' });
+  await ctx.notifyOwner(user, { about: resetFactors ? 'factors_removed' : 'password_changed', by: 'operator' });
   return { userId: user.id, username: user.username, isRoot: user.role === ROLE.root, twoFactor };
 }
 
@@ -56,4 +80,98 @@ async function removeFactors(tx: Repositories, userId: number): Promise<void> {
   await tx.users.update(userId, { email: null });
   await tx.identities.releaseAll(userId);
   await tx.flows.deleteOfUser(userId);
+}
+
+export type MailedReset = {
+  email: string;
+  /** From the link. */
+  token: string;
+  password: string;
+  acceptLanguage?: string;
+  origin: RequestOrigin;
+};
+
+/** The user whose password was reset. */
+export type MailedResetDone = { userId: number; username: string };
+
+const holderOf = (address: string) => ({ purpose: 'password_reset', address, userId: 0 }) as const;
+
+/**
+ * Mails a reset link to the owner of an address. Body and timing of the answer are the same whether
+ * there is an owner or not: the same statements run.
+ *
+ * @throws `auth.method_disabled` while no mail can be sent, `auth.validation_failed`,
+ * `auth.challenge_failed`.
+ */
+export async function requestResetByMail(
+  ctx: Pick<Deps, 'store' | 'logger' | 'upstream' | 'settings' | 'allowMail' | 'outbox' | 'mailCodes'>,
+  { email, challengeToken, acceptLanguage, origin }: CodeRequest,
+): Promise<void> {
+  const { store, settings, allowMail, mailCodes, outbox } = ctx;
+  const { mail, serverAddress } = settings();
+  if (!mail) throw authErrors.method_disabled({ message: sentence('auth.no_mail') });
+  const address = requireMailAddress(email);
+  await verifyCaptcha(ctx, { token: challengeToken, ip: origin.ip });
+  if (!(await allowMail('reset', address))) return;
+
+  const user = await findOwner(ctx, address);
+  // A token is issued for an unknown address too, for no user, so that the same writes take the
+  // same time.
+  const token = await mailCodes.issue(store, holderOf(address), {
+    user_id: user?.id ?? 0,
+    auth_version: user?.authVersion ?? 0,
+  });
+  if (!user) return;
+  const link = `${serverAddress}/user/reset?${new URLSearchParams({ email: address, token })}`;
+  outbox.post({
+    to: address,
+    language: pickLanguage(acceptLanguage, user.language),
+    content: { kind: 'reset', username: user.username, link, minutes: MAIL_CODE_MINUTES },
+  });
+}
+
+/**
+ * Sets the password that the user typed, and uses the link up. Every session ends and
+ * `auth_version` advances. A second factor stays and is asked for at the next sign-in.
+ *
+ * @throws `auth.flow_invalid`, the same for an unknown address and a wrong token;
+ * `auth.validation_failed` (the link stays usable); `auth.changed_meanwhile`.
+ */
+export async function finishResetByMail(
+  ctx: Pick<Deps, 'store' | 'logger' | 'sessions' | 'passwords' | 'notifyOwner' | 'mailCodes'>,
+  { email, token, password, origin }: MailedReset,
+): Promise<MailedResetDone> {
+  const { store, logger, passwords, sessions, mailCodes } = ctx;
+  const address = readMailAddress(email);
+  if (address === undefined) throw authErrors.flow_invalid();
+  const link = await mailCodes.check(holderOf(address), token);
+  // Since the link was sent, the address may have moved to another account or been unbound, or the
+  // account may have had a security change, which invalidates old links.
+  const user = await findOwner(ctx, address);
+  const { user_id, auth_version } = link.flow.payload;
+  if (!user || user.id !== user_id || user.authVersion !== auth_version) throw authErrors.flow_invalid();
+  await validateNewPassword(password, user.username);
+  const passwordHash = await passwords.hash(password);
+
+  const ending = { userId: user.id, exceptSid: null, reason: 'password_reset' };
+  await sessions.endAll(ending, (end) =>
+    store.transaction(async (tx) => {
+      await link.consume(tx);
+      const owner = await tx.identities.owner(MAIL_PROVIDER, address);
+      const written =
+        owner?.userId === user.id && (await tx.users.setPassword(user.id, passwordHash, user.authVersion));
+      if (!written) throw authErrors.changed_meanwhile();
+      await end(tx);
+    }),
+  );
+  logger.warn({ userId: user.id, ip: origin.ip }, 'password reset by a mailed link; all sessions ended');
+  await ctx.notifyOwner({ ...user, email: address }, { about: 'password_reset', origin });
+  return { userId: user.id, username: user.username };
+}
+
+/** The enabled user who owns an address. Always runs two statements. */
+async function findOwner({ store }: { store: Store }, address: string): Promise<UserRecord | undefined> {
+  const owner = await store.identities.owner(MAIL_PROVIDER, address);
+  const user = await store.users.byId(owner?.userId ?? 0);
+  return user?.status === STATUS.enabled ? user : undefined;
 }

@@ -1,11 +1,38 @@
-import type { Clock } from '../../kernel/index.ts';
-import type { PurposeKeys } from '../derive-keys.ts';
-import { authErrors, proofErrors } from '../errors.ts';
-import type { SessionPrincipal } from '../require-session.ts';
+import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import type { Authenticator } from '../credentials/authenticator.ts';
+import type { BackupCodes } from '../credentials/backup-codes.ts';
+import type { PasswordHashes } from '../credentials/password-hashes.ts';
+import { authErrors, invalidField, proofErrors } from '../errors.ts';
+import type { GuessLimit } from '../limits/limit-guesses.ts';
+import { confirmPassword } from '../passwords/change-password.ts';
+import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
+import type { SignIns } from '../sessions/record-sign-ins.ts';
+import type { PurposeKeys } from '../tokens/keys.ts';
 import { createPanelJwt } from '../tokens/panel-jwt.ts';
-import type { PanelPrincipal } from '../types.ts';
-import { wrongMethod } from './allowed-methods.ts';
-import type { ProofBundle, ProofMethod, ProofScope } from './types.ts';
+import { consumeCode } from '../two-factor/consume-code.ts';
+import {
+  allowedProofMethods,
+  type ProofBundle,
+  type ProofMethod,
+  type ProofScope,
+  wrongMethod,
+} from './proof-methods.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  settings: () => AuthSettings;
+  proofs: SecurityProofs;
+  passwords: PasswordHashes;
+  authenticator: Authenticator;
+  backupCodes: BackupCodes;
+  signIns: SignIns;
+  limitGuesses: GuessLimit;
+};
 
 export interface SecurityProofs {
   /**
@@ -74,3 +101,43 @@ const proofRequired = (scope: ProofScope) =>
     message: `Confirm that it is you: POST /api/verify with the scope ${scope}, then send its proof_token in X-Security-Proof.`,
     details: { scope },
   });
+
+/** A confirmation by code or password; passkeys have a ceremony of their own. */
+export type ProofRequest = {
+  method: '2fa' | 'password';
+  /** With `2fa`: a code of the app or a backup code. */
+  code?: string | undefined;
+  /** With `password`. */
+  password?: string | undefined;
+  scope: ProofScope;
+  origin: RequestOrigin;
+};
+
+/**
+ * Issues a Security Proof for a code or a password.
+ *
+ * @throws `auth.session_required` and `security_proof.method_mismatch` before code or password is
+ * checked, `auth.validation_failed`, `auth.password_invalid`, `auth.too_many_attempts`, and what
+ * `consumeCode` throws.
+ */
+export async function proveIdentity(
+  ctx: Deps,
+  principal: PanelPrincipal,
+  { method, code, password, scope, origin }: ProofRequest,
+): Promise<ProofBundle> {
+  const { store, logger, proofs } = ctx;
+  const session = requireSession(principal);
+  const allowed = await allowedProofMethods(ctx, session, scope);
+  if (!allowed.includes(method)) throw wrongMethod(allowed);
+
+  if (method === 'password') {
+    if (password === undefined) throw invalidField('password', sentence('auth.password_required'));
+    await confirmPassword(ctx, session.user, { password, param: 'password', origin });
+  } else {
+    if (code === undefined) throw invalidField('code', sentence('auth.code_required'));
+    const attempt = { userId: session.user.id, code, origin, accept: ['app', 'backup'] } as const;
+    await consumeCode(ctx, attempt, (use) => store.transaction(use));
+  }
+  logger.info({ userId: session.user.id, sid: session.sid, method, scope }, 'security proof issued');
+  return proofs.issue(session, method, scope);
+}

@@ -1,14 +1,28 @@
-import { sentence } from '../../kernel/index.ts';
-import type { Repositories } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import type { Repositories, Store } from '../../store/ports/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+import { createAccount } from '../accounts/create-account.ts';
+import { validateNewPassword, validateUsername } from '../accounts/validate-account.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
+import type { PasswordHashes } from '../credentials/password-hashes.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { assertAddressAllowed, requireMailAddress } from '../mail/mail-address.ts';
-import type { VerifiedCode } from '../mail/mail-codes.ts';
-import { pickLanguage } from '../mail/pick-language.ts';
-import type { RequestOrigin } from '../types.ts';
-import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
-import { createAccount } from './create-account.ts';
-import { verifyCaptcha } from './verify-captcha.ts';
+import type { MailCodes, VerifiedCode } from '../mail/mail-codes.ts';
+import { pickLanguage } from '../mail/mail-languages.ts';
+import type { RequestOrigin } from '../principals.ts';
+import { verifyCaptcha } from './send-verification.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  upstream: Upstream;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+  passwords: PasswordHashes;
+  mailCodes: MailCodes;
+};
 
 export type Registration = {
   username: string;
@@ -35,7 +49,7 @@ export type Registered = { userId: number; username: string };
  * `auth.code_invalid`, `auth.name_taken`; `auth.identity_taken` only after a right code for the
  * address.
  */
-export async function register(ctx: AuthContext, registration: Registration): Promise<Registered> {
+export async function register(ctx: Deps, registration: Registration): Promise<Registered> {
   const { store, logger, settings, passwords } = ctx;
   const { enabled, byPassword } = settings().registration;
   if (!enabled || !byPassword) throw authErrors.registration_disabled();
@@ -60,7 +74,7 @@ export async function register(ctx: AuthContext, registration: Registration): Pr
 }
 
 async function checkAddress(
-  { settings, mailCodes }: AuthContext,
+  { settings, mailCodes }: { settings: () => AuthSettings; mailCodes: MailCodes },
   fields: Registration,
 ): Promise<{ email: string; code: VerifiedCode } | undefined> {
   const { registration, emails } = settings();

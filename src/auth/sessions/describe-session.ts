@@ -1,7 +1,6 @@
 import type { Repositories, SessionRecord, UserRecord } from '../../store/ports/index.ts';
-import type { AccessTokens } from '../tokens/access-tokens.ts';
-import type { PanelUser } from '../users/describe-user.ts';
-import { loadPanelUser } from '../users/load-factors.ts';
+import { loadPanelUser, type PanelUser } from '../accounts/describe-user.ts';
+import type { AccessTokens, SessionTokens } from '../tokens/access-tokens.ts';
 
 /** `session` in the answer of every login and refresh. Times are Unix seconds. */
 export type SessionView = {
@@ -71,9 +70,9 @@ export function bundleSession(accessTokens: AccessTokens, session: SessionRecord
 }
 
 export async function bundleLogin(
-  { store, accessTokens }: { store: Repositories; accessTokens: AccessTokens },
+  { store, tokens }: { store: Repositories; tokens: Pick<SessionTokens, 'access'> },
   session: SessionRecord,
   user: UserRecord,
 ): Promise<LoginBundle> {
-  return { ...bundleSession(accessTokens, session), user: await loadPanelUser(store, user) };
+  return { ...bundleSession(tokens.access, session), user: await loadPanelUser(store, user) };
 }

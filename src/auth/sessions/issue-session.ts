@@ -1,9 +1,11 @@
+import type { Clock } from '../../kernel/index.ts';
 import { type Repositories, type SessionRecord, STATUS, type UserRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import { addressKey } from '../limits/address-key.ts';
-import type { RequestOrigin } from '../types.ts';
-import { formatRefreshToken } from './refresh-tokens.ts';
+import { addressKey } from '../limits/limit-requests.ts';
+import type { RequestOrigin } from '../principals.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import { formatRefreshToken } from '../tokens/refresh-tokens.ts';
 
 /** `password`, `2fa`, `passkey`, `oauth:<provider>`, `wechat`, `telegram`. */
 export type LoginMethod = string;
@@ -25,7 +27,7 @@ const SECONDS_PER_DAY = 86_400;
  * no session is issued uncounted.
  */
 export async function issueSession(
-  { clock, config, refreshTokens }: AuthContext,
+  { clock, config, tokens }: { clock: Clock; config: AuthConfig; tokens: SessionTokens },
   tx: Repositories,
   login: { proven: Pick<UserRecord, 'id' | 'authVersion'>; method: LoginMethod; origin: RequestOrigin },
 ): Promise<IssuedSession> {
@@ -42,7 +44,7 @@ export async function issueSession(
     throw authErrors.session_issuance_limit({ retryAfterSeconds: config.sessionIssuanceWindowSeconds });
   }
 
-  const token = refreshTokens.create();
+  const token = tokens.refresh.create();
   const session: SessionRecord = {
     sid: token.sid,
     userId: user.id,

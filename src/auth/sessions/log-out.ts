@@ -1,12 +1,22 @@
-import { constantTimeEqual } from '../../kernel/index.ts';
-import type { SessionRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Clock, constantTimeEqual } from '../../kernel/index.ts';
+import type { SessionRecord, Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import { parseAuthorization } from '../parse-authorization.ts';
+import { parseAuthorization, type RequestOrigin } from '../principals.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { AccessClaims } from '../tokens/panel-jwt.ts';
-import type { RequestOrigin } from '../types.ts';
-import { holdsSession } from './find-own-session.ts';
-import { parseRefreshToken } from './refresh-tokens.ts';
+import { parseRefreshToken } from '../tokens/refresh-tokens.ts';
+import { holdsSession } from './check-session.ts';
+import type { SignIns } from './record-sign-ins.ts';
+import type { SessionRegistry } from './session-registry.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  tokens: SessionTokens;
+  sessions: SessionRegistry;
+  signIns: SignIns;
+};
 
 export type LogoutRequest = {
   refreshToken: string | undefined;
@@ -32,10 +42,10 @@ export type LogoutResult = {
  * changed then.
  */
 export async function logOut(
-  ctx: AuthContext,
+  ctx: Deps,
   { refreshToken, authorization, expectedSid, origin }: LogoutRequest,
 ): Promise<LogoutResult> {
-  const { store, clock, refreshTokens } = ctx;
+  const { store, clock, tokens } = ctx;
   const cookie = parseRefreshToken(refreshToken);
   const isExpected = (sid: string) => expectedSid === undefined || constantTimeEqual(expectedSid, sid);
   if (cookie && !isExpected(cookie.sid)) throw authErrors.session_mismatch();
@@ -52,7 +62,7 @@ export async function logOut(
     const session = await store.sessions.bySid(cookie.sid);
     // Any other secret gets the same answer and ends nothing: knowing a session's id is not enough
     // to sign it out.
-    const holds = session && holdsSession(refreshTokens, { session, token: cookie, now: clock.unix() });
+    const holds = session && holdsSession(tokens.refresh, { session, token: cookie, now: clock.unix() });
     if (holds) await end(ctx, session, origin);
   }
   return { revokedSid: null, clearCookies: true };
@@ -60,13 +70,17 @@ export async function logOut(
 
 /** Checks only signature and time: a token whose session has ended may still sign out. */
 async function readBearer(
-  { accessTokens }: AuthContext,
+  { tokens }: { tokens: SessionTokens },
   header: string | undefined,
 ): Promise<AccessClaims | undefined> {
   const credential = parseAuthorization(header);
-  return credential === undefined ? undefined : accessTokens.verify(credential).catch(() => undefined);
+  return credential === undefined ? undefined : tokens.access.verify(credential).catch(() => undefined);
 }
 
-async function end({ sessions, signIns }: AuthContext, session: SessionRecord, origin: RequestOrigin): Promise<void> {
+async function end(
+  { sessions, signIns }: { sessions: SessionRegistry; signIns: SignIns },
+  session: SessionRecord,
+  origin: RequestOrigin,
+): Promise<void> {
   if (await sessions.end(session, 'logout')) await signIns.ended('auth.logout', { ...session, origin });
 }

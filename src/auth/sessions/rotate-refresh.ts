@@ -1,12 +1,26 @@
-import type { SessionRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { SessionRecord, Store } from '../../store/ports/index.ts';
+import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { RequestOrigin } from '../types.ts';
-import { isIdle, isLive, isStillTrusted } from './check-session.ts';
+import type { RequestOrigin } from '../principals.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import { formatRefreshToken, parseRefreshToken, type RefreshToken } from '../tokens/refresh-tokens.ts';
+import { acceptsPrevious, isIdle, isLive, isStillTrusted, REPLAY_WINDOW_SECONDS } from './check-session.ts';
 import { bundleLogin, type SignedIn } from './describe-session.ts';
-import { acceptsPrevious, REPLAY_WINDOW_SECONDS } from './find-own-session.ts';
 import { clipOrigin } from './issue-session.ts';
-import { formatRefreshToken, parseRefreshToken, type RefreshToken } from './refresh-tokens.ts';
+import type { SignIns } from './record-sign-ins.ts';
+import type { SessionRegistry } from './session-registry.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+  tokens: SessionTokens;
+  sessions: SessionRegistry;
+  signIns: SignIns;
+};
 
 export type RefreshRequest = {
   /** The refresh cookie's value. */
@@ -33,7 +47,7 @@ const ATTEMPTS = 3;
  * was idle for too long, or a used token came back after the window; clear the cookies.
  * @throws `auth.refresh_race`: nothing changed, try again.
  */
-export async function rotateRefresh(ctx: AuthContext, request: RefreshRequest): Promise<SignedIn> {
+export async function rotateRefresh(ctx: Deps, request: RefreshRequest): Promise<SignedIn> {
   const token = parseRefreshToken(request.refreshToken);
   if (!token) throw authErrors.unauthorized();
   if (request.expectedSid !== undefined && request.expectedSid !== token.sid) throw authErrors.session_mismatch();
@@ -45,15 +59,11 @@ export async function rotateRefresh(ctx: AuthContext, request: RefreshRequest): 
 }
 
 /** `undefined` when another rotation or security change came in between: read again. */
-async function tryRotation(
-  ctx: AuthContext,
-  token: RefreshToken,
-  origin: RequestOrigin,
-): Promise<SignedIn | undefined> {
-  const { store, clock, config, refreshTokens } = ctx;
+async function tryRotation(ctx: Deps, token: RefreshToken, origin: RequestOrigin): Promise<SignedIn | undefined> {
+  const { store, clock, config, tokens } = ctx;
   const found = await store.sessions.withUser(token.sid);
   const session = found?.session ?? (await store.sessions.bySid(token.sid));
-  const generation = session && refreshTokens.generation(session, token.secret);
+  const generation = session && tokens.refresh.generation(session, token.secret);
   // A caller without the session's token learns nothing about it and changes nothing in it.
   if (!session || generation === 'unknown') throw authErrors.unauthorized();
   if (!isLive(session, clock.unix())) throw authErrors.session_revoked();
@@ -68,7 +78,7 @@ async function tryRotation(
     if (!result) return undefined;
   } else {
     if (!acceptsPrevious(session, clock.unix())) return refuseReuse(ctx, session, origin);
-    const next = refreshTokens.takenSuccessor(session, token);
+    const next = tokens.refresh.takenSuccessor(session, token);
     if (!next) throw authErrors.refresh_race();
     result = { session, next };
   }
@@ -82,12 +92,12 @@ async function tryRotation(
 
 /** The next token and the session as stored now; `undefined` when another rotation was first. */
 async function rotate(
-  { store, clock, refreshTokens }: AuthContext,
+  { store, clock, tokens }: { store: Store; clock: Clock; tokens: SessionTokens },
   session: SessionRecord,
   { token, origin }: { token: RefreshToken; origin: RequestOrigin },
 ): Promise<{ session: SessionRecord; next: RefreshToken } | undefined> {
   const now = clock.unix();
-  const next = refreshTokens.successor(token);
+  const next = tokens.refresh.successor(token);
   const clipped = clipOrigin(origin);
   const rotated = await store.sessions.rotate({
     sid: session.sid,
@@ -100,14 +110,18 @@ async function rotate(
   return rotated ? { session: { ...session, ...clipped, lastActiveAt: now }, next } : undefined;
 }
 
-async function revoke({ sessions, logger }: AuthContext, session: SessionRecord, reason: string): Promise<never> {
+async function revoke(
+  { sessions, logger }: { logger: Logger; sessions: SessionRegistry },
+  session: SessionRecord,
+  reason: string,
+): Promise<never> {
   await sessions.end(session, reason);
   logger.warn({ sid: session.sid, userId: session.userId, reason }, 'session revoked at refresh');
   throw authErrors.session_revoked();
 }
 
 async function refuseReuse(
-  { sessions, signIns, logger }: AuthContext,
+  { sessions, signIns, logger }: { logger: Logger; sessions: SessionRegistry; signIns: SignIns },
   session: SessionRecord,
   origin: RequestOrigin,
 ): Promise<never> {

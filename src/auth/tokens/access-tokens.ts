@@ -1,9 +1,11 @@
-import type { Clock, WatchCache } from '../../kernel/index.ts';
-import type { PurposeKeys } from '../derive-keys.ts';
+import { type Clock, sha256Hex, type WatchCache } from '../../kernel/index.ts';
 import { authErrors } from '../errors.ts';
+import type { PurposeKeys } from './keys.ts';
 import { type AccessClaims, createPanelJwt, LEEWAY_SECONDS, type TokenSubject } from './panel-jwt.ts';
-import { createVerifiedTokenCache } from './verified-token-cache.ts';
+import type { RefreshTokens } from './refresh-tokens.ts';
 
+/** The two tokens of every session. */
+export type SessionTokens = { access: AccessTokens; refresh: RefreshTokens };
 export interface AccessTokens {
   /**
    * A new token and the Unix second at which it expires: 15 minutes from now, but never later than
@@ -50,5 +52,38 @@ export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?:
       cache.put(token, claims);
       return claims;
     },
+  };
+}
+
+/**
+ * An LRU cache of tokens with a verified signature, keyed by digest. It saves about 0.13 ms per
+ * request: the signature is checked once per token. The caller checks expiry.
+ */
+export function createVerifiedTokenCache(capacity: number): {
+  get(token: string): AccessClaims | undefined;
+  put(token: string, claims: AccessClaims): void;
+  size(): number;
+} {
+  const byDigest = new Map<string, AccessClaims>();
+  return {
+    get(token) {
+      const digest = sha256Hex(token);
+      const claims = byDigest.get(digest);
+      if (claims) {
+        // A Map keeps insertion order. Moving the entry to the end keeps the least recently used
+        // one first.
+        byDigest.delete(digest);
+        byDigest.set(digest, claims);
+      }
+      return claims;
+    },
+    put(token, claims) {
+      byDigest.set(sha256Hex(token), claims);
+      if (byDigest.size > capacity) {
+        const [oldest] = byDigest.keys();
+        if (oldest !== undefined) byDigest.delete(oldest);
+      }
+    },
+    size: () => byDigest.size,
   };
 }

@@ -1,9 +1,21 @@
-import { isOver } from '../../kernel/index.ts';
-import type { Repositories, TwoFactorRecord } from '../../store/ports/index.ts';
-import type { AuthContext } from '../context.ts';
+import { type Clock, isOver } from '../../kernel/index.ts';
+import type { Repositories, Store, TwoFactorRecord } from '../../store/ports/index.ts';
+import type { Authenticator } from '../credentials/authenticator.ts';
+import type { BackupCodes } from '../credentials/backup-codes.ts';
 import { authErrors } from '../errors.ts';
-import type { RequestOrigin } from '../types.ts';
-import { readCode, type TypedCode } from './read-code.ts';
+import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { RequestOrigin } from '../principals.ts';
+import type { SignIns } from '../sessions/record-sign-ins.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  authenticator: Authenticator;
+  backupCodes: BackupCodes;
+  signIns: SignIns;
+  limitGuesses: GuessLimit;
+};
 
 export type CodeAttempt = {
   userId: number;
@@ -32,11 +44,7 @@ const LOCK = { limit: 5, lockSeconds: 300 };
  * `auth.code_locked` after too many wrong codes, `auth.too_many_attempts`, `auth.two_factor_off`,
  * `auth.two_factor_unreadable`, and what `work` throws.
  */
-export async function consumeCode<T>(
-  ctx: AuthContext,
-  attempt: CodeAttempt,
-  work: (use: UseCode) => Promise<T>,
-): Promise<T> {
+export async function consumeCode<T>(ctx: Deps, attempt: CodeAttempt, work: (use: UseCode) => Promise<T>): Promise<T> {
   const typed = readCode(attempt.code);
   // Not counted as a guess: no code of this format can be right.
   if (!typed || !attempt.accept.includes(typed.kind)) throw authErrors.code_invalid({ param: 'code' });
@@ -46,7 +54,7 @@ export async function consumeCode<T>(
 }
 
 async function checkAndUse<T>(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'clock' | 'authenticator' | 'backupCodes' | 'limitGuesses'>,
   { userId, origin, typed }: { userId: number; origin: RequestOrigin; typed: TypedCode },
   work: (use: UseCode) => Promise<T>,
 ): Promise<T> {
@@ -77,7 +85,10 @@ async function checkAndUse<T>(
   return consumed.value;
 }
 
-async function requireUnlocked({ store, clock }: AuthContext, userId: number): Promise<TwoFactorRecord> {
+async function requireUnlocked(
+  { store, clock }: { store: Store; clock: Clock },
+  userId: number,
+): Promise<TwoFactorRecord> {
   const factor = await store.twoFactor.byUser(userId);
   if (!factor?.enabled) throw authErrors.two_factor_off();
   const now = clock.unix();
@@ -85,7 +96,7 @@ async function requireUnlocked({ store, clock }: AuthContext, userId: number): P
   return factor;
 }
 
-async function countAttempt(ctx: AuthContext, userId: number): Promise<void> {
+async function countAttempt(ctx: { store: Store; clock: Clock }, userId: number): Promise<void> {
   const { store, clock } = ctx;
   if ((await store.twoFactor.countAttempt(userId, { now: clock.unix(), ...LOCK })) !== undefined) return;
   // Another attempt has locked it since.
@@ -98,7 +109,7 @@ async function countAttempt(ctx: AuthContext, userId: number): Promise<void> {
  * code of an app.
  */
 async function findUse(
-  { clock, authenticator, backupCodes }: AuthContext,
+  { clock, authenticator, backupCodes }: { clock: Clock; authenticator: Authenticator; backupCodes: BackupCodes },
   { kind, text }: TypedCode,
   { userId, secret }: { userId: number; secret: string },
 ) {
@@ -112,4 +123,18 @@ async function findUse(
   }
   const step = await authenticator.stepOf(secret, text);
   return step === undefined ? undefined : (tx: Repositories) => tx.twoFactor.useStep(userId, step);
+}
+
+/** A typed code in the form that is compared: without spaces and hyphens, in capitals. */
+export type TypedCode = { kind: 'app' | 'backup'; text: string };
+
+/**
+ * Six digits are a code of an authenticator app, eight letters or digits a backup code. Anything
+ * else is neither.
+ */
+export function readCode(typed: string): TypedCode | undefined {
+  const text = typed.replace(/[\s-]/g, '').toUpperCase();
+  if (/^\d{6}$/.test(text)) return { kind: 'app', text };
+  if (/^[A-Z0-9]{8}$/.test(text)) return { kind: 'backup', text };
+  return undefined;
 }

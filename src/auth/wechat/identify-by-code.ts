@@ -5,7 +5,7 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { createFailureLimit, failuresOf } from '../limits/limit-guesses.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
-import type { DecidingIp } from '../types.ts';
+import type { DecidingIp } from '../principals.ts';
 
 /** The provider name of WeChat identities. */
 export const WECHAT = 'wechat';

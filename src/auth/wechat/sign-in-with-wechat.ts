@@ -1,12 +1,30 @@
-import type { AuthContext } from '../context.ts';
-import type { FlowBinding, FlowKey, FlowTicket } from '../flows/flows.ts';
-import { completeLogin } from '../login/complete-login.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { bindIdentity, requireUnbound } from '../oauth/bind-identity.ts';
 import { findOrCreateUser, type OwnerLogin } from '../oauth/find-or-create-user.ts';
-import { requireSession, type SessionPrincipal } from '../require-session.ts';
-import { rememberSession } from '../sessions/recheck-session.ts';
-import type { PanelPrincipal, RequestOrigin } from '../types.ts';
-import { bindIdentity, requireUnbound } from '../users/bind-identity.ts';
-import { requireWeChat, WECHAT } from './identify-by-code.ts';
+import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
+import { rememberSession } from '../sessions/check-session.ts';
+import { completeLogin } from '../sessions/complete-login.ts';
+import type { SignIns } from '../sessions/record-sign-ins.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
+import { type IdentifyByCode, requireWeChat, WECHAT } from './identify-by-code.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+  tokens: SessionTokens;
+  flows: Flows;
+  signIns: SignIns;
+  notifyOwner: NotifyOwner;
+  identifyByCode: IdentifyByCode;
+};
 
 /*
  * Sign-in and binding by a code of the WeChat official account. Both use a flow, so that a code
@@ -19,13 +37,21 @@ export type WeChatAnswer = { code: string; flowToken: string; origin: RequestOri
 
 const LOGIN: FlowBinding = { provider: WECHAT, intent: 'login' };
 
-export async function beginWeChatLogin({ store, settings, flows }: AuthContext): Promise<FlowTicket> {
+export async function beginWeChatLogin({
+  store,
+  settings,
+  flows,
+}: {
+  store: Store;
+  settings: () => AuthSettings;
+  flows: Flows;
+}): Promise<FlowTicket> {
   requireWeChat(settings());
   return flows.begin(store, { purpose: 'wechat_login', binding: LOGIN, payload: {} });
 }
 
 /** @throws also what `findOrCreateUser` throws, and a limit of session issuance. */
-export const logInWithWeChat = (ctx: AuthContext, answer: WeChatAnswer): Promise<OwnerLogin> =>
+export const logInWithWeChat = (ctx: Deps, answer: WeChatAnswer): Promise<OwnerLogin> =>
   ctx.signIns.watch({ method: WECHAT, origin: answer.origin }, async (attempt) => {
     const flow = flowKey(answer, LOGIN);
     const subject = await identify(ctx, answer, flow);
@@ -44,7 +70,7 @@ export const logInWithWeChat = (ctx: AuthContext, answer: WeChatAnswer): Promise
 
 /** @throws also `auth.session_required` and `auth.identity_taken`. */
 export async function beginWeChatBinding(
-  { store, settings, flows }: AuthContext,
+  { store, settings, flows }: { store: Store; settings: () => AuthSettings; flows: Flows },
   principal: PanelPrincipal,
 ): Promise<FlowTicket> {
   requireWeChat(settings());
@@ -63,7 +89,7 @@ export async function beginWeChatBinding(
  * @throws also what `bindIdentity` throws.
  */
 export async function bindWeChat(
-  ctx: AuthContext,
+  ctx: Pick<Deps, 'store' | 'clock' | 'logger' | 'config' | 'settings' | 'flows' | 'notifyOwner' | 'identifyByCode'>,
   principal: PanelPrincipal,
   answer: WeChatAnswer,
 ): Promise<{ subject: string }> {
@@ -79,7 +105,11 @@ export async function bindWeChat(
 }
 
 /** The person's WeChat id. The WeChat server is asked only for a flow that can still be used. */
-async function identify(ctx: AuthContext, { code, flowToken, origin }: WeChatAnswer, flow: FlowKey): Promise<string> {
+async function identify(
+  ctx: Pick<Deps, 'store' | 'settings' | 'flows' | 'identifyByCode'>,
+  { code, flowToken, origin }: WeChatAnswer,
+  flow: FlowKey,
+): Promise<string> {
   const { store, settings, flows, identifyByCode } = ctx;
   const server = requireWeChat(settings());
   await flows.find(store, flow);

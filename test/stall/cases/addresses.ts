@@ -1,7 +1,7 @@
-import { addressKey } from '../../../src/auth/limits/address-key.ts';
+import { addressKey } from '../../../src/auth/limits/limit-requests.ts';
 import { MAX_ADDRESS, readMailAddress } from '../../../src/auth/mail/mail-address.ts';
 import { discover, wellKnownOf } from '../../../src/auth/oauth/discover.ts';
-import type { DecidingIp } from '../../../src/auth/types.ts';
+import type { DecidingIp } from '../../../src/auth/principals.ts';
 import { checkBaseUrl, MAX_TYPED_BASE_URL } from '../../../src/channels/check-channel.ts';
 import { ok } from '../../../src/kernel/index.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from '../../../src/plugins/manifest/addresses.ts';

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import { redactText } from '../../../src/app/logging/redact-fields.ts';
-import { pickLanguage } from '../../../src/auth/mail/pick-language.ts';
-import { parseAuthorization } from '../../../src/auth/parse-authorization.ts';
+import { pickLanguage } from '../../../src/auth/mail/mail-languages.ts';
+import { parseAuthorization } from '../../../src/auth/principals.ts';
 import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/telegram/read-assertion.ts';
 import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/price-expression.ts';
 import { mediaType } from '../../../src/http/bodies/read-body.ts';

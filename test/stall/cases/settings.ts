@@ -1,6 +1,6 @@
-import { assertKeyAllows } from '../../../src/auth/api-keys/assert-key-allows.ts';
+import { assertKeyAllows } from '../../../src/auth/api-keys/authenticate-api-key.ts';
 import { validateApiKeyFields } from '../../../src/auth/api-keys/validate-api-key.ts';
-import type { DecidingIp } from '../../../src/auth/types.ts';
+import type { DecidingIp } from '../../../src/auth/principals.ts';
 import { checkMapping, checkNames } from '../../../src/channels/check-channel.ts';
 import { BODY_LIMITS } from '../../../src/http/bodies/body-limits.ts';
 import { ok } from '../../../src/kernel/index.ts';

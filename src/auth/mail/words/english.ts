@@ -81,3 +81,6 @@ export const english = {
   factors_removed:
     'Your password was changed. Your second factor, passkeys, access token, connected accounts and this email address were removed, and all sessions have ended.',
 };
+
+/** The sentences of all mails. `{{name}}` stands for a value. */
+export type MailWords = Readonly<Record<keyof typeof english, string>>;

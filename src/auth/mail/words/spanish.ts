@@ -1,4 +1,4 @@
-import type { MailWords } from './types.ts';
+import type { MailWords } from './english.ts';
 
 /** The mails in Spanish. */
 export const spanish: MailWords = {

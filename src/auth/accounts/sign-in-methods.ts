@@ -1,0 +1,57 @@
+import { type Repositories, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthSettings, SettingsIn } from '../config.ts';
+import { findRelyingParty } from '../credentials/relying-party.ts';
+
+/** How many root accounts are checked; usually there is one. */
+const ROOTS = { page: 1, pageSize: 100 };
+
+/** Whether an enabled root account could sign in without a password under these settings. */
+export async function rootHasOtherSignInMethod(tx: Repositories, settings: AuthSettings): Promise<boolean> {
+  return someHasOtherMethod(tx, await lockRoots(tx), settings);
+}
+
+/** Whether an enabled root account could sign in under the stored settings, by any method. */
+export async function canRootSignIn(tx: Repositories, settingsIn: SettingsIn): Promise<boolean> {
+  const roots = await lockRoots(tx);
+  const settings = await settingsIn(tx);
+  return settings.passwordLogin || someHasOtherMethod(tx, roots, settings);
+}
+
+/**
+ * Locks the enabled root accounts before anything else is read. Two concurrent changes, say an
+ * option and a passkey, could otherwise lock root out together; so the second sees what the first
+ * left.
+ */
+async function lockRoots(tx: Repositories): Promise<UserRecord[]> {
+  const { items } = await tx.users.search({ role: ROLE.root, status: STATUS.enabled }, ROOTS);
+  return tx.users.lock(items.map(({ id }) => id));
+}
+
+async function someHasOtherMethod(
+  tx: Repositories,
+  users: readonly UserRecord[],
+  settings: AuthSettings,
+): Promise<boolean> {
+  for (const { id } of users) {
+    if (await hasOtherMethod(tx, id, settings)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a user can sign in by anything but a mail address: a password, a passkey, an identity of
+ * a provider. The caller must have locked the user.
+ */
+export const hasSignInMethod = async (
+  tx: Repositories,
+  user: Pick<UserRecord, 'id' | 'passwordHash'>,
+  settings: AuthSettings,
+): Promise<boolean> => (user.passwordHash !== null && settings.passwordLogin) || hasOtherMethod(tx, user.id, settings);
+
+async function hasOtherMethod(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
+  const party = findRelyingParty(settings);
+  if (party.ok && (await tx.passkeys.list(userId)).some(({ rpId }) => rpId === party.value.id)) return true;
+  const usable = new Set((await tx.providers.all()).filter(({ enabled }) => enabled).map(({ slug }) => slug));
+  for (const [provider, set] of Object.entries(settings.providers)) if (set !== undefined) usable.add(provider);
+  return (await tx.identities.list(userId)).some(({ provider }) => usable.has(provider));
+}

@@ -1,4 +1,0 @@
-import type { english } from './english.ts';
-
-/** The sentences of all mails. `{{name}}` stands for a value. */
-export type MailWords = Readonly<Record<keyof typeof english, string>>;

@@ -1,0 +1,108 @@
+import type { AppError, Clock } from '../../kernel/index.ts';
+import type { Store, UserRecord } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { findRelyingParty } from '../credentials/relying-party.ts';
+import { proofErrors } from '../errors.ts';
+import { type PanelPrincipal, requireSession } from '../principals.ts';
+
+/** What a Security Proof can be made for. */
+export const PROOF_SCOPE = {
+  channelKeyRead: 'channel.key.read',
+  passkeyRegister: 'passkey.register',
+  passkeyDelete: 'passkey.delete',
+  accountEmail: 'account.email',
+  accountDelete: 'account.delete',
+  accountExport: 'account.export',
+  settingsSecurity: 'settings.security',
+} as const;
+export type ProofScope = (typeof PROOF_SCOPE)[keyof typeof PROOF_SCOPE];
+export const PROOF_SCOPES: readonly ProofScope[] = Object.values(PROOF_SCOPE);
+
+/** How a person proves their identity. */
+export type ProofMethod = '2fa' | 'passkey' | 'password';
+
+/** The answer to a successful confirmation. `expires_at` is in Unix seconds. */
+export type ProofBundle = { proof_token: string; expires_at: number; method: ProofMethod; scope: ProofScope };
+
+/**
+ * Scopes that allow a lasting takeover of the account or of others: the security settings of all,
+ * and a new password through another mail address. A session alone can add a first factor, so a
+ * thief with a stolen session could confirm with a factor of their own. For these scopes a factor
+ * counts one day after it was added; until then the older factors count, else the password.
+ */
+const TAKEOVER_SCOPES: readonly ProofScope[] = [PROOF_SCOPE.settingsSecurity, PROOF_SCOPE.accountEmail];
+const NEW_FACTOR_SECONDS = 24 * 60 * 60;
+
+type FactorUse = { user: UserRecord; scope: ProofScope; addedAt: number; now: number };
+
+/**
+ * Whether a factor that was added at `addedAt` counts for `scope`. It always does for an account
+ * without a password, which has nothing else.
+ */
+export const isOldEnough = ({ user, scope, addedAt, now }: FactorUse): boolean =>
+  !TAKEOVER_SCOPES.includes(scope) || user.passwordHash === null || addedAt <= now - NEW_FACTOR_SECONDS;
+
+/**
+ * The methods by which this user may confirm: only the strongest that the account has, so that a
+ * stolen password never replaces a second factor. A passkey counts while it can be used here:
+ * browsers accept ceremonies under the present settings, and the passkey was made for the present
+ * relying party.
+ */
+export async function allowedProofMethods(
+  { store, clock, settings }: { store: Store; clock: Clock; settings: () => AuthSettings },
+  { user }: PanelPrincipal,
+  scope: ProofScope,
+): Promise<readonly ProofMethod[]> {
+  const party = findRelyingParty(settings());
+  const [twoFactor, passkeys] = await Promise.all([store.twoFactor.byUser(user.id), store.passkeys.list(user.id)]);
+  const counts = ({ createdAt }: { createdAt: number }) =>
+    isOldEnough({ user, scope, addedAt: createdAt, now: clock.unix() });
+  const hasTwoFactor = twoFactor?.enabled === true && counts(twoFactor);
+  const hasPasskey = party.ok && passkeys.some((passkey) => passkey.rpId === party.value.id && counts(passkey));
+  if (hasTwoFactor) return hasPasskey ? ['2fa', 'passkey'] : ['2fa'];
+  if (hasPasskey) return ['passkey'];
+  return user.passwordHash === null ? [] : ['password'];
+}
+
+/**
+ * Whether `scope` needs a proof of an account with these methods. Always, with two exceptions: the
+ * first passkey of an account that has only a password, and a mail address for an account that has
+ * no method (one that signs in through a provider only).
+ */
+export function needsProof(scope: ProofScope, allowed: readonly ProofMethod[]): boolean {
+  if (scope === PROOF_SCOPE.passkeyRegister) return allowed.includes('2fa') || allowed.includes('passkey');
+  return scope !== PROOF_SCOPE.accountEmail || allowed.length > 0;
+}
+
+const NAMES: Record<ProofMethod, string> = {
+  '2fa': 'a code of your authenticator app or a backup code',
+  passkey: 'a passkey',
+  password: 'your password',
+};
+
+/** The error for a method that is not among `allowed`; it names what to use instead. */
+export const wrongMethod = (allowed: readonly ProofMethod[]): AppError =>
+  proofErrors.method_mismatch({
+    message:
+      allowed.length > 0
+        ? `Confirm that it is you with ${allowed.map((method) => NAMES[method]).join(', or with ')}.`
+        : 'This account has nothing to confirm with that it is you. Set up an authenticator app first.',
+    details: { methods: allowed },
+  });
+
+/** `needed` is false where the account needs no proof for the scope. */
+export type ProofDescription = { needed: boolean; methods: readonly ProofMethod[] };
+
+/**
+ * What a dialog must know before it asks for a confirmation.
+ *
+ * @throws `auth.session_required`
+ */
+export async function describeProof(
+  ctx: { store: Store; clock: Clock; settings: () => AuthSettings },
+  principal: PanelPrincipal,
+  scope: ProofScope,
+): Promise<ProofDescription> {
+  const methods = await allowedProofMethods(ctx, requireSession(principal), scope);
+  return { needed: needsProof(scope, methods), methods };
+}

@@ -1,0 +1,140 @@
+import { type AppError, type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import { STATUS, type Store } from '../../store/ports/index.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
+import { bindIdentity, requireUnbound } from '../oauth/bind-identity.ts';
+import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
+import { rememberSession } from '../sessions/check-session.ts';
+import { completeLogin, type LoginResult } from '../sessions/complete-login.ts';
+import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
+import type { SessionTokens } from '../tokens/access-tokens.ts';
+import type { Flows, FlowTicket } from '../tokens/flows.ts';
+import { readAssertion } from './read-assertion.ts';
+
+/** What the operations of this file use. */
+type Deps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+  settings: () => AuthSettings;
+  tokens: SessionTokens;
+  flows: Flows;
+  signIns: SignIns;
+  notifyOwner: NotifyOwner;
+};
+
+export type TelegramLogin = {
+  /** The widget's parameters, unchanged. */
+  query: URLSearchParams;
+  origin: RequestOrigin;
+};
+
+/**
+ * Logs in with an assertion that Telegram's widget signed. Never creates an account.
+ *
+ * @throws `auth.method_disabled`; `auth.invalid_credentials` alike for anything but a fresh
+ * assertion of our bot; `auth.identity_unbound`; `auth.user_disabled`; `auth.assertion_replayed`; a
+ * limit of session issuance, which leaves the assertion unused.
+ */
+export const logInWithTelegram = (ctx: Deps, login: TelegramLogin): Promise<LoginResult> =>
+  ctx.signIns.watch({ method: TELEGRAM, origin: login.origin }, (attempt) => checkAndComplete(ctx, login, attempt));
+
+async function checkAndComplete(
+  ctx: Deps,
+  { query, origin }: TelegramLogin,
+  attempt: SignInAttempt,
+): Promise<LoginResult> {
+  const { store, clock, settings, flows } = ctx;
+  const { botToken } = requireTelegram(settings());
+  const read = readAssertion(query, botToken, clock.unix());
+  if (!read.ok) throw refused(read.error);
+  const { subject, text, expiresAt } = read.value;
+  attempt.identity = `${TELEGRAM}:${subject}`;
+  const owner = await store.identities.owner(TELEGRAM, subject);
+  if (!owner) throw authErrors.identity_unbound();
+  const user = await store.users.byId(owner.userId);
+  if (user?.status !== STATUS.enabled) throw authErrors.user_disabled();
+
+  return completeLogin(ctx, {
+    proven: user,
+    method: TELEGRAM,
+    origin,
+    twoFactors: false,
+    async within(tx) {
+      await flows.claimAssertion(tx, { provider: TELEGRAM, text, expiresAt });
+      if ((await tx.identities.owner(TELEGRAM, subject))?.userId !== user.id) throw authErrors.identity_unbound();
+    },
+  });
+}
+
+const refused = (cause: string): AppError =>
+  authErrors.invalid_credentials({ message: sentence('auth.telegram_refused'), cause });
+
+export type TelegramBinding = { flowToken: string; query: URLSearchParams; origin: RequestOrigin };
+
+/**
+ * Begins the binding of a Telegram account. The widget must return with the token within five
+ * minutes.
+ *
+ * @throws `auth.method_disabled`, `auth.session_required`, or `auth.identity_taken` for an account
+ * that has a Telegram identity already.
+ */
+export async function beginTelegramBinding(
+  ctx: { store: Store; settings: () => AuthSettings; flows: Flows },
+  principal: PanelPrincipal,
+): Promise<FlowTicket> {
+  const { store, settings, flows } = ctx;
+  requireTelegram(settings());
+  const session = requireSession(principal);
+  const { user, sid } = session;
+  await requireUnbound(store, user.id, TELEGRAM);
+  const binding = { provider: TELEGRAM, intent: 'bind', userId: user.id, sessionId: sid };
+  return flows.begin(store, { purpose: 'telegram_bind', binding, payload: rememberSession(session) });
+}
+
+/**
+ * Handles the widget's return, a request without credentials: user and session come from the flow
+ * and are checked again. Gives both, and the identity. A refusal leaves flow and assertion unused.
+ *
+ * @throws `auth.method_disabled`; `auth.invalid_credentials` for anything but a fresh assertion of
+ * our bot, before any lookup; `auth.flow_invalid`; `auth.assertion_replayed`; what `bindIdentity`
+ * throws.
+ */
+export async function finishTelegramBinding(
+  ctx: Pick<Deps, 'store' | 'clock' | 'logger' | 'config' | 'settings' | 'flows' | 'notifyOwner'>,
+  { flowToken, query, origin }: TelegramBinding,
+): Promise<{ principal: SessionPrincipal; subject: string }> {
+  const { clock, settings, flows } = ctx;
+  const { botToken } = requireTelegram(settings());
+  const read = readAssertion(query, botToken, clock.unix());
+  if (!read.ok) throw authErrors.invalid_credentials({ cause: read.error });
+  const { subject, text, expiresAt } = read.value;
+  const flow = {
+    token: flowToken,
+    purpose: 'telegram_bind',
+    binding: { provider: TELEGRAM, intent: 'bind' },
+  } as const;
+  const principal = await bindIdentity(ctx, {
+    provider: TELEGRAM,
+    subject,
+    origin,
+    consume: (tx) => flows.consume(tx, flow),
+    within: (tx) => flows.claimAssertion(tx, { provider: TELEGRAM, text, expiresAt }),
+  });
+  return { principal, subject };
+}
+
+/** The provider name of Telegram identities. */
+export const TELEGRAM = 'telegram';
+
+/**
+ * The bot of the login widget.
+ *
+ * @throws `auth.method_disabled` while Telegram is off or not set up.
+ */
+export function requireTelegram({ providers }: AuthSettings): { botName: string; botToken: string } {
+  if (!providers.telegram) throw authErrors.method_disabled();
+  return providers.telegram;
+}
