@@ -1,8 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
-import { affiliateQuery, readAffiliateCode } from '../../src/panel/pages/accounts/affiliate-code.ts';
-import { readResetLink } from '../../src/panel/pages/accounts/reset-link.ts';
+import { affiliateQuery, readAffiliateCode, readResetLink } from '../../src/panel/pages/accounts/link-parameters.ts';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
 import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
 import { ask } from '../support/gateway.ts';

@@ -1,6 +1,6 @@
 /** Where “Review” leads: to the place where the thing can be changed. */
 import { expect, test } from 'bun:test';
-import { targetPage } from '../../src/panel/pages/home/attention-target.ts';
+import { targetPage } from '../../src/panel/pages/home/attention-item.ts';
 
 type Item = Parameters<typeof targetPage>[0];
 

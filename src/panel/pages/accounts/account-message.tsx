@@ -1,7 +1,9 @@
-import { Button, Stack } from '@mantine/core';
+import { Anchor, Button, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { Link } from 'react-router';
+import { useTranslation } from 'react-i18next';
+import { Link, useSearchParams } from 'react-router';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { affiliateQuery } from './link-parameters.ts';
 
 type AccountMessageProps = {
   title: string;
@@ -24,5 +26,21 @@ export function AccountMessage({ title, heading, text, next, children }: Account
         {children}
       </Stack>
     </Stack>
+  );
+}
+
+export function BackToSignIn() {
+  const { t } = useTranslation();
+  const [params] = useSearchParams();
+  return (
+    <Anchor
+      component={Link}
+      to={`/sign-in${affiliateQuery(params)}`}
+      size="sm"
+      underline="always"
+      style={{ alignSelf: 'flex-start' }}
+    >
+      {t('account.toSignIn')}
+    </Anchor>
   );
 }

@@ -1,12 +1,16 @@
-import { Button, Stack } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
+import type { GatewayStatus } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { AccountMessage } from './account-message.tsx';
-import { BackToSignIn } from './back-to-sign-in.tsx';
-import { ForgotPasswordForm } from './forgot-password-form.tsx';
+import { AccountMessage, BackToSignIn } from './account-message.tsx';
+import { useCaptcha } from './captcha.tsx';
+import { fieldErrorText, validateEmail } from './validate-account.ts';
 import { WithGatewayStatus } from './with-gateway-status.tsx';
 
 /**
@@ -57,4 +61,67 @@ export function ForgotPasswordPage() {
 function readEmail(state: unknown): string {
   if (typeof state !== 'object' || state === null || !('email' in state)) return '';
   return typeof state.email === 'string' ? state.email : '';
+}
+
+type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };
+
+export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPasswordFormProps) {
+  const { t, i18n } = useTranslation();
+  const session = useSession();
+  const field = useRef<HTMLInputElement>(null);
+  const [email, setEmail] = useState(suggested);
+  const captcha = useCaptcha(status);
+  const [isSubmitted, setSubmitted] = useState(false);
+
+  const requestLink = useMutation({
+    mutationFn: (address: string) =>
+      session.send({ method: 'POST', path: '/api/reset_password', body: { email: address, ...captcha.take() } }),
+    onSuccess: (_answer, address) => onSent(address),
+    onError: () => field.current?.focus(),
+  });
+
+  useEffect(() => field.current?.focus(), []);
+
+  const address = email.trim();
+  const validationError = validateEmail(address);
+  const fieldError = fieldErrorText(requestLink.error, 'email', { t, language: i18n.language });
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setSubmitted(true);
+    if (validationError !== null) field.current?.focus();
+    else if (!captcha.isMissing() && !requestLink.isPending) requestLink.mutate(address);
+  };
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap={20}>
+        {requestLink.isError && fieldError === null && (
+          <ErrorNotice error={requestLink.error} codeTexts={{ AUTH_METHOD_DISABLED: 'forgot.noMail' }} />
+        )}
+        <TextInput
+          ref={field}
+          type="email"
+          label={t('account.email')}
+          error={
+            isSubmitted && validationError !== null
+              ? t(validationError)
+              : requestLink.variables === address
+                ? fieldError
+                : null
+          }
+          value={email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+          autoComplete="email"
+          autoCapitalize="none"
+          spellCheck={false}
+          size="md"
+        />
+        {captcha.element}
+        <Button type="submit" size="md" loading={requestLink.isPending} mt={4}>
+          {t('forgot.submit')}
+        </Button>
+      </Stack>
+    </form>
+  );
 }

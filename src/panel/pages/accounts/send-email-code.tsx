@@ -4,9 +4,8 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSession } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { fieldErrorText } from './field-error-text.ts';
-import type { Captcha } from './use-captcha.tsx';
-import { validateEmail } from './validate-email.ts';
+import type { Captcha } from './captcha.tsx';
+import { fieldErrorText, validateEmail } from './validate-account.ts';
 
 /** Delay between two codes to one address; the server accepts two requests within it. */
 const resendDelaySeconds = 30;

@@ -1,13 +1,21 @@
-import { Stack } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { Button, Checkbox, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useSearchParams } from 'react-router';
+import { ApiError } from '../../api/api-error.ts';
+import type { GatewayStatus } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { AccountMessage } from './account-message.tsx';
-import { BackToSignIn } from './back-to-sign-in.tsx';
-import { type Credentials, SignUpForm } from './sign-up-form.tsx';
+import { AccountMessage, BackToSignIn } from './account-message.tsx';
+import { useCaptcha } from './captcha.tsx';
+import { hasLegalTexts, LegalText } from './legal-line.tsx';
+import { readAffiliateCode } from './link-parameters.ts';
+import { SendEmailCode } from './send-email-code.tsx';
+import { fieldErrorText, validateEmail, validatePassword, validateUsername } from './validate-account.ts';
 import { WithGatewayStatus } from './with-gateway-status.tsx';
 
 /** Registration with a password, where the gateway allows it. */
@@ -63,5 +71,173 @@ export function SignUpPage() {
         </WelcomeLayout>
       )}
     </WithGatewayStatus>
+  );
+}
+
+export type Credentials = { username: string; password: string };
+
+type SignUpFormProps = {
+  status: GatewayStatus;
+  onDone(account: Credentials): void;
+  /** The server says that registration is closed. */
+  onClosed(): void;
+};
+
+const fields = ['username', 'password', 'email', 'verification_code'] as const;
+type Field = (typeof fields)[number];
+type Account = Record<Field, string>;
+
+const emptyAccount: Account = { username: '', password: '', email: '', verification_code: '' };
+
+export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
+  const { t, i18n } = useTranslation();
+  const session = useSession();
+  const [params] = useSearchParams();
+  const inputs = useRef<Partial<Record<Field, HTMLInputElement | null>>>({});
+  const [values, setValues] = useState(emptyAccount);
+  const [isSubmitted, setSubmitted] = useState(false);
+  const [isAgreed, setAgreed] = useState(false);
+  const agreement = useRef<HTMLInputElement>(null);
+  const captcha = useCaptcha(status);
+  // With email verification, the address and its code are part of the form.
+  const confirmsAddress = status.email_verification;
+  const mustAgree = hasLegalTexts(status);
+  const [refusedAddress, setRefusedAddress] = useState<{ address: string; text: string } | null>(null);
+  const focus = (field: Field): void => inputs.current[field]?.focus();
+
+  const account: Account = {
+    username: values.username.trim(),
+    password: values.password,
+    email: values.email.trim(),
+    verification_code: values.verification_code.trim(),
+  };
+  const validationErrors: Record<Field, TextKey | null> = {
+    username: validateUsername(account.username),
+    password: validatePassword(account.password),
+    email: confirmsAddress ? validateEmail(account.email) : null,
+    verification_code: confirmsAddress && account.verification_code === '' ? 'signUp.codeMissing' : null,
+  };
+
+  const register = useMutation({
+    mutationFn: ({ username, password, email, verification_code }: Account) => {
+      const aff = readAffiliateCode(params);
+      const body = {
+        username,
+        password,
+        ...(confirmsAddress ? { email, verification_code } : {}),
+        ...(aff === '' ? {} : { aff_code: aff }),
+        ...captcha.take(),
+      };
+      return session.send({ method: 'POST', path: '/api/user/register', body });
+    },
+    onSuccess: (_answer, { username, password }) => onDone({ username, password }),
+    onError: (error) => {
+      if (error instanceof ApiError && error.code === 'AUTH_REGISTRATION_DISABLED') onClosed();
+      const refused = fields.find((field) => fieldErrorText(error, field, { t, language: i18n.language }) !== null);
+      if (refused) focus(refused);
+    },
+  });
+  const hasFieldError = fields.some(
+    (field) => fieldErrorText(register.error, field, { t, language: i18n.language }) !== null,
+  );
+
+  useEffect(() => inputs.current.username?.focus(), []);
+
+  /** The error of a field: a failed validation, or the server's error until the field changes. */
+  const errorOf = (field: Field): string | null => {
+    const validationError = validationErrors[field];
+    if (isSubmitted && validationError !== null) return t(validationError);
+    if (field === 'email' && refusedAddress?.address === account.email) return refusedAddress.text;
+    return register.variables?.[field] === account[field]
+      ? fieldErrorText(register.error, field, { t, language: i18n.language })
+      : null;
+  };
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setSubmitted(true);
+    const firstInvalid = fields.find((field) => validationErrors[field] !== null);
+    if (firstInvalid) focus(firstInvalid);
+    else if (mustAgree && !isAgreed) agreement.current?.focus();
+    else if (!captcha.isMissing() && !register.isPending) register.mutate(account);
+  };
+
+  const bind = (field: Field) => ({
+    ref: (input: HTMLInputElement | null) => {
+      inputs.current[field] = input;
+    },
+    error: errorOf(field),
+    value: values[field],
+    onChange: (event: { currentTarget: HTMLInputElement }) => {
+      const { value } = event.currentTarget;
+      setValues((before) => ({ ...before, [field]: value }));
+    },
+    spellCheck: false,
+    size: 'md' as const,
+  });
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap={20}>
+        {register.isError && !hasFieldError && <ErrorNotice error={register.error} />}
+        <TextInput
+          {...bind('username')}
+          label={t('setup.username')}
+          description={t('setup.usernameHint')}
+          autoComplete="username"
+          autoCapitalize="none"
+        />
+        <PasswordInput
+          {...bind('password')}
+          label={t('setup.password')}
+          description={t('setup.passwordHint')}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+        />
+        {confirmsAddress && (
+          <>
+            <Stack gap={12}>
+              <TextInput
+                {...bind('email')}
+                type="email"
+                label={t('account.email')}
+                autoComplete="email"
+                autoCapitalize="none"
+              />
+              {captcha.element}
+              <SendEmailCode
+                email={account.email}
+                captcha={captcha}
+                onInvalidEmail={(text) => {
+                  setRefusedAddress({ address: account.email, text });
+                  focus('email');
+                }}
+                onSent={() => focus('verification_code')}
+              />
+            </Stack>
+            <TextInput
+              {...bind('verification_code')}
+              label={t('signUp.code')}
+              description={t('signUp.codeHint')}
+              autoComplete="one-time-code"
+              inputMode="numeric"
+            />
+          </>
+        )}
+        {!confirmsAddress && captcha.element}
+        {mustAgree && (
+          <Checkbox
+            ref={agreement}
+            checked={isAgreed}
+            onChange={(event) => setAgreed(event.currentTarget.checked)}
+            error={isSubmitted && !isAgreed ? t('legal.consent.missing') : null}
+            label={<LegalText status={status} sentence="consent" />}
+          />
+        )}
+        <Button type="submit" size="md" loading={register.isPending} mt={4}>
+          {t('setup.submit')}
+        </Button>
+      </Stack>
+    </form>
   );
 }

@@ -10,10 +10,8 @@ import sideBySide from '../../ui/form/side-by-side.module.css';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type ChannelValues, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
+import { KeyInput, MappingInput, PluginSelect } from './channel-inputs.tsx';
 import classes from './channels.module.css';
-import { KeyInput } from './key-input.tsx';
-import { MappingInput } from './mapping-input.tsx';
-import { PluginSelect } from './plugin-select.tsx';
 
 type ChannelFormProps = {
   form: Form<ChannelValues>;

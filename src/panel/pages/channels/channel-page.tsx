@@ -1,10 +1,11 @@
-import { Button, Group, Stack } from '@mantine/core';
-import { IconTrash } from '@tabler/icons-react';
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { IconCheck, IconCoin, IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import { useParams, useSearchParams } from 'react-router';
-import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
+import { Link, useParams, useSearchParams } from 'react-router';
+import type { Channel, ChannelChoices, SavedChannel, TaskPage } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { PlainTable } from '../../ui/display/data-table.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -13,13 +14,14 @@ import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
+import { Section } from '../../ui/page/section.tsx';
+import { playgroundPath } from '../playground/playground-path.ts';
+import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { ChannelCharts } from './channel-charts.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, pluginOf, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
 import { ChannelKey } from './channel-key.tsx';
-import { ChannelStart } from './channel-start.tsx';
 import { ChannelStatus } from './channel-status.tsx';
-import { ChannelTasks } from './channel-tasks.tsx';
 import { ChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
@@ -142,5 +144,81 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
         )
       }
     />
+  );
+}
+
+type ChannelStartProps = {
+  channel: Channel;
+  /** The plugin that serves it; undefined for the relay. */
+  pluginKey: string | undefined;
+};
+
+/** What is left to do for a new channel: prices, then a first task. */
+export function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
+  const { t } = useTranslation();
+  const isRoot = useRole() >= roles.root;
+  const unpriced = channel.unpriced_models;
+  const model = channel.models.find((name) => !unpriced.includes(name)) ?? channel.models[0];
+  const hasPrices = unpriced.length === 0;
+  const Icon = hasPrices ? IconCheck : IconCoin;
+  return (
+    <Section heading={t('channels.start')} intro={t('channels.startIntro')}>
+      <Group justify="space-between" gap="md">
+        <Group gap={10} wrap="nowrap">
+          <Icon size={20} stroke={1.6} aria-hidden="true" />
+          <Text size="sm">
+            {hasPrices ? t('channels.start.priced') : t('channels.start.unpriced', { count: unpriced.length })}
+            {!hasPrices && !isRoot && ` ${t('channels.start.askRoot')}`}
+          </Text>
+        </Group>
+        <Group gap="sm">
+          {!hasPrices && isRoot && (
+            <Button component={Link} to={pluginKey === undefined ? '/prices' : `/prices/${pluginKey}`}>
+              {t('channels.start.setPrices')}
+            </Button>
+          )}
+          {pluginKey !== undefined && model !== undefined && (
+            <Button component={Link} to={playgroundPath(pluginKey, model)} variant={hasPrices ? 'filled' : 'default'}>
+              {t('channels.start.try')}
+            </Button>
+          )}
+        </Group>
+      </Group>
+    </Section>
+  );
+}
+
+const shown = 10;
+
+/** The latest tasks that went through a channel. */
+export function ChannelTasks({ channelId }: { channelId: number }) {
+  const { t } = useTranslation();
+  const tasks = useApiQuery<TaskPage>(`/api/task?scope=all&channel_id=${channelId}&page_size=${shown}`);
+  const columns = useTaskColumns({ all: true, tasks: tasks.data?.items }).filter(({ key }) => key !== 'channel');
+  return (
+    <Section
+      heading={t('channels.lastTasks')}
+      actions={
+        <Anchor component={Link} to={`/tasks?scope=all&channel=${channelId}`} size="sm">
+          {t('channels.allTasks')}
+        </Anchor>
+      }
+    >
+      <QueryResult query={tasks}>
+        {({ items }) =>
+          items.length === 0 ? (
+            t('channels.noTasks')
+          ) : (
+            <PlainTable
+              label={t('channels.lastTasks')}
+              columns={columns}
+              rows={items}
+              rowKey={({ id }) => id}
+              brief={(task) => <TaskBrief task={task} all />}
+            />
+          )
+        }
+      </QueryResult>
+    </Section>
   );
 }

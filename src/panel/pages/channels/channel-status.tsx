@@ -1,14 +1,16 @@
-import { Anchor, Text } from '@mantine/core';
+import { Anchor, Switch, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { channelStatus } from '../../api/record-status.ts';
 import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { Channel } from '../../api/types.ts';
+import { useApiMutation } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
+import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { ChannelHealth } from './channel-health.tsx';
-import { ChannelSwitch } from './channel-switch.tsx';
 import classes from './channels.module.css';
 
 /** Whether the channel is enabled, its health over the last day, and what was spent through it. */
@@ -62,5 +64,67 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
         </Text>
       )}
     </Section>
+  );
+}
+
+type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
+
+const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone: Tone }>> = {
+  idle: { text: 'channels.health.idle', tone: 'quiet' },
+  good: { text: 'channels.health.good', tone: 'good' },
+  degraded: { text: 'channels.health.degraded', tone: 'waiting' },
+  failing: { text: 'channels.health.failing', tone: 'bad' },
+};
+
+/** How the last day's tasks went, in a word. */
+export function ChannelState({ channel: { health, key_readable: isReadable } }: HealthProps) {
+  const { t } = useTranslation();
+  if (!isReadable) return <StatusLabel tone="bad">{t('channels.health.key')}</StatusLabel>;
+  const { text, tone } = states[health.state];
+  return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
+}
+
+/** The same with two counts. */
+export function ChannelHealth({ channel }: HealthProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { health, key_readable: isReadable } = channel;
+  const count = { good: format.number(health.succeeded), bad: format.number(health.failed) };
+  return (
+    <div>
+      <ChannelState channel={channel} />
+      {isReadable && health.succeeded + health.failed > 0 && (
+        <Text size="xs" c="dimmed">
+          {t('channels.health.count', count)}
+        </Text>
+      )}
+    </div>
+  );
+}
+
+type ChannelSwitchProps = { channel: Pick<Channel, 'id' | 'name' | 'status'>; label?: string };
+
+/** Enables or disables a channel at once. Tasks it already accepted are finished. */
+export function ChannelSwitch({ channel, label }: ChannelSwitchProps) {
+  const { t } = useTranslation();
+  const change = useApiMutation<boolean>({
+    request: (on) => ({
+      method: 'PUT',
+      path: `/api/channel/${channel.id}`,
+      body: { status: on ? channelStatus.enabled : channelStatus.disabled },
+    }),
+    invalidates: ['/api/channel'],
+  });
+  // Shows the requested state until the answer arrives.
+  const isOn = change.isPending ? change.variables : channel.status === channelStatus.enabled;
+  return (
+    <>
+      <Switch
+        checked={isOn}
+        onChange={(event) => change.mutate(event.currentTarget.checked)}
+        {...(label === undefined ? { 'aria-label': t('channels.switch', { name: channel.name }) } : { label })}
+      />
+      {change.isError && <ErrorNotice error={change.error} />}
+    </>
   );
 }

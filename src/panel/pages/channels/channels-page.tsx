@@ -1,8 +1,9 @@
-import { Anchor, Button, Text } from '@mantine/core';
+import { Anchor, Button, Select, Text } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { channelStatus } from '../../api/record-status.ts';
 import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
@@ -11,12 +12,14 @@ import { NoMatches } from '../../ui/display/no-matches.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { FilterBar } from '../../ui/form/filter-bar.tsx';
+import { SearchField } from '../../ui/form/search-field.tsx';
+import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import type { Filters } from '../../ui/form/use-filters.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { ChannelFilters, channelFilterNames } from './channel-filters.tsx';
 import { pluginOf, sourceOf } from './channel-form-values.ts';
-import { ChannelHealth, ChannelState } from './channel-health.tsx';
-import { ChannelSwitch } from './channel-switch.tsx';
+import { ChannelHealth, ChannelState, ChannelSwitch } from './channel-status.tsx';
 import classes from './channels.module.css';
 
 /** Accounts at vendors, and which of them are enabled. */
@@ -151,5 +154,31 @@ function Models({ models }: { models: readonly string[] }) {
         </Text>
       )}
     </div>
+  );
+}
+
+export const channelFilterNames = ['keyword', 'status'] as const;
+
+/** Finds channels by what they are called, offer and serve. */
+export function ChannelFilters({ filters }: { filters: Filters<(typeof channelFilterNames)[number]> }) {
+  const { t } = useTranslation();
+  const { values, set } = filters;
+  const search = useDebouncedFilter(values.keyword, (text) => set('keyword', text));
+  return (
+    <FilterBar
+      search={<SearchField label={t('app.search')} placeholder={t('channels.search')} maxLength={100} {...search} />}
+    >
+      <Select
+        label={t('tasks.status')}
+        allowDeselect={false}
+        value={values.status}
+        onChange={(status) => set('status', status ?? '')}
+        data={[
+          { value: '', label: t('app.all') },
+          { value: String(channelStatus.enabled), label: t('channels.filter.on') },
+          { value: String(channelStatus.disabled), label: t('channels.filter.off') },
+        ]}
+      />
+    </FilterBar>
   );
 }

@@ -5,7 +5,7 @@ import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { DayBars } from '../../ui/display/day-bars.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { localZone } from '../usage/usage-period.ts';
-import classes from './activity.module.css';
+import classes from './home.module.css';
 
 type Day = UsageReport['points'][number];
 

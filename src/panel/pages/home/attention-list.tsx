@@ -1,4 +1,6 @@
-import { Button } from '@mantine/core';
+import { Button, Collapse, UnstyledButton } from '@mantine/core';
+import { IconChevronRight } from '@tabler/icons-react';
+import { type ReactNode, useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { AttentionItem } from '../../api/types.ts';
@@ -7,10 +9,8 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/roles.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { attentionDetail } from './attention-detail.ts';
+import { attentionDetail, targetPage } from './attention-item.ts';
 import classes from './attention-list.module.css';
-import { AttentionStrip } from './attention-strip.tsx';
-import { targetPage } from './attention-target.ts';
 
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
   plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
@@ -131,4 +131,37 @@ function withKeys(items: readonly AttentionItem[]): { key: string; item: Attenti
     seen.set(name, nth + 1);
     return { key: `${name} ${nth}`, item };
   });
+}
+
+type AttentionStripProps = { items: readonly AttentionItem[]; children: ReactNode };
+
+/** One line that says how much needs attention; it unfolds what. */
+export function AttentionStrip({ items, children }: AttentionStripProps) {
+  const { t } = useTranslation();
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  const urgent = items.filter(({ severity }) => severity === 'error').length;
+  return (
+    <section className={classes.strip} aria-label={t('home.attention')} data-urgent={urgent > 0 || undefined}>
+      <h2 className={classes.heading}>
+        <UnstyledButton
+          className={classes.button}
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => setOpen(!isOpen)}
+        >
+          <StatusLabel tone={urgent > 0 ? 'bad' : 'waiting'}>
+            {t('home.attention.count', { count: items.length })}
+          </StatusLabel>
+          {urgent > 0 && <span className={classes.urgent}>{t('home.attention.urgent', { count: urgent })}</span>}
+          <IconChevronRight size={18} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
+        </UnstyledButton>
+      </h2>
+      <div id={id}>
+        <Collapse expanded={isOpen}>
+          <div className={classes.content}>{children}</div>
+        </Collapse>
+      </div>
+    </section>
+  );
 }

@@ -11,7 +11,7 @@ import type { PagedRows } from '../../ui/display/data-table.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
-import classes from './first-steps.module.css';
+import classes from './home.module.css';
 
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };
 type FirstStepsProgress = { steps: readonly Step[]; isComplete: boolean };
@@ -120,4 +120,26 @@ function AddDemoChannel() {
       </Button>
     </>
   );
+}
+
+const storageKey = 'taskgate.firstSteps';
+
+/**
+ * Whether the first steps were hidden in this browser: not everybody who runs a gateway submits
+ * tasks.
+ */
+export function areStepsHidden(): boolean {
+  try {
+    return localStorage.getItem(storageKey) === 'hidden';
+  } catch {
+    return false;
+  }
+}
+
+export function hideSteps(): void {
+  try {
+    localStorage.setItem(storageKey, 'hidden');
+  } catch {
+    // Storage is blocked: they stay hidden until the page is closed.
+  }
 }

@@ -19,12 +19,9 @@ import { Section } from '../../ui/page/section.tsx';
 import { datesOf, localZone } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
-import { FirstSteps, useFirstStepsProgress } from './first-steps.tsx';
-import { areStepsHidden, hideSteps } from './first-steps-storage.ts';
+import { areStepsHidden, FirstSteps, hideSteps, useFirstStepsProgress } from './first-steps.tsx';
+import { SlowestModels, SummaryFigures, TopSpenders } from './home-figures.tsx';
 import { LastResults } from './last-results.tsx';
-import { SlowestModels } from './slowest-models.tsx';
-import { SummaryFigures } from './summary-figures.tsx';
-import { TopSpenders } from './top-spenders.tsx';
 
 const spans = { '7': 'home.days.7', '30': 'home.days.30', '90': 'home.days.90' } as const satisfies Record<
   string,

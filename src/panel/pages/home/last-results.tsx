@@ -6,7 +6,7 @@ import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { TaskPoster } from '../tasks/task-poster.tsx';
-import classes from './last-results.module.css';
+import classes from './home.module.css';
 
 const shown = 6;
 

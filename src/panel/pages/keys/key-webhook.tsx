@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -11,10 +11,10 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import type { Form } from '../../ui/form/use-form.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { toFormValues, validateKey } from './key-form-values.ts';
-import { WebhookInput } from './webhook-input.tsx';
+import { toFormValues, validateKey } from './key-form.tsx';
 
 /** The webhook address of a key's tasks, and the secret that signs its deliveries. */
 export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
@@ -121,5 +121,26 @@ function Secret({ apiKey, shown, onCreated }: SecretProps) {
         </Button>
       </Group>
     </Stack>
+  );
+}
+
+type WebhookInputProps = ReturnType<Form<{ webhook_url: string }>['bind']> & {
+  /** What it receives; absent: of a key. */
+  help?: string;
+};
+
+/** The form field of a webhook address. */
+export function WebhookInput({ help, ...field }: WebhookInputProps) {
+  const { t } = useTranslation();
+  return (
+    <TextInput
+      {...field}
+      label={t('keys.webhookUrl')}
+      description={help ?? t('keys.webhookUrlHint')}
+      placeholder="https://"
+      inputMode="url"
+      spellCheck={false}
+      autoComplete="off"
+    />
   );
 }

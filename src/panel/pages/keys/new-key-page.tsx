@@ -10,10 +10,9 @@ import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { KeyForm } from './key-form.tsx';
-import { emptyKey, type KeyValues, toKeyBody, validateKey } from './key-form-values.ts';
+import { emptyKey, KeyForm, type KeyValues, toKeyBody, validateKey } from './key-form.tsx';
 import { KeyShownOnce } from './key-shown-once.tsx';
-import { WebhookInput } from './webhook-input.tsx';
+import { WebhookInput } from './key-webhook.tsx';
 
 /** Creates an API key, then shows it once, with a first request. */
 export function NewKeyPage() {

@@ -20,9 +20,8 @@ import { Page } from '../../ui/page/page.tsx';
 import { describeNeeds } from '../plugins/contract-needs.ts';
 import { RuleText } from '../plugins/plugin-errors.tsx';
 import { usePluginRules } from '../plugins/use-plugin-rules.ts';
-import { MarketState } from './market-state.tsx';
 import classes from './marketplace.module.css';
-import { TrustLabel, TrustNotice } from './source-trust.tsx';
+import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 import { SourcesDialog } from './sources-dialog.tsx';
 
 const path = '/api/plugin/task/marketplace';

@@ -1,5 +1,6 @@
 import { Alert, Button, Group, List, Select, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
@@ -8,9 +9,11 @@ import type {
   MarketplacePlugin,
   MarketplaceSource,
   MarketplaceSourceText,
+  PluginPreview,
 } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
+import { useSession } from '../../session/session-context.tsx';
 import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -27,10 +30,10 @@ import { NewerContract, PluginErrorList, PluginErrors, RuleText } from '../plugi
 import { pluginHosts } from '../plugins/plugin-hosts.ts';
 import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
+import { PreviewChanges } from '../plugins/preview-changes.tsx';
+import { PreviewReplay } from '../plugins/preview-replay.tsx';
 import { usePluginRules } from '../plugins/use-plugin-rules.ts';
-import { MarketState } from './market-state.tsx';
-import { OfferPreview } from './offer-preview.tsx';
-import { TrustLabel, TrustNotice } from './source-trust.tsx';
+import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 
 type Install = { version: string; sha256: string; force: boolean };
 
@@ -239,5 +242,27 @@ function OfferedSource({ text }: { text: MarketplaceSourceText }) {
         </Text>
       </Group>
     </Stack>
+  );
+}
+
+const path = '/api/plugin/task/marketplace/preview';
+
+/** What an activation of an offered version would change, before it is installed. */
+export function OfferPreview({ source, pluginKey, version }: { source: string; pluginKey: string; version: string }) {
+  const session = useSession();
+  const body = { source, key: pluginKey, version };
+  const preview = useQuery({
+    queryKey: ['api', path, source, pluginKey, version],
+    queryFn: () => session.send<PluginPreview>({ method: 'POST', path, body, timeoutMs: 60_000 }),
+  });
+  return (
+    <QueryResult query={preview}>
+      {(data) => (
+        <>
+          <PreviewChanges preview={data} />
+          <PreviewReplay preview={data} />
+        </>
+      )}
+    </QueryResult>
   );
 }

@@ -1,13 +1,22 @@
-import { Text } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Modal, Text } from '@mantine/core';
+import { IconCode, IconPlayerPlay } from '@tabler/icons-react';
+import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { ModelCard as Model, ModelCatalog } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
+import { localise } from '../../i18n/localise.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
+import { usePriceWords } from '../../ui/display/use-price-words.ts';
 import { SearchField } from '../../ui/form/search-field.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { ModelCard } from './model-card.tsx';
+import { CodeTabs } from '../playground/code-tabs.tsx';
+import { playgroundPath } from '../playground/playground-path.ts';
 import classes from './models.module.css';
 
 /** `/models`: the models that the user may call, with what each costs and how it does. */
@@ -67,5 +76,128 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
         </Text>
       )}
     </>
+  );
+}
+
+/** One model: who makes it, what it costs, how long it takes, and how to call it. */
+export function ModelCard({ model: card }: { model: Model }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const id = useId();
+  const [isCodeOpen, setCodeOpen] = useState(false);
+  const { model, plugin_key: pluginKey } = card;
+  const description = localise(card.description, i18n.language);
+  const facts = [
+    [t('models.time'), card.usual_seconds === null ? null : format.duration(card.usual_seconds)],
+    [t('models.success'), card.success_rate === null ? null : format.percent(card.success_rate)],
+  ] as const;
+  return (
+    <li className={classes.card} aria-labelledby={id}>
+      <div className={classes.head}>
+        <PluginIcon name={card.plugin_name ?? 'API'} icon={card.icon} size={34} />
+        <div className={classes.names}>
+          <h2 id={id}>{model}</h2>
+          <Text size="sm" c="dimmed" truncate {...(description === '' ? {} : { title: description })}>
+            {card.plugin_name ?? t('models.relayed')}
+          </Text>
+        </div>
+      </div>
+      <ModelPrice card={card} />
+      <dl className={classes.facts}>
+        {facts.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value ?? '–'}</dd>
+          </div>
+        ))}
+      </dl>
+      {card.suspended && (
+        <Text size="sm" c="var(--mantine-color-error)">
+          {t('models.suspended')}
+        </Text>
+      )}
+      <div className={classes.actions}>
+        {pluginKey !== null && (
+          <Button
+            component={Link}
+            to={playgroundPath(pluginKey, model)}
+            aria-label={t('models.tryOf', { model })}
+            leftSection={<IconPlayerPlay size={16} stroke={1.6} aria-hidden="true" />}
+          >
+            {t('models.try')}
+          </Button>
+        )}
+        <Button
+          variant="default"
+          aria-label={t('models.codeOf', { model })}
+          leftSection={<IconCode size={17} stroke={1.6} aria-hidden="true" />}
+          onClick={() => setCodeOpen(true)}
+        >
+          {t('models.code')}
+        </Button>
+      </div>
+      <Modal
+        opened={isCodeOpen}
+        onClose={() => setCodeOpen(false)}
+        size="lg"
+        title={t('models.codeTitle', { model })}
+        closeButtonProps={{ 'aria-label': t('app.close') }}
+      >
+        <ModelCode card={card} />
+      </Modal>
+    </li>
+  );
+}
+
+function ModelPrice({ card: { price, units } }: { card: Model }) {
+  const { t } = useTranslation();
+  const words = usePriceWords();
+  const format = useFormat();
+  const [first, ...others] = price.examples;
+  const exampleWords = ({ label, usd }: Model['price']['examples'][number]): string =>
+    t('models.priceExample', { amount: format.money(usd * quotaPerUsd), request: label });
+  if (!price.priced) return <p className={classes.price}>{t('models.noPrice')}</p>;
+  if (price.summary === null) {
+    return (
+      <div>
+        <p className={classes.price}>{first === undefined ? t('models.priceVaries') : exampleWords(first)}</p>
+        {others.length > 0 && (
+          <Text size="xs" c="dimmed" lh={1.5}>
+            {others.map(exampleWords).join(' · ')}
+          </Text>
+        )}
+        {price.expression !== null && <code className={classes.expression}>{price.expression}</code>}
+      </div>
+    );
+  }
+  const { short, rows } = words(price.summary, units);
+  return (
+    <div>
+      <p className={classes.price}>{short}</p>
+      {rows.length > 0 && (
+        <Text size="xs" c="dimmed" lh={1.5}>
+          {rows.map(([value, amount]) => `${value}: ${amount}`).join(' · ')}
+        </Text>
+      )}
+    </div>
+  );
+}
+
+function ModelCode({ card: { model, plugin_key: pluginKey, sample } }: { card: Model }) {
+  const { t } = useTranslation();
+  const status = useGatewayStatus();
+  const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
+  if (pluginKey === null) {
+    return (
+      <>
+        <Text size="sm" mb="sm">
+          {t('models.relayedCode', { model })}
+        </Text>
+        <CopyField text={`${origin}/v1`} />
+      </>
+    );
+  }
+  return (
+    <CodeTabs url={`${origin}/v1/tasks/${pluginKey}`} body={{ model, prompt: t('keys.samplePrompt'), ...sample }} />
   );
 }

@@ -1,4 +1,5 @@
 import { Anchor, Button, Group, Stack, Switch, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -7,14 +8,15 @@ import { useApiMutation } from '../../api/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { WebhookInput } from '../keys/webhook-input.tsx';
-import { AlertSecret } from './alert-secret.tsx';
-import { type AlertValues, toAlertFields, toAlertValues, validateAlert } from './alert-values.ts';
-import { BalanceState } from './balance-state.tsx';
+import { WebhookInput } from '../keys/key-webhook.tsx';
+import { attemptError } from '../tasks/attempt-error.ts';
 
 const path = '/api/user/self/balance-alert';
 
@@ -110,5 +112,105 @@ function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
       )}
       {secret === null && isOn && alert.webhook_url !== null && <AlertSecret alert={alert} onCreated={setSecret} />}
     </>
+  );
+}
+
+/** Whether the webhook is signed, and another secret for it. */
+export function AlertSecret({ alert, onCreated }: { alert: BalanceAlert; onCreated(secret: string): void }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const rotate = useApiMutation<void, SavedBalanceAlert>({
+    request: () => ({ method: 'POST', path: '/api/user/self/balance-alert/webhook-secret' }),
+    invalidates: ['/api/user/self/balance-alert'],
+    onResponse: ({ new_secret: created }) => created !== null && onCreated(created),
+  });
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('keys.secret.rotateTitle'),
+      text: t('notifications.rotateText'),
+      action: t('keys.secret.rotate'),
+      destructive: false,
+    };
+    if (await confirm(question)) rotate.mutate();
+  };
+  return (
+    <Stack gap="sm">
+      {rotate.isError && <ErrorNotice error={rotate.error} />}
+      <Text size="sm" c="dimmed" lh={1.6}>
+        {t(alert.webhook_secret === 'unreadable' ? 'keys.secret.unreadable' : 'keys.secret.ready')}
+      </Text>
+      <Group>
+        <Button variant="default" loading={rotate.isPending} onClick={() => void ask()}>
+          {t('keys.secret.rotate')}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+export type AlertValues = {
+  isOn: boolean;
+  /** US dollars. */
+  threshold: string;
+  mail: boolean;
+  webhook_url: string;
+};
+
+/** Proposed to who turns the warning on where the operator has no default. */
+const proposedUsd = '5';
+
+export function toAlertValues(alert: BalanceAlert): AlertValues {
+  const applied = alert.threshold ?? alert.default_threshold;
+  const shown = applied || alert.default_threshold;
+  return {
+    isOn: applied > 0,
+    threshold: shown > 0 ? dollarsOf(shown) : proposedUsd,
+    mail: alert.mail,
+    webhook_url: alert.webhook_url ?? '',
+  };
+}
+
+/** Only what was changed: the operator's default stays one until another amount is chosen. */
+export function toAlertFields(values: AlertValues, before: AlertValues): BalanceAlertFields {
+  const isAmountNew = values.isOn !== before.isOn || values.threshold !== before.threshold;
+  return {
+    ...(isAmountNew ? { threshold: values.isOn ? (quotaOf(values.threshold) ?? 0) : 0 } : {}),
+    ...(values.mail === before.mail ? {} : { mail: values.mail }),
+    ...(values.webhook_url === before.webhook_url ? {} : { webhook_url: values.webhook_url.trim() || null }),
+  };
+}
+
+export const validateAlert = ({ isOn, threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
+  threshold: isOn && !quotaOf(threshold) ? t('notifications.thresholdMissing') : null,
+  webhook_url: url.trim() === '' || /^https?:\/\/[^/]/i.test(url.trim()) ? null : t('keys.webhookInvalid'),
+});
+
+/** The balance, whether it is low, and what became of the last warning. */
+export function BalanceState({ alert }: { alert: BalanceAlert }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { balance, is_low: isLow, warned_at: warnedAt, last_delivery: delivery } = alert;
+  return (
+    <Stack gap={6}>
+      <Text size="sm" component="div">
+        {t('notifications.available', { amount: format.money(balance) })}
+      </Text>
+      {isLow && (
+        <StatusLabel tone="waiting">
+          {warnedAt === 0 ? t('notifications.low') : t('notifications.lowWarned', { time: format.ago(warnedAt) })}
+        </StatusLabel>
+      )}
+      {delivery !== null && delivery.status === 'delivered' && (
+        <StatusLabel tone="good">{t('notifications.delivered', { time: format.ago(delivery.at) })}</StatusLabel>
+      )}
+      {delivery !== null && delivery.status !== 'delivered' && (
+        <StatusLabel tone="bad">
+          {t('notifications.undelivered', {
+            time: format.ago(delivery.at),
+            answer: delivery.http_status === 0 ? attemptError(delivery.error, t) : String(delivery.http_status),
+          })}
+        </StatusLabel>
+      )}
+    </Stack>
   );
 }

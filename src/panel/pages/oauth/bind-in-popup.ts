@@ -1,7 +1,7 @@
 import type { OAuthTicket } from '../../api/types.ts';
 import { UserError } from '../../api/user-error.ts';
 import type { Session } from '../../session/session.ts';
-import { markPopup } from './oauth-state-storage.ts';
+import { markPopup } from './oauth-sign-in.ts';
 
 /** Sent by the popup to the page that opened it: the provider's answer, not interpreted. */
 export type PopupMessage = { kind: 'taskgate:oauth'; provider: string; query: string };

@@ -1,11 +1,19 @@
-import { useCallback, useEffect, useState } from 'react';
+import { Button, Stack } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useLocation, useNavigate, useParams } from 'react-router';
+import { Link, Navigate, useLocation, useNavigate, useParams } from 'react-router';
+import { loadAllTexts } from '../../i18n/create-i18n.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { useSession } from '../../session/session-context.tsx';
 import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
+import { AccountMessage } from '../accounts/account-message.tsx';
+import { SignInError } from '../sign-in/sign-in-failure.tsx';
+import { TwoFactorForm } from '../sign-in/two-factor-form.tsx';
 import type { PopupMessage } from './bind-in-popup.ts';
-import { FinishLogin } from './finish-login.tsx';
-import { findLogin, forgetLogin, isMarkedPopup } from './oauth-state-storage.ts';
+import { findLogin, forgetLogin, isMarkedPopup } from './oauth-sign-in.ts';
 
 type OAuthReturn = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 
@@ -60,5 +68,126 @@ export function OAuthRefusal({ text }: { text: TextKey & ('oauth.foreign' | 'oau
       action={t('oauth.again')}
       onAction={() => navigate('/sign-in', { replace: true })}
     />
+  );
+}
+
+type FinishLoginProps = {
+  /** The API path, with the query that came back. */
+  path: string;
+  /** The state stored in this tab may be deleted now. */
+  onStart(): void;
+  /** Where to go after sign-in. */
+  redirect: string;
+  codeTexts?: Readonly<Record<string, TextKey>>;
+};
+
+/**
+ * Finishes a sign-in through another site: one API call, the second factor if required, then the
+ * redirect.
+ */
+export function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
+  const { t, i18n } = useTranslation();
+  const session = useSession();
+  const navigate = useNavigate();
+  const [flowToken, setFlowToken] = useState<string | null>(null);
+  /** Why the second-factor step ended. */
+  const [ended, setEnded] = useState<Error | null>(null);
+  const hasStarted = useRef(false);
+  const { mutate, error, isSuccess } = useMutation({
+    mutationFn: async () => {
+      try {
+        return await session.signInWith({ method: 'GET', path });
+      } catch (refusal) {
+        // What providers do wrong has its texts among those of the pages after sign-in.
+        await loadAllTexts(i18n).catch(() => undefined);
+        throw refusal;
+      }
+    },
+    onSuccess: setFlowToken,
+  });
+  useEffect(() => {
+    if (hasStarted.current) return;
+    hasStarted.current = true;
+    onStart();
+    mutate();
+  }, [mutate, onStart]);
+
+  const failure = error ?? ended;
+  if (failure !== null) {
+    return (
+      <WelcomeLayout>
+        <Stack gap={28}>
+          <PageHeading title={t('signIn.title')} heading={t('error.title')} focus />
+          <SignInError error={failure} {...(codeTexts === undefined ? {} : { codeTexts })} />
+          <Button component={Link} to="/sign-in" replace size="md">
+            {t('oauth.again')}
+          </Button>
+        </Stack>
+      </WelcomeLayout>
+    );
+  }
+  if (!isSuccess) return <FullPageLoader />;
+  if (flowToken === null) return <Navigate to={redirect} replace />;
+  return (
+    <WelcomeLayout>
+      <Stack gap={32}>
+        <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
+        <TwoFactorForm
+          flowToken={flowToken}
+          onFlowEnded={(reason) => (reason === null ? navigate('/sign-in', { replace: true }) : setEnded(reason))}
+          onDone={() => navigate(redirect, { replace: true })}
+        />
+      </Stack>
+    </WelcomeLayout>
+  );
+}
+
+const codeTexts = {
+  AUTH_INVALID_CREDENTIALS: 'telegram.refused',
+  AUTH_ASSERTION_REPLAYED: 'telegram.refused',
+  AUTH_IDENTITY_UNBOUND: 'telegram.unbound',
+} as const satisfies Record<string, TextKey>;
+
+/**
+ * The return path of Telegram's widget after a sign-in started in this tab; the path contains the
+ * state.
+ */
+export function TelegramLoginPage() {
+  const { state = '' } = useParams();
+  const { search } = useLocation();
+  const [redirect] = useState(() => findLogin('telegram', state));
+  const forgetLoginState = useCallback(() => forgetLogin(state), [state]);
+  if (redirect === null) return <OAuthRefusal text="oauth.foreign" />;
+  const path = `/api/oauth/telegram/login${search}`;
+  return <FinishLogin path={path} onStart={forgetLoginState} redirect={redirect} codeTexts={codeTexts} />;
+}
+
+/** Texts for the error codes in the gateway's redirect. */
+const refusals: Readonly<Record<string, TextKey>> = {
+  TELEGRAM_BIND_DISABLED: 'error.methodDisabled',
+  TELEGRAM_BIND_INVALID_REQUEST: 'telegram.refused',
+  TELEGRAM_BIND_FLOW_INVALID: 'telegram.late',
+  TELEGRAM_BIND_SESSION_INVALID: 'telegram.sessionOver',
+  TELEGRAM_BIND_ALREADY_BOUND: 'error.identityTaken',
+  TELEGRAM_BIND_USER_DELETED: 'error.userDisabled',
+  TELEGRAM_BIND_USER_DISABLED: 'error.userDisabled',
+};
+
+/** The gateway's redirect target after binding a Telegram account: shows the outcome. */
+export function TelegramBindPage() {
+  const { t } = useTranslation();
+  const { search } = useLocation();
+  const query = new URLSearchParams(search);
+  const isDone = query.get('telegram_bind') === 'success';
+  const refusal = refusals[query.get('error_code') ?? ''] ?? 'error.unavailable';
+  return (
+    <WelcomeLayout>
+      <AccountMessage
+        title={t('telegram.title')}
+        heading={isDone ? t('telegram.bound.heading') : t('error.title')}
+        text={isDone ? t('telegram.bound.text') : t(refusal)}
+        next={{ to: '/security', text: t('telegram.toSecurity') }}
+      />
+    </WelcomeLayout>
   );
 }

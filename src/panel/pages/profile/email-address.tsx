@@ -12,7 +12,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { validateEmail } from '../accounts/validate-email.ts';
+import { validateEmail } from '../accounts/validate-account.ts';
 
 /** The account's email address. A new one needs a mailed code and a Security Proof. */
 export function EmailAddress({ user }: { user: User }) {

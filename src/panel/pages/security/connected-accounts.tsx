@@ -15,7 +15,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { bindInPopup } from '../oauth/bind-in-popup.ts';
-import { listProviders } from '../oauth/oauth-providers.ts';
+import { listProviders } from '../oauth/oauth-sign-in.ts';
 import { BindTelegram } from './bind-telegram.tsx';
 import { BindWeChat } from './bind-wechat.tsx';
 

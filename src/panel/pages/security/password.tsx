@@ -6,7 +6,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { validatePassword } from '../setup/validate-account.ts';
+import { validatePassword } from '../accounts/validate-account.ts';
 import { useSecurityMutation } from './use-security-mutation.ts';
 
 type PasswordProps = { user: User; status: GatewayStatus };

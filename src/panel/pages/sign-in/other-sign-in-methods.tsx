@@ -1,22 +1,26 @@
-import { Button, Divider, Stack } from '@mantine/core';
+import { Anchor, Button, Divider, Stack, Text } from '@mantine/core';
 import {
   IconBrandDiscord,
   IconBrandGithub,
   IconBrandTelegram,
   IconBrandWechat,
+  IconFingerprint,
   IconLogin2,
   type TablerIcon,
 } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
-import { useTranslation } from 'react-i18next';
+import type { ReactNode } from 'react';
+import { useState } from 'react';
+import { Trans, useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
-import type { GatewayStatus, OAuthTicket } from '../../api/types.ts';
+import type { GatewayStatus, OAuthTicket, PasskeyRequest } from '../../api/types.ts';
+import { getPasskeyAssertion, hasPasskeys } from '../../session/passkeys.ts';
 import { safeRedirect } from '../../session/safe-redirect.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { readAffiliateCode } from '../accounts/affiliate-code.ts';
-import { listProviders } from '../oauth/oauth-providers.ts';
-import { rememberLogin } from '../oauth/oauth-state-storage.ts';
-import { PasskeyButton } from './passkey-button.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { readAffiliateCode } from '../accounts/link-parameters.ts';
+import { beginTelegramLogin, listProviders, rememberLogin } from '../oauth/oauth-sign-in.ts';
+import { TelegramWidget } from '../oauth/telegram-widget.tsx';
 import { SignInError } from './sign-in-failure.tsx';
 
 type OtherSignInMethodsProps = {
@@ -87,5 +91,84 @@ function MethodButton({ text, Icon, isBusy = false, onClick }: MethodButtonProps
     >
       {text}
     </Button>
+  );
+}
+
+type PasskeyButtonProps = { status: GatewayStatus; onTwoFactorRequired(flowToken: string): void };
+
+/** Signs in with a passkey and no name. If this browser cannot, shows the reason instead. */
+export function PasskeyButton({ status, onTwoFactorRequired }: PasskeyButtonProps) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const signIn = useMutation({
+    mutationFn: async () => {
+      const ceremony = await session.send<PasskeyRequest>({ method: 'POST', path: '/api/user/passkey/login/begin' });
+      const credential = await getPasskeyAssertion(ceremony.options.publicKey);
+      const body = { flow_token: ceremony.flow_token, credential };
+      return session.signInWith({ method: 'POST', path: '/api/user/passkey/login/finish', body });
+    },
+    onSuccess: (flowToken) => flowToken !== null && onTwoFactorRequired(flowToken),
+  });
+
+  const origins = status.passkey_origins.split(',');
+  if (!origins.includes(window.location.origin)) return <OtherOriginHint origin={origins[0] ?? ''} />;
+  if (!hasPasskeys()) return <Hint>{t('signIn.passkey.unknown')}</Hint>;
+  return (
+    <Stack gap={12}>
+      {signIn.isError && (
+        <SignInError error={signIn.error} codeTexts={{ AUTH_INVALID_CREDENTIALS: 'signIn.passkey.refused' }} />
+      )}
+      <Button
+        variant={status.password_login_enabled ? 'default' : 'filled'}
+        size="md"
+        leftSection={<IconFingerprint size={19} stroke={1.6} aria-hidden="true" />}
+        loading={signIn.isPending}
+        onClick={() => signIn.mutate()}
+      >
+        {t('signIn.passkey')}
+      </Button>
+    </Stack>
+  );
+}
+
+/**
+ * Browsers offer passkeys only on the origin they were created for, and only in secure contexts.
+ */
+function OtherOriginHint({ origin }: { origin: string }) {
+  const address = `${origin}${window.location.pathname}${window.location.search}`;
+  return (
+    <Hint>
+      <Trans
+        i18nKey="signIn.passkey.elsewhere"
+        values={{ origin }}
+        components={{ address: <Anchor href={address} inherit underline="always" /> }}
+      />
+    </Hint>
+  );
+}
+
+const Hint = ({ children }: { children: ReactNode }) => (
+  <Text size="sm" c="dimmed" lh={1.5}>
+    {children}
+  </Text>
+);
+
+type TelegramStepProps = { botName: string; onBack(): void };
+
+/** Sign-in with Telegram's button. */
+export function TelegramStep({ botName, onBack }: TelegramStepProps) {
+  const { t } = useTranslation();
+  const [params] = useSearchParams();
+  const [path] = useState(() => `/oauth/telegram/${beginTelegramLogin(safeRedirect(params.get('redirect')))}`);
+  return (
+    <>
+      <PageHeading title={t('signIn.title')} heading={t('telegram.heading')} intro={t('telegram.intro')} focus />
+      <Stack gap={20}>
+        <TelegramWidget botName={botName} path={path} />
+        <Button variant="subtle" color="gray" onClick={onBack}>
+          {t('signIn.otherWay')}
+        </Button>
+      </Stack>
+    </>
   );
 }

@@ -1,9 +1,11 @@
-import { Anchor, Stack, Text } from '@mantine/core';
+import { Anchor, Collapse, Stack, Text, UnstyledButton } from '@mantine/core';
+import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
-import { affiliateQuery } from '../accounts/affiliate-code.ts';
-import { OwnerRecoveryHint } from './owner-recovery-hint.tsx';
+import { CopyField } from '../../ui/display/copy-field.tsx';
+import { affiliateQuery } from '../accounts/link-parameters.ts';
+import classes from './sign-in-help.module.css';
 
 /** Help for people who cannot sign in: sign-up, a mailed link, and recovery for the owner. */
 export function SignInHelp() {
@@ -27,5 +29,32 @@ export function SignInHelp() {
       )}
       <OwnerRecoveryHint />
     </Stack>
+  );
+}
+
+/** For an owner who is locked out: the command to run on the gateway's machine. */
+export function OwnerRecoveryHint() {
+  const { t } = useTranslation();
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  return (
+    <div>
+      <UnstyledButton
+        className={classes.question}
+        aria-expanded={open}
+        aria-controls={id}
+        onClick={() => setOpen(!open)}
+      >
+        {t('signIn.lost')}
+      </UnstyledButton>
+      <Collapse expanded={open} id={id}>
+        <Stack gap={10} pt={12}>
+          <Text size="sm" c="dimmed">
+            {t('signIn.lostHelp')}
+          </Text>
+          <CopyField text="taskgate admin reset-password --username root --password-stdin" />
+        </Stack>
+      </Collapse>
+    </div>
   );
 }

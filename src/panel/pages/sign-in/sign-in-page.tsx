@@ -1,17 +1,20 @@
-import { Stack } from '@mantine/core';
-import { useState } from 'react';
+import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { IconInfoCircle } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useLocation } from 'react-router';
 import type { GatewayStatus } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
+import type { SessionEnd } from '../../session/session-state.ts';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { LegalLine } from '../accounts/legal-line.tsx';
 import { WithGatewayStatus } from '../accounts/with-gateway-status.tsx';
-import { OtherSignInMethods } from './other-sign-in-methods.tsx';
-import { SessionEndedNotice } from './session-ended-notice.tsx';
+import { OtherSignInMethods, TelegramStep } from './other-sign-in-methods.tsx';
 import { SignInError } from './sign-in-failure.tsx';
-import { SignInForm } from './sign-in-form.tsx';
 import { SignInHelp } from './sign-in-help.tsx';
-import { TelegramStep } from './telegram-step.tsx';
 import { TwoFactorForm } from './two-factor-form.tsx';
 import { WeChatStep } from './wechat-step.tsx';
 
@@ -76,5 +79,101 @@ function SignIn({ status, isInPlace }: { status: GatewayStatus; isInPlace: boole
       <SignInHelp />
       <LegalLine status={status} />
     </>
+  );
+}
+
+/** Name and password. The guard redirects once the session has started. */
+export function SignInForm({
+  notice,
+  onTwoFactorRequired,
+}: {
+  notice: Error | null;
+  onTwoFactorRequired(flowToken: string): void;
+}) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const usernameField = useRef<HTMLInputElement>(null);
+  const passwordField = useRef<HTMLInputElement>(null);
+  const suggestedName = readUsername(useLocation().state);
+  const [username, setUsername] = useState(suggestedName);
+  const [password, setPassword] = useState('');
+  const [isSubmitted, setSubmitted] = useState(false);
+
+  const signIn = useMutation({
+    mutationFn: (account: { username: string; password: string }) => session.signIn(account.username, account.password),
+    onSuccess: (flowToken) => flowToken !== null && onTwoFactorRequired(flowToken),
+    onError: () => passwordField.current?.select(),
+  });
+
+  useEffect(() => {
+    (suggestedName === '' ? usernameField : passwordField).current?.focus();
+  }, [suggestedName]);
+
+  const failure = signIn.error ?? (signIn.isIdle ? notice : null);
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setSubmitted(true);
+    const name = username.trim();
+    if (name === '') usernameField.current?.focus();
+    else if (password === '') passwordField.current?.focus();
+    else if (!signIn.isPending) signIn.mutate({ username: name, password });
+  };
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap={20}>
+        {failure !== null && <SignInError error={failure} />}
+        <TextInput
+          ref={usernameField}
+          label={t('signIn.username')}
+          error={isSubmitted && username.trim() === '' ? t('signIn.usernameMissing') : null}
+          value={username}
+          onChange={(event) => setUsername(event.currentTarget.value)}
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          size="md"
+        />
+        <PasswordInput
+          ref={passwordField}
+          label={t('signIn.password')}
+          error={isSubmitted && password === '' ? t('signIn.passwordMissing') : null}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          autoComplete="current-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+          size="md"
+        />
+        <Button type="submit" size="md" loading={signIn.isPending} mt={4}>
+          {t('signIn.submit')}
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+/** The setup page passes on the name of the account it created. */
+function readUsername(state: unknown): string {
+  if (typeof state !== 'object' || state === null || !('username' in state)) return '';
+  return typeof state.username === 'string' ? state.username : '';
+}
+
+const texts = {
+  revoked: 'ended.revoked',
+  expired: 'ended.expired',
+  signed_out: 'ended.signedOut',
+} as const satisfies Record<SessionEnd, TextKey>;
+
+/** Why the previous session ended and what became of unsaved changes; nothing without one. */
+export function SessionEndedNotice({ isInPlace }: { isInPlace: boolean }) {
+  const { t } = useTranslation();
+  const state = useLocation().state as { isWorkLost?: boolean } | null;
+  const { end } = useSessionSnapshot();
+  if (end === null) return null;
+  return (
+    <Alert color="gate" variant="light" icon={<IconInfoCircle size={18} stroke={1.6} />} role="status">
+      {t(texts[end])} {isInPlace ? t('ended.kept') : state?.isWorkLost && t('ended.lost')}
+    </Alert>
   );
 }

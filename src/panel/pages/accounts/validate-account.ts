@@ -3,6 +3,22 @@ import { ApiError } from '../../api/api-error.ts';
 import { fieldMessage } from '../../api/error-message.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 
+/** The server's rules for names and passwords, checked before sending. null if valid. */
+export function validateUsername(username: string): TextKey | null {
+  return /^[A-Za-z0-9._-]{1,32}$/.test(username) ? null : 'setup.usernameInvalid';
+}
+
+export function validatePassword(password: string): TextKey | null {
+  const length = [...password].length;
+  if (length < 8) return 'setup.passwordTooShort';
+  return length > 128 ? 'setup.passwordTooLong' : null;
+}
+
+/** Catches typing errors; the server checks which addresses are taken. null if valid. */
+export function validateEmail(address: string): TextKey | null {
+  return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(address) ? null : 'account.emailInvalid';
+}
+
 /** Errors about one field whose answer does not name it. */
 const fieldOfCode: Readonly<Record<string, { field: string; text: TextKey }>> = {
   NAME_TAKEN: { field: 'username', text: 'signUp.nameTaken' },

@@ -1,14 +1,26 @@
 import { Alert, Button, Code, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { MarketplaceSource } from '../../api/types.ts';
+import type { MarketplacePlugin, MarketplaceSource } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
-import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import classes from './marketplace.module.css';
+
+const states: Record<MarketplacePlugin['state'], { text: TextKey; tone: Tone }> = {
+  not_installed: { text: 'market.state.not_installed', tone: 'quiet' },
+  up_to_date: { text: 'market.state.up_to_date', tone: 'good' },
+  upgradable: { text: 'market.state.upgradable', tone: 'waiting' },
+  diverged: { text: 'market.state.diverged', tone: 'bad' },
+};
+
+export function MarketState({ state }: { state: MarketplacePlugin['state'] }) {
+  const { t } = useTranslation();
+  return <StatusLabel tone={states[state].tone}>{t(states[state].text)}</StatusLabel>;
+}
 
 type Trust = NonNullable<MarketplaceSource['trust']>;
 type Key = NonNullable<Trust['key']>;

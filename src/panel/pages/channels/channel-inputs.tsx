@@ -1,0 +1,210 @@
+import {
+  ActionIcon,
+  Alert,
+  Button,
+  type ComboboxData,
+  Group,
+  Input,
+  PasswordInput,
+  Select,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
+import { IconArrowRight, IconPlus, IconX } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { Channel, ChannelChoices } from '../../api/types.ts';
+import { localise } from '../../i18n/localise.ts';
+import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
+import type { Form } from '../../ui/form/use-form.ts';
+import { ExternalLink } from '../../ui/page/external-link.tsx';
+import { type ChannelValues, isUnusualKey, keyFormatsOf, type PluginChoice, pluginOf } from './channel-form-values.ts';
+import classes from './channels.module.css';
+
+type PluginSelectProps = {
+  choices: ChannelChoices;
+  value: string;
+  onChange(source: string): void;
+  error: string | null;
+  /** Takes the input, to focus it. */
+  inputRef(element: HTMLInputElement | null): void;
+};
+
+/** Selects the plugin that talks to the vendor, or the relay for OpenAI-compatible requests. */
+export function PluginSelect({ choices, value, onChange, error, inputRef }: PluginSelectProps) {
+  const { t, i18n } = useTranslation();
+  const chosen = pluginOf(choices, value);
+  const serving = choices.plugins.filter(({ key, serves }) => serves || key === value);
+  const types = serving.flatMap(({ name, channel_types: declared }) =>
+    declared.map((type) => ({ value: `type:${type}`, label: t('channels.ofType', { name, type }) })),
+  );
+  // The type of a stored channel whose plugin is gone.
+  const isLost = value.startsWith('type:') && !types.some((type) => type.value === value);
+  const data: ComboboxData = [
+    ...(isLost ? [{ value, label: t('channels.typeUnknown', { type: value.slice(5) }) }] : []),
+    ...serving.map(({ key, name }) => ({ value: key, label: name })),
+    { value: 'relay', label: t('channels.relay') },
+    ...(types.length === 0 ? [] : [{ group: t('channels.declaredTypes'), items: types }]),
+  ];
+  const describe = (source: string): string =>
+    source === 'relay' ? t('channels.relayHelp') : localise(pluginOf(choices, source)?.description, i18n.language);
+  return (
+    <Select
+      ref={inputRef}
+      openOnFocus={false}
+      label={t('channels.plugin')}
+      description={value === '' ? t('channels.pluginHelp') : describe(value) || t('channels.pluginHelp')}
+      placeholder={t('channels.pluginPlaceholder')}
+      required
+      searchable
+      allowDeselect={false}
+      data={data}
+      value={value === '' ? null : value}
+      onChange={(source) => onChange(source ?? '')}
+      error={error}
+      maxDropdownHeight={340}
+      leftSection={value === '' ? undefined : <PluginIcon name={chosen?.name ?? 'API'} icon={chosen?.icon} size={22} />}
+      renderOption={({ option }) => (
+        <Group gap={12} wrap="nowrap" miw={0}>
+          <PluginIcon
+            name={option.value === 'relay' ? 'API' : option.label}
+            icon={pluginOf(choices, option.value)?.icon}
+            size={30}
+          />
+          <div className={classes.option}>
+            <Text size="sm">{option.label}</Text>
+            <Text size="xs" c="dimmed" truncate>
+              {describe(option.value)}
+            </Text>
+          </div>
+        </Group>
+      )}
+    />
+  );
+}
+
+type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; plugin: PluginChoice | undefined };
+
+/** The vendor's credential, a key or a service account's file. The API never returns it. */
+export function KeyInput({ form, stored, plugin }: KeyInputProps) {
+  const { t, i18n } = useTranslation();
+  const looks = useKeyLooks(plugin);
+  const isServiceAccount = plugin?.credential === 'service_account';
+  const hint = stored?.key_hint ?? '';
+  const kept = hint === '' ? t('channels.keyKept') : t('channels.keyKeptHint', { hint });
+  const help = [stored === null ? '' : kept, looks, localise(plugin?.key_help, i18n.language)];
+  const common = {
+    label: t(isServiceAccount ? 'channels.keyFile' : 'channels.key'),
+    description: (
+      <>
+        {`${help.filter((text) => text !== '').join(' ')} `}
+        {plugin !== undefined && plugin.key_url !== '' && (
+          <ExternalLink address={plugin.key_url} name={t('channels.getKey')} />
+        )}
+      </>
+    ),
+    // The key is what comes next once the plugin is chosen.
+    autoFocus: stored === null && plugin !== undefined,
+    required: stored === null,
+    spellCheck: false,
+    ...form.bind('key'),
+  };
+  return (
+    <Stack gap={6}>
+      {isServiceAccount ? (
+        <Textarea
+          {...common}
+          key={plugin?.key}
+          autosize
+          minRows={3}
+          maxRows={10}
+          placeholder={'{"type": "service_account", …}'}
+          classNames={{ input: classes.code ?? '' }}
+        />
+      ) : (
+        <PasswordInput
+          {...common}
+          key={plugin?.key}
+          autoComplete="new-password"
+          placeholder={hint === '' ? '' : `•••••••• ${hint}`}
+          visibilityToggleButtonProps={{ 'aria-label': t('channels.keyShowTyped') }}
+        />
+      )}
+      <div role="status">
+        {isUnusualKey(plugin, form.values.key) && (
+          <Alert role="note" color="yellow" variant="light" py={8}>
+            <Text size="sm">{t('channels.keyUnusual', { name: plugin?.name ?? '' })}</Text>
+          </Alert>
+        )}
+      </div>
+    </Stack>
+  );
+}
+
+/** How a key of this vendor looks, as a sentence. */
+function useKeyLooks(plugin: PluginChoice | undefined): string {
+  const { t, i18n } = useTranslation();
+  if (plugin?.credential === 'service_account') return t('channels.keyHelpFile');
+  const { single, joined } = keyFormatsOf(plugin);
+  const listed = (formats: string[]): string =>
+    new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(formats);
+  if (single.length > 0 && joined.length > 0)
+    return t('channels.keyPairOrOne', { pair: listed(joined), one: listed(single) });
+  if (joined.length > 0) return t('channels.keyPair', { pair: listed(joined) });
+  return single.length > 0 ? t('channels.keyLooks', { format: listed(single) }) : t('channels.keyOne');
+}
+
+type MappingRows = ChannelValues['model_mapping'];
+type MappingInputProps = { rows: MappingRows; onChange(rows: MappingRows): void; error: string | null };
+
+/** Maps model names of clients to model names of the vendor. */
+export function MappingInput({ rows, onChange, error }: MappingInputProps) {
+  const { t } = useTranslation();
+  const updateRow = (index: number, change: Partial<MappingRows[number]>): void =>
+    onChange(rows.map((row, at) => (at === index ? { ...row, ...change } : row)));
+  return (
+    <fieldset className={classes.mapping}>
+      <legend>{t('channels.mapping')}</legend>
+      <Input.Description>{t('channels.mappingHelp')}</Input.Description>
+      {rows.map((row, index) => (
+        <div key={index} className={classes.mappingRow}>
+          <TextInput
+            aria-label={t('channels.mappingFrom', { number: index + 1 })}
+            placeholder={t('channels.mappingFromExample')}
+            value={row.from}
+            onChange={(event) => updateRow(index, { from: event.currentTarget.value })}
+            spellCheck={false}
+          />
+          <IconArrowRight size={16} stroke={1.6} aria-hidden="true" />
+          <TextInput
+            aria-label={t('channels.mappingTo', { number: index + 1 })}
+            placeholder={t('channels.mappingToExample')}
+            value={row.to}
+            onChange={(event) => updateRow(index, { to: event.currentTarget.value })}
+            spellCheck={false}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={36}
+            aria-label={t('channels.mappingRemove', { number: index + 1 })}
+            onClick={() => onChange(rows.filter((_, at) => at !== index))}
+          >
+            <IconX size={18} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+        </div>
+      ))}
+      {error !== null && <Input.Error mt={8}>{error}</Input.Error>}
+      <Button
+        variant="default"
+        size="xs"
+        mt={12}
+        leftSection={<IconPlus size={16} stroke={1.6} aria-hidden="true" />}
+        onClick={() => onChange([...rows, { from: '', to: '' }])}
+      >
+        {t('channels.mappingAdd')}
+      </Button>
+    </fieldset>
+  );
+}

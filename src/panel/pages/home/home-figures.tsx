@@ -1,0 +1,175 @@
+import { Anchor } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { UsageReport, UsageStats } from '../../api/types.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { PlainTable } from '../../ui/display/data-table.tsx';
+import { Figures } from '../../ui/display/figures.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
+import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
+import { datesOf, localZone } from '../usage/usage-period.ts';
+
+type SummaryFiguresProps = {
+  /** The reader's; null: the figures are everybody's. */
+  balance: number | null;
+  figures: UsageStats;
+  days: string;
+};
+
+/** Balance, or everybody's ended tasks; spending, success rate and running tasks. */
+export function SummaryFigures({ balance, figures: { totals }, days }: SummaryFiguresProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const hint = useGatewayStatus().data?.balance_hint || t('home.balanceAsk');
+  const ended = totals.succeeded + totals.failed;
+  const successNote =
+    ended === 0
+      ? t('home.successNone')
+      : t('home.successOf', { succeeded: format.number(totals.succeeded), ended: format.number(ended) });
+  const scope = balance === null ? 'all' : null;
+  const failedLink = (
+    <Anchor component={Link} to={withQuery('/tasks', { scope, status: 'FAILURE', period: `${days}d` })} size="sm">
+      {t('home.failedShow', { failed: format.number(totals.failed) })}
+    </Anchor>
+  );
+  const runningLink = (
+    <Anchor component={Link} to={balance === null ? '/tasks?scope=all' : '/tasks'} size="sm">
+      {t('home.runningShow')}
+    </Anchor>
+  );
+  return (
+    <Figures
+      label={t('home.figures')}
+      figures={[
+        ...(balance === null
+          ? []
+          : [
+              {
+                label: t('home.balance'),
+                value: format.money(balance),
+                note: balance <= 0 ? <span>{`${t('home.balanceEmpty')} ${hint}`}</span> : <LowBalanceNote />,
+              },
+            ]),
+        { label: t('home.spent'), value: format.money(totals.spend), note: <span>{t('home.inDays', { days })}</span> },
+        {
+          label: t('home.success'),
+          value: totals.success_rate === null ? '–' : format.percent(totals.success_rate),
+          note: (
+            <>
+              <span>{successNote}</span>
+              {totals.failed > 0 && failedLink}
+            </>
+          ),
+        },
+        ...(balance === null ? [{ label: t('home.ended'), value: format.number(ended) }] : []),
+        { label: t('home.running'), value: format.number(totals.running), note: totals.running > 0 && runningLink },
+      ]}
+    />
+  );
+}
+
+type ModelFigures = UsageStats['slowest'][number];
+
+/** Durations and success rates of the slowest models. */
+export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (models.length === 0) return null;
+  const inColumn = format.durationLike(
+    models.flatMap(({ p50_seconds, p95_seconds }) => [p50_seconds ?? 0, p95_seconds ?? 0]),
+  );
+  const duration = (seconds: number | null): string => (seconds === null ? '–' : inColumn(seconds));
+  return (
+    <Section heading={t('home.slowest')} intro={t('home.slowest.intro')}>
+      <PlainTable
+        label={t('home.slowest')}
+        rows={models}
+        rowKey={({ plugin_key, model }) => `${plugin_key}/${model}`}
+        columns={[
+          { key: 'model', heading: t('home.slowest.model'), render: ({ model }) => model },
+          {
+            key: 'usual',
+            heading: t('home.slowest.usual'),
+            numeric: true,
+            render: ({ p50_seconds }) => duration(p50_seconds),
+          },
+          {
+            key: 'long',
+            heading: t('home.slowest.long'),
+            numeric: true,
+            render: ({ p95_seconds }) => duration(p95_seconds),
+          },
+          {
+            key: 'success',
+            heading: t('home.success'),
+            numeric: true,
+            render: ({ success_rate }) => (success_rate === null ? '–' : format.percentInColumn(success_rate)),
+          },
+          {
+            key: 'tasks',
+            heading: t('home.slowest.tasks'),
+            numeric: true,
+            render: ({ succeeded, failed }) => format.number(succeeded + failed),
+          },
+        ]}
+      />
+    </Section>
+  );
+}
+
+const shown = 5;
+const periods = { '7': '7d', '30': '30d', '90': '90d' } as const;
+
+/** Who spent most; each leads to what they spent it on. */
+export function TopSpenders({ days }: { days: keyof typeof periods }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const period = periods[days];
+  const question = { scope: 'all', by: 'user', ...datesOf(period, new Date()), zone: localZone() };
+  const { data } = useApiQuery<UsageReport>(withQuery('/api/usage', question));
+  const spenders = data?.shares.filter(({ spend }) => spend > 0).slice(0, shown) ?? [];
+  if (data === undefined || spenders.length === 0) return null;
+  const money = format.moneyLike(spenders.map(({ spend }) => spend));
+  return (
+    <Section
+      heading={t('home.spenders')}
+      actions={
+        <Anchor component={Link} to={`/usage?scope=all&period=${period}`} size="sm">
+          {t('home.spenders.all')}
+        </Anchor>
+      }
+    >
+      <PlainTable
+        label={t('home.spenders')}
+        rows={spenders}
+        rowKey={({ id }) => id}
+        columns={[
+          {
+            key: 'user',
+            heading: t('usage.user'),
+            render: ({ id, name }) => (
+              <Anchor component={Link} to={`/users/${id}?tab=spend&period=${period}`} inherit>
+                {name ?? t('usage.deleted', { id })}
+              </Anchor>
+            ),
+          },
+          {
+            key: 'tasks',
+            heading: t('home.slowest.tasks'),
+            numeric: true,
+            render: ({ succeeded, failed }) => format.number(succeeded + failed),
+          },
+          { key: 'spend', heading: t('home.spent'), numeric: true, render: ({ spend }) => money(spend) },
+          {
+            key: 'share',
+            heading: t('usage.share'),
+            numeric: true,
+            render: ({ spend }) => format.percentInColumn(spend / data.totals.spend),
+          },
+        ]}
+      />
+    </Section>
+  );
+}
