@@ -6,8 +6,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import type { CallableModel } from '../../src/panel/api/types.ts';
-import { fillEmptyFields } from '../../src/panel/pages/playground/find-invalid-field.ts';
-import { usableFacts } from '../../src/panel/pages/playground/usable-facts.ts';
+import { fillEmptyFields, usableFacts } from '../../src/panel/pages/playground/find-invalid-field.ts';
 import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { accountKey } from '../support/service-account-cloud.ts';
 

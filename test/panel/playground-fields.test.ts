@@ -1,8 +1,7 @@
 /** What the playground decides about a model before anything is sent. */
 import { expect, test } from 'bun:test';
 import type { CallableModel } from '../../src/panel/api/types.ts';
-import { attachedBytes } from '../../src/panel/pages/playground/attached-files.ts';
-import { chooseFileField } from '../../src/panel/pages/playground/choose-file-field.ts';
+import { attachedBytes, chooseFileField } from '../../src/panel/pages/playground/attached-files.ts';
 import { findMedium } from '../../src/panel/pages/playground/find-medium.ts';
 
 type Properties = CallableModel['schema']['properties'];

@@ -24,14 +24,12 @@ import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { PreviewChanges, PreviewReplay } from '../plugins/activation-preview.tsx';
 import { Codes } from '../plugins/overview-tab.tsx';
-import { PermissionSection } from '../plugins/permission-list.tsx';
+import { PermissionSection, pluginHosts } from '../plugins/permission-list.tsx';
 import { NewerContract, PluginErrorList, PluginErrors, RuleText } from '../plugins/plugin-errors.tsx';
-import { pluginHosts } from '../plugins/plugin-hosts.ts';
 import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
-import { PreviewChanges } from '../plugins/preview-changes.tsx';
-import { PreviewReplay } from '../plugins/preview-replay.tsx';
 import { usePluginRules } from '../plugins/use-plugin-rules.ts';
 import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 

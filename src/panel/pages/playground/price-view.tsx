@@ -4,9 +4,9 @@ import { errorMessage } from '../../api/error-message.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import classes from './price-view.module.css';
-import { refusalText } from './refusal-text.ts';
+import classes from './playground.module.css';
 import type { QuoteState } from './use-quote.ts';
+import { refusalText } from './use-quote.ts';
 
 /** The price of the request, or what is missing to calculate it. */
 export function PriceView({ quote, isCurrent }: QuoteState) {

@@ -17,10 +17,9 @@ import { isDialogOpen } from '../../ui/page/is-dialog-open.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
 import { findInvalidField, missingFields } from './find-invalid-field.ts';
-import { jsonErrorMessage } from './json-error-message.ts';
 import { PriceView } from './price-view.tsx';
-import { refusalText } from './refusal-text.ts';
-import { type QuoteState, useQuote } from './use-quote.ts';
+import { jsonErrorMessage } from './request-code.tsx';
+import { type QuoteState, refusalText, useQuote } from './use-quote.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 const blockedTexts: Readonly<Record<NonNullable<CallableModel['blocked']>, TextKey>> = {

@@ -2,9 +2,8 @@ import { useEffect, useEffectEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { attachedBytes } from './attached-files.ts';
-import { chooseFileField } from './choose-file-field.ts';
-import { useFileFault } from './use-attach-file.ts';
+import { useFileFault } from './attach-file.tsx';
+import { attachedBytes, chooseFileField } from './attached-files.ts';
 import type { RequestDraft } from './use-request-draft.ts';
 
 const isMedia = ({ type }: File): boolean => /^(?:image|video|audio)\//.test(type);

@@ -15,13 +15,11 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
-import { BackToVersions } from './back-to-versions.tsx';
+import { PreviewChanges, PreviewReplay } from './activation-preview.tsx';
+import { BackToVersions, VersionDiff } from './diff-page.tsx';
 import { PermissionSection } from './permission-list.tsx';
 import { PluginErrors } from './plugin-errors.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
-import { PreviewChanges } from './preview-changes.tsx';
-import { PreviewReplay } from './preview-replay.tsx';
-import { VersionDiff } from './version-diff.tsx';
 
 /** Previews the changes of an activation before it happens. */
 export function ActivatePage() {

@@ -1,11 +1,11 @@
 import { Alert, Code, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { sayServerText } from '../../api/say-server-text.ts';
-import type { PluginDetail } from '../../api/types.ts';
+import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { type ContractNeed, describeNeeds } from './contract-needs.ts';
 import classes from './plugins.module.css';
 import type { SayRule } from './say-plugin-rule.ts';
 import { usePluginRules } from './use-plugin-rules.ts';
@@ -105,3 +105,13 @@ function readList(details: unknown, name: string): unknown[] {
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+
+export type ContractNeed = MarketplaceSourceText['needs'][number];
+
+/** What a plugin needs of a newer contract, in words. */
+export const describeNeeds = (needs: readonly ContractNeed[], t: TFunction): string =>
+  needs
+    .map((need) =>
+      need.code === 'api' ? t('plugins.need.api', { version: need.version }) : t(`plugins.need.${need.code}`),
+    )
+    .join(', ');

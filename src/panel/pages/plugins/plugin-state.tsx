@@ -1,10 +1,16 @@
-import { Code, Text } from '@mantine/core';
+import { Code, Switch, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary } from '../../api/types.ts';
+import { useApiMutation, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { RuleText } from './plugin-errors.tsx';
+import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 import { readPlacedFaults } from './say-plugin-rule.ts';
 import { usePluginRules } from './use-plugin-rules.ts';
 
@@ -48,4 +54,71 @@ function RuntimeError({ text }: { text: string }) {
       <Code>{place}</Code> <RuleText say={say} text={message} />
     </span>
   ));
+}
+
+type StatusChange = { enabled: boolean; cascade: boolean };
+type PluginUsage = { channels: number; running: number };
+
+/**
+ * Enables or disables a plugin. If channels or tasks use it, confirms first with what will end.
+ * `label` is for a switch that stands alone.
+ */
+export function PluginSwitch({ plugin, label }: { plugin: PluginSummary; label?: string }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const name = plugin.meta?.name ?? plugin.key;
+  const change = useApiMutation<StatusChange>({
+    request: ({ enabled, cascade }) => ({
+      method: 'POST',
+      path: withQuery(`${pluginPath(plugin.key)}/status`, cascade ? { cascade: 'true', force: 'true' } : {}),
+      body: { enabled },
+    }),
+    invalidates: pluginDependentPaths,
+    onSuccess: (_answer, { enabled }) =>
+      notifySuccess(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
+  });
+
+  async function switchTo(enabled: boolean, { channels, running }: PluginUsage): Promise<void> {
+    const cascade = !enabled && (channels > 0 || running > 0);
+    if (cascade) {
+      const text = t('plugins.switchOffText', { name, channels, running });
+      if (!(await confirm({ title: t('plugins.switchOffTitle', { name }), text, action: t('plugins.switchOff') })))
+        return;
+    }
+    change.mutate(
+      { enabled, cascade },
+      {
+        onError: (error) => {
+          // It came into use after the page was read; the error says how much.
+          const usage = readUsage(error);
+          if (!cascade && usage !== null) void switchTo(enabled, usage);
+        },
+      },
+    );
+  }
+
+  return (
+    <div>
+      <Switch
+        checked={plugin.enabled}
+        disabled={change.isPending}
+        label={label}
+        aria-label={t('plugins.switchName', { name })}
+        onChange={(event) =>
+          void switchTo(event.currentTarget.checked, {
+            channels: plugin.channel_count,
+            running: plugin.in_flight_count,
+          })
+        }
+      />
+      {change.isError && <ErrorNotice error={change.error} />}
+    </div>
+  );
+}
+
+/** The usage that an error reports; null for other errors. */
+function readUsage(error: Error): PluginUsage | null {
+  if (!(error instanceof ApiError) || error.code !== 'PLUGIN_IN_USE') return null;
+  const { channels, in_flight_count: running } = error.details as { channels: unknown[]; in_flight_count: number };
+  return { channels: channels.length, running };
 }

@@ -15,8 +15,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { iconPath } from './plugin-paths.ts';
-import { PluginState, PluginStateWord } from './plugin-state.tsx';
-import { PluginSwitch } from './plugin-switch.tsx';
+import { PluginState, PluginStateWord, PluginSwitch } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { UploadDialog } from './upload-dialog.tsx';
 

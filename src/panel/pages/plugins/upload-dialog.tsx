@@ -9,7 +9,6 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
-import { pictureDataUrl } from './picture-data-url.ts';
 import { PluginErrors } from './plugin-errors.tsx';
 import { pluginDependentPaths } from './plugin-paths.ts';
 
@@ -138,4 +137,13 @@ function UploadForm({ onClose }: { onClose(): void }) {
       </Stack>
     </form>
   );
+}
+
+/** The picture as the API accepts it: a base64 data URL whose type follows from the file name. */
+export async function pictureDataUrl(file: File): Promise<string> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let binary = '';
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  const type = file.name.toLowerCase().endsWith('.svg') ? 'image/svg+xml' : 'image/png';
+  return `data:${type};base64,${btoa(binary)}`;
 }

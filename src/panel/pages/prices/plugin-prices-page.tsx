@@ -17,9 +17,8 @@ import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
-import classes from './plugin-prices.module.css';
-import { formsOf, isEmptyDraft, type PriceDraft, toDraft, toExpression } from './price-draft.ts';
-import { PriceRow } from './price-row.tsx';
+import { formsOf, isEmptyDraft, type PriceDraft, PriceRow, toDraft, toExpression } from './price-row.tsx';
+import classes from './prices.module.css';
 
 /** `/prices/:key`: the prices of all models of a plugin in one table. */
 export function PluginPricesPage() {

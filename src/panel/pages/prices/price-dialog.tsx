@@ -1,4 +1,4 @@
-import { Alert, Group, Stack, Textarea, TextInput } from '@mantine/core';
+import { Alert, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
@@ -6,7 +6,6 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { PricePluginSelect } from './price-plugin-select.tsx';
 import { QuotePreview } from './quote-preview.tsx';
 import { useAllPrices } from './use-all-prices.ts';
 
@@ -115,5 +114,26 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
         <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
       </Stack>
     </form>
+  );
+}
+
+type PricePluginSelectProps = { plugins: readonly PluginSummary[]; value: string; onChange(key: string): void };
+
+/** One plugin, or every plugin that has the model. */
+export function PricePluginSelect({ plugins, value, onChange }: PricePluginSelectProps) {
+  const { t } = useTranslation();
+  return (
+    <Select
+      label={t('prices.appliesTo')}
+      data={[
+        { value: '*', label: t('prices.everyPlugin') },
+        ...plugins.map(({ key, meta }) => ({ value: key, label: meta?.name ?? key })),
+      ]}
+      value={value}
+      onChange={(key) => onChange(key ?? '*')}
+      allowDeselect={false}
+      searchable
+      miw={220}
+    />
   );
 }

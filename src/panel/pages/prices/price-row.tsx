@@ -1,11 +1,11 @@
 import { Anchor, NativeSelect, Text, Textarea } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { PluginPrices } from '../../api/types.ts';
+import type { PluginPrices, PriceSummary } from '../../api/types.ts';
 import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
-import { usePriceWords } from '../../ui/display/use-price-words.ts';
+import { tokensPerPrice, usePriceWords } from '../../ui/display/use-price-words.ts';
+import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
-import classes from './plugin-prices.module.css';
-import { expressionForm, type PriceDraft, type PriceForm, plainAmount, readAmount } from './price-draft.ts';
+import classes from './prices.module.css';
 
 type PriceRowProps = {
   row: PluginPrices['models'][number];
@@ -103,4 +103,97 @@ function useFormName(): (form: PriceForm) => string {
             : t('prices.table.perFact', { name: humanizeFieldName(per.name).toLowerCase() });
     return by === null ? counted : t('prices.table.by', { counted, name: humanizeFieldName(by.name).toLowerCase() });
   };
+}
+
+export type Fact = PluginPrices['facts'][number];
+
+/** What a price counts: `per` a fact or the task, `by` the values of another fact or none. */
+export type PriceForm = { id: string; per: Fact | null; by: Fact | null };
+
+/** The price of one model as it is typed: amounts in dollars by value, or an expression. */
+export type PriceDraft = { form: string; amounts: Readonly<Record<string, string>>; expression: string };
+
+export const expressionForm = 'expression';
+/** The key of the amount of a form without `by`. */
+export const plainAmount = '';
+
+/** More values than this do not fit a row. */
+const maxValues = 8;
+
+/** The forms that the facts of a plugin allow, the plainest first. */
+export function formsOf(facts: readonly Fact[]): PriceForm[] {
+  const counted = [null, ...facts.filter(({ unit }) => unit !== null)];
+  const tables = facts.filter(({ values }) => values.length > 1 && values.length <= maxValues);
+  return [null, ...tables].flatMap((by) =>
+    counted.map((per) => ({ id: `${per?.name ?? ''}|${by?.name ?? ''}`, per, by })),
+  );
+}
+
+/** The draft that shows a price; one that no form can show is an expression. */
+export function toDraft(price: PluginPrices['models'][number]['price'], forms: readonly PriceForm[]): PriceDraft {
+  if (price === null) return { form: preferredForm(forms), amounts: {}, expression: '' };
+  const { expression, summary } = price;
+  const form = summary === null ? undefined : findForm(summary, forms);
+  if (summary === null || form === undefined) return { form: expressionForm, amounts: {}, expression };
+  return { form: form.id, amounts: amountsOf(summary, form), expression };
+}
+
+/** Most vendors charge by the second. */
+const preferredForm = (forms: readonly PriceForm[]): string =>
+  (forms.find(({ per, by }) => by === null && per?.unit === 'second') ?? forms[0])?.id ?? expressionForm;
+
+const findForm = (summary: PriceSummary, forms: readonly PriceForm[]): PriceForm | undefined =>
+  forms.find(
+    ({ per, by }) =>
+      summary.per.join() === (per?.name ?? '') && (summary.kind === 'table' ? summary.by === by?.name : by === null),
+  );
+
+function amountsOf(summary: PriceSummary, { per, by }: PriceForm): Record<string, string> {
+  const factor = per?.unit === 'token' ? tokensPerPrice : 1;
+  const text = (usd: number): string => decimalOf(usd * factor);
+  if (summary.kind === 'amount') return { [plainAmount]: text(summary.usd) };
+  const rest = summary.rates.find(({ value }) => value === null);
+  return Object.fromEntries(
+    (by?.values ?? []).flatMap((value) => {
+      const rate = summary.rates.find((each) => each.value === value) ?? rest;
+      return rate === undefined ? [] : [[value, text(rate.usd)]];
+    }),
+  );
+}
+
+/** Whether nothing has been entered. */
+export const isEmptyDraft = ({ form, amounts, expression }: PriceDraft): boolean =>
+  form === expressionForm ? expression.trim() === '' : Object.values(amounts).every((text) => text.trim() === '');
+
+/** The price expression of a draft; null while an amount is missing or not a number. */
+export function toExpression(draft: PriceDraft, forms: readonly PriceForm[]): string | null {
+  if (draft.form === expressionForm) return draft.expression.trim() || null;
+  const form = forms.find(({ id }) => id === draft.form);
+  if (form === undefined) return null;
+  const { per, by } = form;
+  const amounts = (by?.values ?? [plainAmount]).map((value) => [value, readAmount(draft.amounts[value])] as const);
+  if (amounts.some(([, amount]) => amount === null)) return null;
+  const amount = by === null ? String(amounts[0]?.[1]) : toTable(by, amounts);
+  if (per === null) return amount;
+  const factor = by === null ? amount : `(${amount})`;
+  const product = `${factor} * u(${JSON.stringify(per.name)})`;
+  return per.unit === 'token' ? `${product} / ${tokensPerPrice}` : product;
+}
+
+/** The last value needs no test: it is what remains. */
+function toTable({ name, unit: _, values }: Fact, amounts: readonly (readonly [string, number | null])[]): string {
+  const isBoolean = values.join() === 'true,false';
+  return amounts
+    .map(([value, amount], index) => {
+      if (index === amounts.length - 1) return String(amount);
+      const test = isBoolean ? `u(${JSON.stringify(name)})` : `u(${JSON.stringify(name)}) == ${JSON.stringify(value)}`;
+      return `${test} ? ${amount}`;
+    })
+    .join(' : ');
+}
+
+/** Dollars; null while the amount is missing or not a number. */
+export function readAmount(decimal: string | undefined): number | null {
+  const amount = numberOf(decimal ?? '');
+  return amount === null || amount < 0 ? null : amount;
 }

@@ -1,8 +1,9 @@
-import { ActionIcon, Button, Code, Text } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Code, Group, Stack, Text } from '@mantine/core';
 import { IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { PluginSummary, Price } from '../../api/types.ts';
+import { Link } from 'react-router';
+import type { PluginSummary, Price, UnpricedPluginModels } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
@@ -15,8 +16,9 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
-import { UnpricedModels } from './unpriced-models.tsx';
+import classes from './prices.module.css';
 import type { PriceList } from './use-all-prices.ts';
 
 const problems: Record<NonNullable<Price['problem']>['code'], TextKey> = {
@@ -150,5 +152,50 @@ export function PricesPage() {
       </div>
       <PriceDialog subject={subject} onClose={() => setSubject(null)} />
     </Page>
+  );
+}
+
+type UnpricedModelsProps = { nameOf(key: string): string; onSet(subject: PriceSubject): void };
+
+/** Offered models without a price. Models that no channel offers are left out. */
+export function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
+  const { t } = useTranslation();
+  const unpriced = useApiQuery<UnpricedPluginModels[]>('/api/price/missing');
+  const offered = (unpriced.data ?? [])
+    .map(({ plugin_key: key, models }) => ({ key, models: models.filter(({ offered }) => offered) }))
+    .filter(({ models }) => models.length > 0);
+  if (unpriced.isError) return <ErrorNotice error={unpriced.error} />;
+  if (offered.length === 0) return null;
+  return (
+    <Section heading={t('prices.missingHeading')} intro={t('prices.missingIntro')}>
+      <Stack gap="md">
+        {offered.map(({ key, models }) => (
+          <div key={key}>
+            <Group justify="space-between" mb={8}>
+              <Text size="sm" c="dimmed">
+                {nameOf(key)}
+              </Text>
+              {key !== '*' && (
+                <Anchor component={Link} to={`/prices/${key}`} size="sm">
+                  {t('prices.setAll')}
+                </Anchor>
+              )}
+            </Group>
+            <div className={classes.missing}>
+              {models.map(({ model }) => (
+                <Button
+                  key={model}
+                  variant="default"
+                  size="xs"
+                  onClick={() => onSet({ pluginKey: key, model, expression: '' })}
+                >
+                  {t('prices.setFor', { model })}
+                </Button>
+              ))}
+            </div>
+          </div>
+        ))}
+      </Stack>
+    </Section>
   );
 }

@@ -1,17 +1,24 @@
+import { Button, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import type { User } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
-import { roleTextKey } from '../../session/roles.ts';
+import type { GatewayStatus, User } from '../../api/types.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { languages, mailLanguage } from '../../i18n/languages.ts';
+import { roles, roleTextKey } from '../../session/roles.ts';
+import { useSecurityProof } from '../../session/security-proof.tsx';
+import { useSession } from '../../session/session-context.tsx';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { DescriptionList } from '../../ui/display/description-list.tsx';
+import { downloadBlob } from '../../ui/display/download-text.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { DeleteAccount } from './delete-account.tsx';
 import { EmailAddress } from './email-address.tsx';
-import { ExportAccount } from './export-account.tsx';
-import { InviteLink } from './invite-link.tsx';
-import { ProfileDetails } from './profile-details.tsx';
 
 /** The user's own account. */
 export function ProfilePage() {
@@ -43,5 +50,140 @@ export function ProfilePage() {
         </QueryResult>
       </div>
     </Page>
+  );
+}
+
+const maxNameLength = 64;
+
+/** Display name and mail language. */
+export function ProfileDetails({ user }: { user: User }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const save = useApiMutation<{ display_name: string; language: string }, User>({
+    request: (body) => ({ method: 'PUT', path: '/api/user/self', body }),
+    invalidates: ['/api/user/self'],
+    onSuccess: (saved) => {
+      session.adopt({ user: saved });
+      form.reset({ display_name: saved.display_name, language: mailLanguage(saved.language) });
+      notifySuccess(t('app.saved'));
+    },
+  });
+  const form = useForm({
+    initial: { display_name: user.display_name, language: mailLanguage(user.language) },
+    validate: ({ display_name }) => ({
+      display_name: [...display_name.trim()].length > maxNameLength ? t('profile.nameLong') : null,
+    }),
+    toVariables: ({ display_name, language }) => ({ display_name: display_name.trim(), language }),
+    change: save,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={20} maw={420}>
+        {form.error !== null && <ErrorNotice error={form.error} />}
+        <TextInput
+          {...form.bind('display_name')}
+          label={t('profile.name')}
+          description={t('profile.nameHint')}
+          autoComplete="name"
+        />
+        <Select
+          label={t('profile.language')}
+          description={t('profile.languageHint')}
+          data={Object.entries(languages).map(([value, { name }]) => ({ value, label: name }))}
+          value={form.values.language}
+          onChange={(value) => value !== null && form.set('language', value)}
+          error={form.errorOf('language')}
+          allowDeselect={false}
+        />
+        <Group>
+          <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
+            {t('app.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** The sign-up link that credits new users to this account. */
+export function InviteLink({ status }: { status: GatewayStatus }) {
+  const { t } = useTranslation();
+  const code = useApiQuery<string>('/api/user/aff');
+  const origin = (status.server_address || window.location.origin).replace(/\/+$/, '');
+  return (
+    <SettingsBlock heading={t('profile.invite')} intro={t('profile.invite.intro')}>
+      <QueryResult query={code} pending={<Skeleton h={48} />}>
+        {(aff) => <CopyField text={`${origin}/sign-up?aff=${encodeURIComponent(aff)}`} />}
+      </QueryResult>
+    </SettingsBlock>
+  );
+}
+
+/** A large account takes its time. */
+const timeoutMs = 600_000;
+
+/** Downloads everything that the gateway holds about the user. */
+export function ExportAccount() {
+  const { t } = useTranslation();
+  const session = useSession();
+  const requestProof = useSecurityProof();
+  const exportAll = useMutation({
+    mutationFn: async (proof: string) => {
+      const headers = { 'x-security-proof': proof };
+      const path = '/api/user/self/export';
+      const blob = await session.send<Blob>({ method: 'POST', path, headers, as: 'blob', timeoutMs });
+      downloadBlob('taskgate-export.json', blob);
+    },
+  });
+  const ask = async (): Promise<void> => {
+    const proof = await requestProof('account.export');
+    if (proof !== null) exportAll.mutate(proof);
+  };
+  return (
+    <SettingsBlock heading={t('profile.export')} intro={t('profile.export.intro')}>
+      {exportAll.isError && <ErrorNotice error={exportAll.error} />}
+      <Group>
+        <Button variant="default" loading={exportAll.isPending} onClick={() => void ask()}>
+          {t('profile.export.action')}
+        </Button>
+      </Group>
+    </SettingsBlock>
+  );
+}
+
+/** Deletes the user's own account; root cannot delete theirs. */
+export function DeleteAccount({ user }: { user: User }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const confirm = useConfirm();
+  const requestProof = useSecurityProof();
+  const remove = useMutation({
+    mutationFn: async (proof: string) => {
+      await session.send({ method: 'DELETE', path: '/api/user/self', headers: { 'x-security-proof': proof } });
+      // The account and its sessions are gone; this clears what the browser still holds.
+      await session.signOut();
+    },
+  });
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('profile.delete.title'),
+      text: t('profile.delete.text'),
+      action: t('profile.delete'),
+      typed: user.username,
+    };
+    if (!(await confirm(question))) return;
+    const proof = await requestProof('account.delete');
+    if (proof !== null) remove.mutate(proof);
+  };
+  if (user.role >= roles.root) return null;
+  return (
+    <SettingsBlock heading={t('profile.delete')} intro={t('profile.delete.intro')}>
+      {remove.isError && <ErrorNotice error={remove.error} />}
+      <Group>
+        <Button variant="light" color="red" loading={remove.isPending} onClick={() => void ask()}>
+          {t('profile.delete')}
+        </Button>
+      </Group>
+    </SettingsBlock>
   );
 }

@@ -16,8 +16,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { bindInPopup } from '../oauth/bind-in-popup.ts';
 import { listProviders } from '../oauth/oauth-sign-in.ts';
-import { BindTelegram } from './bind-telegram.tsx';
-import { BindWeChat } from './bind-wechat.tsx';
+import { BindTelegram, BindWeChat } from './bind-accounts.tsx';
 
 type Provider = { slug: string; name: string; method: 'popup' | 'telegram' | 'wechat' };
 

@@ -1,10 +1,14 @@
+import { Button, Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { ArtifactLinks } from './artifact-links.tsx';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { ConnectedAccounts } from './connected-accounts.tsx';
 import { Passkeys } from './passkeys.tsx';
 import { Password } from './password.tsx';
@@ -39,5 +43,30 @@ function Blocks({ user, status }: { user: User; status: GatewayStatus }) {
       <PersonalToken />
       <ArtifactLinks />
     </>
+  );
+}
+
+/** Revokes all links to the user's own results. */
+export function ArtifactLinks() {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const revoke = useApiMutation<void>({
+    request: () => ({ method: 'POST', path: '/api/user/links/revoke' }),
+    invalidates: ['/api/task'],
+    onSuccess: () => notifySuccess(t('links.revoked')),
+  });
+  const ask = async (): Promise<void> => {
+    const question = { title: t('links.revokeTitle'), text: t('links.revokeText'), action: t('links.revoke') };
+    if (await confirm(question)) revoke.mutate();
+  };
+  return (
+    <SettingsBlock heading={t('security.links')} intro={t('security.links.intro')}>
+      {revoke.isError && <ErrorNotice error={revoke.error} />}
+      <Group>
+        <Button variant="light" color="red" loading={revoke.isPending} onClick={() => void ask()}>
+          {t('links.revoke')}
+        </Button>
+      </Group>
+    </SettingsBlock>
   );
 }

@@ -1,15 +1,18 @@
-import { Button, Group, Skeleton, Text } from '@mantine/core';
+import { Alert, Button, Group, Modal, Skeleton, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { TwoFactorStatus } from '../../api/types.ts';
+import type { SessionRotation, TwoFactorStatus } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
+import { downloadText } from '../../ui/display/download-text.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { BackupCodes } from './backup-codes.tsx';
-import { TwoFactorCodeDialog } from './two-factor-code-dialog.tsx';
 import { TwoFactorSetUp } from './two-factor-set-up.tsx';
+import { useSecurityMutation } from './use-security-mutation.ts';
 
 /** Two-factor authentication: status, set-up, backup codes and disabling. */
 export function TwoFactor() {
@@ -101,5 +104,112 @@ function Enabled({ factor, onCodes }: EnabledProps) {
         onClose={() => setOpenDialog(null)}
       />
     </>
+  );
+}
+
+/** `backup_codes` is set if the change creates new ones. */
+type Changed = SessionRotation & { backup_codes?: string[] };
+
+type TwoFactorCodeDialogProps = {
+  isOpen: boolean;
+  title: string;
+  text: string;
+  /** Which kinds of code are accepted. */
+  hint: string;
+  action: string;
+  isDestructive?: boolean;
+  /** The API path that takes the code. */
+  path: string;
+  onClose(): void;
+  /** For new backup codes, which are shown once. */
+  onResponse?(answer: Changed): void;
+};
+
+/** Confirms a change of the second factor with a code. */
+export function TwoFactorCodeDialog({ isOpen, onClose, ...rest }: TwoFactorCodeDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={rest.title}
+      centered
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      <CodeForm onClose={onClose} {...rest} />
+    </Modal>
+  );
+}
+
+function CodeForm({
+  text,
+  hint,
+  action,
+  isDestructive = false,
+  path,
+  onClose,
+  onResponse,
+}: Omit<TwoFactorCodeDialogProps, 'isOpen'>) {
+  const { t } = useTranslation();
+  const send = useSecurityMutation<string, Changed>({
+    request: (code) => ({ method: 'POST', path, body: { code } }),
+    ...(onResponse === undefined ? {} : { onResponse }),
+    onSuccess: onClose,
+  });
+  const form = useForm({
+    initial: { code: '' },
+    validate: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
+    toVariables: ({ code }) => code.trim(),
+    change: send,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="lg">
+        <Text size="sm" lh={1.6}>
+          {text}
+        </Text>
+        {form.error !== null && <ErrorNotice error={form.error} />}
+        <TextInput
+          {...form.bind('code')}
+          label={t('code.label')}
+          description={hint}
+          autoComplete="one-time-code"
+          spellCheck={false}
+          data-autofocus
+        />
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" onClick={onClose}>
+            {t('app.cancel')}
+          </Button>
+          <Button type="submit" loading={form.isPending} {...(isDestructive ? { color: 'red' } : {})}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+type BackupCodesProps = { codes: readonly string[]; onDone(): void };
+
+/** New backup codes, shown once. */
+export function BackupCodes({ codes, onDone }: BackupCodesProps) {
+  const { t } = useTranslation();
+  const text = codes.join('\n');
+  return (
+    <Alert color="gate" variant="light" title={t('security.codes.once')} role="status">
+      <Stack gap="md">
+        <Text size="sm" lh={1.6}>
+          {t('security.codes.text')}
+        </Text>
+        <CopyField text={text} />
+        <Group gap="sm">
+          <Button variant="default" onClick={() => downloadText('taskgate-backup-codes.txt', `${text}\n`)}>
+            {t('security.codes.save')}
+          </Button>
+          <Button onClick={onDone}>{t('security.codes.kept')}</Button>
+        </Group>
+      </Stack>
+    </Alert>
   );
 }

@@ -1,21 +1,21 @@
-import { Alert, Button, Group, Stack, Text } from '@mantine/core';
-import { IconAlertTriangle } from '@tabler/icons-react';
+import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { IconAlertTriangle, IconPlayerPlay } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import { fieldMessage } from '../../api/error-message.ts';
-import type { Option } from '../../api/types.ts';
+import type { Option, OptionTestResult as Trial } from '../../api/types.ts';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
 import { groupTexts, optionTexts } from './option-texts.ts';
-import { OptionTrial } from './option-trial.tsx';
 import classes from './settings.module.css';
-import { type OptionDrafts, useOptionDrafts } from './use-option-drafts.ts';
-import { validateOption } from './validate-option.ts';
+import { type OptionDrafts, useOptionDrafts, validateOption } from './use-option-drafts.ts';
 
 type OptionGroupProps = {
   group: string;
@@ -172,5 +172,57 @@ function ForceNotice({ drafts }: { drafts: OptionDrafts }) {
         {t('settings.forceAction')}
       </Button>
     </Alert>
+  );
+}
+
+/** Tests the stored settings and shows each step. */
+export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
+  const { t } = useTranslation();
+  const [to, setTo] = useState('');
+  const change = useMutationWithProof<string, Trial>({
+    scope: 'settings.security',
+    request: (address) => ({
+      method: 'POST',
+      path: '/api/option/test',
+      body: { what, ...(address === '' ? {} : { to: address }) },
+      timeoutMs: 60_000,
+    }),
+  });
+  return (
+    <Section heading={t('settings.test')} intro={t(isDirty ? 'settings.testDirty' : 'settings.testHelp')}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          change.mutate(to.trim());
+        }}
+        noValidate
+      >
+        <Group gap="sm" align="end">
+          {what === 'smtp' && (
+            <TextInput
+              label={t('settings.testTo')}
+              description={t('settings.testToHelp')}
+              type="email"
+              autoComplete="off"
+              flex="1 1 260px"
+              maw={420}
+              value={to}
+              onChange={(event) => setTo(event.currentTarget.value)}
+            />
+          )}
+          <Button
+            type="submit"
+            variant="default"
+            disabled={isDirty}
+            loading={change.isPending}
+            leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
+          >
+            {t(what === 'webhook' ? 'settings.testSend' : 'settings.testRun')}
+          </Button>
+        </Group>
+      </form>
+      {change.isError && <ErrorNotice error={change.error} />}
+      {change.data !== undefined && !change.isPending && <TrialSteps {...change.data} />}
+    </Section>
   );
 }

@@ -4,12 +4,10 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
 import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
-import { LogoInput } from './logo-input.tsx';
-import type { OptionInputProps } from './option-input-props.ts';
-import { RowsInput } from './rows-input.tsx';
 import { rowsOptions } from './rows-options.ts';
-import { SecretInput } from './secret-input.tsx';
 import classes from './settings.module.css';
+import type { OptionInputProps } from './special-inputs.tsx';
+import { LogoInput, RowsInput, SecretInput } from './special-inputs.tsx';
 
 const choiceTexts: Readonly<Record<string, TextKey>> = {
   '': 'settings.choice.any',

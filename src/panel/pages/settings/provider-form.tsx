@@ -1,9 +1,10 @@
 import { Alert, Button, Group, PasswordInput, Select, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
-import { IconAlertTriangle } from '@tabler/icons-react';
-import { useState } from 'react';
+import { IconAlertTriangle, IconWorldSearch } from '@tabler/icons-react';
+import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import type { OAuthProvider } from '../../api/types.ts';
+import type { DiscoveredProvider, OAuthProvider } from '../../api/types.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
@@ -13,7 +14,6 @@ import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
-import { DiscoverIssuer } from './discover-issuer.tsx';
 import {
   emptyProvider,
   type ProviderValues,
@@ -203,5 +203,65 @@ function Endpoints({ form }: { form: Form<ProviderValues> }) {
       <TextInput label={t('option.oidc.token_endpoint')} {...input} {...form.bind('token_endpoint')} />
       <TextInput label={t('option.oidc.user_info_endpoint')} {...input} {...form.bind('user_info_endpoint')} />
     </>
+  );
+}
+
+/**
+ * Fetches a provider's OpenID Connect endpoints, by the issuer's address or that of the discovery
+ * document.
+ */
+export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider): void }) {
+  const { t } = useTranslation();
+  const [address, setAddress] = useState('');
+  const change = useApiMutation<string, DiscoveredProvider>({
+    request: (url) => ({
+      method: 'POST',
+      path: '/api/custom-oauth-provider/discovery',
+      body: url.includes('/.well-known/') ? { well_known_url: url } : { issuer_url: url },
+    }),
+    onSuccess: onFound,
+  });
+  const ask = (): void => {
+    if (address.trim() !== '' && !change.isPending) change.mutate(address.trim());
+  };
+  // This is nested in another form: Enter must not submit that one.
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter') return;
+    event.preventDefault();
+    ask();
+  };
+  return (
+    <div>
+      <Group gap="sm" align="end">
+        <TextInput
+          label={t('providers.issuer')}
+          description={t('providers.issuerHelp')}
+          placeholder="https://login.example.org/realms/main"
+          inputMode="url"
+          spellCheck={false}
+          flex="1 1 280px"
+          value={address}
+          readOnly={change.isPending}
+          onChange={(event) => setAddress(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+        />
+        <Button
+          variant="default"
+          leftSection={<IconWorldSearch size={18} stroke={1.6} aria-hidden="true" />}
+          loading={change.isPending}
+          onClick={ask}
+        >
+          {t('providers.discover')}
+        </Button>
+      </Group>
+      <div aria-live="polite">
+        {change.isSuccess && (
+          <Text size="sm" c="dimmed" mt={8}>
+            {t('providers.discovered', { issuer: change.data.issuer })}
+          </Text>
+        )}
+      </div>
+      {change.isError && <ErrorNotice error={change.error} />}
+    </div>
   );
 }

@@ -1,15 +1,25 @@
-import { Anchor, Button, Text } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
+import { Anchor, Button, Stack, Text } from '@mantine/core';
+import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'react-router';
+import { Link, useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
+import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { BackLink } from '../../ui/page/back-link.tsx';
+import { Page } from '../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { SettingsFrame } from './settings-frame.tsx';
+import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { ProviderForm } from './provider-form.tsx';
+import { SettingsFrame } from './settings-page.tsx';
 
 /** Custom OAuth providers, in addition to the built-in ones. */
 export function ProvidersPage() {
@@ -73,5 +83,80 @@ function ProviderStatus({ provider }: { provider: OAuthProvider }) {
     <StatusLabel tone="good">{t('providers.on')}</StatusLabel>
   ) : (
     <StatusLabel tone="quiet">{t('providers.off')}</StatusLabel>
+  );
+}
+
+/** Creates or edits a custom OAuth provider. */
+export function ProviderPage() {
+  const { t } = useTranslation();
+  const { id = '' } = useParams();
+  const isNew = id === 'new';
+  const provider = useApiQuery<OAuthProvider>(`/api/custom-oauth-provider/${encodeURIComponent(id)}`, {
+    enabled: !isNew,
+    keepPrevious: false,
+  });
+  return (
+    <Page
+      heading={isNew ? t('providers.new') : (provider.data?.name ?? t('providers.one'))}
+      intro={t('providers.pageIntro')}
+      back={<BackLink to="/settings/providers">{t('settings.providers')}</BackLink>}
+      actions={provider.data !== undefined && <DeleteProvider provider={provider.data} />}
+      narrow
+    >
+      {isNew ? (
+        <ProviderForm stored={null} />
+      ) : (
+        <QueryResult
+          query={provider}
+          notFound={
+            <ResourceNotFound
+              heading={t('providers.gone')}
+              text={t('providers.goneText')}
+              list={{ to: '/settings/providers', name: 'providers.all' }}
+            />
+          }
+        >
+          {(stored) => <ProviderForm key={stored.id} stored={stored} />}
+        </QueryResult>
+      )}
+    </Page>
+  );
+}
+
+function DeleteProvider({ provider }: { provider: OAuthProvider }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const navigate = useScopedNavigate();
+  const queries = useQueryClient();
+  const change = useMutationWithProof<number>({
+    scope: 'settings.security',
+    request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
+    onSuccess: () => {
+      notifySuccess(t('providers.deleted', { name: provider.name }));
+      // Only the list: the provider itself is gone.
+      void queries.invalidateQueries({ queryKey: ['api', '/api/custom-oauth-provider'], exact: true });
+      navigate('/settings/providers');
+    },
+  });
+  const ask = async (): Promise<void> => {
+    const isConfirmed = await confirm({
+      title: t('providers.deleteAsk', { name: provider.name }),
+      text: t('providers.deleteText'),
+      action: t('providers.delete'),
+    });
+    if (isConfirmed) change.mutate(provider.id);
+  };
+  return (
+    <Stack gap="sm" align="flex-end">
+      <Button
+        variant="default"
+        leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
+        loading={change.isPending}
+        onClick={() => void ask()}
+      >
+        {t('app.delete')}
+      </Button>
+      {change.isError && <ErrorNotice error={change.error} codeTexts={{ AUTH_PROVIDER_IN_USE: 'providers.inUse' }} />}
+    </Stack>
   );
 }

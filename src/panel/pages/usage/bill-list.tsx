@@ -1,4 +1,4 @@
-import { Anchor, Group, Title } from '@mantine/core';
+import { Anchor, Drawer, Group, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -8,9 +8,11 @@ import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ExportMenu } from '../../ui/display/export-menu.tsx';
 import { RowBrief } from '../../ui/display/row-brief.tsx';
+import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { BillDrawer } from './bill-drawer.tsx';
+import { TaskBill } from '../tasks/task-bill.tsx';
+import classes from './usage.module.css';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
 type BillListProps = { report: Pick<UsageReport, 'from' | 'until'>; filters: UsageFilters };
@@ -124,4 +126,48 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
       ),
     },
   ];
+}
+
+type BillDrawerProps = { row: UsageRow | null; keyName: string | null; onClose(): void };
+
+/** Explains one bill. */
+export function BillDrawer({ row, keyName, onClose }: BillDrawerProps) {
+  const { t } = useTranslation();
+  return (
+    <Drawer
+      opened={row !== null}
+      onClose={onClose}
+      position="right"
+      size={520}
+      title={row?.model}
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      {row !== null && <BillDetails row={row} keyName={keyName} />}
+    </Drawer>
+  );
+}
+
+function BillDetails({ row, keyName }: { row: UsageRow; keyName: string | null }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const status = row.kind === 'refund' ? ('FAILURE' as const) : ('SUCCESS' as const);
+  return (
+    <Stack gap="lg">
+      <Stack gap={4}>
+        <Text size="sm" c="dimmed">
+          {format.time(row.created_at)}
+          {keyName !== null && ` · ${t('usage.byKey', { name: keyName })}`}
+        </Text>
+        <Anchor component={Link} to={`/tasks/${row.task_id}`} className={classes.task}>
+          {row.task_id}
+        </Anchor>
+        {row.bill.reason !== undefined && (
+          <Text size="sm" mt={4}>
+            <ServerText text={row.bill.reason} />
+          </Text>
+        )}
+      </Stack>
+      <TaskBill task={{ status, bill: row.bill, ledger: [], platform: row.plugin_key, model: row.model }} />
+    </Stack>
+  );
 }

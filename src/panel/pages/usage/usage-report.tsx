@@ -1,16 +1,21 @@
-import { Text } from '@mantine/core';
+import { Anchor, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
+import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
+import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
+import { DayBars } from '../../ui/display/day-bars.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { type Figure, Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { formatHours } from '../../ui/display/use-chart-times.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
-import { UsageOverTime } from './usage-over-time.tsx';
-import { UsageShares } from './usage-shares.tsx';
-import type { UsageFilters } from './use-usage-filters.ts';
+import classes from './usage.module.css';
+import { localZone } from './usage-period.ts';
+import type { Dimension, UsageFilterName, UsageFilters } from './use-usage-filters.ts';
 
 /** What the filters ask for: totals, over time, by what, and bill by bill. */
 export function UsageReport({ filters }: { filters: UsageFilters }) {
@@ -75,4 +80,153 @@ function KeptFiles({ storage: { is_offered: isOffered, files, bytes, quota_bytes
       {quota === null ? t('usage.kept', { used: gb(bytes) }) : t('usage.keptOf', { used: gb(bytes), quota: gb(quota) })}
     </Text>
   );
+}
+
+/** Spend over time, as a chart or a table. */
+export function UsageOverTime({ report }: { report: UsageReport }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const { points, totals, unit, zone, days_per_point: days } = report;
+  const isByHour = unit === 'hour';
+  // Days are those of the report's zone, wherever the reader is now.
+  const dayOnly = new Intl.DateTimeFormat(i18n.language, { timeZone: zone, day: 'numeric', month: 'short' });
+  const short = isByHour ? formatHours(i18n.language, zone) : (day: Date) => dayOnly.format(day);
+  const long = new Intl.DateTimeFormat(i18n.language, {
+    timeZone: zone,
+    dateStyle: 'medium',
+    ...(isByHour ? { timeStyle: 'short' } : {}),
+  });
+  const at = (seconds: number): Date => new Date(seconds * 1000);
+  const used = points.filter(({ spend, succeeded, failed }) => spend > 0 || succeeded > 0 || failed > 0);
+  const money = format.moneyLike(used.map(({ spend }) => spend));
+  const peak = Math.max(0, ...points.map(({ spend }) => spend));
+  const heading = t(isByHour ? 'usage.byHour' : 'usage.byDay');
+  return (
+    <ChartOrTable
+      heading={heading}
+      intro={
+        <>
+          {t(zone === localZone() ? 'usage.zone' : 'usage.zoneUtc', { zone: zone.replaceAll('_', ' ') })}
+          {days > 1 && ` ${t('usage.daysPerPoint', { count: days })}`}
+        </>
+      }
+      chart={
+        <DayBars
+          label={t('usage.overTime.label', { total: format.money(totals.spend), most: format.money(peak) })}
+          series={[{ key: 'value', name: t('usage.spent') }]}
+          days={points.map((point) => ({ day: short(at(point.at)), value: point.spend }))}
+          format={money}
+          axis={format.moneyAxis(peak)}
+        />
+      }
+      table={
+        <PlainTable
+          label={heading}
+          rows={[...used].reverse()}
+          rowKey={(point) => point.at}
+          columns={[
+            {
+              key: 'at',
+              heading: t(isByHour ? 'usage.hour' : 'usage.day'),
+              render: (point) => long.format(at(point.at)),
+            },
+            { key: 'ok', heading: t('usage.finished'), numeric: true, render: (row) => format.number(row.succeeded) },
+            { key: 'bad', heading: t('usage.failed'), numeric: true, render: (row) => format.number(row.failed) },
+            { key: 'spend', heading: t('usage.spent'), numeric: true, render: ({ spend }) => money(spend) },
+          ]}
+        />
+      }
+    />
+  );
+}
+
+type Share = UsageReport['shares'][number];
+type Narrow = Partial<Record<UsageFilterName, string>>;
+
+/** Who or what the spend went to; a row narrows the page to itself. */
+export function UsageShares({ report, filters }: { report: UsageReport; filters: UsageFilters }) {
+  const { t } = useTranslation();
+  const { by, choices, set, setAll } = filters;
+  return (
+    <Section
+      heading={t(`usage.by.${by}`)}
+      actions={
+        <SegmentedControl
+          size="xs"
+          aria-label={t('usage.breakdown')}
+          value={by}
+          onChange={(next) => set('by', next)}
+          data={choices.map((name) => ({ value: name, label: t(`usage.dimension.${name}`) }))}
+        />
+      }
+    >
+      <ShareTable report={report} by={by} onNarrow={(narrow) => setAll({ ...narrow, by: '' })} />
+    </Section>
+  );
+}
+
+type ShareTableProps = {
+  report: UsageReport;
+  by: Dimension;
+  /** Without it the rows lead nowhere. */
+  onNarrow?(narrow: Narrow): void;
+};
+
+export function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareTableProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const nameOf = useShareName(by);
+  const money = format.moneyLike([...shares.map(({ spend }) => spend), others.spend]);
+  const part = (spend: number): string => format.percentInColumn(totals.spend === 0 ? 0 : spend / totals.spend);
+  const columns: readonly Column<Share>[] = [
+    {
+      key: 'name',
+      heading: t(`usage.dimension.${by}`),
+      render: (share) => {
+        const narrow = narrowTo(by, share);
+        if (narrow === null || onNarrow === undefined) return <span className={classes.name}>{nameOf(share)}</span>;
+        return (
+          <Anchor component="button" type="button" inherit className={classes.name} onClick={() => onNarrow(narrow)}>
+            {nameOf(share)}
+          </Anchor>
+        );
+      },
+    },
+    { key: 'ok', heading: t('usage.finished'), numeric: true, render: (row) => format.number(row.succeeded) },
+    { key: 'bad', heading: t('usage.failed'), numeric: true, render: (row) => format.number(row.failed) },
+    { key: 'spend', heading: t('usage.spent'), numeric: true, render: ({ spend }) => money(spend) },
+    { key: 'share', heading: t('usage.share'), numeric: true, render: ({ spend }) => part(spend) },
+  ];
+  return (
+    <>
+      <PlainTable
+        label={t(`usage.by.${by}`)}
+        rows={shares}
+        rowKey={({ id, plugin_key, model }) => `${id}/${plugin_key}/${model}`}
+        columns={columns}
+      />
+      {others.shares > 0 && (
+        <Text size="sm" c="dimmed">
+          {t('usage.others', { count: others.shares, spend: money(others.spend), share: part(others.spend) })}
+        </Text>
+      )}
+    </>
+  );
+}
+
+function useShareName(by: Dimension): (share: Share) => string {
+  const { t } = useTranslation();
+  return ({ id, name, model }) => {
+    if (by === 'model') return model;
+    if (id === -1) return t('usage.unknown');
+    if (by === 'key' && id === 0) return t('usage.noKey');
+    return name ?? t('usage.deleted', { id });
+  };
+}
+
+function narrowTo(by: Dimension, { id, plugin_key: plugin, model }: Share): Narrow | null {
+  if (by === 'model') return { plugin, model };
+  if (id === -1) return null;
+  if (by === 'user') return { user: String(id), scope: '' };
+  return by === 'key' ? { key: String(id) } : { channel: String(id) };
 }

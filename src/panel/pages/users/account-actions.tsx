@@ -8,7 +8,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import type { Rights } from './account-rules.ts';
+import type { Rights } from './account-rules.tsx';
 
 type Action = 'enable' | 'disable' | 'promote' | 'demote' | 'delete';
 

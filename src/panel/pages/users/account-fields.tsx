@@ -7,7 +7,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { usernameError } from './account-rules.ts';
+import { usernameError } from './account-rules.tsx';
 import { GroupSelect } from './group-select.tsx';
 
 type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };

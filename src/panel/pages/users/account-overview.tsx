@@ -3,11 +3,15 @@ import { IconCoin } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
+import { useApiMutation } from '../../api/use-api.ts';
 import { DescriptionList } from '../../ui/display/description-list.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { AccountStatus, RoleName } from './account-labels.tsx';
-import type { Rights } from './account-rules.ts';
+import type { Rights } from './account-rules.tsx';
+import { AccountStatus, RoleName } from './account-rules.tsx';
 import { BalanceDialog } from './balance-dialog.tsx';
 import classes from './users.module.css';
 
@@ -44,6 +48,34 @@ export function AccountOverview({ account, rights }: { account: Account; rights:
       <div className={classes.figure}>{format.money(account.quota)}</div>
       <DescriptionList entries={facts} />
       <BalanceDialog account={account} isOpen={isChanging} onClose={() => setChanging(false)} />
+    </Section>
+  );
+}
+
+/** Revokes all links to an account's results. */
+export function AccountLinks({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const revoke = useApiMutation<void>({
+    request: () => ({ method: 'POST', path: `/api/user/${account.id}/links/revoke` }),
+    invalidates: ['/api/task'],
+    onSuccess: () => notifySuccess(t('links.revoked')),
+  });
+  const ask = async (): Promise<void> => {
+    const title = t('users.linksAsk', { name: account.username });
+    if (await confirm({ title, text: t('links.revokeText'), action: t('links.revoke') })) revoke.mutate();
+  };
+  return (
+    <Section
+      heading={t('users.links')}
+      intro={t('users.linksHelp')}
+      actions={
+        <Button variant="default" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
+          {t('links.revoke')}
+        </Button>
+      }
+    >
+      {revoke.isError && <ErrorNotice error={revoke.error} />}
     </Section>
   );
 }

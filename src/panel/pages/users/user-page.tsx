@@ -1,27 +1,33 @@
 import { Alert, Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
-import type { Account } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import type { Account, ApiKey, ApiKeyPage, TaskPage } from '../../api/types.ts';
+import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { type Column, DataTable } from '../../ui/display/data-table.tsx';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { RowBrief } from '../../ui/display/row-brief.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
+import { NameLink } from '../../ui/page/name-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { KeyStatus } from '../keys/key-status.tsx';
+import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { AccountStatement } from '../usage/account-statement.tsx';
+import { UsageFilterBar } from '../usage/usage-filter-bar.tsx';
+import { UsageReport } from '../usage/usage-report.tsx';
+import { useUsageFilters } from '../usage/use-usage-filters.ts';
 import { AccountActions } from './account-actions.tsx';
 import { AccountFactors } from './account-factors.tsx';
 import { AccountFields } from './account-fields.tsx';
-import { AccountStatus } from './account-labels.tsx';
-import { AccountLinks } from './account-links.tsx';
-import { AccountOverview } from './account-overview.tsx';
-import { rightsOver } from './account-rules.ts';
+import { AccountLinks, AccountOverview } from './account-overview.tsx';
+import { AccountStatus, rightsOver } from './account-rules.tsx';
 import { AccountSessions } from './account-sessions.tsx';
-import { UserKeys } from './user-keys.tsx';
-import { UserSpend } from './user-spend.tsx';
-import { UserTasks } from './user-tasks.tsx';
 
 /** One account, and what the operator may do to it. */
 export function UserPage() {
@@ -109,5 +115,86 @@ function AccountTab({ account }: { account: Account }) {
       )}
       {rights.sessions && <AccountSessions account={account} />}
     </Stack>
+  );
+}
+
+/** What one user spent in a period. */
+export function UserSpend({ userId }: { userId: number }) {
+  const filters = useUsageFilters(String(userId));
+  return (
+    <Stack gap={28}>
+      <UsageFilterBar filters={filters} ofOneUser />
+      <UsageReport filters={filters} />
+    </Stack>
+  );
+}
+
+/** The tasks of one user, the newest first. */
+export function UserTasks({ userId }: { userId: number }) {
+  const { t } = useTranslation();
+  const { page, setPage } = useFilters([]);
+  const query = useApiQuery<TaskPage>(withQuery('/api/task', { scope: 'all', user_id: userId, page }));
+  return (
+    <DataTable
+      label={t('users.tab.tasks')}
+      query={query}
+      columns={useTaskColumns({ all: true, tasks: query.data?.items }).filter(({ key }) => key !== 'user')}
+      rowKey={({ id }) => id}
+      onPage={setPage}
+      brief={(task) => <TaskBrief task={task} all={false} />}
+      empty={<EmptyState heading={t('users.tasks.none')} text={t('users.tasks.noneText')} />}
+    />
+  );
+}
+
+/** The API keys of one user; only their owner can change them. */
+export function UserKeys({ userId }: { userId: number }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { page, setPage } = useFilters([]);
+  const query = useApiQuery<ApiKeyPage>(withQuery(`/api/user/${userId}/keys`, { page }));
+  const keys = query.data?.items ?? [];
+  const left = format.moneyLike(keys.flatMap((key) => (key.unlimited_quota ? [] : key.quota)));
+  const spent = format.moneyLike(keys.map((key) => key.used_quota));
+  const usagePath = ({ id }: ApiKey): string => `/usage?user=${userId}&key=${id}`;
+  const columns: readonly Column<ApiKey>[] = [
+    { key: 'name', heading: t('keys.name'), render: ({ name, prefix }) => `${name} · ${prefix}…` },
+    { key: 'status', heading: t('keys.status'), render: ({ status }) => <KeyStatus status={status} /> },
+    {
+      key: 'left',
+      heading: t('keys.left'),
+      numeric: true,
+      render: (key) => (key.unlimited_quota ? t('keys.unlimited') : left(key.quota)),
+    },
+    { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => spent(key.used_quota) },
+    {
+      key: 'used',
+      heading: t('keys.lastUsed'),
+      render: (key) => (key.last_used_at === 0 ? t('keys.notUsed') : format.ago(key.last_used_at)),
+    },
+    {
+      key: 'usage',
+      heading: t('nav.usage'),
+      render: (key) => <NameLink to={usagePath(key)}>{t('users.keys.usage')}</NameLink>,
+    },
+  ];
+  return (
+    <DataTable
+      label={t('users.tab.keys')}
+      query={query}
+      columns={columns}
+      rowKey={({ id }) => id}
+      onPage={setPage}
+      brief={(key) => (
+        <RowBrief
+          name={key.name}
+          to={usagePath(key)}
+          figure={key.unlimited_quota ? t('keys.unlimited') : left(key.quota)}
+          state={<KeyStatus status={key.status} />}
+          facts={[`${key.prefix}…`, key.last_used_at === 0 ? '' : format.ago(key.last_used_at)]}
+        />
+      )}
+      empty={<EmptyState heading={t('users.keys.none')} text={t('users.keys.noneText')} />}
+    />
   );
 }

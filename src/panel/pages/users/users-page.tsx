@@ -17,7 +17,7 @@ import { SearchField } from '../../ui/form/search-field.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { AccountStatus, RoleName } from './account-labels.tsx';
+import { AccountStatus, RoleName } from './account-rules.tsx';
 import { NewUserDialog } from './new-user-dialog.tsx';
 import classes from './users.module.css';
 
