@@ -7,7 +7,7 @@ import { findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-
 import en from '../../src/panel/i18n/en.json';
 import { validatePassword, validateUsername } from '../../src/panel/pages/accounts/validate-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
-import { tookSeconds } from '../../src/panel/pages/tasks/sent-at.ts';
+import { tookSeconds } from '../../src/panel/pages/tasks/read-task.ts';
 import { parseUserAgent } from '../../src/panel/session/parse-user-agent.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';

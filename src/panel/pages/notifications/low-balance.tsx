@@ -16,7 +16,7 @@ import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { WebhookInput } from '../keys/key-webhook.tsx';
-import { attemptError } from '../tasks/attempt-error.ts';
+import { attemptError } from '../tasks/read-task.ts';
 
 const path = '/api/user/self/balance-alert';
 

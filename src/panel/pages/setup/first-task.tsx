@@ -11,9 +11,9 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { isFinished } from '../tasks/is-finished.ts';
+import { isFinished } from '../tasks/read-task.ts';
 import { TaskFailure } from '../tasks/task-failure.tsx';
-import { TaskProgress } from '../tasks/task-progress.tsx';
+import { TaskProgress } from '../tasks/task-headline.tsx';
 import { useTask } from '../tasks/use-task.ts';
 import classes from './first-task.module.css';
 

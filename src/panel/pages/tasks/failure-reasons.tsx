@@ -5,7 +5,7 @@ import type { FailureReason } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import classes from './failure-reasons.module.css';
+import classes from './tasks-page.module.css';
 import type { TaskQuery } from './use-task-query.ts';
 
 /** Reasons that are shown at first. */

@@ -6,7 +6,7 @@ import { useSearchParams } from 'react-router';
 import type { TaskView } from '../../api/types.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import classes from './saved-views.module.css';
+import classes from './tasks-page.module.css';
 import { useSavedViews } from './use-saved-views.ts';
 
 const maxName = 60;

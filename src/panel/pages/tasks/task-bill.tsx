@@ -2,14 +2,15 @@ import { Code, Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { sayOrQuote } from '../../api/say-server-text.ts';
-import type { TaskDetail } from '../../api/types.ts';
+import type { CallableModel, TaskDetail } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
+import { localise } from '../../i18n/localise.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-bill.module.css';
-import { useUsageLabels } from './use-usage-labels.ts';
 
 type Bill = TaskDetail['bill'];
 /** The fields of a task that the bill needs; a row of the usage log has them too. */
@@ -153,4 +154,29 @@ function LedgerLines({ ledger }: { ledger: readonly LedgerLine[] }) {
       ))}
     </ul>
   );
+}
+
+export type UsageLabels = {
+  /** The plugin's description of a billed quantity; empty if it has none. */
+  describe(name: string): string;
+  /** The value with its unit. */
+  format(name: string, value: unknown): string;
+};
+
+/** Labels for billed quantities from the plugin's schema, while the user may use its model. */
+export function useUsageLabels(pluginKey: string, model: string): UsageLabels {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const { data } = useApiQuery<CallableModel[]>('/api/model');
+  const fields = data?.find((offer) => offer.plugin_key === pluginKey && offer.model === model)?.schema.properties;
+  return {
+    describe: (name) => localise(fields?.[name]?.['x-description'], i18n.language),
+    format: (name, value) => {
+      if (typeof value === 'boolean') return t(value ? 'app.yes' : 'app.no');
+      if (typeof value === 'number') {
+        return fields?.[name]?.['x-unit'] === 'second' ? format.duration(value) : format.number(value);
+      }
+      return String(value);
+    },
+  };
 }

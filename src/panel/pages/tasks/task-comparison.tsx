@@ -8,10 +8,8 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { artifactPath } from './artifact-path.ts';
-import { compareBodies, readTaskBody } from './read-task-body.ts';
-import { sentAt, tookSeconds } from './sent-at.ts';
-import classes from './task-comparison.module.css';
+import { artifactPath, compareBodies, readTaskBody, sentAt, tookSeconds } from './read-task.ts';
+import classes from './task-page.module.css';
 import { taskPath } from './use-task-columns.tsx';
 
 /** The task beside the one that it repeats: what was asked, what came of it, its cost and time. */

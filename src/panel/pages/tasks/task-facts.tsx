@@ -7,8 +7,8 @@ import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import classes from './task-facts.module.css';
-import { usePluginNames } from './use-display-names.ts';
+import classes from './task-page.module.css';
+import { usePluginNames } from './use-task-columns.tsx';
 
 /** Names, ids and times of a task; administrators also see its user and channel. */
 export function TaskFacts({ task }: { task: TaskDetail }) {

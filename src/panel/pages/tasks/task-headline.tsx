@@ -1,13 +1,12 @@
+import { Progress } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
+import { StatusLabel, TaskStatus, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useNow } from '../../ui/display/use-now.ts';
-import { isFinished } from './is-finished.ts';
-import { sentAt, tookSeconds } from './sent-at.ts';
+import { isFinished, parsePercent, sentAt, tookSeconds } from './read-task.ts';
 import classes from './task-headline.module.css';
-import { TaskProgress } from './task-progress.tsx';
 
 const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
   SUBMITTED: { text: 'task.status.SUBMITTED', tone: 'waiting' },
@@ -48,4 +47,42 @@ export function TaskHeadline({
       </span>
     </div>
   );
+}
+
+type TaskProgressProps = {
+  task: { status: string; progress: string };
+  /** Wide layout for the task's own page. */
+  wide?: boolean;
+};
+
+/** The status and, while the task runs, its progress. */
+export function TaskProgress({ task, wide = false }: TaskProgressProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const percent = isFinished(task) ? null : parsePercent(task.progress);
+  return (
+    <div className={classes.progress} data-wide={wide || undefined}>
+      {!wide && <TaskStatus status={task.status} />}
+      {percent !== null && (
+        <div className={classes.line}>
+          <Progress.Root size={wide ? 8 : 4} className={classes.bar}>
+            <Progress.Section value={percent} aria-label={t('task.progress')} />
+          </Progress.Root>
+          <span className={classes.share}>{format.percent(percent / 100)}</span>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Current time in Unix seconds; updates every second while `active`. */
+export function useNow(active: boolean): number {
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    if (!active) return;
+    setNow(Date.now() / 1000);
+    const timer = setInterval(() => setNow(Date.now() / 1000), 1000);
+    return () => clearInterval(timer);
+  }, [active]);
+  return now;
 }

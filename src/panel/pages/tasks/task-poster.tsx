@@ -2,8 +2,8 @@ import { IconPhoto } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { TaskSummary } from '../../api/types.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { artifactPath } from './artifact-path.ts';
 import { useMissingPreview } from './previews/use-missing-preview.ts';
+import { artifactPath } from './read-task.ts';
 import classes from './task-poster.module.css';
 
 type TaskPosterProps = {

@@ -7,7 +7,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import classes from './task-timeline.module.css';
+import classes from './task-page.module.css';
 
 type TimelineEntry = TaskDetail['timeline'][number];
 

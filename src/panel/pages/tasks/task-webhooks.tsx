@@ -11,8 +11,8 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { attemptError } from './attempt-error.ts';
-import classes from './task-webhooks.module.css';
+import { attemptError } from './read-task.ts';
+import classes from './task-page.module.css';
 
 const statuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
   pending: { text: 'task.webhooks.status.pending', tone: 'waiting' },

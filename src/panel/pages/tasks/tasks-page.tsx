@@ -1,4 +1,6 @@
-import { Button, Text } from '@mantine/core';
+import { ActionIcon, Button, Text } from '@mantine/core';
+import { IconBaselineDensityMedium, IconBaselineDensitySmall, IconLayoutGrid, IconList } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
 import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -10,12 +12,13 @@ import { ExportMenu } from '../../ui/display/export-menu.tsx';
 import { NoMatches } from '../../ui/display/no-matches.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { BulkBar } from './bulk/bulk-bar.tsx';
+import { BulkBar } from './bulk/bulk-actions.tsx';
 import { FailureReasons } from './failure-reasons.tsx';
-import { isFinished } from './is-finished.ts';
 import { useListPreferences } from './list-preferences.ts';
-import { ListTools } from './list-tools.tsx';
+import { isFinished } from './read-task.ts';
+import { SavedViews } from './saved-views.tsx';
 import { TaskFilters } from './task-filters.tsx';
+import classes from './tasks-page.module.css';
 import { TaskBrief, useTaskColumns, useTaskTitle } from './use-task-columns.tsx';
 import { type TaskQuery, useTaskQuery } from './use-task-query.ts';
 
@@ -154,5 +157,49 @@ function NoTasks({ tasks: { filters, isNarrowed } }: { tasks: TaskQuery }) {
         </Button>
       }
     />
+  );
+}
+
+type ListToolsProps = {
+  tasks: TaskQuery;
+  isCompact: boolean;
+  onCompact(isCompact: boolean): void;
+  /** The export of what is filtered. */
+  exportMenu: ReactNode;
+};
+
+/** How a list is shown, and where it goes. */
+export function ListTools({ tasks: { filters, isGallery }, isCompact, onCompact, exportMenu }: ListToolsProps) {
+  const { t } = useTranslation();
+  const { set } = filters;
+  return (
+    <>
+      <SavedViews />
+      {exportMenu}
+      {!isGallery && (
+        <ActionIcon
+          variant="default"
+          size={36}
+          className={classes.density}
+          aria-label={t('tasks.compact')}
+          aria-pressed={isCompact}
+          onClick={() => onCompact(!isCompact)}
+        >
+          {isCompact ? (
+            <IconBaselineDensitySmall size={18} stroke={1.6} />
+          ) : (
+            <IconBaselineDensityMedium size={18} stroke={1.6} />
+          )}
+        </ActionIcon>
+      )}
+      <ActionIcon
+        variant="default"
+        size={36}
+        aria-label={t(isGallery ? 'tasks.asList' : 'tasks.asGallery')}
+        onClick={() => set('layout', isGallery ? '' : 'gallery')}
+      >
+        {isGallery ? <IconList size={18} stroke={1.6} /> : <IconLayoutGrid size={18} stroke={1.6} />}
+      </ActionIcon>
+    </>
   );
 }

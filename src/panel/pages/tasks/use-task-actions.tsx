@@ -11,7 +11,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
-import { isFinished } from './is-finished.ts';
+import { isFinished } from './read-task.ts';
 
 /** Longer than a vendor may take to accept a task. */
 const retryTimeoutMs = 150_000;

@@ -1,17 +1,17 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { sayOrQuote } from '../../api/say-server-text.ts';
-import type { TaskSummary } from '../../api/types.ts';
+import type { CallableModel, TaskSummary } from '../../api/types.ts';
+import { useApiQuery } from '../../api/use-api.ts';
 import { type Column, RowLink } from '../../ui/display/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { sentAt, tookSeconds } from './sent-at.ts';
-import classes from './task-columns.module.css';
+import { sentAt, tookSeconds } from './read-task.ts';
+import { TaskProgress } from './task-headline.tsx';
 import { TaskPoster } from './task-poster.tsx';
-import { TaskProgress } from './task-progress.tsx';
-import { usePluginNames } from './use-display-names.ts';
+import classes from './use-task-columns.module.css';
 
 export const taskPath = ({ id }: Pick<TaskSummary, 'id'>): string => `/tasks/${encodeURIComponent(id)}`;
 
@@ -158,4 +158,10 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
       ]}
     />
   );
+}
+
+/** Names of the plugins that the user may use, by key. */
+export function usePluginNames(): ReadonlyMap<string, string> {
+  const { data } = useApiQuery<CallableModel[]>('/api/model');
+  return useMemo(() => new Map(data?.map(({ plugin_key, plugin_name }) => [plugin_key, plugin_name])), [data]);
 }

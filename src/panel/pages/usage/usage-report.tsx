@@ -83,7 +83,7 @@ function KeptFiles({ storage: { is_offered: isOffered, files, bytes, quota_bytes
 }
 
 /** Spend over time, as a chart or a table. */
-export function UsageOverTime({ report }: { report: UsageReport }) {
+export function UsageOverTime({ report }: { report: Report }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { points, totals, unit, zone, days_per_point: days } = report;
@@ -140,11 +140,11 @@ export function UsageOverTime({ report }: { report: UsageReport }) {
   );
 }
 
-type Share = UsageReport['shares'][number];
+type Share = Report['shares'][number];
 type Narrow = Partial<Record<UsageFilterName, string>>;
 
 /** Who or what the spend went to; a row narrows the page to itself. */
-export function UsageShares({ report, filters }: { report: UsageReport; filters: UsageFilters }) {
+export function UsageShares({ report, filters }: { report: Report; filters: UsageFilters }) {
   const { t } = useTranslation();
   const { by, choices, set, setAll } = filters;
   return (
@@ -166,7 +166,7 @@ export function UsageShares({ report, filters }: { report: UsageReport; filters:
 }
 
 type ShareTableProps = {
-  report: UsageReport;
+  report: Report;
   by: Dimension;
   /** Without it the rows lead nowhere. */
   onNarrow?(narrow: Narrow): void;

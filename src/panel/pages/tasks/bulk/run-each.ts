@@ -1,7 +1,7 @@
 import { createIdempotencyKey, isOutcomeKnown } from '../../../api/idempotency-key.ts';
 import type { TaskArtifacts, TaskSummary } from '../../../api/types.ts';
 import type { Session } from '../../../session/session.ts';
-import { isFinished } from '../is-finished.ts';
+import { isFinished } from '../read-task.ts';
 
 export type BulkAction = 'again' | 'cancel' | 'delete' | 'download';
 

@@ -1,12 +1,13 @@
 import { IconPhoto } from '@tabler/icons-react';
 import { memo, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { TaskArtifacts } from '../../../api/types.ts';
+import { useApiQuery } from '../../../api/use-api.ts';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
-import { artifactPath } from '../artifact-path.ts';
 import { useMissingPreview } from '../previews/use-missing-preview.ts';
+import { artifactPath } from '../read-task.ts';
 import classes from './gallery.module.css';
 import type { Tile } from './use-task-feed.ts';
-import { firstVideo, useTaskFiles } from './use-task-files.ts';
 
 const canHover = (): boolean => window.matchMedia('(hover: hover) and (pointer: fine)').matches;
 const isMotionWelcome = (): boolean => !window.matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -86,3 +87,11 @@ function FailedNote() {
   const { t } = useTranslation();
   return <span className={classes.unseen}>{t('task.status.FAILURE')}</span>;
 }
+
+/** The files of a task, with fresh links. */
+export const useTaskFiles = (taskId: string, enabled: boolean) =>
+  useApiQuery<TaskArtifacts>(`/api/task/${encodeURIComponent(taskId)}/artifacts`, { enabled, keepPrevious: false });
+
+export const firstVideo = (found: TaskArtifacts | undefined): string | undefined =>
+  found?.artifacts.find(({ type }) => type === 'video')?.content_url ??
+  (found?.legacy_content_type === 'video' ? found.legacy_content_url : undefined);

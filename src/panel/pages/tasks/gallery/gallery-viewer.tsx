@@ -5,11 +5,11 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskArtifacts } from '../../../api/types.ts';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
-import { artifactPath } from '../artifact-path.ts';
+import { artifactPath } from '../read-task.ts';
 import { taskPath, useTaskTitle } from '../use-task-columns.tsx';
 import classes from './gallery.module.css';
+import { useTaskFiles } from './gallery-tile.tsx';
 import type { Tile } from './use-task-feed.ts';
-import { useTaskFiles } from './use-task-files.ts';
 
 type GalleryViewerProps = {
   tiles: readonly Tile[];

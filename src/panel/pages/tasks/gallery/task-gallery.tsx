@@ -1,17 +1,16 @@
 import { Button, Group, Loader, Text } from '@mantine/core';
-import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useTaskTitle } from '../use-task-columns.tsx';
 import type { TaskQuery } from '../use-task-query.ts';
-import { gap, moveFocus } from './arrange-tiles.ts';
+import { type Arrangement, arrangeTiles, gap, moveFocus, visibleRows } from './arrange-tiles.ts';
 import classes from './gallery.module.css';
 import { GalleryTile } from './gallery-tile.tsx';
 import { GalleryViewer } from './gallery-viewer.tsx';
 import { maxTiles, useTaskFeed } from './use-task-feed.ts';
-import { useVisibleRows } from './use-visible-rows.ts';
 
 type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
 
@@ -123,4 +122,40 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
       )}
     </>
   );
+}
+
+/** How tiles are arranged in the element, and which rows of it are on the screen. */
+export function useVisibleRows(box: RefObject<HTMLElement | null>, count: number) {
+  const [width, setWidth] = useState(0);
+  const arrangement: Arrangement = useMemo(() => arrangeTiles(count, width), [count, width]);
+  const [range, setRange] = useState({ start: 0, end: 0 });
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [box]);
+  useEffect(() => {
+    let frame = 0;
+    const measure = (): void => {
+      frame = 0;
+      if (box.current === null) return;
+      const next = visibleRows(arrangement, -box.current.getBoundingClientRect().top, window.innerHeight);
+      setRange((before) => (before.start === next.start && before.end === next.end ? before : next));
+    };
+    const onScroll = (): void => {
+      if (frame === 0) frame = requestAnimationFrame(measure);
+    };
+    measure();
+    // Scrolls of any element, since not the window but the frame's main part may scroll.
+    document.addEventListener('scroll', onScroll, { capture: true, passive: true });
+    window.addEventListener('resize', onScroll);
+    return () => {
+      cancelAnimationFrame(frame);
+      document.removeEventListener('scroll', onScroll, { capture: true });
+      window.removeEventListener('resize', onScroll);
+    };
+  }, [box, arrangement]);
+  return { arrangement, range, isMeasured: width > 0 };
 }

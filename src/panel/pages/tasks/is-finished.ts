@@ -1,2 +1,0 @@
-/** The task no longer changes. */
-export const isFinished = ({ status }: { status: string }): boolean => status === 'SUCCESS' || status === 'FAILURE';

@@ -1,0 +1,72 @@
+import type { TFunction } from 'i18next';
+import type { TaskDetail, TaskSummary } from '../../api/types.ts';
+
+/** The task no longer changes. */
+export const isFinished = ({ status }: { status: string }): boolean => status === 'SUCCESS' || status === 'FAILURE';
+
+/**
+ * When a task was sent, in Unix seconds. One that was refused before the vendor had it has no
+ * submission time: then when it was created.
+ */
+export const sentAt = (task: Pick<TaskSummary, 'submit_time' | 'created_at'>): number =>
+  task.submit_time > 0 ? task.submit_time : task.created_at;
+
+/** From sending to the end, in seconds; null for a task that runs or that no vendor had. */
+export const tookSeconds = (task: Pick<TaskSummary, 'status' | 'submit_time' | 'finish_time'>): number | null =>
+  isFinished(task) && task.submit_time > 0 && task.finish_time > 0
+    ? Math.max(0, task.finish_time - task.submit_time)
+    : null;
+
+/** The content security policy allows this origin only, whatever public address a link has. */
+export function artifactPath(url: string): string {
+  const { pathname, search } = new URL(url, window.location.origin);
+  return `${pathname}${search}`;
+}
+
+/** "42%" as 42; null if the vendor reports no percentage. */
+export function parsePercent(progress: string): number | null {
+  const value = Number.parseFloat(progress);
+  return Number.isFinite(value) ? Math.min(Math.max(value, 0), 100) : null;
+}
+
+/** What went wrong with an attempt, by its code; a code that is not known is shown. */
+export function attemptError(code: string, t: TFunction): string {
+  const key = `task.webhooks.error.${code}`;
+  const text = (t as (key: string) => string)(key);
+  return text === key ? code : text;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+/**
+ * The body of `POST /v1/tasks/{plugin}` that orders the same; null where the request was not kept
+ * or is another user's.
+ */
+export function readTaskBody({ request, model }: Pick<TaskDetail, 'request' | 'model'>): Body | null {
+  const body = request?.body;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return null;
+  return 'model' in body ? body : { model: request?.model ?? model, ...body };
+}
+
+export type Difference = { path: string; before: string; after: string };
+
+/** What a field that is not there shows. */
+const absent = '–';
+
+/** The fields in which two bodies differ, with their values as JSON. */
+export function compareBodies(before: Body, after: Body): Difference[] {
+  const [former, latter] = [flatten(before), flatten(after)];
+  return [...new Set([...former.keys(), ...latter.keys()])].flatMap((path) => {
+    const [was, is] = [former.get(path) ?? absent, latter.get(path) ?? absent];
+    return was === is ? [] : [{ path, before: was, after: is }];
+  });
+}
+
+function flatten(value: unknown, path = '', fields = new Map<string, string>()): Map<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    fields.set(path, typeof value === 'string' ? value : JSON.stringify(value));
+    return fields;
+  }
+  for (const [name, child] of Object.entries(value)) flatten(child, path === '' ? name : `${path}.${name}`, fields);
+  return fields;
+}
