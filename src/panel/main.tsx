@@ -1,8 +1,3 @@
-/**
- * Owns: the panel's pages in the browser. May touch: this origin's API, `contracts`, the types of
- * `http`. Never touches: server code, other origins, a token outside of memory. Built apart from
- * the server by scripts/build-panel.ts.
- */
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { setNonce } from 'get-nonce';
@@ -10,21 +5,28 @@ import { createRoot } from 'react-dom/client';
 import { I18nextProvider } from 'react-i18next';
 import { createBrowserRouter, RouterProvider } from 'react-router';
 import './theme/base.css';
+import { useEffect } from 'react';
 import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
 import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
 import { AppRoutes, preloadSignedInPages } from './routes/app-routes.tsx';
-import { BrandingEffect } from './session/branding.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
 import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
 import { createSession, type Session } from './session/session.ts';
 import { SessionProvider } from './session/session-context.tsx';
 import { hasSessionHint, markSession } from './session/session-hint.ts';
 import { createTabChannel } from './session/sync-tabs.ts';
+import { useGatewayStatus } from './session/use-gateway-status.ts';
+import { applyBranding } from './theme/apply-branding.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
-import { titleCutTexts } from './ui/display/title-cut-texts.ts';
 import { ErrorBoundary } from './ui/page/error-boundary.tsx';
+
+/**
+ * Owns: the panel's pages in the browser. May touch: this origin's API, `contracts`, the types of
+ * `http`. Never touches: server code, other origins, a token outside of memory. Built apart from
+ * the server by scripts/build-panel.ts.
+ */
 
 const maxTries = 3;
 
@@ -114,6 +116,38 @@ function reloadRestoredPage(): void {
   window.addEventListener('pageshow', ({ persisted }) => {
     if (persisted) window.location.reload();
   });
+}
+
+/** Applies the operator's colour and icon once they are known, and whenever they change. */
+function BrandingEffect() {
+  const { data } = useGatewayStatus();
+  const accent = data?.accent ?? '';
+  const logo = data?.logo ?? '';
+  useEffect(() => applyBranding({ accent, logo }), [accent, logo]);
+  return null;
+}
+
+/** A text that ends in an ellipsis tells the rest while the pointer rests on it. */
+function titleCutTexts(): void {
+  document.addEventListener('pointerover', ({ target }) => {
+    if (!(target instanceof HTMLElement) || target.title !== '') return;
+    const cut = findCutText(target);
+    // A title around it may say more, such as a full time.
+    if (cut === null || cut.closest('[title]') !== null) return;
+    cut.title = cut instanceof HTMLInputElement ? cut.value : (cut.textContent ?? '').trim();
+  });
+}
+
+/** The text itself may be in an element below the one that cuts it. */
+function findCutText(target: HTMLElement): HTMLElement | null {
+  for (const element of [target, target.parentElement]) {
+    if (element === null) continue;
+    if (element instanceof HTMLInputElement) return element.scrollWidth > element.clientWidth ? element : null;
+    const { textOverflow, webkitLineClamp } = getComputedStyle(element);
+    if (textOverflow === 'ellipsis' && element.scrollWidth > element.clientWidth) return element;
+    if (webkitLineClamp !== 'none' && element.scrollHeight > element.clientHeight) return element;
+  }
+  return null;
 }
 
 const container = document.getElementById('root');

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { datesOf, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
-import { type Axis, roundTicks } from '../../src/panel/ui/display/chart-axis.ts';
+import { type Axis, roundTicks } from '../../src/panel/ui/chart/chart-axis.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 
 test('a column of money has one number of decimals: two, or up to four for small amounts', () => {

@@ -11,7 +11,7 @@ import { tookSeconds } from '../../src/panel/pages/tasks/read-task.ts';
 import { parseUserAgent } from '../../src/panel/session/parse-user-agent.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
-import { pendingValues } from '../../src/panel/ui/form/pending-values.ts';
+import { pendingValues } from '../../src/panel/ui/form/use-filters.ts';
 import { panelStates } from '../support/panel-states/walk-states.ts';
 
 test('a task that no vendor had, or that runs, took no time', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { newTaskId } from '../../src/kernel/index.ts';
 import { parsePercent } from '../../src/panel/pages/tasks/read-task.ts';
-import { readServerSentEvents } from '../../src/panel/pages/tasks/use-task.ts';
+import { readServerSentEvents } from '../../src/panel/pages/tasks/task/use-task.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { Administrator, ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';

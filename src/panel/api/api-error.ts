@@ -1,7 +1,7 @@
 import type { FieldError } from './field-errors.ts';
 import type { SaidSentence } from './say-sentence.ts';
 
-export type ApiErrorInput = {
+type ApiErrorInput = {
   status: number;
   code: string;
   message: string;

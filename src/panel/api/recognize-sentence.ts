@@ -4,7 +4,7 @@ import type { TextKey } from '../i18n/texts.ts';
 type FoundSentence = { readonly name: string; readonly params: Readonly<Record<string, string>> };
 
 /** The text that says a sentence that was found, and its values. */
-export type RecognizedSentence = { readonly key: TextKey; readonly params: FoundSentence['params'] };
+type RecognizedSentence = { readonly key: TextKey; readonly params: FoundSentence['params'] };
 
 type Pattern = { name: string; literals: readonly string[]; params: readonly string[] };
 

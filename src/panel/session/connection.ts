@@ -9,7 +9,7 @@ export type Connection = {
   checkNow(): void;
 };
 
-export type ConnectionDependencies = {
+type ConnectionDependencies = {
   /** The plain transport, without this watch. */
   send: SendRequest;
   wait(ms: number): Promise<void>;

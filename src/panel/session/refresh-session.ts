@@ -7,7 +7,7 @@ import { withRefreshLock } from './with-refresh-lock.ts';
 /** Delays before retries after another tab rotated the cookie at the same time. */
 const raceDelaysMs = [80, 200, 500];
 
-export type RefreshDependencies = {
+type RefreshDependencies = {
   send: SendRequest;
   state: SessionState;
   /** Whether this browser probably has a refresh cookie. */

@@ -6,7 +6,7 @@ import { Link } from 'react-router';
 import type { PasskeyRequest, SecurityProof, SecurityProofRequirement, SecurityProofScope } from '../api/types.ts';
 import { useApiMutation } from '../api/use-api.ts';
 import type { TextKey } from '../i18n/texts.ts';
-import { ErrorNotice } from '../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../ui/display/notices.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { getPasskeyAssertion, hasPasskeys } from './passkeys.ts';
 import { useSession } from './session-context.tsx';

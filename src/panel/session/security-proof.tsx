@@ -10,7 +10,7 @@ import { useSession } from './session-context.tsx';
  * Requests a Security Proof for the `X-Security-Proof` header. Resolves to an empty string if the
  * account needs none for the scope, and to null if the user cancels.
  */
-export type RequestSecurityProof = (scope: SecurityProofScope) => Promise<string | null>;
+type RequestSecurityProof = (scope: SecurityProofScope) => Promise<string | null>;
 
 const SecurityProofContext = createContext<RequestSecurityProof>(async () => null);
 

@@ -47,7 +47,7 @@ export type Session = {
   send: SendRequest;
 };
 
-export type SessionDependencies = {
+type SessionDependencies = {
   send: SendRequest;
   tabs: TabChannel;
   /** Whether this browser probably has a refresh cookie. */

@@ -1,7 +1,7 @@
 import { createContext, useContext, useEffect } from 'react';
 
 /** What the page behind a session that ended would lose. */
-export type TypedWork = {
+type TypedWork = {
   /** Whether a form of the page has something typed, also while it is being sent. */
   exists(): boolean;
   /** Sets what answers `exists`; returns how to remove it. */

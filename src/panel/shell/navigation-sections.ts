@@ -22,7 +22,7 @@ import {
 import type { TextKey } from '../i18n/texts.ts';
 import { roles } from '../session/roles.ts';
 
-export type SectionEntry = { path: string; text: TextKey; icon: TablerIcon; role: number };
+type SectionEntry = { path: string; text: TextKey; icon: TablerIcon; role: number };
 
 /** The navigation in its order. Entries above the user's role are hidden. */
 export const sections: readonly { text: TextKey | null; entries: readonly SectionEntry[] }[] = [

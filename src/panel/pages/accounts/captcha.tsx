@@ -66,7 +66,7 @@ declare global {
 
 const scriptUrl = 'https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit';
 
-export type CaptchaHandle = {
+type CaptchaHandle = {
   /** Requests another token: each is valid for one request. */
   renew(): void;
 };
@@ -82,7 +82,7 @@ type TurnstileWidgetProps = {
  * Cloudflare Turnstile. Its script comes from Cloudflare, so it is rendered only if the gateway
  * requires a captcha.
  */
-export function TurnstileWidget({ siteKey, onToken, ref }: TurnstileWidgetProps) {
+function TurnstileWidget({ siteKey, onToken, ref }: TurnstileWidgetProps) {
   const { t } = useTranslation();
   const [attempt, setAttempt] = useState(0);
   const [hasFailed, setFailed] = useState(false);

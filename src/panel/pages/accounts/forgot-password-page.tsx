@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage, BackToSignIn } from './account-message.tsx';
@@ -65,7 +65,7 @@ function readEmail(state: unknown): string {
 
 type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };
 
-export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPasswordFormProps) {
+function ForgotPasswordForm({ status, suggested, onSent }: ForgotPasswordFormProps) {
   const { t, i18n } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);

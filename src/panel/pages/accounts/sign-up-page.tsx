@@ -7,7 +7,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage, BackToSignIn } from './account-message.tsx';
@@ -74,7 +74,7 @@ export function SignUpPage() {
   );
 }
 
-export type Credentials = { username: string; password: string };
+type Credentials = { username: string; password: string };
 
 type SignUpFormProps = {
   status: GatewayStatus;
@@ -89,7 +89,7 @@ type Account = Record<Field, string>;
 
 const emptyAccount: Account = { username: '', password: '', email: '', verification_code: '' };
 
-export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
+function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   const { t, i18n } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();

@@ -4,8 +4,8 @@ import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { AuditEntry } from '../../api/types.ts';
-import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import classes from './audit.module.css';
 import { type Change, listChanges, listFacts } from './audit-diff.ts';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
@@ -169,7 +169,7 @@ function ChangeList({
 /**
  * The panel's page for a target such as `channel:3` or `plugin:kling@1.2.0`; null if it has none.
  */
-export function auditTargetPath(target: string): string | null {
+function auditTargetPath(target: string): string | null {
   const [, kind = '', name = ''] = /^([a-z_]+):(.+)$/.exec(target) ?? [];
   const encodedName = encodeURIComponent(name);
   switch (kind) {

@@ -18,7 +18,7 @@ import type { Channel, ChannelChoices } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
-import { ExternalLink } from '../../ui/page/external-link.tsx';
+import { ExternalLink } from '../../ui/page/links.tsx';
 import { type ChannelValues, isUnusualKey, keyFormatsOf, type PluginChoice, pluginOf } from './channel-form-values.ts';
 import classes from './channels.module.css';
 

@@ -6,7 +6,7 @@ import type { Channel } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
 import { useSecurityProof } from '../../session/security-proof.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /** Shows the stored key to root after a Security Proof, until it is hidden or the page is left. */

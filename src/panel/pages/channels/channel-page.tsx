@@ -5,16 +5,14 @@ import { Link, useParams, useSearchParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel, TaskPage } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
-import { PlainTable } from '../../ui/display/data-table.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { BackLink } from '../../ui/page/back-link.tsx';
-import { Page } from '../../ui/page/page.tsx';
-import { PageTabs } from '../../ui/page/page-tabs.tsx';
+import { BackLink } from '../../ui/page/links.tsx';
+import { Page, PageTabs } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { PlainTable } from '../../ui/table/data-table.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { ChannelCharts } from './channel-charts.tsx';
@@ -154,7 +152,7 @@ type ChannelStartProps = {
 };
 
 /** What is left to do for a new channel: prices, then a first task. */
-export function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
+function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
   const { t } = useTranslation();
   const isRoot = useRole() >= roles.root;
   const unpriced = channel.unpriced_models;
@@ -191,7 +189,7 @@ export function ChannelStart({ channel, pluginKey }: ChannelStartProps) {
 const shown = 10;
 
 /** The latest tasks that went through a channel. */
-export function ChannelTasks({ channelId }: { channelId: number }) {
+function ChannelTasks({ channelId }: { channelId: number }) {
   const { t } = useTranslation();
   const tasks = useApiQuery<TaskPage>(`/api/task?scope=all&channel_id=${channelId}&page_size=${shown}`);
   const columns = useTaskColumns({ all: true, tasks: tasks.data?.items }).filter(({ key }) => key !== 'channel');

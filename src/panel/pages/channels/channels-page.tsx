@@ -6,18 +6,15 @@ import { Link } from 'react-router';
 import { channelStatus } from '../../api/record-status.ts';
 import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
-import { type Column, DataTable } from '../../ui/display/data-table.tsx';
-import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { NoMatches } from '../../ui/display/no-matches.tsx';
+import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FilterBar } from '../../ui/form/filter-bar.tsx';
-import { SearchField } from '../../ui/form/search-field.tsx';
-import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { FilterBar, SearchField } from '../../ui/form/filter-bar.tsx';
 import type { Filters } from '../../ui/form/use-filters.ts';
-import { useFilters } from '../../ui/form/use-filters.ts';
+import { useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
+import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { pluginOf, sourceOf } from './channel-form-values.ts';
 import { ChannelHealth, ChannelState, ChannelSwitch } from './channel-status.tsx';
 import classes from './channels.module.css';
@@ -157,10 +154,10 @@ function Models({ models }: { models: readonly string[] }) {
   );
 }
 
-export const channelFilterNames = ['keyword', 'status'] as const;
+const channelFilterNames = ['keyword', 'status'] as const;
 
 /** Finds channels by what they are called, offer and serve. */
-export function ChannelFilters({ filters }: { filters: Filters<(typeof channelFilterNames)[number]> }) {
+function ChannelFilters({ filters }: { filters: Filters<(typeof channelFilterNames)[number]> }) {
   const { t } = useTranslation();
   const { values, set } = filters;
   const search = useDebouncedFilter(values.keyword, (text) => set('keyword', text));

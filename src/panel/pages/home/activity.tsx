@@ -1,9 +1,8 @@
 import { useTranslation } from 'react-i18next';
 import type { UsageReport } from '../../api/types.ts';
-import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
-import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
-import { DayBars } from '../../ui/display/day-bars.tsx';
+import { ChartOrTable, DayBars } from '../../ui/chart/charts.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { localZone } from '../usage/usage-period.ts';
 import classes from './home.module.css';
 

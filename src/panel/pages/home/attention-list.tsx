@@ -7,7 +7,7 @@ import type { AttentionItem } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/roles.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { attentionDetail, targetPage } from './attention-item.ts';
 import classes from './attention-list.module.css';
@@ -136,7 +136,7 @@ function withKeys(items: readonly AttentionItem[]): { key: string; item: Attenti
 type AttentionStripProps = { items: readonly AttentionItem[]; children: ReactNode };
 
 /** One line that says how much needs attention; it unfolds what. */
-export function AttentionStrip({ items, children }: AttentionStripProps) {
+function AttentionStrip({ items, children }: AttentionStripProps) {
   const { t } = useTranslation();
   const id = useId();
   const [isOpen, setOpen] = useState(false);

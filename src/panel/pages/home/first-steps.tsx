@@ -7,10 +7,9 @@ import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import type { PagedRows } from '../../ui/display/data-table.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import type { PagedRows } from '../../ui/table/data-table.tsx';
 import classes from './home.module.css';
 
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };

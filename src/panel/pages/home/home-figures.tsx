@@ -4,10 +4,10 @@ import { Link } from 'react-router';
 import type { UsageReport, UsageStats } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
-import { PlainTable } from '../../ui/display/data-table.tsx';
 import { Figures } from '../../ui/display/figures.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { PlainTable } from '../../ui/table/data-table.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { datesOf, localZone } from '../usage/usage-period.ts';
 

@@ -5,9 +5,9 @@ import { Link } from 'react-router';
 import type { CallableModel, ModelCatalog } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
-import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
+import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
-import { BackLink } from '../../ui/page/back-link.tsx';
+import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { CodeTabs } from '../playground/code-tabs.tsx';
@@ -63,7 +63,7 @@ type KeySnippetsProps = {
 };
 
 /** A first request with the new key in curl, Python and JavaScript, for an available model. */
-export function KeySnippets({ apiKey, models: allowed }: KeySnippetsProps) {
+function KeySnippets({ apiKey, models: allowed }: KeySnippetsProps) {
   const { t } = useTranslation();
   const status = useGatewayStatus();
   const models = useApiQuery<CallableModel[]>('/api/model');

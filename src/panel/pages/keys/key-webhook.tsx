@@ -6,14 +6,13 @@ import { Link } from 'react-router';
 import type { ApiKey, WebhookSecret } from '../../api/types.ts';
 import { useApiMutation, useSingleMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
-import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
+import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
 import { toFormValues, validateKey } from './key-form.tsx';
 
 /** The webhook address of a key's tasks, and the secret that signs its deliveries. */

@@ -15,11 +15,10 @@ import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { BackLink } from '../../ui/page/back-link.tsx';
-import { ExternalLink } from '../../ui/page/external-link.tsx';
+import { BackLink, ExternalLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -246,7 +245,7 @@ function OfferedSource({ text }: { text: MarketplaceSourceText }) {
 const path = '/api/plugin/task/marketplace/preview';
 
 /** What an activation of an offered version would change, before it is installed. */
-export function OfferPreview({ source, pluginKey, version }: { source: string; pluginKey: string; version: string }) {
+function OfferPreview({ source, pluginKey, version }: { source: string; pluginKey: string; version: string }) {
   const session = useSession();
   const body = { source, key: pluginKey, version };
   const preview = useQuery({

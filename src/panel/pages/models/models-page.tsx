@@ -13,7 +13,7 @@ import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
 import { usePriceWords } from '../../ui/display/use-price-words.ts';
-import { SearchField } from '../../ui/form/search-field.tsx';
+import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { CodeTabs } from '../playground/code-tabs.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
@@ -80,7 +80,7 @@ function ModelCards({ models, hidden }: { models: readonly Model[]; hidden: numb
 }
 
 /** One model: who makes it, what it costs, how long it takes, and how to call it. */
-export function ModelCard({ model: card }: { model: Model }) {
+function ModelCard({ model: card }: { model: Model }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const id = useId();

@@ -5,16 +5,15 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BalanceAlert, BalanceAlertFields, SavedBalanceAlert } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
-import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
+import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
 import { WebhookInput } from '../keys/key-webhook.tsx';
 import { attemptError } from '../tasks/read-task.ts';
 
@@ -116,7 +115,7 @@ function LowBalanceForm({ alert }: { alert: BalanceAlert }) {
 }
 
 /** Whether the webhook is signed, and another secret for it. */
-export function AlertSecret({ alert, onCreated }: { alert: BalanceAlert; onCreated(secret: string): void }) {
+function AlertSecret({ alert, onCreated }: { alert: BalanceAlert; onCreated(secret: string): void }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const rotate = useApiMutation<void, SavedBalanceAlert>({
@@ -148,7 +147,7 @@ export function AlertSecret({ alert, onCreated }: { alert: BalanceAlert; onCreat
   );
 }
 
-export type AlertValues = {
+type AlertValues = {
   isOn: boolean;
   /** US dollars. */
   threshold: string;
@@ -159,7 +158,7 @@ export type AlertValues = {
 /** Proposed to who turns the warning on where the operator has no default. */
 const proposedUsd = '5';
 
-export function toAlertValues(alert: BalanceAlert): AlertValues {
+function toAlertValues(alert: BalanceAlert): AlertValues {
   const applied = alert.threshold ?? alert.default_threshold;
   const shown = applied || alert.default_threshold;
   return {
@@ -171,7 +170,7 @@ export function toAlertValues(alert: BalanceAlert): AlertValues {
 }
 
 /** Only what was changed: the operator's default stays one until another amount is chosen. */
-export function toAlertFields(values: AlertValues, before: AlertValues): BalanceAlertFields {
+function toAlertFields(values: AlertValues, before: AlertValues): BalanceAlertFields {
   const isAmountNew = values.isOn !== before.isOn || values.threshold !== before.threshold;
   return {
     ...(isAmountNew ? { threshold: values.isOn ? (quotaOf(values.threshold) ?? 0) : 0 } : {}),
@@ -180,13 +179,13 @@ export function toAlertFields(values: AlertValues, before: AlertValues): Balance
   };
 }
 
-export const validateAlert = ({ isOn, threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
+const validateAlert = ({ isOn, threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
   threshold: isOn && !quotaOf(threshold) ? t('notifications.thresholdMissing') : null,
   webhook_url: url.trim() === '' || /^https?:\/\/[^/]/i.test(url.trim()) ? null : t('keys.webhookInvalid'),
 });
 
 /** The balance, whether it is low, and what became of the last warning. */
-export function BalanceState({ alert }: { alert: BalanceAlert }) {
+function BalanceState({ alert }: { alert: BalanceAlert }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { balance, is_low: isLow, warned_at: warnedAt, last_delivery: delivery } = alert;

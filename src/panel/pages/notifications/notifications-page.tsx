@@ -6,7 +6,7 @@ import { useApiQuery } from '../../api/use-api.ts';
 import { BrowserNoticeSwitch } from '../../shell/bell/browser-notice-switch.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
 import { LowBalance } from './low-balance.tsx';
 
 /** What the user hears of, and how. */

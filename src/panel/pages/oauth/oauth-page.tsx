@@ -58,7 +58,7 @@ function SendToOpener({ opener, provider, query }: { opener: Window; provider: s
 }
 
 /** An answer to a request that this tab did not start. */
-export function OAuthRefusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
+function OAuthRefusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   return (
@@ -85,7 +85,7 @@ type FinishLoginProps = {
  * Finishes a sign-in through another site: one API call, the second factor if required, then the
  * redirect.
  */
-export function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
+function FinishLogin({ path, onStart, redirect, codeTexts }: FinishLoginProps) {
   const { t, i18n } = useTranslation();
   const session = useSession();
   const navigate = useNavigate();

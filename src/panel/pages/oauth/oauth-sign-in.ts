@@ -1,6 +1,6 @@
 import type { GatewayStatus } from '../../api/types.ts';
 
-export type OfferedProvider = { slug: string; name: string };
+type OfferedProvider = { slug: string; name: string };
 
 /** The providers for sign-in, in the order of their buttons. */
 export function listProviders(status: GatewayStatus): OfferedProvider[] {

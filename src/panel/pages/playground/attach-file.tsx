@@ -4,8 +4,7 @@ import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { localise } from '../../i18n/localise.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
-import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
-import { useFormat } from '../../ui/display/use-format.ts';
+import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
 import { attachedBytes, maxFileBytes } from './attached-files.ts';
 import classes from './playground.module.css';
 import type { FieldProps } from './request-field.tsx';
@@ -92,7 +91,7 @@ export function FilePreviews({ draft }: { draft: RequestDraft }) {
 }
 
 /** Attaches a chosen file to a field of the request; `error` says why the last one was not. */
-export function useAttachFile(draft: RequestDraft): {
+function useAttachFile(draft: RequestDraft): {
   error: string | null;
   attach(file: File | null, field: string): Promise<void>;
 } {

@@ -1,6 +1,6 @@
 export type CodeLanguage = 'curl' | 'python' | 'javascript';
 
-export type CodeRequest = {
+type CodeRequest = {
   url: string;
   body: Readonly<Record<string, unknown>>;
   apiKey: string;

@@ -7,7 +7,7 @@ import { useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -88,7 +88,7 @@ function NoModels() {
 type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | undefined };
 
 /** A model, a request, its price and its run. The selection is part of the URL. */
-export function Playground({ offers, source }: PlaygroundProps) {
+function Playground({ offers, source }: PlaygroundProps) {
   const { t, i18n } = useTranslation();
   const [params] = useSearchParams();
   const navigateHere = useScopedNavigate();

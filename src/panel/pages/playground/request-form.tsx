@@ -117,7 +117,7 @@ const prompts = {
 } as const satisfies Record<Medium, readonly (readonly [label: TextKey, prompt: TextKey])[]>;
 
 /** Requests to begin with: the plugin's own, else prompts, and the facts that it bills. */
-export function SampleRequests({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
+function SampleRequests({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
   const { t, i18n } = useTranslation();
   const own = offer.requests.map(
     ({ label, request }): Sample => ({ label: localise(label, i18n.language), fields: request }),

@@ -12,9 +12,9 @@ import { fillEmptyFields, findInvalidField } from './find-invalid-field.ts';
 /** Delay after the last change before the price is requested: a quote runs the plugin. */
 const debounceMs = 450;
 
-export type Refusal = NonNullable<TaskQuote['refused']>;
+type Refusal = NonNullable<TaskQuote['refused']>;
 
-export type Estimate = {
+type Estimate = {
   price: Exclude<TaskQuote, { refused: Refusal }> | null;
   /** Why the request as it stands would be refused. */
   refusal: Refusal | null;

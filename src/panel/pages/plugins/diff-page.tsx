@@ -6,7 +6,7 @@ import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { CodeDiff } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { BackLink } from '../../ui/page/back-link.tsx';
+import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { pluginPath } from './plugin-paths.ts';
 

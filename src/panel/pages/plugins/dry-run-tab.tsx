@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { RuleText } from './plugin-errors.tsx';
@@ -163,7 +163,7 @@ function readArguments(text: string): unknown[] | null {
 const task = 'task_0123456789abcdef';
 
 /** Sample arguments for a hook; one empty object for unknown hooks. */
-export function sampleArguments(hook: string, model: string): string {
+function sampleArguments(hook: string, model: string): string {
   const driver = {
     method: 'POST',
     path: '/v1/tasks/example',

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { sayServerText } from '../../api/say-server-text.ts';
 import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import classes from './plugins.module.css';
 import type { SayRule } from './say-plugin-rule.ts';
 import { usePluginRules } from './use-plugin-rules.ts';
@@ -106,7 +106,7 @@ function readList(details: unknown, name: string): unknown[] {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
-export type ContractNeed = MarketplaceSourceText['needs'][number];
+type ContractNeed = MarketplaceSourceText['needs'][number];
 
 /** What a plugin needs of a newer contract, in words. */
 export const describeNeeds = (needs: readonly ContractNeed[], t: TFunction): string =>

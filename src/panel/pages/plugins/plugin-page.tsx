@@ -6,14 +6,13 @@ import { useParams } from 'react-router';
 import type { PluginSummary, Price } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
-import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { BackLink } from '../../ui/page/back-link.tsx';
-import { Page } from '../../ui/page/page.tsx';
-import { PageTabs } from '../../ui/page/page-tabs.tsx';
+import { BackLink } from '../../ui/page/links.tsx';
+import { Page, PageTabs } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
 import { useAllPrices } from '../prices/use-all-prices.ts';
 import { DryRunTab } from './dry-run-tab.tsx';
@@ -64,7 +63,7 @@ export function PluginPage() {
 type Row = { model: string; price: Price | undefined };
 
 /** The price of each model of a plugin, and the models without one. */
-export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
+function PluginPrices({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const prices = useAllPrices();
   const [subject, setSubject] = useState<PriceSubject | null>(null);

@@ -27,7 +27,7 @@ export function createRuleSpeaker(sentences: Texts, texts: Texts): SayRule {
 }
 
 /** A fault of a plugin in one line: `/key: …` or `source line 3: …`. */
-export type PlacedFault = { place: string; message: string };
+type PlacedFault = { place: string; message: string };
 
 const BETWEEN = /; (?=(?:meta|source|exports\/[^\s:]+|\/[^\s:]+)(?: line \d+)?: )/;
 const FAULT = /^(meta|source|exports\/[^\s:]+|\/[^\s:]+)(?: line (\d+))?: (.+)$/;

@@ -5,8 +5,8 @@ import { useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { downloadText } from '../../ui/display/download-text.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { downloadText } from '../../ui/table/export-menu.tsx';
 import { PluginErrorList } from './plugin-errors.tsx';
 import { pluginPath } from './plugin-paths.ts';
 

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { StoredPlugin } from '../../api/types.ts';
 import { useApiMutation, withQuery } from '../../api/use-api.ts';
 import { UserError } from '../../api/user-error.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
@@ -140,7 +140,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
 }
 
 /** The picture as the API accepts it: a base64 data URL whose type follows from the file name. */
-export async function pictureDataUrl(file: File): Promise<string> {
+async function pictureDataUrl(file: File): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer());
   let binary = '';
   for (const byte of bytes) binary += String.fromCharCode(byte);

@@ -5,13 +5,12 @@ import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
-import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 type Removal = { version: string; force: boolean };

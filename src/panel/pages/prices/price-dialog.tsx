@@ -2,8 +2,7 @@ import { Alert, Group, Select, Stack, Textarea, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { QuotePreview } from './quote-preview.tsx';
@@ -120,7 +119,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
 type PricePluginSelectProps = { plugins: readonly PluginSummary[]; value: string; onChange(key: string): void };
 
 /** One plugin, or every plugin that has the model. */
-export function PricePluginSelect({ plugins, value, onChange }: PricePluginSelectProps) {
+function PricePluginSelect({ plugins, value, onChange }: PricePluginSelectProps) {
   const { t } = useTranslation();
   return (
     <Select

@@ -1,7 +1,7 @@
 import { Anchor, NativeSelect, Text, Textarea } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginPrices, PriceSummary } from '../../api/types.ts';
-import { humanizeFieldName } from '../../ui/display/humanize-field-name.ts';
+import { humanizeFieldName } from '../../ui/display/use-format.ts';
 import { tokensPerPrice, usePriceWords } from '../../ui/display/use-price-words.ts';
 import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
@@ -105,17 +105,17 @@ function useFormName(): (form: PriceForm) => string {
   };
 }
 
-export type Fact = PluginPrices['facts'][number];
+type Fact = PluginPrices['facts'][number];
 
 /** What a price counts: `per` a fact or the task, `by` the values of another fact or none. */
-export type PriceForm = { id: string; per: Fact | null; by: Fact | null };
+type PriceForm = { id: string; per: Fact | null; by: Fact | null };
 
 /** The price of one model as it is typed: amounts in dollars by value, or an expression. */
 export type PriceDraft = { form: string; amounts: Readonly<Record<string, string>>; expression: string };
 
-export const expressionForm = 'expression';
+const expressionForm = 'expression';
 /** The key of the amount of a form without `by`. */
-export const plainAmount = '';
+const plainAmount = '';
 
 /** More values than this do not fit a row. */
 const maxValues = 8;
@@ -193,7 +193,7 @@ function toTable({ name, unit: _, values }: Fact, amounts: readonly (readonly [s
 }
 
 /** Dollars; null while the amount is missing or not a number. */
-export function readAmount(decimal: string | undefined): number | null {
+function readAmount(decimal: string | undefined): number | null {
   const amount = numberOf(decimal ?? '');
   return amount === null || amount < 0 ? null : amount;
 }

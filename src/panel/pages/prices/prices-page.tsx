@@ -6,17 +6,16 @@ import { Link } from 'react-router';
 import type { PluginSummary, Price, UnpricedPluginModels } from '../../api/types.ts';
 import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
-import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
 import classes from './prices.module.css';
 import type { PriceList } from './use-all-prices.ts';
@@ -158,7 +157,7 @@ export function PricesPage() {
 type UnpricedModelsProps = { nameOf(key: string): string; onSet(subject: PriceSubject): void };
 
 /** Offered models without a price. Models that no channel offers are left out. */
-export function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
+function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
   const { t } = useTranslation();
   const unpriced = useApiQuery<UnpricedPluginModels[]>('/api/price/missing');
   const offered = (unpriced.data ?? [])

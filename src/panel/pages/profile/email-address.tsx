@@ -6,12 +6,11 @@ import type { User } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
 import { useSecurityProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
 import { validateEmail } from '../accounts/validate-account.ts';
 
 /** The account's email address. A new one needs a mailed code and a Security Proof. */

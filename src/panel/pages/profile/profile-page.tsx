@@ -9,15 +9,14 @@ import { useSecurityProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { DescriptionList } from '../../ui/display/description-list.tsx';
-import { downloadBlob } from '../../ui/display/download-text.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { DescriptionList } from '../../ui/display/figures.tsx';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
+import { downloadBlob } from '../../ui/table/export-menu.tsx';
 import { EmailAddress } from './email-address.tsx';
 
 /** The user's own account. */
@@ -56,7 +55,7 @@ export function ProfilePage() {
 const maxNameLength = 64;
 
 /** Display name and mail language. */
-export function ProfileDetails({ user }: { user: User }) {
+function ProfileDetails({ user }: { user: User }) {
   const { t } = useTranslation();
   const session = useSession();
   const save = useApiMutation<{ display_name: string; language: string }, User>({
@@ -106,7 +105,7 @@ export function ProfileDetails({ user }: { user: User }) {
 }
 
 /** The sign-up link that credits new users to this account. */
-export function InviteLink({ status }: { status: GatewayStatus }) {
+function InviteLink({ status }: { status: GatewayStatus }) {
   const { t } = useTranslation();
   const code = useApiQuery<string>('/api/user/aff');
   const origin = (status.server_address || window.location.origin).replace(/\/+$/, '');
@@ -123,7 +122,7 @@ export function InviteLink({ status }: { status: GatewayStatus }) {
 const timeoutMs = 600_000;
 
 /** Downloads everything that the gateway holds about the user. */
-export function ExportAccount() {
+function ExportAccount() {
   const { t } = useTranslation();
   const session = useSession();
   const requestProof = useSecurityProof();
@@ -152,7 +151,7 @@ export function ExportAccount() {
 }
 
 /** Deletes the user's own account; root cannot delete theirs. */
-export function DeleteAccount({ user }: { user: User }) {
+function DeleteAccount({ user }: { user: User }) {
   const { t } = useTranslation();
   const session = useSession();
   const confirm = useConfirm();

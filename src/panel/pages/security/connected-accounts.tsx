@@ -7,16 +7,15 @@ import { Link } from 'react-router';
 import type { Binding, GatewayStatus, User } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { Item, ItemList } from '../../ui/display/item-list.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
 import { bindInPopup } from '../oauth/bind-in-popup.ts';
 import { listProviders } from '../oauth/oauth-sign-in.ts';
 import { BindTelegram, BindWeChat } from './bind-accounts.tsx';
+import { Item, ItemList } from './item-list.tsx';
 
 type Provider = { slug: string; name: string; method: 'popup' | 'telegram' | 'wechat' };
 

@@ -8,16 +8,14 @@ import { parseUserAgent } from '../../session/parse-user-agent.ts';
 import { createPasskey, hasPasskeys } from '../../session/passkeys.ts';
 import { useSecurityProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { DotSeparated } from '../../ui/display/dot-separated.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { Item, ItemList } from '../../ui/display/item-list.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
+import { DotSeparated, Item, ItemList } from './item-list.tsx';
 import { useSecurityMutation } from './use-security-mutation.ts';
 
 /** The account's passkeys; if this browser cannot create one, the reason. */
@@ -172,7 +170,7 @@ function RenamePasskey({ passkey, onDone }: { passkey: Passkey; onDone(): void }
 }
 
 /** Creates a passkey: a name, a Security Proof if required, then the browser's dialog. */
-export function AddPasskey() {
+function AddPasskey() {
   const { t } = useTranslation();
   const form = useInlineForm();
   if (form.isOpen) return <AddForm onDone={form.close} />;

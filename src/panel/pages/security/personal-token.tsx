@@ -3,13 +3,12 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { NewPersonalToken, PersonalToken as Token } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
-import { OneTimeSecret } from '../../ui/display/one-time-secret.tsx';
+import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
 
 const path = '/api/user/token';
 

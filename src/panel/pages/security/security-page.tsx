@@ -3,12 +3,11 @@ import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { useGatewayStatus } from '../../session/use-gateway-status.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
 import { ConnectedAccounts } from './connected-accounts.tsx';
 import { Passkeys } from './passkeys.tsx';
 import { Password } from './password.tsx';
@@ -47,7 +46,7 @@ function Blocks({ user, status }: { user: User; status: GatewayStatus }) {
 }
 
 /** Revokes all links to the user's own results. */
-export function ArtifactLinks() {
+function ArtifactLinks() {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const revoke = useApiMutation<void>({

@@ -5,14 +5,12 @@ import type { LoginSession } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { parseUserAgent } from '../../session/parse-user-agent.ts';
-import { DotSeparated } from '../../ui/display/dot-separated.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { Item, ItemList } from '../../ui/display/item-list.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
+import { DotSeparated, Item, ItemList } from './item-list.tsx';
 
 /** The account's sessions, each of which can be ended. */
 export function Sessions() {

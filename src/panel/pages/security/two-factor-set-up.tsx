@@ -2,11 +2,11 @@ import { Button, Group, List, Skeleton, Stack, Text, TextInput } from '@mantine/
 import { useMutation } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
+import { encode } from 'uqr';
 import type { TwoFactorSetup } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { QrCode } from '../../ui/display/qr-code.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { InlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import classes from './security.module.css';
@@ -82,5 +82,27 @@ function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void 
         maw={240}
       />
     </InlineForm>
+  );
+}
+
+/**
+ * A QR code as a single path. Dark on white in both colour schemes: cameras read inverted codes
+ * unreliably.
+ */
+function QrCode({ text, label, size = 184 }: { text: string; label: string; size?: number }) {
+  const { data, size: cells } = encode(text, { border: 3 });
+  const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');
+  return (
+    <svg
+      viewBox={`0 0 ${cells} ${cells}`}
+      width={size}
+      height={size}
+      role="img"
+      aria-label={label}
+      shapeRendering="crispEdges"
+    >
+      <rect width={cells} height={cells} fill="#ffffff" />
+      <path d={path} fill="#000000" />
+    </svg>
   );
 }

@@ -4,13 +4,13 @@ import { useTranslation } from 'react-i18next';
 import type { SessionRotation, TwoFactorStatus } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { downloadText } from '../../ui/display/download-text.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { SettingsBlock } from '../../ui/page/settings-block.tsx';
+import { SettingsBlock } from '../../ui/page/section.tsx';
+import { downloadText } from '../../ui/table/export-menu.tsx';
 import { TwoFactorSetUp } from './two-factor-set-up.tsx';
 import { useSecurityMutation } from './use-security-mutation.ts';
 
@@ -126,7 +126,7 @@ type TwoFactorCodeDialogProps = {
 };
 
 /** Confirms a change of the second factor with a code. */
-export function TwoFactorCodeDialog({ isOpen, onClose, ...rest }: TwoFactorCodeDialogProps) {
+function TwoFactorCodeDialog({ isOpen, onClose, ...rest }: TwoFactorCodeDialogProps) {
   const { t } = useTranslation();
   return (
     <Modal
@@ -193,7 +193,7 @@ function CodeForm({
 type BackupCodesProps = { codes: readonly string[]; onDone(): void };
 
 /** New backup codes, shown once. */
-export function BackupCodes({ codes, onDone }: BackupCodesProps) {
+function BackupCodes({ codes, onDone }: BackupCodesProps) {
   const { t } = useTranslation();
   const text = codes.join('\n');
   return (

@@ -7,7 +7,7 @@ import { useLocation } from 'react-router';
 import { fieldMessage } from '../../api/error-message.ts';
 import type { Option, OptionTestResult as Trial } from '../../api/types.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -176,7 +176,7 @@ function ForceNotice({ drafts }: { drafts: OptionDrafts }) {
 }
 
 /** Tests the stored settings and shows each step. */
-export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
+function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
   const { t } = useTranslation();
   const [to, setTo] = useState('');
   const change = useMutationWithProof<string, Trial>({

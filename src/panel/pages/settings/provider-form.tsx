@@ -8,8 +8,7 @@ import { useApiMutation } from '../../api/use-api.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
@@ -210,7 +209,7 @@ function Endpoints({ form }: { form: Form<ProviderValues> }) {
  * Fetches a provider's OpenID Connect endpoints, by the issuer's address or that of the discovery
  * document.
  */
-export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider): void }) {
+function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider): void }) {
   const { t } = useTranslation();
   const [address, setAddress] = useState('');
   const change = useApiMutation<string, DiscoveredProvider>({

@@ -6,7 +6,7 @@ import type { Option } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { SearchField } from '../../ui/form/search-field.tsx';
+import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { OptionGroup } from './option-group.tsx';

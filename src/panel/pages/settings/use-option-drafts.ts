@@ -5,9 +5,9 @@ import { ApiError } from '../../api/api-error.ts';
 import { type FieldError, fieldsViolating } from '../../api/field-errors.ts';
 import type { Option } from '../../api/types.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { notifySuccess } from '../../ui/display/notices.tsx';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
-import { useErrorUntilEdit } from '../../ui/form/use-error-until-edit.ts';
+import { useErrorUntilEdit } from '../../ui/form/use-form.ts';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 

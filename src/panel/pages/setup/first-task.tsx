@@ -7,20 +7,20 @@ import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.
 import type { DemoChannel, TaskDetail } from '../../api/types.ts';
 import { useSingleMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { isFinished } from '../tasks/read-task.ts';
-import { TaskFailure } from '../tasks/task-failure.tsx';
-import { TaskProgress } from '../tasks/task-headline.tsx';
-import { useTask } from '../tasks/use-task.ts';
+import { TaskFailure } from '../tasks/task/task-failure.tsx';
+import { TaskProgress } from '../tasks/task/task-headline.tsx';
+import { useTask } from '../tasks/task/use-task.ts';
 import classes from './first-task.module.css';
 
 type FirstTaskProps = { channel: string; taskId: string; onAgain(): void };
 
 /** The first task, step by step, and its video. */
-export function FirstTask({ channel, taskId, onAgain }: FirstTaskProps) {
+function FirstTask({ channel, taskId, onAgain }: FirstTaskProps) {
   const { t } = useTranslation();
   const task = useTask(taskId);
   const status = task.data?.status ?? '';

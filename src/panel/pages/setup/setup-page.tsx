@@ -7,7 +7,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus, SetupState } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
@@ -98,7 +98,7 @@ type SetupFormProps = {
 
 type ValidationErrors = { link: TextKey | null; username: TextKey | null; password: TextKey | null };
 
-export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
+function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const { t } = useTranslation();
   const session = useSession();
   const linkField = useRef<HTMLInputElement>(null);

@@ -97,7 +97,7 @@ function MethodButton({ text, Icon, isBusy = false, onClick }: MethodButtonProps
 type PasskeyButtonProps = { status: GatewayStatus; onTwoFactorRequired(flowToken: string): void };
 
 /** Signs in with a passkey and no name. If this browser cannot, shows the reason instead. */
-export function PasskeyButton({ status, onTwoFactorRequired }: PasskeyButtonProps) {
+function PasskeyButton({ status, onTwoFactorRequired }: PasskeyButtonProps) {
   const { t } = useTranslation();
   const session = useSession();
   const signIn = useMutation({

@@ -33,7 +33,7 @@ export function SignInHelp() {
 }
 
 /** For an owner who is locked out: the command to run on the gateway's machine. */
-export function OwnerRecoveryHint() {
+function OwnerRecoveryHint() {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);
   const id = useId();

@@ -83,7 +83,7 @@ function SignIn({ status, isInPlace }: { status: GatewayStatus; isInPlace: boole
 }
 
 /** Name and password. The guard redirects once the session has started. */
-export function SignInForm({
+function SignInForm({
   notice,
   onTwoFactorRequired,
 }: {
@@ -166,7 +166,7 @@ const texts = {
 } as const satisfies Record<SessionEnd, TextKey>;
 
 /** Why the previous session ended and what became of unsaved changes; nothing without one. */
-export function SessionEndedNotice({ isInPlace }: { isInPlace: boolean }) {
+function SessionEndedNotice({ isInPlace }: { isInPlace: boolean }) {
   const { t } = useTranslation();
   const state = useLocation().state as { isWorkLost?: boolean } | null;
   const { end } = useSessionSnapshot();

@@ -4,13 +4,13 @@ import { Link } from 'react-router';
 import type { BackupsReport } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
-import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 
 type Run = BackupsReport['runs'][number];
 

@@ -1,9 +1,9 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { NodeReport } from '../../api/types.ts';
-import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import classes from './system.module.css';
 
 type Node = NodeReport['nodes'][number];

@@ -3,15 +3,13 @@ import { useTranslation } from 'react-i18next';
 import type { SystemHistory } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { type Axis, roundTicks } from '../../ui/display/chart-axis.ts';
-import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
-import { PlainTable } from '../../ui/display/data-table.tsx';
+import { type Axis, roundTicks, useChartTimes } from '../../ui/chart/chart-axis.ts';
+import { ChartOrTable, TimeLines } from '../../ui/chart/charts.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { TimeLines } from '../../ui/display/time-lines.tsx';
-import { useChartTimes } from '../../ui/display/use-chart-times.ts';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
+import { PlainTable } from '../../ui/table/data-table.tsx';
 import classes from './system.module.css';
 
 type Point = SystemHistory['points'][number];

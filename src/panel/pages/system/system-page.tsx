@@ -3,12 +3,12 @@ import { useTranslation } from 'react-i18next';
 import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { AttentionItem, NodeReport } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
-import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { AttentionList } from '../home/attention-list.tsx';
 import { Backups } from './backups.tsx';
 import { findHealthProblems, type HealthProblems } from './health-problems.ts';
@@ -182,7 +182,7 @@ function Limits({ limits }: { limits: NodeReport['limits'] }) {
   );
 }
 
-export type SystemFigure = {
+type SystemFigure = {
   label: string;
   value: string;
   /** What is normal, or further information. */
@@ -191,7 +191,7 @@ export type SystemFigure = {
 };
 
 /** Figures side by side; a problem is also stated in words. */
-export function SystemFigures({ rows }: { rows: readonly SystemFigure[] }) {
+function SystemFigures({ rows }: { rows: readonly SystemFigure[] }) {
   const { t } = useTranslation();
   return (
     <dl className={classes.figures}>

@@ -1,7 +1,7 @@
 import { useCallback, useState } from 'react';
 
 /** How this browser shows lists of tasks. */
-export type ListPreferences = { pageSize: number; isCompact: boolean };
+type ListPreferences = { pageSize: number; isCompact: boolean };
 
 const storageKey = 'taskgate.task-list';
 const initial: ListPreferences = { pageSize: 20, isCompact: false };

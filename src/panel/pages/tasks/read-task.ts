@@ -48,7 +48,7 @@ export function readTaskBody({ request, model }: Pick<TaskDetail, 'request' | 'm
   return 'model' in body ? body : { model: request?.model ?? model, ...body };
 }
 
-export type Difference = { path: string; before: string; after: string };
+type Difference = { path: string; before: string; after: string };
 
 /** What a field that is not there shows. */
 const absent = '–';

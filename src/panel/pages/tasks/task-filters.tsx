@@ -5,14 +5,14 @@ import type { CallableModel } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { NameSelect } from '../../ui/form/name-select.tsx';
-import { SearchField } from '../../ui/form/search-field.tsx';
-import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { useDebouncedFilter } from '../../ui/form/use-filters.ts';
 import classes from './tasks-page.module.css';
 import { usePluginNames } from './use-task-columns.tsx';
 import { narrowingNames, periods, type TaskQuery, taskSorts } from './use-task-query.ts';
 
-export const taskStatusTexts = {
+const taskStatusTexts = {
   QUEUED: 'task.status.QUEUED',
   SUBMITTED: 'task.status.SUBMITTED',
   IN_PROGRESS: 'task.status.IN_PROGRESS',
@@ -105,7 +105,7 @@ const withChosen = (names: ReadonlyMap<string, string>, chosen: string) => {
 };
 
 /** The filters that the bar has no room for. */
-export function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
+function TaskFilterFields({ tasks: { filters, all } }: { tasks: TaskQuery }) {
   const { t } = useTranslation();
   const isAdmin = useRole() >= roles.admin;
   const { values, set } = filters;

@@ -6,12 +6,11 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskPage, TaskSummary } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
-import { DataTable, TableSkeleton } from '../../ui/display/data-table.tsx';
-import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ExportMenu } from '../../ui/display/export-menu.tsx';
-import { NoMatches } from '../../ui/display/no-matches.tsx';
+import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
+import { DataTable, TableSkeleton } from '../../ui/table/data-table.tsx';
+import { ExportMenu } from '../../ui/table/export-menu.tsx';
 import { BulkBar } from './bulk/bulk-actions.tsx';
 import { FailureReasons } from './failure-reasons.tsx';
 import { useListPreferences } from './list-preferences.ts';
@@ -133,7 +132,7 @@ function noteOf({ q, user_id: userId }: TaskQuery['query'], all: boolean): Searc
 type SearchedNoteText = 'tasks.searched' | 'tasks.looked' | 'tasks.lookedOfUser';
 
 /** Says what was searched where that was not everything. */
-export function SearchedNote({ searched, note }: { searched: number | null; note: SearchedNoteText }) {
+function SearchedNote({ searched, note }: { searched: number | null; note: SearchedNoteText }) {
   const { t } = useTranslation();
   const format = useFormat();
   if (searched === null) return null;
@@ -169,7 +168,7 @@ type ListToolsProps = {
 };
 
 /** How a list is shown, and where it goes. */
-export function ListTools({ tasks: { filters, isGallery }, isCompact, onCompact, exportMenu }: ListToolsProps) {
+function ListTools({ tasks: { filters, isGallery }, isCompact, onCompact, exportMenu }: ListToolsProps) {
   const { t } = useTranslation();
   const { set } = filters;
   return (

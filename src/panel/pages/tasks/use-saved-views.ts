@@ -8,7 +8,7 @@ import { readStored, writeStored } from './list-preferences.ts';
 
 const path = '/api/user/self/views';
 
-export type ViewFields = Pick<TaskView, 'name' | 'query'>;
+type ViewFields = Pick<TaskView, 'name' | 'query'>;
 
 /** What an older panel stored in the browser, without what is no view. */
 export function readLocalViews(text: string | null): ViewFields[] {

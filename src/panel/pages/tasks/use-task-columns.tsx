@@ -3,13 +3,13 @@ import { useTranslation } from 'react-i18next';
 import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { CallableModel, TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
-import { type Column, RowLink } from '../../ui/display/data-table.tsx';
-import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { type Column, RowLink } from '../../ui/table/data-table.tsx';
+import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { sentAt, tookSeconds } from './read-task.ts';
-import { TaskProgress } from './task-headline.tsx';
+import { TaskProgress } from './task/task-headline.tsx';
 import { TaskPoster } from './task-poster.tsx';
 import classes from './use-task-columns.module.css';
 

@@ -2,13 +2,13 @@ import { useMemo } from 'react';
 import { roles, useRole } from '../../session/roles.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 
-export const taskFilterNames = [
+const taskFilterNames = [
   ...(['q', 'status', 'platform', 'model', 'channel', 'user', 'key', 'reason', 'period', 'from', 'to'] as const),
   ...(['scope', 'sort', 'layout'] as const),
 ] as const;
 
-export type TaskFilterName = (typeof taskFilterNames)[number];
-export type TaskFilterState = Filters<TaskFilterName>;
+type TaskFilterName = (typeof taskFilterNames)[number];
+type TaskFilterState = Filters<TaskFilterName>;
 
 /** Those that leave tasks out; the others say how they are shown. */
 export const narrowingNames = taskFilterNames.filter((name) => !['scope', 'sort', 'layout'].includes(name));

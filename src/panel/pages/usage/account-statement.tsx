@@ -4,14 +4,13 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { LedgerPage, LedgerRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
-import { type Column, DataTable } from '../../ui/display/data-table.tsx';
-import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ExportMenu } from '../../ui/display/export-menu.tsx';
-import { NoMatches } from '../../ui/display/no-matches.tsx';
-import { BriefText, RowBrief } from '../../ui/display/row-brief.tsx';
+import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
+import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { ExportMenu } from '../../ui/table/export-menu.tsx';
+import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
 import { taskPath } from '../tasks/use-task-columns.tsx';
 import classes from './usage.module.css';
 

@@ -4,14 +4,14 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsagePage, UsageReport, UsageRow } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
-import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ExportMenu } from '../../ui/display/export-menu.tsx';
-import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { TaskBill } from '../tasks/task-bill.tsx';
+import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { ExportMenu } from '../../ui/table/export-menu.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { TaskBill } from '../tasks/task/task-bill.tsx';
 import classes from './usage.module.css';
 import type { Scope, UsageFilters } from './use-usage-filters.ts';
 
@@ -131,7 +131,7 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
 type BillDrawerProps = { row: UsageRow | null; keyName: string | null; onClose(): void };
 
 /** Explains one bill. */
-export function BillDrawer({ row, keyName, onClose }: BillDrawerProps) {
+function BillDrawer({ row, keyName, onClose }: BillDrawerProps) {
   const { t } = useTranslation();
   return (
     <Drawer

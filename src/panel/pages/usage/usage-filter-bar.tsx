@@ -5,7 +5,7 @@ import type { Channel, KeyName } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { NameSelect } from '../../ui/form/name-select.tsx';
-import { useDebouncedFilter } from '../../ui/form/use-debounced-filter.ts';
+import { useDebouncedFilter } from '../../ui/form/use-filters.ts';
 import classes from './usage.module.css';
 import { periodNames } from './usage-period.ts';
 import type { UsageFilters } from './use-usage-filters.ts';

@@ -2,7 +2,7 @@
 export const periodNames = ['today', '7d', '30d', '90d', 'month', 'lastMonth', 'custom'] as const;
 export type PeriodName = (typeof periodNames)[number];
 
-export const defaultPeriod: PeriodName = '7d';
+const defaultPeriod: PeriodName = '7d';
 
 export type Dates = { from: string; to: string };
 

@@ -2,15 +2,14 @@ import { Anchor, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
 import { useApiQuery } from '../../api/use-api.ts';
-import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
-import { type Column, PlainTable } from '../../ui/display/data-table.tsx';
-import { DayBars } from '../../ui/display/day-bars.tsx';
+import { formatHours } from '../../ui/chart/chart-axis.ts';
+import { ChartOrTable, DayBars } from '../../ui/chart/charts.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { type Figure, Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { formatHours } from '../../ui/display/use-chart-times.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
 import { BillList } from './bill-list.tsx';
 import classes from './usage.module.css';
@@ -83,7 +82,7 @@ function KeptFiles({ storage: { is_offered: isOffered, files, bytes, quota_bytes
 }
 
 /** Spend over time, as a chart or a table. */
-export function UsageOverTime({ report }: { report: Report }) {
+function UsageOverTime({ report }: { report: Report }) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { points, totals, unit, zone, days_per_point: days } = report;
@@ -144,7 +143,7 @@ type Share = Report['shares'][number];
 type Narrow = Partial<Record<UsageFilterName, string>>;
 
 /** Who or what the spend went to; a row narrows the page to itself. */
-export function UsageShares({ report, filters }: { report: Report; filters: UsageFilters }) {
+function UsageShares({ report, filters }: { report: Report; filters: UsageFilters }) {
   const { t } = useTranslation();
   const { by, choices, set, setAll } = filters;
   return (
@@ -172,7 +171,7 @@ type ShareTableProps = {
   onNarrow?(narrow: Narrow): void;
 };
 
-export function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareTableProps) {
+function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareTableProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const nameOf = useShareName(by);

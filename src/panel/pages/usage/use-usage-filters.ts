@@ -6,7 +6,7 @@ import { type Dates, datesOf, localZone, type PeriodName, readPeriod } from './u
 const filterNames = ['scope', 'user', 'period', 'from', 'to', 'by', 'key', 'plugin', 'model', 'channel'] as const;
 export type UsageFilterName = (typeof filterNames)[number];
 
-export const dimensions = ['model', 'key', 'user', 'channel'] as const;
+const dimensions = ['model', 'key', 'user', 'channel'] as const;
 export type Dimension = (typeof dimensions)[number];
 
 /** Whose usage is shown: the reader's own, everybody's, or one user's. */

@@ -5,8 +5,7 @@ import { accountStatus } from '../../api/record-status.ts';
 import type { Account } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import type { Rights } from './account-rules.tsx';
 

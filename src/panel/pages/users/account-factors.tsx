@@ -3,8 +3,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useApiMutation } from '../../api/use-api.ts';
-import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { notifySuccess } from '../../ui/display/notify.ts';
+import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
@@ -135,7 +134,7 @@ function CredentialRow({ title, text, action, label, onAction }: CredentialRowPr
 
 type PasswordDialogProps = { account: Account; isOpen: boolean; onClose(): void };
 
-export function PasswordDialog({ account, isOpen, onClose }: PasswordDialogProps) {
+function PasswordDialog({ account, isOpen, onClose }: PasswordDialogProps) {
   const { t } = useTranslation();
   return (
     <Modal

@@ -4,18 +4,16 @@ import { useParams } from 'react-router';
 import type { Account, ApiKey, ApiKeyPage, TaskPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
-import { RowBrief } from '../../ui/display/row-brief.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
-import { BackLink } from '../../ui/page/back-link.tsx';
-import { NameLink } from '../../ui/page/name-link.tsx';
-import { Page } from '../../ui/page/page.tsx';
-import { PageTabs } from '../../ui/page/page-tabs.tsx';
+import { BackLink, NameLink } from '../../ui/page/links.tsx';
+import { Page, PageTabs } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { type Column, DataTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { KeyStatus } from '../keys/key-status.tsx';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { AccountStatement } from '../usage/account-statement.tsx';
@@ -119,7 +117,7 @@ function AccountTab({ account }: { account: Account }) {
 }
 
 /** What one user spent in a period. */
-export function UserSpend({ userId }: { userId: number }) {
+function UserSpend({ userId }: { userId: number }) {
   const filters = useUsageFilters(String(userId));
   return (
     <Stack gap={28}>
@@ -130,7 +128,7 @@ export function UserSpend({ userId }: { userId: number }) {
 }
 
 /** The tasks of one user, the newest first. */
-export function UserTasks({ userId }: { userId: number }) {
+function UserTasks({ userId }: { userId: number }) {
   const { t } = useTranslation();
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<TaskPage>(withQuery('/api/task', { scope: 'all', user_id: userId, page }));
@@ -148,7 +146,7 @@ export function UserTasks({ userId }: { userId: number }) {
 }
 
 /** The API keys of one user; only their owner can change them. */
-export function UserKeys({ userId }: { userId: number }) {
+function UserKeys({ userId }: { userId: number }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { page, setPage } = useFilters([]);

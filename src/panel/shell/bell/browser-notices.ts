@@ -6,7 +6,7 @@ const wishKey = 'taskgate.browserNotices';
  * `off`: not chosen, or the browser was not asked. `denied`: the browser refuses. `unsupported`:
  * this browser shows none to pages, as on most phones.
  */
-export type BrowserNotices = 'on' | 'off' | 'denied' | 'unsupported';
+type BrowserNotices = 'on' | 'off' | 'denied' | 'unsupported';
 
 const listeners = new Set<() => void>();
 /** The choice of this page where storage is blocked. */

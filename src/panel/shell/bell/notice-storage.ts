@@ -1,5 +1,5 @@
 /** What the user has looked at: tasks that ended until then, and items of attention by name. */
-export type Seen = { at: number; attention: readonly string[] };
+type Seen = { at: number; attention: readonly string[] };
 
 const seenKey = (userId: number): string => `taskgate.notices.${userId}`;
 

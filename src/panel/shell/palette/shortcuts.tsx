@@ -1,8 +1,8 @@
 import { ActionIcon } from '@mantine/core';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
 import { IconSearch } from '../../ui/icons.tsx';
-import { isDialogOpen } from '../../ui/page/is-dialog-open.ts';
 import { moveInList } from './move-in-list.ts';
 import { PaletteFrame } from './palette-frame.tsx';
 

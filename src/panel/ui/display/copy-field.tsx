@@ -1,9 +1,9 @@
-import { ActionIcon, VisuallyHidden } from '@mantine/core';
+import { ActionIcon, Alert, Stack, Text, VisuallyHidden } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { IconCheck, IconCopy } from '../icons.tsx';
 import classes from './copy-field.module.css';
-import { copyText } from './copy-text.ts';
 
 /** Code with a copy button. */
 export function CopyField({ text, onCopied }: { text: string; onCopied?(): void }) {
@@ -35,5 +35,59 @@ export function CopyField({ text, onCopied }: { text: string; onCopied?(): void 
         {outcome === 'failed' && <p className={classes.failed}>{t('app.copyFailed')}</p>}
       </div>
     </div>
+  );
+}
+
+/**
+ * Copies a text to the clipboard; false if the browser refuses. The Clipboard API exists in secure
+ * contexts only. Over plain HTTP it falls back to `execCommand` on a selected text area.
+ */
+export async function copyText(text: string): Promise<boolean> {
+  const clipboard: Clipboard | undefined = navigator.clipboard;
+  if (clipboard !== undefined) {
+    try {
+      await clipboard.writeText(text);
+      return true;
+    } catch {
+      // Permission denied: the fallback may still work.
+    }
+  }
+  const textarea = document.createElement('textarea');
+  const focused = document.activeElement;
+  textarea.value = text;
+  textarea.readOnly = true;
+  textarea.style.position = 'fixed';
+  textarea.style.opacity = '0';
+  document.body.append(textarea);
+  textarea.select();
+  const copied = document.execCommand('copy');
+  textarea.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return copied;
+}
+
+type OneTimeSecretProps = {
+  /** What the secret is. */
+  heading: string;
+  /** That it is not shown again, and what to do with it. */
+  text: ReactNode;
+  secret: string;
+  /** By the button or by the reader's own means. */
+  onCopied?(): void;
+  children?: ReactNode;
+};
+
+/** A secret that the server shows once. It replaces the form that created it. */
+export function OneTimeSecret({ heading, text, secret, onCopied, children }: OneTimeSecretProps) {
+  return (
+    <Alert color="gate" variant="light" title={heading} role="status">
+      <Stack gap="sm">
+        <Text size="sm" lh={1.6} component="div">
+          {text}
+        </Text>
+        <CopyField text={secret} {...(onCopied === undefined ? {} : { onCopied })} />
+        {children}
+      </Stack>
+    </Alert>
   );
 }

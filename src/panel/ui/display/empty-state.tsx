@@ -1,5 +1,6 @@
-import { Stack, Text } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
 import classes from './empty-state.module.css';
 
 type EmptyStateProps = {
@@ -23,5 +24,21 @@ export function EmptyState({ heading, text, action }: EmptyStateProps) {
         {action !== undefined && <div className={classes.action}>{action}</div>}
       </Stack>
     </div>
+  );
+}
+
+/** Shown instead of a list in which search and filters leave nothing. */
+export function NoMatches({ text, onClear }: { text: string; onClear(): void }) {
+  const { t } = useTranslation();
+  return (
+    <EmptyState
+      heading={t('list.noMatch')}
+      text={text}
+      action={
+        <Button variant="default" onClick={onClear}>
+          {t('list.clear')}
+        </Button>
+      }
+    />
   );
 }

@@ -24,3 +24,17 @@ export function Figures({ label, figures }: { label: string; figures: readonly F
     </dl>
   );
 }
+
+/** Values with labels above them, side by side where there is space. */
+export function DescriptionList({ entries }: { entries: readonly (readonly [label: string, value: ReactNode])[] }) {
+  return (
+    <dl className={classes.facts}>
+      {entries.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -2,9 +2,9 @@ import { ActionIcon, Text } from '@mantine/core';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { IconCopy } from '../icons.tsx';
-import { copyText } from './copy-text.ts';
+import { copyText } from './copy-field.tsx';
 import classes from './json-view.module.css';
-import { notifySuccess } from './notify.ts';
+import { notifySuccess } from './notices.tsx';
 
 /** Matches a string and whether it is a key, or a number or literal. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;

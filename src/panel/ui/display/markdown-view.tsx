@@ -1,7 +1,6 @@
 import { Anchor, Code, Divider, List, Stack, Text, Title } from '@mantine/core';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { Fragment, type ReactNode } from 'react';
-import { isSafeLink } from './is-safe-link.ts';
 
 type Content = ReturnType<typeof fromMarkdown>['children'][number];
 type PhrasingContent = Extract<Content, { type: 'paragraph' }>['children'][number];
@@ -117,3 +116,6 @@ function renderPart(part: PhrasingContent): ReactNode {
       return 'children' in part ? renderInline(part.children) : null;
   }
 }
+
+/** Whether a link of a text leads to a web or mail address, with its scheme written out. */
+export const isSafeLink = (address: string): boolean => /^(?:https?:\/\/[^\s/]|mailto:[^\s])/i.test(address);

@@ -52,7 +52,7 @@ const pictures = new Map(
 const TEXT = /^text(?::(.*))?$/s;
 
 /** Shown for a plugin without a picture of its own. */
-export type PluginMark = { picture: string } | { initials: string };
+type PluginMark = { picture: string } | { initials: string };
 
 /**
  * The mark for the manifest's `icon`: the picture of a library name such as `Kling` or

@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { type Axis, decimalsOfStep, roundTicks } from './chart-axis.ts';
+import { type Axis, decimalsOfStep, roundTicks } from '../chart/chart-axis.ts';
 
 /** 500,000 units of quota are one US dollar. */
 export const quotaPerUsd = 500_000;
@@ -192,3 +192,9 @@ export function createFormat(language: string): Format {
 }
 
 const sameDecimals = (decimals: number) => ({ minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+
+/** `aspect_ratio` as "Aspect ratio". */
+export function humanizeFieldName(name: string): string {
+  const words = name.replaceAll(/[_-]+/g, ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

@@ -1,15 +1,14 @@
 import { useTranslation } from 'react-i18next';
 import type { PriceSummary } from '../../api/types.ts';
-import { humanizeFieldName } from './humanize-field-name.ts';
-import { quotaPerUsd, useFormat } from './use-format.ts';
+import { humanizeFieldName, quotaPerUsd, useFormat } from './use-format.ts';
 
 /** The unit of a number fact: `second`, `count`, `token` or `credit`. */
-export type FactUnits = Readonly<Record<string, string | null>>;
+type FactUnits = Readonly<Record<string, string | null>>;
 
 /** Vendors state prices of tokens by the million. */
 export const tokensPerPrice = 1_000_000;
 
-export type PriceWords = {
+type PriceWords = {
   /** "$0.02 a second", or for a table its lowest and highest amount. */
   short: string;
   /** The rows of a table, such as "1080p" and "$0.08 a second". */

@@ -15,7 +15,7 @@ export type Question = {
   destructive?: boolean;
 };
 
-export type Confirm = (question: Question) => Promise<boolean>;
+type Confirm = (question: Question) => Promise<boolean>;
 
 const ConfirmContext = createContext<Confirm>(async () => false);
 

@@ -4,7 +4,7 @@ import { quotaPerUsd } from '../display/use-format.ts';
  * Numbers as people type and paste them. Forms keep a decimal: digits with a point, such as
  * `1234.5`, an empty text, or the text as typed where it is no number.
  */
-export type DecimalReading =
+type DecimalReading =
   /** `isObvious`: no other language would read another number. */
   { decimal: string; isObvious: boolean } | { fault: 'ambiguous' | 'invalid' };
 

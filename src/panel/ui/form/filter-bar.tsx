@@ -1,3 +1,5 @@
+import { TextInput, type TextInputProps } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import classes from './filter-bar.module.css';
 
@@ -10,3 +12,13 @@ export function FilterBar({ search, children }: { search: ReactNode; children: R
     </search>
   );
 }
+
+/** A field to search a list with. The key `/` leads to the first one of a page. */
+export const SearchField = (props: TextInputProps) => (
+  <TextInput
+    type="search"
+    leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
+    maxLength={200}
+    {...props}
+  />
+);

@@ -1,4 +1,5 @@
-import { useEffect, useMemo } from 'react';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { type ChangeEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation, useSearchParams } from 'react-router';
 import { rememberList } from '../page/list-address.ts';
 
@@ -61,4 +62,46 @@ export function useFilters<const Name extends string>(names: readonly Name[]): F
         for (const name of [...names, 'page']) next.delete(name);
       }),
   };
+}
+
+const delayMs = 300;
+
+/**
+ * A text field for one filter: follows the filter, and updates it shortly after the last keystroke.
+ */
+export function useDebouncedFilter(
+  value: string,
+  set: (value: string) => void,
+): { value: string; onChange(event: ChangeEvent<HTMLInputElement>): void } {
+  const [text, setText] = useState(value);
+  const sent = useRef<readonly string[]>([value]);
+  const send = useDebouncedCallback((typed: string) => {
+    sent.current = [...sent.current, typed.trim()];
+    set(typed.trim());
+  }, delayMs);
+  useEffect(() => {
+    // Values sent from here come back, on a slow machine after the next one was sent. By then more
+    // may have been typed, so they do not replace the text.
+    const pending = pendingValues(sent.current, value);
+    sent.current = pending ?? [value];
+    if (pending !== null) return;
+    send.cancel();
+    setText(value);
+  }, [value, send]);
+  return {
+    value: text,
+    onChange: ({ currentTarget }) => {
+      setText(currentTarget.value);
+      send(currentTarget.value);
+    },
+  };
+}
+
+/**
+ * Values are `sent` in order, the current one first. They come back in that order, some never.
+ * Returns those that may still come back after `value`; null if `value` was not sent from here.
+ */
+export function pendingValues(sent: readonly string[], value: string): readonly string[] | null {
+  const at = sent.lastIndexOf(value);
+  return at < 0 ? null : sent.slice(at);
 }

@@ -6,7 +6,6 @@ import { codeMessage, fieldMessage } from '../../api/error-message.ts';
 import type { FieldError } from '../../api/field-errors.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useUnsavedChanges } from './unsaved-changes.tsx';
-import { useErrorUntilEdit } from './use-error-until-edit.ts';
 
 type FormOptions<Values, Variables> = {
   initial: Values;
@@ -205,4 +204,10 @@ function focusFirstOf(inputs: readonly Focusable[], framesLeft = 10): void {
 function mergeTyped<Values extends Record<string, unknown>>(next: Values, now: Values, sent: Values): Values {
   const typed = Object.entries(now).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(sent[field]));
   return { ...next, ...Object.fromEntries(typed) };
+}
+
+/** The error of a request until an edit calls `dismiss`: it says nothing of what is typed now. */
+export function useErrorUntilEdit(error: Error | null): { error: Error | null; dismiss(): void } {
+  const [dismissed, setDismissed] = useState<Error | null>(null);
+  return { error: error === dismissed ? null : error, dismiss: () => setDismissed(error) };
 }

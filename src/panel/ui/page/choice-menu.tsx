@@ -1,6 +1,5 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { MenuChoice } from './menu-choice.ts';
 
 type ChoiceMenuProps = {
   label: string;
@@ -40,3 +39,6 @@ export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenu
     </Menu>
   );
 }
+
+/** One entry of a choice menu; `lang` is set if the text is in another language. */
+export type MenuChoice = { value: string; text: string; lang?: string };

@@ -5,7 +5,7 @@ import { changeLanguage } from '../../i18n/create-i18n.ts';
 import { languages } from '../../i18n/languages.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { IconContrast, IconGlobe } from '../icons.tsx';
-import type { MenuChoice } from './menu-choice.ts';
+import type { MenuChoice } from './choice-menu.tsx';
 
 /** Loaded with the first click: menus would add a tenth to the sign-in page. */
 const ChoiceMenu = lazy(async () => ({ default: (await import('./choice-menu.tsx')).ChoiceMenu }));

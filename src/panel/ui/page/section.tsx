@@ -26,3 +26,32 @@ export function Section({ heading, intro, actions, children }: SectionProps) {
     </section>
   );
 }
+
+type SettingsBlockProps = {
+  heading: string;
+  /** What it is for, in a sentence or two. */
+  intro?: ReactNode;
+  children: ReactNode;
+};
+
+/**
+ * One subject of a settings page: its description at the left, its state and actions at the right.
+ */
+export function SettingsBlock({ heading, intro, children }: SettingsBlockProps) {
+  const id = useId();
+  return (
+    <section className={classes.block} aria-labelledby={id}>
+      <div>
+        <Title order={2} fz={17} id={id}>
+          {heading}
+        </Title>
+        {intro !== undefined && (
+          <Text c="dimmed" size="sm" mt={6} lh={1.6} component="div">
+            {intro}
+          </Text>
+        )}
+      </div>
+      <div className={classes.content}>{children}</div>
+    </section>
+  );
+}

@@ -90,7 +90,7 @@ type BulkDialogProps = {
 };
 
 /** How far an action has come, a way to stop it, and at the end what failed. */
-export function BulkDialog({ action, tasks, skipped, onClose }: BulkDialogProps) {
+function BulkDialog({ action, tasks, skipped, onClose }: BulkDialogProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const titleOf = useTaskTitle();
@@ -193,7 +193,7 @@ async function save(task: TaskSummary, { key, url }: BulkFile): Promise<void> {
 }
 
 /** How many of the chosen tasks an action leaves out; nothing if it is possible for all. */
-export function SkippedTasks({ count }: { count: number }) {
+function SkippedTasks({ count }: { count: number }) {
   const { t } = useTranslation();
   const format = useFormat();
   return count > 0 && t('tasks.bulk.skipped', { count, shown: format.number(count) });

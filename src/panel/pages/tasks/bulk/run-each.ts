@@ -16,7 +16,7 @@ export const canDo = (action: BulkAction, task: TaskSummary, userId: number | un
   return action === 'cancel' ? !isFinished(task) : true;
 };
 
-export type BulkFailure = { task: TaskSummary; error: unknown };
+type BulkFailure = { task: TaskSummary; error: unknown };
 export type BulkProgress = { total: number; done: number; failures: readonly BulkFailure[] };
 
 export type BulkFile = { key: string; url: string };

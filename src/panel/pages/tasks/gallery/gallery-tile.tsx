@@ -92,6 +92,6 @@ function FailedNote() {
 export const useTaskFiles = (taskId: string, enabled: boolean) =>
   useApiQuery<TaskArtifacts>(`/api/task/${encodeURIComponent(taskId)}/artifacts`, { enabled, keepPrevious: false });
 
-export const firstVideo = (found: TaskArtifacts | undefined): string | undefined =>
+const firstVideo = (found: TaskArtifacts | undefined): string | undefined =>
   found?.artifacts.find(({ type }) => type === 'video')?.content_url ??
   (found?.legacy_content_type === 'video' ? found.legacy_content_url : undefined);

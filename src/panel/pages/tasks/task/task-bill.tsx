@@ -1,0 +1,181 @@
+import { Code, Stack, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
+import { useTranslation } from 'react-i18next';
+import { sayOrQuote } from '../../../api/say-server-text.ts';
+import type { CallableModel, TaskDetail } from '../../../api/types.ts';
+import { useApiQuery } from '../../../api/use-api.ts';
+import { localise } from '../../../i18n/localise.ts';
+import type { TextKey } from '../../../i18n/texts.ts';
+import { Collapsible } from '../../../ui/display/collapsible.tsx';
+import { type Format, humanizeFieldName, useFormat } from '../../../ui/display/use-format.ts';
+import { Section } from '../../../ui/page/section.tsx';
+import classes from './task-bill.module.css';
+
+type Bill = TaskDetail['bill'];
+/** The fields of a task that the bill needs; a row of the usage log has them too. */
+type BilledTask = Pick<TaskDetail, 'status' | 'bill' | 'ledger' | 'platform' | 'model'>;
+
+/** What a task costs and why, in sentences; the calculation is collapsed. */
+export function TaskBill({ task }: { task: BilledTask }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { bill, ledger } = task;
+  return (
+    <Section heading={t('task.bill')}>
+      <div>
+        <p className={classes.amount}>{format.money(bill.settled ?? bill.reserved)}</p>
+        <Text size="sm" c="dimmed" mt={8} lh={1.6}>
+          {explain(task, t, format)}
+        </Text>
+        {bill.kept_reservation !== undefined && (
+          <Text size="sm" c="dimmed" mt={6}>
+            {t('task.bill.keptWhy', { reason: sayOrQuote(bill.kept_reservation, t) })}
+          </Text>
+        )}
+      </div>
+      {bill.expression !== null && <Quantities task={task} />}
+      {bill.expression !== null && (
+        <Collapsible label={t('task.bill.how')}>
+          <PriceCalculation bill={bill} />
+        </Collapsible>
+      )}
+      {ledger.length > 0 && (
+        <Collapsible label={t('task.bill.ledger')}>
+          <LedgerLines ledger={ledger} />
+        </Collapsible>
+      )}
+    </Section>
+  );
+}
+
+function explain({ status, bill }: BilledTask, t: TFunction, format: Format): string {
+  if (bill.expression === null) return t('task.bill.free');
+  const estimate = format.money(bill.reserved);
+  if (bill.settled === null || bill.difference === null) return t('task.bill.running', { amount: estimate });
+  if (status === 'FAILURE') return t('task.bill.failed', { amount: estimate });
+  if (bill.usd === null) return t('task.bill.kept');
+  if (bill.difference === 0) return t('task.bill.exact');
+  const difference = format.money(Math.abs(bill.difference));
+  return t(bill.difference < 0 ? 'task.bill.less' : 'task.bill.more', { estimate, difference });
+}
+
+/** Ordered and delivered quantities, if the vendor reported the latter. */
+function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
+  const { t } = useTranslation();
+  const labels = useUsageLabels(platform, model);
+  const delivered = { ...bill.submission_facts, ...bill.completion_facts };
+  const hasDelivered = Object.keys(delivered).length > 0;
+  const names = [...new Set([...Object.keys(bill.facts), ...Object.keys(delivered)])];
+  if (names.length === 0) return null;
+  const format = (name: string, value: unknown): string => (value === undefined ? '–' : labels.format(name, value));
+  return (
+    <table className={classes.quantities} aria-label={t('task.bill.quantities')}>
+      <thead>
+        <tr>
+          <th scope="col">{t('task.bill.quantity')}</th>
+          <th scope="col">{t('task.bill.ordered')}</th>
+          {hasDelivered && <th scope="col">{t('task.bill.delivered')}</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {names.map((name) => (
+          <tr key={name}>
+            <th scope="row" title={labels.describe(name) || undefined}>
+              {humanizeFieldName(name)}
+            </th>
+            <td>{format(name, bill.facts[name])}</td>
+            {hasDelivered && (
+              <td
+                data-changed={delivered[name] !== undefined && delivered[name] !== bill.facts[name] ? true : undefined}
+              >
+                {format(name, delivered[name] ?? bill.facts[name])}
+              </td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function PriceCalculation({ bill }: { bill: Bill }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Stack gap="sm">
+      <Text size="sm">{t('task.bill.rule')}</Text>
+      <Code block className={classes.code}>
+        {bill.expression}
+      </Code>
+      {bill.steps.length > 0 && (
+        <>
+          <Text size="sm">{t('task.bill.steps')}</Text>
+          <Code block className={classes.code}>
+            {bill.steps.join('\n')}
+          </Code>
+        </>
+      )}
+      {bill.group_ratio !== 1 && (
+        <Text size="sm">{t('task.bill.ratio', { group: bill.group, ratio: format.number(bill.group_ratio) })}</Text>
+      )}
+      <Text size="sm" c="dimmed">
+        {t('task.bill.units', { units: format.number(bill.quota_per_usd) })}
+      </Text>
+    </Stack>
+  );
+}
+
+type LedgerLine = TaskDetail['ledger'][number];
+
+function ledgerLineText({ kind, amount }: LedgerLine): TextKey {
+  if (kind === 'reserve') return 'task.ledger.reserve';
+  if (kind === 'refund') return 'task.ledger.refund';
+  if (kind === 'settle') return amount > 0 ? 'task.ledger.settleBack' : 'task.ledger.settleMore';
+  return 'task.ledger.other';
+}
+
+function LedgerLines({ ledger }: { ledger: readonly LedgerLine[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <ul className={classes.bookings}>
+      {ledger.map((line) => (
+        <li key={`${line.kind} ${line.attempt} ${line.created_at}`}>
+          <span>
+            {t(ledgerLineText(line))}
+            <span className={classes.at}>{format.time(line.created_at)}</span>
+          </span>
+          <span className={classes.booked}>
+            {line.amount > 0 ? '+' : '−'}
+            {format.money(Math.abs(line.amount))}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type UsageLabels = {
+  /** The plugin's description of a billed quantity; empty if it has none. */
+  describe(name: string): string;
+  /** The value with its unit. */
+  format(name: string, value: unknown): string;
+};
+
+/** Labels for billed quantities from the plugin's schema, while the user may use its model. */
+function useUsageLabels(pluginKey: string, model: string): UsageLabels {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const { data } = useApiQuery<CallableModel[]>('/api/model');
+  const fields = data?.find((offer) => offer.plugin_key === pluginKey && offer.model === model)?.schema.properties;
+  return {
+    describe: (name) => localise(fields?.[name]?.['x-description'], i18n.language),
+    format: (name, value) => {
+      if (typeof value === 'boolean') return t(value ? 'app.yes' : 'app.no');
+      if (typeof value === 'number') {
+        return fields?.[name]?.['x-unit'] === 'second' ? format.duration(value) : format.number(value);
+      }
+      return String(value);
+    },
+  };
+}

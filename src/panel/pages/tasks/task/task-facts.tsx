@@ -1,0 +1,78 @@
+import { Anchor } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { TaskDetail } from '../../../api/types.ts';
+import { roles, useRole } from '../../../session/roles.ts';
+import { useSessionSnapshot } from '../../../session/session-context.tsx';
+import { useFormat } from '../../../ui/display/use-format.ts';
+import { Section } from '../../../ui/page/section.tsx';
+import { usePluginNames } from '../use-task-columns.tsx';
+import classes from './task-page.module.css';
+
+/** Names, ids and times of a task; administrators also see its user and channel. */
+export function TaskFacts({ task }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const role = useRole();
+  const { bundle } = useSessionSnapshot();
+  const plugins = usePluginNames();
+  const at = (seconds: number): string | null => (seconds > 0 ? format.time(seconds) : null);
+  const { user_id, channel_id, api_key_id, upstream_model, plugin_version, poll_failures = 0 } = task;
+  const isOwn = user_id === undefined || user_id === bundle?.user.id;
+  const polls = { polls: format.number(task.polls), failures: format.number(poll_failures) };
+  const name = plugins.get(task.platform) ?? task.platform;
+  const plugin = plugin_version === undefined ? name : `${name} ${plugin_version}`;
+  const key = api_key_id !== null && (task.api_key_name ?? t('tasks.keyNumber', { id: api_key_id }));
+  const rows: readonly (readonly [label: string, value: ReactNode, isCode?: boolean])[] = [
+    [t('task.facts.id'), task.id, true],
+    [t('task.facts.model'), task.model, true],
+    [t('task.facts.upstream'), upstream_model === task.model ? null : upstream_model, true],
+    [
+      t('task.facts.plugin'),
+      role >= roles.root ? <FactLink to={`/plugins/${encodeURIComponent(task.platform)}`}>{plugin}</FactLink> : plugin,
+    ],
+    [t('task.facts.action'), task.action, true],
+    [t('task.facts.sent'), at(task.submit_time)],
+    [t('task.facts.started'), at(task.start_time)],
+    [t('task.facts.ended'), at(task.finish_time)],
+    [t('task.facts.polls'), t(poll_failures > 0 ? 'task.facts.pollFailures' : 'task.facts.pollCount', polls)],
+    [
+      t('task.facts.user'),
+      user_id !== undefined && (
+        <FactLink to={`/users/${user_id}`}>{task.username ?? t('tasks.userNumber', { id: user_id })}</FactLink>
+      ),
+    ],
+    [t('tasks.key'), key && (isOwn ? <FactLink to={`/keys/${api_key_id}`}>{key}</FactLink> : key)],
+    [
+      t('task.facts.channel'),
+      channel_id !== undefined && (
+        <FactLink to={`/channels/${channel_id}`}>
+          {task.channel_name ?? t('tasks.channelNumber', { id: channel_id })}
+        </FactLink>
+      ),
+    ],
+    [t('task.facts.group'), task.group],
+    [t('task.facts.request'), task.request_id, true],
+  ];
+  return (
+    <Section heading={t('task.facts.heading')}>
+      <dl className={classes.facts}>
+        {rows
+          .filter(([, value]) => value)
+          .map(([label, value, isCode]) => (
+            <div key={label} className={classes.fact}>
+              <dt>{label}</dt>
+              <dd data-code={isCode || undefined}>{value}</dd>
+            </div>
+          ))}
+      </dl>
+    </Section>
+  );
+}
+
+const FactLink = ({ to, children }: { to: string; children: ReactNode }) => (
+  <Anchor component={Link} to={to} inherit>
+    {children}
+  </Anchor>
+);

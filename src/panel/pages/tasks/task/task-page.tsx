@@ -1,0 +1,179 @@
+import { Button, Menu } from '@mantine/core';
+import { IconChevronDown, IconCopy } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useParams } from 'react-router';
+import type { TaskDetail } from '../../../api/types.ts';
+import { useSessionSnapshot } from '../../../session/session-context.tsx';
+import { useGatewayStatus } from '../../../session/use-gateway-status.ts';
+import { copyText } from '../../../ui/display/copy-field.tsx';
+import { ErrorNotice, notifySuccess } from '../../../ui/display/notices.tsx';
+import { QueryResult } from '../../../ui/display/query-result.tsx';
+import { TaskStatus } from '../../../ui/display/status-label.tsx';
+import { useFormat } from '../../../ui/display/use-format.ts';
+import { BackLink } from '../../../ui/page/links.tsx';
+import { Page } from '../../../ui/page/page.tsx';
+import { ResourceNotFound } from '../../../ui/page/resource-not-found.tsx';
+import { Section } from '../../../ui/page/section.tsx';
+import { type CodeLanguage, codeGenerators, keyPlaceholder } from '../../playground/generate-code.ts';
+import { isFinished, readTaskBody, sentAt } from '../read-task.ts';
+import { TaskBill } from './task-bill.tsx';
+import { TaskComparison } from './task-comparison.tsx';
+import { TaskFacts } from './task-facts.tsx';
+import { TaskFailure } from './task-failure.tsx';
+import { TaskHeadline } from './task-headline.tsx';
+import classes from './task-page.module.css';
+import { TaskRaw } from './task-raw.tsx';
+import { TaskResult } from './task-result.tsx';
+import { TaskTimeline } from './task-timeline.tsx';
+import { TaskWebhooks } from './task-webhooks.tsx';
+import { useTask } from './use-task.ts';
+import { useTaskActions } from './use-task-actions.tsx';
+
+/** `/tasks/:id` */
+export function TaskPage() {
+  const { id = '' } = useParams();
+  // The key remounts the page for another task, so that no state is left over.
+  return <TaskById key={id} id={id} />;
+}
+
+function TaskById({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const task = useTask(id);
+  const back = <BackLink to="/tasks">{t('task.back')}</BackLink>;
+  if (task.data !== undefined) return <LoadedTask task={task.data} error={task.error} back={back} />;
+  return (
+    <Page heading={t('tasks.column.task')} back={back}>
+      <QueryResult
+        query={task}
+        notFound={
+          <ResourceNotFound
+            heading={t('task.gone')}
+            text={t('task.goneText')}
+            list={{ to: '/tasks', name: 'task.back' }}
+          />
+        }
+      >
+        {() => null}
+      </QueryResult>
+    </Page>
+  );
+}
+
+/** Characters of a prompt in the heading. */
+const maxHeading = 90;
+
+function shorten(prompt: string): string {
+  const line = prompt.replaceAll(/\s+/g, ' ').trim();
+  if (line.length <= maxHeading) return line;
+  const cut = line.slice(0, maxHeading);
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(' '), maxHeading / 2)).trimEnd()}…`;
+}
+
+type LoadedTaskProps = {
+  task: TaskDetail;
+  /** Why the last refetch failed. */
+  error: Error | null;
+  back: ReactNode;
+};
+
+function LoadedTask({ task, error, back }: LoadedTaskProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { bundle } = useSessionSnapshot();
+  const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
+  const { buttons, notice } = useTaskActions(task, isOwn);
+  const heading = shorten(task.input) || t('task.title', { model: task.model });
+  return (
+    <Page
+      heading={heading}
+      longHeading
+      intro={`${task.model} · ${t('task.sent', { ago: format.ago(sentAt(task)) })}`}
+      mark={<TaskStatus status={task.status} />}
+      back={back}
+      actions={
+        <>
+          <CopyMenu task={task} />
+          {buttons}
+        </>
+      }
+    >
+      {error !== null && <ErrorNotice error={error} />}
+      <div className={classes.columns}>
+        <div className={classes.main}>
+          <Section heading={t('task.result')}>
+            <TaskHeadline task={task} />
+            {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
+            {notice}
+            {task.input !== heading && task.input !== '' && (
+              <div className={classes.prompt}>
+                <h3>{t('task.prompt')}</h3>
+                <p>{task.input}</p>
+              </div>
+            )}
+          </Section>
+          {task.repeats !== null && <TaskComparison task={task} repeats={task.repeats} />}
+          <TaskTimeline timeline={task.timeline} />
+          <TaskWebhooks taskId={task.id} isRunning={!isFinished(task)} />
+          <TaskRaw task={task} />
+        </div>
+        <div className={classes.side}>
+          <TaskBill task={task} />
+          <TaskFacts task={task} />
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+/** Proper names, the same in every language. */
+const languages: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
+
+/** Copies the task's id, its links, and its request as a program. Never with a key. */
+function CopyMenu({ task }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const status = useGatewayStatus();
+  const copy = async (text: string): Promise<void> =>
+    notifySuccess(t((await copyText(text)) ? 'app.copied' : 'app.copyFailed'));
+  const body = readTaskBody(task);
+  const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
+  const url = `${origin}/v1/tasks/${encodeURIComponent(task.platform)}`;
+  return (
+    <Menu width={230}>
+      <Menu.Target>
+        <Button
+          variant="default"
+          leftSection={<IconCopy size={17} stroke={1.6} aria-hidden="true" />}
+          rightSection={<IconChevronDown size={16} stroke={1.6} aria-hidden="true" />}
+        >
+          {t('app.copy')}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={() => void copy(task.id)}>{t('task.facts.id')}</Menu.Item>
+        <Menu.Item onClick={() => void copy(window.location.href)}>{t('task.copy.page')}</Menu.Item>
+        {task.input !== '' && <Menu.Item onClick={() => void copy(task.input)}>{t('task.prompt')}</Menu.Item>}
+        {task.artifacts.length > 0 && (
+          <Menu.Item onClick={() => void copy(task.artifacts.map(({ content_url }) => content_url).join('\n'))}>
+            {t('task.copy.results')}
+          </Menu.Item>
+        )}
+        {body !== null && (
+          <>
+            <Menu.Divider />
+            {Object.entries(languages).map(([language, name]) => (
+              <Menu.Item
+                key={language}
+                onClick={() =>
+                  void copy(codeGenerators[language as CodeLanguage]({ url, body, apiKey: keyPlaceholder }))
+                }
+              >
+                {t('task.copy.as', { language: name })}
+              </Menu.Item>
+            ))}
+          </>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

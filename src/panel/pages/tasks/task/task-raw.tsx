@@ -1,0 +1,71 @@
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { VendorAnswer as Answer, TaskDetail } from '../../../api/types.ts';
+import { useApiQuery } from '../../../api/use-api.ts';
+import { roles, useRole } from '../../../session/roles.ts';
+import { Collapsible } from '../../../ui/display/collapsible.tsx';
+import { CopyField } from '../../../ui/display/copy-field.tsx';
+import { JsonView } from '../../../ui/display/json-view.tsx';
+import { QueryResult } from '../../../ui/display/query-result.tsx';
+import { Section } from '../../../ui/page/section.tsx';
+
+/** The task as JSON, for developers of clients. */
+export function TaskRaw({ task }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  const { request, ...rest } = task;
+  return (
+    <Section heading={t('task.raw')} intro={t(request === null ? 'task.raw.introOther' : 'task.raw.intro')}>
+      <Stack gap="sm">
+        {request !== null && (
+          <Collapsible label={t('task.raw.request')}>
+            <JsonView value={request.body} label={t('task.raw.request')} />
+          </Collapsible>
+        )}
+        <Collapsible label={t('task.raw.task')}>
+          <JsonView value={rest} label={t('task.raw.task')} />
+        </Collapsible>
+        {isAdmin && <VendorAnswer taskId={task.id} />}
+      </Stack>
+    </Section>
+  );
+}
+
+/**
+ * What the vendor answered last, for administrators. It is read on demand: it may be large, and
+ * reading another user's leaves an audit row.
+ */
+function VendorAnswer({ taskId }: { taskId: string }) {
+  const { t } = useTranslation();
+  const [isWanted, setWanted] = useState(false);
+  const answer = useApiQuery<Answer>(`/api/task/${encodeURIComponent(taskId)}/answer`, {
+    enabled: isWanted,
+    keepPrevious: false,
+  });
+  if (!isWanted) {
+    return (
+      <Group>
+        <Button variant="default" size="xs" onClick={() => setWanted(true)}>
+          {t('task.answer.show')}
+        </Button>
+      </Group>
+    );
+  }
+  return (
+    <QueryResult query={answer}>
+      {({ answer: text, is_cut }) =>
+        text === null ? (
+          <Text size="sm" c="dimmed">
+            {t('task.answer.none')}
+          </Text>
+        ) : (
+          <Stack gap="xs">
+            <Text size="sm">{t(is_cut ? 'task.answer.cut' : 'task.answer')}</Text>
+            <CopyField text={text} />
+          </Stack>
+        )
+      }
+    </QueryResult>
+  );
+}

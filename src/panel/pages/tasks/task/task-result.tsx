@@ -1,0 +1,235 @@
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { IconDownload, IconLink } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { sayOrQuote } from '../../../api/say-server-text.ts';
+import type { TaskDetail } from '../../../api/types.ts';
+import { useApiMutation } from '../../../api/use-api.ts';
+import type { TextKey } from '../../../i18n/texts.ts';
+import { useSessionSnapshot } from '../../../session/session-context.tsx';
+import { copyText } from '../../../ui/display/copy-field.tsx';
+import { ErrorNotice, notifySuccess } from '../../../ui/display/notices.tsx';
+import { useFormat } from '../../../ui/display/use-format.ts';
+import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
+import { useMissingPreview } from '../previews/use-missing-preview.ts';
+import { artifactPath, isFinished } from '../read-task.ts';
+import classes from './task-result.module.css';
+
+/** A task's files, or when to expect them. A failed task has none. */
+export function TaskResult({ task }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const { bundle } = useSessionSnapshot();
+  const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
+  const isMissing = task.artifacts.some(({ type, preview }) => type !== 'file' && preview === undefined);
+  useMissingPreview(task.id, isOwn && task.status === 'SUCCESS' && isMissing);
+  if (!isFinished(task)) return <Text c="dimmed">{t('task.resultPending')}</Text>;
+  if (task.artifacts.length === 0) return <Text c="dimmed">{t('task.resultNone')}</Text>;
+  const renew = () => queries.refetchQueries({ queryKey: ['api', `/api/task/${encodeURIComponent(task.id)}`] });
+  return (
+    <Stack gap="lg">
+      {task.artifacts.map((artifact, index) => (
+        <ArtifactView
+          key={artifact.key}
+          taskId={task.id}
+          artifact={artifact}
+          onRenew={renew}
+          actions={index === task.artifacts.length - 1 && <TaskLinks taskId={task.id} />}
+        />
+      ))}
+    </Stack>
+  );
+}
+
+type Artifact = TaskDetail['artifacts'][number];
+type ArtifactViewProps = {
+  taskId: string;
+  artifact: Artifact;
+  onRenew(): Promise<unknown>;
+  /** Beside the file's own actions. */
+  actions: ReactNode;
+};
+
+/** Plays or shows a task's file. `onRenew` fetches fresh links. */
+function ArtifactView({ taskId, artifact, onRenew, actions }: ArtifactViewProps) {
+  const { t } = useTranslation();
+  const [errorText, setErrorText] = useState<TextKey | null>(null);
+  const [tries, setTries] = useState(0);
+  const format = useFormat();
+  const path = artifactPath(artifact.content_url);
+  const label = t('task.artifact', { key: artifact.key });
+
+  const onError = async (): Promise<void> => setErrorText(await diagnoseArtifact(path));
+  const retry = async (): Promise<void> => {
+    await onRenew();
+    setErrorText(null);
+    setTries((count) => count + 1);
+  };
+  const copyLink = async (): Promise<void> => {
+    if (await copyText(artifact.content_url)) notifySuccess(t('task.linkCopied'));
+    else notifySuccess(t('app.copyFailed'));
+  };
+
+  return (
+    <Stack gap="sm">
+      {errorText === null ? (
+        <Media key={`${path} ${tries}`} artifact={artifact} path={path} label={label} onError={() => void onError()} />
+      ) : (
+        <Alert color="red" variant="light" role="alert">
+          <Stack gap="sm" align="flex-start">
+            <Text size="sm">{t(errorText)}</Text>
+            <Button size="xs" variant="default" onClick={() => void retry()}>
+              {t('app.retry')}
+            </Button>
+          </Stack>
+        </Alert>
+      )}
+      <Group gap="xs">
+        <Button
+          component="a"
+          href={path}
+          download={`${taskId}-${artifact.key}${fileExtension(artifact)}`}
+          size="xs"
+          variant="default"
+          leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
+        >
+          {t('task.download')}
+        </Button>
+        <Button
+          size="xs"
+          variant="subtle"
+          leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
+          onClick={() => void copyLink()}
+        >
+          {t('task.copyLink')}
+        </Button>
+        {actions}
+      </Group>
+      <KeptState artifact={artifact} />
+      {artifact.expires_at !== undefined && (
+        <Text size="sm" c="dimmed">
+          {t('task.linkExpires', { time: format.time(artifact.expires_at) })}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+type MediaProps = { artifact: Artifact; path: string; label: string; onError(): void };
+
+function Media({ artifact: { type, preview, cover }, path, label, onError }: MediaProps) {
+  if (type === 'video') {
+    return (
+      // biome-ignore lint/a11y/useMediaCaption: vendors make no captions
+      <video
+        className={classes.picture}
+        controls
+        playsInline
+        preload="metadata"
+        poster={preview && artifactPath(preview.url)}
+        src={path}
+        aria-label={label}
+        onError={onError}
+      />
+    );
+  }
+  if (type === 'audio') {
+    return (
+      <>
+        <div className={classes.sounds}>
+          {cover !== undefined && <Still preview={cover} className={classes.cover} />}
+          {preview !== undefined && <Still preview={preview} className={classes.wave} />}
+        </div>
+        {/* biome-ignore lint/a11y/useMediaCaption: vendors make no captions */}
+        <audio className={classes.sound} controls preload="metadata" src={path} aria-label={label} onError={onError} />
+      </>
+    );
+  }
+  if (type === 'image') return <img className={classes.picture} src={path} alt={label} onError={onError} />;
+  // The gateway serves other files as downloads only.
+  return null;
+}
+
+type StillProps = { preview: NonNullable<Artifact['preview']>; className: string | undefined };
+
+/** Decorative: the player beside it says what it is. */
+const Still = ({ preview: { url, width, height }, className }: StillProps) => (
+  <img className={className} src={artifactPath(url)} width={width} height={height} loading="lazy" alt="" />
+);
+
+/** Whether the gateway keeps the file, until when, or why not. */
+function KeptState({ artifact: { kept, kept_until, kept_reason } }: { artifact: Artifact }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (kept === undefined) return null;
+  const texts = {
+    wanted: t('task.keptWanted'),
+    kept: kept_until === undefined ? t('task.keptForever') : t('task.keptUntil', { time: format.time(kept_until) }),
+    lost: t('task.keptLost', { reason: sayOrQuote(kept_reason ?? '', t) }),
+  };
+  return (
+    <Text size="sm" c="dimmed">
+      {texts[kept]}
+    </Text>
+  );
+}
+
+function fileExtension({ mimeType }: Artifact): string {
+  const kind = mimeType
+    ?.split(';')[0]
+    ?.split('/')[1]
+    ?.replace(/^x-|^mpeg$/, (found) => (found === 'mpeg' ? 'mp3' : ''));
+  return kind !== undefined && /^[a-z0-9]{2,5}$/.test(kind) ? `.${kind}` : '';
+}
+
+/** Texts for the error codes of the content endpoint. */
+const codeTexts: Readonly<Record<string, TextKey>> = {
+  artifact_gone: 'task.artifact.gone',
+  artifact_upstream_auth_failed: 'task.artifact.auth',
+  artifact_upstream_busy: 'task.artifact.busy',
+  artifact_access_limited: 'task.artifact.busy',
+  artifact_upstream_timeout: 'task.artifact.busy',
+  artifact_plugin_unavailable: 'task.artifact.plugin',
+};
+
+/**
+ * Media elements do not say why loading failed, so this requests the first byte to get the error.
+ */
+async function diagnoseArtifact(path: string): Promise<TextKey> {
+  try {
+    const response = await fetch(path, { headers: { range: 'bytes=0-0' }, cache: 'no-store' });
+    if (response.ok) {
+      await response.body?.cancel();
+      return 'task.artifact.unplayable';
+    }
+    const answer = (await response.json()) as { error?: { code?: unknown } };
+    return codeTexts[String(answer.error?.code)] ?? 'task.artifact.failed';
+  } catch {
+    return 'task.artifact.failed';
+  }
+}
+
+/** Ends all links to a task's results. The page then shows new ones. */
+function TaskLinks({ taskId }: { taskId: string }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const path = `/api/task/${encodeURIComponent(taskId)}`;
+  const revoke = useApiMutation<void>({
+    request: () => ({ method: 'POST', path: `${path}/links/revoke` }),
+    invalidates: [path],
+    onSuccess: () => notifySuccess(t('task.endLinksDone')),
+  });
+  const ask = async (): Promise<void> => {
+    const question = { title: t('task.endLinksTitle'), text: t('task.endLinksText'), action: t('task.endLinks') };
+    if (await confirm(question)) revoke.mutate();
+  };
+  return (
+    <>
+      <Button variant="subtle" color="gray" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
+        {t('task.endLinks')}
+      </Button>
+      {revoke.isError && <ErrorNotice error={revoke.error} />}
+    </>
+  );
+}

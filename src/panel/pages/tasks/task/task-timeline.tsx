@@ -1,0 +1,146 @@
+import { Button } from '@mantine/core';
+import type { TFunction } from 'i18next';
+import { useId, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { TaskDetail } from '../../../api/types.ts';
+import type { TextKey } from '../../../i18n/texts.ts';
+import { ServerText } from '../../../ui/display/server-text.tsx';
+import { type Format, useFormat } from '../../../ui/display/use-format.ts';
+import { Section } from '../../../ui/page/section.tsx';
+import classes from './task-page.module.css';
+
+type TimelineEntry = TaskDetail['timeline'][number];
+
+const transitions: Readonly<Record<string, TextKey>> = {
+  SUBMITTED: 'task.timeline.submitted',
+  QUEUED: 'task.timeline.queued',
+  IN_PROGRESS: 'task.timeline.running',
+  SUCCESS: 'task.timeline.success',
+  FAILURE: 'task.timeline.failure',
+};
+
+const failureClasses: Readonly<Record<string, TextKey>> = {
+  transient: 'task.class.transient',
+  auth: 'task.class.auth',
+  not_found: 'task.class.not_found',
+  unrecognized: 'task.class.unrecognized',
+  hook_error: 'task.class.hook_error',
+  transport_error: 'task.class.transport_error',
+};
+
+/** Longer timelines are folded: the first and last entries say most. */
+const foldAbove = 9;
+const keptAtStart = 3;
+const keptAtEnd = 4;
+
+/** The history of a task, failed polls included. */
+export function TaskTimeline({ timeline }: { timeline: readonly TimelineEntry[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  const isLong = timeline.length > foldAbove;
+  const hidden = isLong && !isOpen ? timeline.length - keptAtStart - keptAtEnd : 0;
+  const startedAt = timeline[0]?.at ?? 0;
+  const since = format.durationLike(timeline.map(({ at }) => at - startedAt));
+  const entries = timeline.map((entry, index) => ({ entry, index }));
+  const shown = hidden === 0 ? entries : [...entries.slice(0, keptAtStart), ...entries.slice(-keptAtEnd)];
+  return (
+    <Section heading={t('task.timeline')}>
+      <ol className={classes.timeline} id={id}>
+        {shown.map(({ entry, index }) => (
+          <TimelineLine
+            key={index}
+            entry={entry}
+            since={index === 0 ? null : since(entry.at - startedAt)}
+            isAfterGap={hidden > 0 && index === timeline.length - keptAtEnd}
+          />
+        ))}
+      </ol>
+      {isLong && (
+        <Button
+          variant="subtle"
+          size="xs"
+          style={{ alignSelf: 'flex-start' }}
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? t('task.timeline.less') : t('task.timeline.more', { count: hidden })}
+        </Button>
+      )}
+    </Section>
+  );
+}
+
+function TimelineLine({
+  entry,
+  since,
+  isAfterGap,
+}: {
+  entry: TimelineEntry;
+  /** How long after the first entry; null for that one. */
+  since: string | null;
+  isAfterGap: boolean;
+}) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const meaning = failureClasses[entry.class];
+  const isBad = entry.kind === 'poll_failure' || (entry.kind === 'transition' && entry.status === 'FAILURE');
+  const isMoney = entry.kind === 'created' || entry.kind === 'settled' || entry.kind === 'refunded';
+  return (
+    <li className={classes.entry} data-bad={isBad || undefined} data-gap={isAfterGap || undefined}>
+      <time dateTime={new Date(entry.at * 1000).toISOString()} title={format.time(entry.at)} className={classes.at}>
+        {since === null ? format.clock(entry.at) : `+${since}`}
+      </time>
+      <div className={classes.what}>
+        <span>{timelineText(entry, t, format)}</span>
+        {(meaning !== undefined || entry.http_status > 0) && (
+          <span className={classes.signs}>
+            {meaning !== undefined && <span className={classes.sign}>{t(meaning)}</span>}
+            {entry.http_status > 0 && (
+              <span className={classes.sign}>{t('task.timeline.http', { status: entry.http_status })}</span>
+            )}
+          </span>
+        )}
+        {!isMoney && entry.detail !== '' && <EntryDetail detail={entry.detail} />}
+      </div>
+    </li>
+  );
+}
+
+/** Of a failed poll: which it is in a row, of how many that end the task. */
+const countedFailure = /^(\d+) of (\d+|any number): /;
+
+function EntryDetail({ detail }: { detail: string }) {
+  const { t } = useTranslation();
+  const [start = '', failures, most] = countedFailure.exec(detail) ?? [];
+  return (
+    <span className={classes.detail}>
+      {failures !== undefined &&
+        (most === 'any number'
+          ? t('task.timeline.failureInRow', { failures })
+          : t('task.timeline.failureOf', { failures, most }))}{' '}
+      <ServerText text={detail.slice(start.length)} />
+    </span>
+  );
+}
+
+/** In entries about money, `detail` is the amount in quota. */
+function timelineText({ kind, status, detail }: TimelineEntry, t: TFunction, format: Format): string {
+  const quota = Number(detail);
+  switch (kind) {
+    case 'created':
+      return quota > 0 ? t('task.timeline.created', { amount: format.money(quota) }) : t('task.timeline.createdFree');
+    case 'settled':
+      return t('task.timeline.settled', { amount: format.money(quota) });
+    case 'refunded':
+      return t('task.timeline.refunded', { amount: format.money(quota) });
+    case 'poll_failure':
+      return t('task.timeline.pollFailure');
+    case 'late_success':
+      return t('task.timeline.late');
+    default:
+      return t(transitions[status] ?? 'task.timeline.running');
+  }
+}

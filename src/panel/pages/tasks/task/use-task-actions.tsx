@@ -1,0 +1,110 @@
+import { Button, Text } from '@mantine/core';
+import { IconRefresh } from '@tabler/icons-react';
+import { type ReactNode, useRef } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { createIdempotencyKey, isOutcomeKnown } from '../../../api/idempotency-key.ts';
+import type { TaskDetail } from '../../../api/types.ts';
+import { useApiMutation } from '../../../api/use-api.ts';
+import type { TextKey } from '../../../i18n/texts.ts';
+import { ErrorNotice, notifySuccess } from '../../../ui/display/notices.tsx';
+import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
+import { useScopedNavigate } from '../../../ui/page/use-scoped-navigate.ts';
+import { isFinished } from '../read-task.ts';
+
+/** Longer than a vendor may take to accept a task. */
+const retryTimeoutMs = 150_000;
+
+const blockTexts: Readonly<Record<string, TextKey>> = {
+  inputs_not_kept: 'task.inputsNotKept',
+  inputs_gone: 'task.inputsGone',
+};
+
+type TaskActions = {
+  /** Shown in the page's heading. */
+  buttons: ReactNode;
+  /** Why an action is not possible, or what failed. */
+  notice: ReactNode;
+};
+
+/**
+ * What the owner can do with a task: retry it, copy it to the playground, or cancel it before the
+ * vendor has it.
+ */
+export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
+  const { t } = useTranslation();
+  const navigate = useScopedNavigate();
+  const confirm = useConfirm();
+  // Repeating after a lost answer is charged once; after an answer it is a new request.
+  const idempotencyKey = useRef(createIdempotencyKey());
+  const path = `/api/task/${encodeURIComponent(task.id)}`;
+  const retry = useApiMutation<void, TaskDetail>({
+    request: () => ({
+      method: 'POST',
+      path: `${path}/retry`,
+      headers: { 'idempotency-key': idempotencyKey.current },
+      timeoutMs: retryTimeoutMs,
+    }),
+    invalidates: ['/api/task?', '/api/user/self'],
+    onSuccess: ({ id }) => {
+      idempotencyKey.current = createIdempotencyKey();
+      notifySuccess(t('task.againDone'));
+      navigate(`/tasks/${encodeURIComponent(id)}`);
+    },
+    onError: (error) => {
+      if (isOutcomeKnown(error)) idempotencyKey.current = createIdempotencyKey();
+    },
+  });
+  const cancel = useApiMutation<void, TaskDetail>({
+    request: () => ({ method: 'POST', path: `${path}/cancel` }),
+    invalidates: [path, '/api/task?'],
+    onSuccess: () => notifySuccess(t('task.cancelled')),
+  });
+  const confirmAndCancel = async (): Promise<void> => {
+    const question = { title: t('task.cancelTitle'), text: t('task.cancelText'), action: t('task.cancel') };
+    if (await confirm(question)) cancel.mutate();
+  };
+
+  if (!isOwn) return { buttons: null, notice: null };
+  const ended = isFinished(task);
+  const isWithVendor = task.timeline.some(({ kind, status }) => kind === 'transition' && status !== 'NOT_START');
+  return {
+    buttons: (
+      <>
+        {ended && task.request !== null && (
+          <Button
+            component={Link}
+            to={`/playground?from=${encodeURIComponent(task.id)}`}
+            variant={task.status === 'FAILURE' ? 'filled' : 'default'}
+          >
+            {t('task.change')}
+          </Button>
+        )}
+        {task.retryable && (
+          <Button
+            variant="default"
+            leftSection={<IconRefresh size={17} stroke={1.6} aria-hidden="true" />}
+            loading={retry.isPending}
+            onClick={() => retry.mutate()}
+          >
+            {t('task.again')}
+          </Button>
+        )}
+        {!ended && !isWithVendor && (
+          <Button variant="default" loading={cancel.isPending} onClick={() => void confirmAndCancel()}>
+            {t('task.cancel')}
+          </Button>
+        )}
+      </>
+    ),
+    notice: retry.isError ? (
+      <ErrorNotice error={retry.error} />
+    ) : cancel.isError ? (
+      <ErrorNotice error={cancel.error} codeTexts={{ CANCEL_UNSUPPORTED: 'task.cancelNotNow' }} />
+    ) : (ended && !task.retryable) || (!ended && isWithVendor) ? (
+      <Text size="sm" c="dimmed">
+        {t(ended ? (blockTexts[task.retry_block ?? ''] ?? 'task.notKept') : 'task.cannotCancel')}
+      </Text>
+    ) : null,
+  };
+}

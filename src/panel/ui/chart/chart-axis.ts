@@ -1,0 +1,50 @@
+import { useMemo } from 'react';
+import { useTranslation } from 'react-i18next';
+/** The ticks of a chart's axis, in the unit of its values, and how each is written. */
+export type Axis = { ticks: readonly number[]; label(value: number): string };
+
+/** More would stand too close. */
+const maxIntervals = 5;
+
+/**
+ * From zero to at least `peak`, in steps of 1, 2 or 5 times a power of ten of `unit`; `step` is in
+ * units. Of whole numbers, the smallest step is one.
+ */
+export function roundTicks(
+  peak: number,
+  { unit = 1, whole = false }: { unit?: number; whole?: boolean } = {},
+): { ticks: readonly number[]; step: number } {
+  const most = peak > 0 ? peak / unit : 1;
+  const power = 10 ** Math.floor(Math.log10(most / maxIntervals));
+  const wanted = [1, 2, 5, 10].map((factor) => factor * power).find((step) => step * maxIntervals >= most * 0.999_999);
+  const step = Math.max(wanted ?? most, whole ? 1 : 0);
+  const intervals = Math.ceil((most / step) * 0.999_999);
+  return { ticks: Array.from({ length: intervals + 1 }, (_, index) => index * step * unit), step };
+}
+
+/** As many as show each multiple of `step` in full. */
+export const decimalsOfStep = (step: number): number => Math.max(0, -Math.floor(Math.log10(step * 1.000_001)));
+
+/** Pixels at the right of a chart: the last label of its axis may be wider than it was measured. */
+export const lastLabel = 18;
+
+/** Unix seconds as the label of an axis and of a table, in the reader's time zone. */
+export function useChartTimes(): { short(at: number): string; long(at: number): string } {
+  const { i18n } = useTranslation();
+  return useMemo(() => {
+    const full = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeStyle: 'short' });
+    const axis = formatHours(i18n.language);
+    return { short: (at) => axis(new Date(at * 1000)), long: (at) => full.format(at * 1000) };
+  }, [i18n.language]);
+}
+
+/**
+ * An hour of a week, "Wed 15:00". Not in one format: some languages put the day in brackets behind
+ * the time, which is too wide for the axis on a phone.
+ */
+export function formatHours(language: string, timeZone?: string): (at: Date) => string {
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const day = new Intl.DateTimeFormat(language, { weekday: 'short', ...zone });
+  const hour = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit', ...zone });
+  return (at) => `${day.format(at)} ${hour.format(at)}`;
+}

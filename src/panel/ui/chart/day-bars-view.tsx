@@ -1,0 +1,47 @@
+import { BarChart } from '@mantine/charts';
+import '@mantine/charts/styles.css';
+import type { Axis } from './chart-axis.ts';
+import { lastLabel, roundTicks } from './chart-axis.ts';
+
+const brand = 'var(--mantine-primary-color-filled)';
+
+export function DayBarsView({ days, series, format, height, axis }: DayBarsProps & { height: number }) {
+  const sumOf = (day: DayBarsProps['days'][number]): number =>
+    series.reduce((sum, { key }) => sum + Number(day[key] ?? 0), 0);
+  const ticks = axis?.ticks ?? roundTicks(Math.max(0, ...days.map(sumOf)), { whole: true }).ticks;
+  return (
+    <BarChart
+      h={height}
+      data={[...days]}
+      dataKey="day"
+      type="stacked"
+      series={series.map(({ key, name, color = brand }) => ({ name: key, label: name, color }))}
+      withLegend={series.length > 1}
+      legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
+      valueFormatter={format}
+      gridAxis="x"
+      tickLine="none"
+      strokeDasharray="0"
+      gridColor="var(--tg-line)"
+      barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
+      barChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
+      xAxisProps={{ minTickGap: 24, interval: 'preserveStartEnd' }}
+      yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
+    />
+  );
+}
+
+/** `key` selects the numbers, `name` is shown in the tooltip; the default colour is the brand's. */
+export type DaySeries = { key: string; name: string; color?: string };
+
+export type DayBarsProps = {
+  /** Describes the chart for screen readers. */
+  label: string;
+  /** In order; `day` is the axis label, and each series has a number under its key. */
+  days: readonly Readonly<Record<string, string | number>>[];
+  /** Stacked, the first one at the bottom. */
+  series: readonly DaySeries[];
+  format(value: number): string;
+  /** Other than whole numbers, written by `format`. */
+  axis?: Axis;
+};

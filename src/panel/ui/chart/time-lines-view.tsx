@@ -1,0 +1,53 @@
+import { LineChart } from '@mantine/charts';
+import '@mantine/charts/styles.css';
+import type { Axis } from './chart-axis.ts';
+import { lastLabel, roundTicks } from './chart-axis.ts';
+
+/** A value between two gaps is a dot, or it would not be seen. */
+const fewPoints = 60;
+
+const brand = 'var(--mantine-primary-color-filled)';
+
+export function TimeLinesView({ points, series, format, height, axis }: TimeLinesProps & { height: number }) {
+  const known = points.filter((point) => series.some(({ key }) => point[key] !== null)).length;
+  const peak = Math.max(0, ...points.flatMap((point) => series.map(({ key }) => Number(point[key] ?? 0))));
+  const ticks = axis?.ticks ?? roundTicks(peak, { whole: true }).ticks;
+  return (
+    <LineChart
+      h={height}
+      data={[...points]}
+      dataKey="at"
+      series={series.map(({ key, name, color = brand }) => ({ name: key, label: name, color }))}
+      withLegend={series.length > 1}
+      legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
+      valueFormatter={format}
+      curveType="linear"
+      connectNulls={false}
+      withDots={known <= fewPoints}
+      dotProps={{ r: 2.5, strokeWidth: 1 }}
+      strokeWidth={2}
+      gridAxis="x"
+      tickLine="none"
+      strokeDasharray="0"
+      gridColor="var(--tg-line)"
+      lineProps={{ isAnimationActive: false }}
+      lineChartProps={{ accessibilityLayer: false, margin: { top: 8, right: lastLabel } }}
+      xAxisProps={{ minTickGap: 32, interval: 'preserveStartEnd' }}
+      yAxisProps={{ width: 64, ticks, domain: [0, ticks.at(-1) ?? 1], tickFormatter: axis?.label ?? format }}
+    />
+  );
+}
+
+/** `key` selects the numbers, `name` is shown in the tooltip; the default colour is the brand's. */
+type LineSeries = { key: string; name: string; color?: string };
+
+export type TimeLinesProps = {
+  /** Describes the chart for screen readers. */
+  label: string;
+  /** In order; `at` is the axis label. Null leaves a gap. */
+  points: readonly Readonly<Record<string, string | number | null>>[];
+  series: readonly LineSeries[];
+  format(value: number): string;
+  /** Other than whole numbers, written by `format`. */
+  axis?: Axis;
+};

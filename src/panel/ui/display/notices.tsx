@@ -1,0 +1,44 @@
+import { Alert, Code, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import { errorMessage } from '../../api/error-message.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { IconAlert } from '../icons.tsx';
+
+type ErrorNoticeProps = {
+  error: unknown;
+  /** Texts of this page for some API codes. */
+  codeTexts?: Readonly<Record<string, TextKey>>;
+};
+
+/**
+ * An alert that explains a failed call. Unexpected errors include the request id, to find them in
+ * the log.
+ */
+export function ErrorNotice({ error, codeTexts = {} }: ErrorNoticeProps) {
+  const { t, i18n } = useTranslation();
+  const requestId = error instanceof ApiError && (error.status === 0 || error.status >= 500) ? error.requestId : null;
+  const codeText = error instanceof ApiError ? codeTexts[error.code] : undefined;
+  return (
+    <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
+      <Text size="sm" inherit>
+        {codeText === undefined ? errorMessage(error, t, i18n.language) : t(codeText)}
+      </Text>
+      {requestId !== null && (
+        <Text size="xs" c="dimmed" mt={4}>
+          {t('error.reference', { requestId: '' })}
+          <Code>{requestId}</Code>
+        </Text>
+      )}
+    </Alert>
+  );
+}
+
+/**
+ * A short notification of success that disappears by itself. Show errors on the page, beside what
+ * failed.
+ */
+export const notifySuccess = (message: string): void => {
+  notifications.show({ message, color: 'gate', autoClose: 4000, withBorder: true, withCloseButton: false });
+};
