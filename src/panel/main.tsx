@@ -11,15 +11,14 @@ import { createSendRequest } from './api/send-request.ts';
 import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
 import { AppRoutes, preloadSignedInPages } from './routes/app-routes.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
-import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
 import { createSession, type Session } from './session/session.ts';
-import { SessionProvider } from './session/session-context.tsx';
+import { SessionProvider, useGatewayStatus } from './session/session-context.tsx';
 import { hasSessionHint, markSession } from './session/session-hint.ts';
 import { createTabChannel } from './session/sync-tabs.ts';
-import { useGatewayStatus } from './session/use-gateway-status.ts';
 import { applyBranding } from './theme/apply-branding.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
+import { ConnectionNotice, ConnectionProvider } from './ui/page/connection-notice.tsx';
 import { ErrorBoundary } from './ui/page/error-boundary.tsx';
 
 /**

@@ -1,12 +1,11 @@
 import { lazy, Suspense, useEffect } from 'react';
 import { Route, Routes } from 'react-router';
-import { RequireTexts } from '../i18n/require-texts.tsx';
 import { NotFoundInFrame, NotFoundPage } from '../pages/not-found-page.tsx';
 import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
-import { RequireAnonymous, RequireRole, RequireSession, SessionSwitch } from '../session/guards.tsx';
 import { roles, useRole } from '../session/roles.ts';
+import { waitForPart } from '../shell/pending-parts.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
-import { waitForPart } from './pending-parts.ts';
+import { RequireAnonymous, RequireRole, RequireSession, RequireTexts, SessionSwitch } from './guards.tsx';
 
 // Pages that are used together share a chunk. A chunk per page would load some fifty files a visit.
 const signedOutPages = () => import('./signed-out-pages.ts');
@@ -19,7 +18,7 @@ const parts = {
   figures: () => import('./figure-pages.ts'),
   marketplace: () => import('./marketplace-pages.ts'),
   palette: () => import('../shell/palette/command-palette.tsx'),
-  signInAgain: () => import('../session/sign-in-again.tsx'),
+  signInAgain: () => import('./sign-in-again.tsx'),
 };
 const signedInPages = () => waitForPart(parts.signedIn());
 const accountPages = () => waitForPart(parts.account());

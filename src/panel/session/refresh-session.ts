@@ -2,7 +2,6 @@ import { ApiError } from '../api/api-error.ts';
 import type { SendRequest } from '../api/send-request.ts';
 import type { SessionBundle } from '../api/types.ts';
 import type { SessionState } from './session-state.ts';
-import { withRefreshLock } from './with-refresh-lock.ts';
 
 /** Delays before retries after another tab rotated the cookie at the same time. */
 const raceDelaysMs = [80, 200, 500];
@@ -73,4 +72,16 @@ async function requestRefresh(send: SendRequest, sid: string | null): Promise<Se
       }
     }
   }
+}
+
+const lockName = 'taskgate:refresh';
+
+/**
+ * Runs `work`, whose answer sets or clears the refresh cookie, under a lock shared by all tabs of
+ * this origin. Web Locks exist in secure contexts only. Over plain HTTP the work runs at once, and
+ * the server's replay window covers overlapping tabs.
+ */
+export function withRefreshLock<T>(work: () => Promise<T>): Promise<T> {
+  const locks: LockManager | undefined = navigator.locks;
+  return locks === undefined ? work() : locks.request(lockName, work);
 }

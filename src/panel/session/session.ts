@@ -2,12 +2,10 @@ import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { LoginResponse, SessionBundle, SessionRotation } from '../api/types.ts';
 import { UserError } from '../api/user-error.ts';
-import { forgetLists } from '../ui/page/list-address.ts';
-import { forgetDrafts } from './forget-drafts.ts';
-import { createRefresh } from './refresh-session.ts';
+import { forgetLists } from './panel-address.ts';
+import { createRefresh, withRefreshLock } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
-import { withRefreshLock } from './with-refresh-lock.ts';
 
 export type Session = {
   read(): SessionSnapshot;
@@ -169,4 +167,13 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
 
 function bearer(bundle: SessionBundle): Record<string, string> {
   return { authorization: `Bearer ${bundle.access_token}` };
+}
+
+/** Removes the requests that the playground keeps in this browser. */
+function forgetDrafts(): void {
+  try {
+    localStorage.removeItem('taskgate.drafts');
+  } catch {
+    // Blocked: there are none.
+  }
 }

@@ -3,21 +3,22 @@ import { useDisclosure } from '@mantine/hooks';
 import { Notifications } from '@mantine/notifications';
 import { type ReactNode, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Outlet, useLocation } from 'react-router';
-import { useIsPagePending } from '../routes/pending-parts.ts';
-import { SecurityProofProvider } from '../session/security-proof.tsx';
+import { NavLink, Outlet, useLocation } from 'react-router';
+import { useRole } from '../session/roles.ts';
 import { ConfirmProvider } from '../ui/form/confirm-dialog.tsx';
 import { UnsavedChangesOfPage } from '../ui/form/unsaved-changes.tsx';
 import { BrandMark } from '../ui/page/brand-mark.tsx';
 import { ErrorBoundary } from '../ui/page/error-boundary.tsx';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 import { PageControls } from '../ui/page/page-controls.tsx';
+import { SecurityProofProvider } from '../ui/security-proof/security-proof.tsx';
 import { AccountMenu } from './account-menu.tsx';
 import classes from './app-frame.module.css';
 import { NoticeBell } from './bell/notice-bell.tsx';
+import { sections } from './navigation-sections.ts';
 import { OperatorNotice } from './operator-notice.tsx';
 import { Shortcuts } from './palette/shortcuts.tsx';
-import { SideNavigation } from './side-navigation.tsx';
+import { useIsPagePending } from './pending-parts.ts';
 
 /** The former page stays until the next one is there; on a slow line that must not look dead. */
 function PagePending() {
@@ -88,5 +89,32 @@ export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
         <Notifications position="bottom-right" />
       </SecurityProofProvider>
     </ConfirmProvider>
+  );
+}
+
+export function SideNavigation() {
+  const { t } = useTranslation();
+  const role = useRole();
+  const offered = sections
+    .map(({ text, entries }) => ({ text, entries: entries.filter((entry) => role >= entry.role) }))
+    .filter(({ entries }) => entries.length > 0);
+  return (
+    <nav aria-label={t('nav.label')} className={classes.nav}>
+      {offered.map(({ text, entries }) => (
+        <div key={entries[0]?.path}>
+          {text !== null && <p className={classes.heading}>{t(text)}</p>}
+          <ul className={classes.list}>
+            {entries.map(({ path, text: label, icon: Icon }) => (
+              <li key={path}>
+                <NavLink to={path} end={path === '/'} className={classes.link}>
+                  <Icon size={19} stroke={1.6} aria-hidden="true" />
+                  {t(label)}
+                </NavLink>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </nav>
   );
 }

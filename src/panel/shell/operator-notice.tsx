@@ -1,10 +1,8 @@
 import { Alert } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useSessionSnapshot } from '../session/session-context.tsx';
-import { useGatewayStatus } from '../session/use-gateway-status.ts';
+import { useGatewayStatus, useSessionSnapshot } from '../session/session-context.tsx';
 import { Markdown } from '../ui/display/markdown.tsx';
-import { dismissNotice, isNoticeDismissed } from './dismissed-notice.ts';
 
 /** What the operator tells everybody, above every page. Dismissed, it returns with a new text. */
 export function OperatorNotice() {
@@ -32,4 +30,31 @@ export function OperatorNotice() {
       <Markdown source={notice} />
     </Alert>
   );
+}
+
+/** The notices that viewers of this browser have dismissed, by user. */
+const storageKey = 'taskgate.dismissedNotice';
+const maxUsers = 20;
+
+function readAll(): Record<string, string> {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(storageKey) ?? '{}');
+    return typeof stored === 'object' && stored !== null ? (stored as Record<string, string>) : {};
+  } catch {
+    // Blocked or broken: nothing was dismissed.
+    return {};
+  }
+}
+
+/** Whether the user has dismissed the notice with this very text. */
+const isNoticeDismissed = (user: number, notice: string): boolean => readAll()[`u${user}`] === notice;
+
+function dismissNotice(user: number, notice: string): void {
+  const { [`u${user}`]: _, ...others } = readAll();
+  const kept = [...Object.entries(others), [`u${user}`, notice] as const].slice(-maxUsers);
+  try {
+    localStorage.setItem(storageKey, JSON.stringify(Object.fromEntries(kept)));
+  } catch {
+    // Storage is blocked: it stays dismissed until the page is closed.
+  }
 }

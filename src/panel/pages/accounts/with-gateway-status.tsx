@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Navigate } from 'react-router';
 import { errorMessage } from '../../api/error-message.ts';
 import type { GatewayStatus } from '../../api/types.ts';
-import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
 import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
 
 /**

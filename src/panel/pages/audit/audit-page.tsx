@@ -2,7 +2,7 @@ import { Select } from '@mantine/core';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AuditPage as AuditList } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { FilterBar, SearchField } from '../../ui/form/filter-bar.tsx';
 import { type Filters, useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';

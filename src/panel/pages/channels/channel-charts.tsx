@@ -2,7 +2,7 @@ import { Anchor, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ChannelHistory } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { useChartTimes } from '../../ui/chart/chart-axis.ts';
 import { ChartOrTable, DayBars, TimeLines } from '../../ui/chart/charts.tsx';
 import { Figures } from '../../ui/display/figures.tsx';

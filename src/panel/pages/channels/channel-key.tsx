@@ -3,11 +3,11 @@ import { IconEye, IconEyeOff } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
-import { useSecurityProof } from '../../session/security-proof.tsx';
+import { useApiMutation } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 
 /** Shows the stored key to root after a Security Proof, until it is hidden or the page is left. */
 export function ChannelKey({ channel }: { channel: Channel }) {

@@ -3,7 +3,7 @@ import { IconPlayerPlay } from '@tabler/icons-react';
 import { useEffect, useEffectEvent, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ChannelTestResult, SavedChannel } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { channelStatus } from '../../api/record-status.ts';
 import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'react-router';
 import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
-import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

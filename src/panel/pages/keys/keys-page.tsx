@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ApiKeyFields, NewApiKey } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/notices.tsx';

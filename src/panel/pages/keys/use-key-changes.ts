@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notices.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 

@@ -11,9 +11,9 @@ import type {
   MarketplaceSourceText,
   PluginPreview,
 } from '../../api/types.ts';
-import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
 import { notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';

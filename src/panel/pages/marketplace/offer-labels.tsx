@@ -2,11 +2,11 @@ import { Alert, Button, Code, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { MarketplacePlugin, MarketplaceSource } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import classes from './marketplace.module.css';
 
 const states: Record<MarketplacePlugin['state'], { text: TextKey; tone: Tone }> = {

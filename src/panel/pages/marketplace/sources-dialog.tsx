@@ -5,13 +5,13 @@ import { flushSync } from 'react-dom';
 import { useTranslation } from 'react-i18next';
 import type { MarketplaceSource } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
 import { cellsOf, hasFaults, toRows } from '../../ui/form/rows/rows-format.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
+import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { type SentSource, sourceRows, toSource, toSourceCells } from './source-rows.ts';
 
 type Source = MarketplaceSource['source'];

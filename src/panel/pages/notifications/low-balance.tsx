@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BalanceAlert, BalanceAlertFields, SavedBalanceAlert } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';

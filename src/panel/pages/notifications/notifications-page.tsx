@@ -2,11 +2,11 @@ import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BalanceAlert } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
-import { BrowserNoticeSwitch } from '../../shell/bell/browser-notice-switch.tsx';
+import { useApiQuery } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
+import { BrowserNoticeSwitch } from './browser-notices.tsx';
 import { LowBalance } from './low-balance.tsx';
 
 /** What the user hears of, and how. */

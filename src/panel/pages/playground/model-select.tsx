@@ -1,9 +1,9 @@
 import { Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel, PluginSummary } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import classes from './playground.module.css';
 

@@ -1,7 +1,7 @@
 import { Skeleton, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { errorMessage } from '../../api/error-message.ts';
-import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './playground.module.css';

@@ -3,7 +3,7 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { CallableModel } from '../../api/types.ts';
-import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import type { RequestBody } from './attached-files.ts';

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskSummary } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

@@ -3,7 +3,7 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { useParams, useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/links.tsx';

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { useForm } from '../../ui/form/use-form.ts';

@@ -1,8 +1,8 @@
 import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { localise } from '../../i18n/localise.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/links.tsx';

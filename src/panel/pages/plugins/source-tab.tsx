@@ -3,7 +3,7 @@ import { IconDownload } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { downloadText } from '../../ui/table/export-menu.tsx';

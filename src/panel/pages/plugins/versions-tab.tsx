@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
-import { useApiMutation, useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';

@@ -1,7 +1,7 @@
 import { Alert, Group, Select, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';

@@ -1,7 +1,7 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { Price } from '../../api/types.ts';
-import { withQuery } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { withQuery } from '../../session/use-api.ts';
 
 export type PriceList = { page: number; page_size: number; total: number; items: Price[] };
 

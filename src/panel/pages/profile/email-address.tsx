@@ -3,14 +3,14 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type Ref, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
-import { useSecurityProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
+import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/section.tsx';
+import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 import { validateEmail } from '../accounts/validate-account.ts';
 
 /** The account's email address. A new one needs a mailed code and a Security Proof. */

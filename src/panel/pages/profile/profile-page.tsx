@@ -2,12 +2,10 @@ import { Button, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { languages, mailLanguage } from '../../i18n/languages.ts';
 import { roles, roleTextKey } from '../../session/roles.ts';
-import { useSecurityProof } from '../../session/security-proof.tsx';
-import { useSession } from '../../session/session-context.tsx';
-import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus, useSession } from '../../session/session-context.tsx';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { DescriptionList } from '../../ui/display/figures.tsx';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
@@ -16,6 +14,7 @@ import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/section.tsx';
+import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 import { downloadBlob } from '../../ui/table/export-menu.tsx';
 import { EmailAddress } from './email-address.tsx';
 

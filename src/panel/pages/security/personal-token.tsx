@@ -2,7 +2,7 @@ import { Button, Group, Skeleton, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { NewPersonalToken, PersonalToken as Token } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';

@@ -1,8 +1,8 @@
 import { Button, Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
-import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';

@@ -2,7 +2,7 @@ import { Alert, Button, Group, Modal, Skeleton, Stack, Text, TextInput } from '@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { SessionRotation, TwoFactorStatus } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';

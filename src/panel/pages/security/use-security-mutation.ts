@@ -1,7 +1,7 @@
 import type { ApiRequest } from '../../api/send-request.ts';
 import type { SessionRotation } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { useApiMutation } from '../../session/use-api.ts';
 
 type SecurityMutation<Variables, Answer extends SessionRotation> = {
   request(variables: Variables): ApiRequest;

@@ -4,8 +4,7 @@ import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { DiscoveredProvider, OAuthProvider } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
-import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
@@ -13,6 +12,7 @@ import sideBySide from '../../ui/form/side-by-side.module.css';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
+import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import {
   emptyProvider,
   type ProviderValues,

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, Navigate, NavLink, useNavigate, useParams, useSearchParams } from 'react-router';
 import type { Option } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { SearchField } from '../../ui/form/filter-bar.tsx';

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Option } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
 import { cellsOf, hasFaults, type Row, toRows } from '../../ui/form/rows/rows-format.ts';
 import { type RowsOption, rowsOptions } from './rows-options.ts';

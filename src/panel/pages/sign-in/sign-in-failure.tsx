@@ -3,7 +3,7 @@ import { Trans, useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
 import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { IconAlert } from '../../ui/icons.tsx';
 

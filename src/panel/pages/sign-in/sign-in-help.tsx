@@ -2,7 +2,7 @@ import { Anchor, Collapse, Stack, Text, UnstyledButton } from '@mantine/core';
 import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
-import { useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayStatus } from '../../session/session-context.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { affiliateQuery } from '../accounts/link-parameters.ts';
 import classes from './sign-in-help.module.css';

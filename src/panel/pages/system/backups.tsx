@@ -2,14 +2,14 @@ import { Anchor, Button, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BackupsReport } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
-import { useMutationWithProof } from '../../session/use-mutation-with-proof.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
+import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 
 type Run = BackupsReport['runs'][number];

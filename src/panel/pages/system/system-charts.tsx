@@ -1,8 +1,8 @@
 import { SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { SystemHistory } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { type Axis, roundTicks, useChartTimes } from '../../ui/chart/chart-axis.ts';
 import { ChartOrTable, TimeLines } from '../../ui/chart/charts.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';

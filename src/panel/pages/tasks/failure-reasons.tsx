@@ -2,7 +2,7 @@ import { Button, UnstyledButton } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { FailureReason } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './tasks-page.module.css';

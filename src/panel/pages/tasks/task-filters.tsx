@@ -2,9 +2,9 @@ import { Button, Group, Indicator, Popover, SegmentedControl, Select, Stack, Tex
 import { IconAdjustmentsHorizontal } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { NameSelect } from '../../ui/form/name-select.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-filters.ts';

@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskPage, TaskSummary } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';

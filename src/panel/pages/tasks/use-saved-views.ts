@@ -1,9 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import type { TaskView } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import type { Session } from '../../session/session.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { readStored, writeStored } from './list-preferences.ts';
 
 const path = '/api/user/self/views';

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsagePage, UsageReport, UsageRow } from '../../api/types.ts';
-import { useApiQuery, withQuery } from '../../api/use-api.ts';
+import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';

@@ -1,7 +1,7 @@
 import { Anchor, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 import { formatHours } from '../../ui/chart/chart-axis.ts';
 import { ChartOrTable, DayBars } from '../../ui/chart/charts.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';

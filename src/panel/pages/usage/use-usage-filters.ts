@@ -1,5 +1,5 @@
-import { withQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { withQuery } from '../../session/use-api.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { type Dates, datesOf, localZone, type PeriodName, readPeriod } from './usage-period.ts';
 

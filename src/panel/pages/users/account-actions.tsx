@@ -3,8 +3,8 @@ import { IconArrowDown, IconArrowUp, IconDots, IconTrash } from '@tabler/icons-r
 import { useTranslation } from 'react-i18next';
 import { accountStatus } from '../../api/record-status.ts';
 import type { Account } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import type { Rights } from './account-rules.tsx';

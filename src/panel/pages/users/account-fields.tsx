@@ -1,7 +1,7 @@
 import { Button, Group, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { useForm } from '../../ui/form/use-form.ts';

@@ -3,7 +3,7 @@ import { IconCoin } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { DescriptionList } from '../../ui/display/figures.tsx';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

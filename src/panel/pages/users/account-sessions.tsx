@@ -1,8 +1,8 @@
 import { Button, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountSession } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { parseUserAgent } from '../../session/parse-user-agent.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.ts';
 import type { Account } from '../../api/types.ts';
-import { useApiMutation } from '../../api/use-api.ts';
+import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { quotaOf } from '../../ui/form/decimal.ts';

@@ -1,8 +1,8 @@
 import { PasswordInput, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../api/use-api.ts';
 import { roles, useRole } from '../../session/roles.ts';
+import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
 import { quotaOf } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';

@@ -2,8 +2,8 @@ import { ActionIcon, Popover } from '@mantine/core';
 import { lazy, Suspense, useCallback, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskSummary } from '../../api/types.ts';
+import { isLookedAt, readBrowserNotices, showBrowserNotice } from '../../pages/notifications/browser-notices.tsx';
 import { IconBell } from '../../ui/icons.tsx';
-import { isLookedAt, readBrowserNotices, showBrowserNotice } from './browser-notices.ts';
 import classes from './notice-bell.module.css';
 import { useNotices } from './use-notices.ts';
 

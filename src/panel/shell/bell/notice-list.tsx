@@ -3,10 +3,10 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { AttentionItem } from '../../api/types.ts';
 import { attentionDetail, targetPage } from '../../pages/home/attention-item.ts';
+import { BrowserNoticeSwitch } from '../../pages/notifications/browser-notices.tsx';
 import { useRole } from '../../session/roles.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { BrowserNoticeSwitch } from './browser-notice-switch.tsx';
 import classes from './notice-bell.module.css';
 import type { Notices } from './use-notices.ts';
 

@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { AttentionItem, TaskSummary } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
+import { useBrowserNotices } from '../../pages/notifications/browser-notices.tsx';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
-import { useBrowserNotices } from './browser-notices.ts';
-import { readSeen, writeSeen } from './notice-storage.ts';
+import { useApiQuery } from '../../session/use-api.ts';
 
 const attentionMs = 60_000;
 const tasksMs = 20_000;
@@ -68,4 +67,31 @@ export function useNotices(onFinished: (tasks: readonly TaskSummary[]) => void):
       setSeen(next);
     },
   };
+}
+
+/** What the user has looked at: tasks that ended until then, and items of attention by name. */
+type Seen = { at: number; attention: readonly string[] };
+
+const seenKey = (userId: number): string => `taskgate.notices.${userId}`;
+
+/** At the first visit nothing is news but what needs attention. */
+function readSeen(userId: number): Seen {
+  try {
+    const stored: unknown = JSON.parse(localStorage.getItem(seenKey(userId)) ?? 'null');
+    if (typeof stored === 'object' && stored !== null && 'at' in stored && 'attention' in stored) {
+      const { at, attention } = stored;
+      if (typeof at === 'number' && Array.isArray(attention)) return { at, attention: attention.map(String) };
+    }
+  } catch {
+    // Storage is blocked or holds something else.
+  }
+  return { at: Math.floor(Date.now() / 1000), attention: [] };
+}
+
+function writeSeen(userId: number, seen: Seen): void {
+  try {
+    localStorage.setItem(seenKey(userId), JSON.stringify(seen));
+  } catch {
+    // What was seen is news again after the next load.
+  }
 }

@@ -1,10 +1,10 @@
-import { ActionIcon } from '@mantine/core';
-import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { ActionIcon, Modal } from '@mantine/core';
+import type { ComponentProps } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
 import { IconSearch } from '../../ui/icons.tsx';
-import { moveInList } from './move-in-list.ts';
-import { PaletteFrame } from './palette-frame.tsx';
+import classes from './shortcuts.module.css';
 
 const CommandPalette = lazy(async () => ({ default: (await import('./command-palette.tsx')).CommandPalette }));
 const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list.tsx')).ShortcutList }));
@@ -86,3 +86,77 @@ function focusSearch(): boolean {
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || target.closest('input, textarea, select, [role="textbox"], [role="combobox"]') !== null);
+
+type PaletteFrameProps = {
+  /** What was typed before the palette is loaded. */
+  typed: string;
+  onType(typed: string): void;
+  onClose(): void;
+  children: ReactNode;
+};
+
+/**
+ * The dialog of the palette, part of every page: it is open, and takes what is typed, before the
+ * palette itself is loaded. Otherwise the letters would go to the field behind it.
+ */
+function PaletteFrame({ typed, onType, onClose, children }: PaletteFrameProps) {
+  const { t } = useTranslation();
+  return (
+    <Modal.Root opened onClose={onClose} size={600} yOffset="12vh">
+      <Modal.Overlay />
+      <Modal.Content aria-label={t('palette.title')} radius="md">
+        <Suspense fallback={<PaletteInput value={typed} onChange={(event) => onType(event.currentTarget.value)} />}>
+          {children}
+        </Suspense>
+      </Modal.Content>
+    </Modal.Root>
+  );
+}
+
+/** The field of the palette, before and after its list is loaded. */
+export function PaletteInput(props: ComponentProps<'input'>) {
+  const { t } = useTranslation();
+  return (
+    <input
+      className={classes.input}
+      // biome-ignore lint/a11y/noAutofocus: the palette is for typing
+      autoFocus
+      data-autofocus
+      type="text"
+      aria-label={t('palette.search')}
+      placeholder={t('palette.placeholder')}
+      autoComplete="off"
+      spellCheck={false}
+      maxLength={200}
+      {...props}
+    />
+  );
+}
+
+/** What opens a row: its first link or button. */
+const opener = 'a[href], button:not([disabled])';
+const rows = 'main table tbody tr, main [data-list-row]';
+
+/** Where the keys were last, so that they go on there when one comes back to the list. */
+let last = { page: '', at: -1 };
+
+/**
+ * Moves the focus to the opener of the next row of the page's list, or of the one before. Enter
+ * then opens it, as with any link.
+ */
+function moveInList(step: 1 | -1): void {
+  const targets = [...document.querySelectorAll<HTMLElement>(rows)].flatMap((row) => {
+    const target = row.querySelector<HTMLElement>(opener);
+    return target === null ? [] : [{ row, target }];
+  });
+  if (targets.length === 0) return;
+  const present = targets.findIndex(({ row }) => row.contains(document.activeElement));
+  const page = location.pathname + location.search;
+  const from = present < 0 && last.page === page ? last.at : present;
+  const next = from < 0 ? (step === 1 ? 0 : targets.length - 1) : from + step;
+  const at = Math.max(0, Math.min(next, targets.length - 1));
+  last = { page, at };
+  const found = targets[at];
+  found?.target.focus();
+  found?.row.scrollIntoView({ block: 'nearest' });
+}

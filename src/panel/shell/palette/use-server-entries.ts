@@ -1,9 +1,9 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import type { AccountPage, CallableModel, ChannelName, KeyName, PluginSummary, TaskSummary } from '../../api/types.ts';
-import { useApiQuery } from '../../api/use-api.ts';
 import { playgroundPath } from '../../pages/playground/playground-path.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { useApiQuery } from '../../session/use-api.ts';
 import { filterEntries, MAX_ENTRIES, type PaletteEntry } from './find-entries.ts';
 
 /** Shorter queries find too much, and cost a search for every letter. */

@@ -1,7 +1,7 @@
 import { useDebouncedCallback } from '@mantine/hooks';
 import { type ChangeEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation, useSearchParams } from 'react-router';
-import { rememberList } from '../page/list-address.ts';
+import { rememberList } from '../../session/panel-address.ts';
 
 export type Filters<Name extends string> = {
   /** Empty if the URL has no value. */

@@ -1,4 +1,4 @@
-import { useGatewayName, useGatewayStatus } from '../../session/use-gateway-status.ts';
+import { useGatewayName, useGatewayStatus } from '../../session/session-context.tsx';
 import classes from './brand-mark.module.css';
 
 /** The logo and the name. `onInk` is for the dark brand surface in both colour schemes. */

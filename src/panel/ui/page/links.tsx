@@ -1,8 +1,8 @@
 import { Anchor } from '@mantine/core';
 import { IconArrowLeft } from '@tabler/icons-react';
 import { Link } from 'react-router';
+import { listAddress } from '../../session/panel-address.ts';
 import classes from './links.module.css';
-import { listAddress } from './list-address.ts';
 
 /** Link above a page's heading, back to the list with the filters and the page that it had. */
 export function BackLink({ to, children }: { to: string; children: string }) {

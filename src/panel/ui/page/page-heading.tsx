@@ -1,6 +1,6 @@
 import { Group, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { useGatewayName } from '../../session/use-gateway-status.ts';
+import { useGatewayName } from '../../session/session-context.tsx';
 
 type PageHeadingProps = {
   /** Title of the browser tab. */

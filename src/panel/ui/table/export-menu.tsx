@@ -2,8 +2,8 @@ import { Button, Menu, Text } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { withQuery } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { withQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../display/notices.tsx';
 
 /** A hundred thousand rows over a slow line. */

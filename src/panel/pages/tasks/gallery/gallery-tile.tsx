@@ -2,7 +2,7 @@ import { IconPhoto } from '@tabler/icons-react';
 import { memo, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskArtifacts } from '../../../api/types.ts';
-import { useApiQuery } from '../../../api/use-api.ts';
+import { useApiQuery } from '../../../session/use-api.ts';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useMissingPreview } from '../previews/use-missing-preview.ts';
 import { artifactPath } from '../read-task.ts';

@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { TaskFeed, TaskSummary } from '../../../api/types.ts';
-import { withQuery } from '../../../api/use-api.ts';
 import { useSession } from '../../../session/session-context.tsx';
+import { withQuery } from '../../../session/use-api.ts';
 import type { TaskQuery } from '../use-task-query.ts';
 
 /** What a tile shows of a task: thousands of them are in memory. */

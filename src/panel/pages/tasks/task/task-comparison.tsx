@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../../api/types.ts';
-import { useApiQuery } from '../../../api/use-api.ts';
+import { useApiQuery } from '../../../session/use-api.ts';
 import { ServerText } from '../../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';

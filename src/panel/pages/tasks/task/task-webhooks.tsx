@@ -1,8 +1,8 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskWebhook } from '../../../api/types.ts';
-import { useApiMutation, useApiQuery } from '../../../api/use-api.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
+import { useApiMutation, useApiQuery } from '../../../session/use-api.ts';
 import { Collapsible } from '../../../ui/display/collapsible.tsx';
 import { JsonView } from '../../../ui/display/json-view.tsx';
 import { ErrorNotice, notifySuccess } from '../../../ui/display/notices.tsx';

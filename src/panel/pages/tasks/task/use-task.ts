@@ -1,9 +1,9 @@
 import { type QueryClient, type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { TaskDetail } from '../../../api/types.ts';
-import { useApiQuery } from '../../../api/use-api.ts';
 import type { Session } from '../../../session/session.ts';
 import { useSession } from '../../../session/session-context.tsx';
+import { useApiQuery } from '../../../session/use-api.ts';
 import { isFinished } from '../read-task.ts';
 
 /** Poll intervals without and with a connected event stream. */

@@ -1,6 +1,6 @@
 import { createContext, useContext, useSyncExternalStore } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Connection } from './connection.ts';
+import type { Connection } from '../../session/connection.ts';
 import classes from './connection-notice.module.css';
 
 const ConnectionContext = createContext<Connection | null>(null);

@@ -8,9 +8,9 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { useRef } from 'react';
-import { useSession } from '../session/session-context.tsx';
-import { createIdempotencyKey, isOutcomeKnown } from './idempotency-key.ts';
-import type { ApiRequest } from './send-request.ts';
+import { createIdempotencyKey, isOutcomeKnown } from '../api/idempotency-key.ts';
+import type { ApiRequest } from '../api/send-request.ts';
+import { useSession } from './session-context.tsx';
 
 type UseApiQueryOptions<T> = {
   /** Sends the request only while true. */

@@ -3,13 +3,13 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { PasskeyRequest, SecurityProof, SecurityProofRequirement, SecurityProofScope } from '../api/types.ts';
-import { useApiMutation } from '../api/use-api.ts';
-import type { TextKey } from '../i18n/texts.ts';
-import { ErrorNotice } from '../ui/display/notices.tsx';
-import { useForm } from '../ui/form/use-form.ts';
-import { getPasskeyAssertion, hasPasskeys } from './passkeys.ts';
-import { useSession } from './session-context.tsx';
+import type { PasskeyRequest, SecurityProof, SecurityProofRequirement, SecurityProofScope } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { getPasskeyAssertion, hasPasskeys } from '../../session/passkeys.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { useApiMutation } from '../../session/use-api.ts';
+import { ErrorNotice } from '../display/notices.tsx';
+import { useForm } from '../form/use-form.ts';
 
 type Method = SecurityProofRequirement['methods'][number];
 

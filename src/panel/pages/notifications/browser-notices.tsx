@@ -1,4 +1,6 @@
+import { Switch } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
+import { useTranslation } from 'react-i18next';
 
 const wishKey = 'taskgate.browserNotices';
 
@@ -27,7 +29,7 @@ export const useBrowserNotices = (): BrowserNotices => useSyncExternalStore(subs
  * Asks the browser for its permission; call it in a click only: a question out of nowhere is
  * refused, for good. The first notice shows that they arrive.
  */
-export async function chooseBrowserNotices(isWanted: boolean, example: { title: string; body: string }): Promise<void> {
+async function chooseBrowserNotices(isWanted: boolean, example: { title: string; body: string }): Promise<void> {
   const permission = isWanted ? await Notification.requestPermission() : Notification.permission;
   const isOn = isWanted && permission === 'granted';
   writeWish(isOn ? 'on' : 'off');
@@ -93,4 +95,31 @@ function writeWish(wish: 'on' | 'off'): void {
   } catch {
     unstored = wish;
   }
+}
+
+const helpTexts = {
+  on: 'bell.browserHelp',
+  off: 'bell.browserHelp',
+  denied: 'bell.browserDenied',
+  unsupported: 'bell.browserUnsupported',
+} as const;
+
+/** Turns browser notices of finished tasks on and off, for this browser. */
+export function BrowserNoticeSwitch() {
+  const { t } = useTranslation();
+  const state = useBrowserNotices();
+  return (
+    <Switch
+      label={t('bell.browser')}
+      description={t(helpTexts[state])}
+      checked={state === 'on'}
+      disabled={state === 'denied' || state === 'unsupported'}
+      onChange={(event) =>
+        void chooseBrowserNotices(event.currentTarget.checked, {
+          title: t('bell.browserExample'),
+          body: t('bell.browserHelp'),
+        })
+      }
+    />
+  );
 }

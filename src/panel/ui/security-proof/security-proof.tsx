@@ -1,10 +1,12 @@
+import type { UseMutationResult } from '@tanstack/react-query';
 import { useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from 'react';
 import { useLocation } from 'react-router';
-import { ApiError } from '../api/api-error.ts';
-import type { SecurityProof, SecurityProofRequirement, SecurityProofScope } from '../api/types.ts';
+import { ApiError } from '../../api/api-error.ts';
+import type { SecurityProof, SecurityProofRequirement, SecurityProofScope } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { type UseApiMutationOptions, useApiMutation } from '../../session/use-api.ts';
 import { SecurityProofDialog, type SecurityProofRequest } from './security-proof-dialog.tsx';
-import { useSession } from './session-context.tsx';
 
 /**
  * Requests a Security Proof for the `X-Security-Proof` header. Resolves to an empty string if the
@@ -121,4 +123,60 @@ export function SecurityProofProvider({ children }: { children: ReactNode }) {
       />
     </SecurityProofContext>
   );
+}
+
+type MutationWithProofOptions<Variables, T> = UseApiMutationOptions<Variables, T> & {
+  scope: SecurityProofScope;
+  /** False if this change needs no proof; by default all do. */
+  needsProof?(variables: Variables): boolean;
+};
+
+type MutationWithProof<Variables, T> = Pick<
+  UseMutationResult<T, Error, Variables>,
+  'data' | 'error' | 'isError' | 'reset' | 'variables'
+> & {
+  /** Also true while the user is asked. */
+  isPending: boolean;
+  mutate(variables: Variables): void;
+};
+
+/**
+ * A mutation that needs a Security Proof: asks the user to confirm, then sends the change. Nothing
+ * is sent if they cancel.
+ */
+export function useMutationWithProof<Variables, T = unknown>({
+  scope,
+  needsProof = () => true,
+  request,
+  onSuccess,
+  onError,
+  ...others
+}: MutationWithProofOptions<Variables, T>): MutationWithProof<Variables, T> {
+  const requestProof = useSecurityProof();
+  const [isAsking, setAsking] = useState(false);
+  const change = useApiMutation<{ variables: Variables; proof: string }, T>({
+    ...others,
+    request: ({ variables, proof }) => {
+      const { headers, ...unproven } = request(variables);
+      return { ...unproven, headers: { ...headers, ...(proof === '' ? {} : { 'x-security-proof': proof }) } };
+    },
+    onSuccess: (answer, { variables }) => onSuccess?.(answer, variables),
+    onError: (error, { variables }) => onError?.(error, variables),
+  });
+  const proveAndMutate = async (variables: Variables): Promise<void> => {
+    setAsking(true);
+    const proof = needsProof(variables) ? await requestProof(scope) : '';
+    setAsking(false);
+    if (proof !== null) change.mutate({ variables, proof });
+  };
+  const { data, error, isError, reset } = change;
+  return {
+    data,
+    error,
+    isError,
+    reset,
+    isPending: isAsking || change.isPending,
+    variables: change.variables?.variables,
+    mutate: (variables) => void proveAndMutate(variables),
+  };
 }

@@ -3,14 +3,15 @@ import { useTranslation } from 'react-i18next';
 import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
 import { errorMessage } from '../api/error-message.ts';
+import { hasAllTexts, loadAllTexts } from '../i18n/create-i18n.ts';
 import { NotFoundInFrame } from '../pages/not-found-page.tsx';
+import { safeRedirect } from '../session/panel-address.ts';
+import { useRole } from '../session/roles.ts';
+import { SessionProvider, useSession, useSessionSnapshot } from '../session/session-context.tsx';
+import { hasSessionHint } from '../session/session-hint.ts';
+import { createTypedWork, TypedWorkProvider } from '../session/typed-work.ts';
+import { useIsUnreachable } from '../ui/page/connection-notice.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
-import { useIsUnreachable } from './connection-notice.tsx';
-import { useRole } from './roles.ts';
-import { safeRedirect } from './safe-redirect.ts';
-import { SessionProvider, useSession, useSessionSnapshot } from './session-context.tsx';
-import { hasSessionHint } from './session-hint.ts';
-import { createTypedWork, TypedWorkProvider } from './typed-work.ts';
 
 type RequireSessionProps = {
   /** Asks for the sign-in over a page that would otherwise lose what was typed. */
@@ -130,4 +131,20 @@ function useRestore(enabled: boolean): { error: unknown; retry(): void } {
   }, [enabled, isUnreachable, error, failures, restore]);
 
   return { error, retry: () => void restore() };
+}
+
+/**
+ * Renders its children once the texts of the pages after sign-in are loaded. They are not in the
+ * first chunk.
+ */
+export function RequireTexts({ children }: { children: ReactNode }) {
+  const { i18n } = useTranslation();
+  const [isLoaded, setLoaded] = useState(() => hasAllTexts(i18n));
+  const [failure, setFailure] = useState<unknown>(null);
+  useEffect(() => {
+    if (!isLoaded) loadAllTexts(i18n).then(() => setLoaded(true), setFailure);
+  }, [isLoaded, i18n]);
+  // The error boundary offers a reload, as for any other chunk that fails to load.
+  if (failure !== null) throw failure;
+  return isLoaded ? children : <FullPageLoader />;
 }
