@@ -8,7 +8,7 @@ import { roles, useRole } from '../../session/roles.ts';
 import { useSession } from '../../session/session-context.tsx';
 import classes from './command-palette.module.css';
 import { filterEntries, listPages, listSettings, type PaletteEntry, paletteGroups } from './find-entries.ts';
-import { PaletteInput } from './shortcuts.tsx';
+import { PaletteInput } from './palette-input.tsx';
 import { useServerEntries } from './use-server-entries.ts';
 
 type CommandPaletteProps = {

@@ -1,10 +1,9 @@
 import { ActionIcon, Modal } from '@mantine/core';
-import type { ComponentProps } from 'react';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
 import { IconSearch } from '../../ui/icons.tsx';
-import classes from './shortcuts.module.css';
+import { PaletteInput } from './palette-input.tsx';
 
 const CommandPalette = lazy(async () => ({ default: (await import('./command-palette.tsx')).CommandPalette }));
 const ShortcutList = lazy(async () => ({ default: (await import('./shortcut-list.tsx')).ShortcutList }));
@@ -110,26 +109,6 @@ function PaletteFrame({ typed, onType, onClose, children }: PaletteFrameProps) {
         </Suspense>
       </Modal.Content>
     </Modal.Root>
-  );
-}
-
-/** The field of the palette, before and after its list is loaded. */
-export function PaletteInput(props: ComponentProps<'input'>) {
-  const { t } = useTranslation();
-  return (
-    <input
-      className={classes.input}
-      // biome-ignore lint/a11y/noAutofocus: the palette is for typing
-      autoFocus
-      data-autofocus
-      type="text"
-      aria-label={t('palette.search')}
-      placeholder={t('palette.placeholder')}
-      autoComplete="off"
-      spellCheck={false}
-      maxLength={200}
-      {...props}
-    />
   );
 }
 
