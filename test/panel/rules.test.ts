@@ -43,7 +43,7 @@ test('pages before sign-in use only texts of the first chunk', () => {
     'src/panel/session/{passkeys,session-context}.{ts,tsx}',
     'src/panel/routes/guards.tsx',
     'src/panel/api/error-message.ts',
-    'src/panel/ui/*/{query-result,choice-menu,connection-notice,copy-field,error-boundary,full-page,notices,page-controls,page-heading,welcome-layout}.tsx',
+    'src/panel/ui/*/{query-result,choice-menu,connection-notice,copy-field,error-boundary,error-notice,full-page,page-controls,page-heading,welcome-layout}.tsx',
   ];
   const root = new URL('../..', import.meta.url).pathname;
   const files = before

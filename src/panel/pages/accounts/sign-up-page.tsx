@@ -7,7 +7,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage, BackToSignIn } from './account-message.tsx';

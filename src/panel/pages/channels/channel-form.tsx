@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import type { Form } from '../../ui/form/use-form.ts';

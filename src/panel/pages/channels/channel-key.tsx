@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useSecurityProof } from '../../ui/security-proof/security-proof.tsx';
 

@@ -6,7 +6,7 @@ import { sayOrQuote } from '../../api/say-server-text.ts';
 import type { Channel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

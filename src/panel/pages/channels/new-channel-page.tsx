@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
-import { notifySuccess } from '../../ui/display/notices.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/links.tsx';

@@ -4,7 +4,7 @@ import { channelStatus } from '../../api/record-status.ts';
 import type { Channel, ChannelPage } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation } from '../../session/use-api.ts';
-import { notifySuccess } from '../../ui/display/notices.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 

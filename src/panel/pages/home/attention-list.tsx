@@ -7,7 +7,7 @@ import type { AttentionItem } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/roles.ts';
 import { useApiQuery } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { attentionDetail, targetPage } from './attention-item.ts';
 import classes from './attention-list.module.css';

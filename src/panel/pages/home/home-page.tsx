@@ -10,7 +10,7 @@ import { useGatewayStatus, useSession, useSessionSnapshot } from '../../session/
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';

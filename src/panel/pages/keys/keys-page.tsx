@@ -6,7 +6,7 @@ import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';

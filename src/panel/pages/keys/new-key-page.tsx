@@ -6,7 +6,7 @@ import type { ApiKeyFields, NewApiKey } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { OneTimeSecret } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';

@@ -5,7 +5,7 @@ import { Link, useParams } from 'react-router';
 import type { ApiKey, RotatedKey } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { BackLink } from '../../ui/page/links.tsx';

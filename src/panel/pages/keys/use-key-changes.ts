@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next';
 import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey } from '../../api/types.ts';
 import { useApiMutation } from '../../session/use-api.ts';
-import { notifySuccess } from '../../ui/display/notices.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 
 /** Enables, disables and deletes a key. `onDeleted` runs after a deletion. */

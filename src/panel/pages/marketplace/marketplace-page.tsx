@@ -6,7 +6,7 @@ import type { MarketplacePlugin, MarketplaceSource } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';

@@ -15,7 +15,7 @@ import { localise } from '../../i18n/localise.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
-import { notifySuccess } from '../../ui/display/notices.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { BackLink, ExternalLink } from '../../ui/page/links.tsx';

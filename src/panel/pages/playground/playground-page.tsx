@@ -7,7 +7,7 @@ import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';

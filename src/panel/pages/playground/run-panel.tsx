@@ -10,7 +10,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import type { Session } from '../../session/session.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useSingleMutation } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
 import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';

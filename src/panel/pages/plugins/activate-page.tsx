@@ -8,7 +8,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { PluginPreview, PluginSummary } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
-import { notifySuccess } from '../../ui/display/notices.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { RuleText } from './plugin-errors.tsx';

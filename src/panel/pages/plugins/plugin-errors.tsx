@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { sayServerText } from '../../api/say-server-text.ts';
 import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import classes from './plugins.module.css';
 import type { SayRule } from './say-plugin-rule.ts';
 import { usePluginRules } from './use-plugin-rules.ts';

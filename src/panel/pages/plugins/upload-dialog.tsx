@@ -5,7 +5,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { StoredPlugin } from '../../api/types.ts';
 import { UserError } from '../../api/user-error.ts';
 import { useApiMutation, withQuery } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';

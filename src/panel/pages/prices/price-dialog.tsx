@@ -2,7 +2,8 @@ import { Alert, Group, Select, Stack, Textarea, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
-import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { QuotePreview } from './quote-preview.tsx';

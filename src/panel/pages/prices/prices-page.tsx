@@ -7,7 +7,8 @@ import type { PluginSummary, Price, UnpricedPluginModels } from '../../api/types
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';

@@ -2,7 +2,8 @@ import { Anchor, Button, Group, PasswordInput, Stack, Text } from '@mantine/core
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/section.tsx';
 import { validatePassword } from '../accounts/validate-account.ts';

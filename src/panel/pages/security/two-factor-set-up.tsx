@@ -6,7 +6,7 @@ import { encode } from 'uqr';
 import type { TwoFactorSetup } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { InlineForm } from '../../ui/form/inline-form.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import classes from './security.module.css';

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { SessionRotation, TwoFactorStatus } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { CopyField } from '../../ui/display/copy-field.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import { fieldMessage } from '../../api/error-message.ts';
 import type { Option, OptionTestResult as Trial } from '../../api/types.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';

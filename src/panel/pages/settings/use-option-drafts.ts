@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { type FieldError, fieldsViolating } from '../../api/field-errors.ts';
 import type { Option } from '../../api/types.ts';
-import { notifySuccess } from '../../ui/display/notices.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { useErrorUntilEdit } from '../../ui/form/use-form.ts';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';

@@ -7,7 +7,7 @@ import { createIdempotencyKey, isOutcomeKnown } from '../../api/idempotency-key.
 import type { DemoChannel, TaskDetail } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useSingleMutation } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';

@@ -7,7 +7,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus, SetupState } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';

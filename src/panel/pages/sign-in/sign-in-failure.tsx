@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useGatewayStatus } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { IconAlert } from '../../ui/icons.tsx';
 
 type SignInErrorProps = {

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { FlowTicket } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { SignInError } from './sign-in-failure.tsx';
 import classes from './wechat-step.module.css';

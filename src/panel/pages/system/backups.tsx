@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { BackupsReport } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
-import { ErrorNotice } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';

@@ -1,6 +1,7 @@
 import { Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { Page, PageTabs } from '../../ui/page/page.tsx';
+import { Page } from '../../ui/page/page.tsx';
+import { PageTabs } from '../../ui/page/page-tabs.tsx';
 import { AccountStatement } from './account-statement.tsx';
 import { UsageFilterBar } from './usage-filter-bar.tsx';
 import { UsageReport } from './usage-report.tsx';

@@ -5,7 +5,8 @@ import { accountStatus } from '../../api/record-status.ts';
 import type { Account } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
-import { ErrorNotice, notifySuccess } from '../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import type { Rights } from './account-rules.tsx';
 

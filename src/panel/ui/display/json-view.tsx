@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { IconCopy } from '../icons.tsx';
 import { copyText } from './copy-field.tsx';
 import classes from './json-view.module.css';
-import { notifySuccess } from './notices.tsx';
+import { notifySuccess } from './notify.ts';
 
 /** Matches a string and whether it is a key, or a number or literal. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;

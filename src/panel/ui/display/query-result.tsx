@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { ErrorNotice } from './notices.tsx';
+import { ErrorNotice } from './error-notice.tsx';
 
 type QueryResultProps<T> = {
   query: UseQueryResult<T>;

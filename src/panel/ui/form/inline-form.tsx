@@ -2,7 +2,7 @@ import { Button, Group, Stack } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
-import { ErrorNotice } from '../display/notices.tsx';
+import { ErrorNotice } from '../display/error-notice.tsx';
 import type { Form } from './use-form.ts';
 
 type InlineFormProps = {

@@ -8,7 +8,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { getPasskeyAssertion, hasPasskeys } from '../../session/passkeys.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useApiMutation } from '../../session/use-api.ts';
-import { ErrorNotice } from '../display/notices.tsx';
+import { ErrorNotice } from '../display/error-notice.tsx';
 import { useForm } from '../form/use-form.ts';
 
 type Method = SecurityProofRequirement['methods'][number];

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSession } from '../../session/session-context.tsx';
 import { withQuery } from '../../session/use-api.ts';
-import { ErrorNotice } from '../display/notices.tsx';
+import { ErrorNotice } from '../display/error-notice.tsx';
 
 /** A hundred thousand rows over a slow line. */
 const timeoutMs = 600_000;

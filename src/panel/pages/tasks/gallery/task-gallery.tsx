@@ -2,7 +2,7 @@ import { Button, Group, Loader, Text } from '@mantine/core';
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
-import { ErrorNotice } from '../../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { useTaskTitle } from '../use-task-columns.tsx';
 import type { TaskQuery } from '../use-task-query.ts';

@@ -7,7 +7,8 @@ import { createIdempotencyKey, isOutcomeKnown } from '../../../api/idempotency-k
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { useApiMutation } from '../../../session/use-api.ts';
-import { ErrorNotice, notifySuccess } from '../../../ui/display/notices.tsx';
+import { ErrorNotice } from '../../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../../ui/display/notify.ts';
 import { useConfirm } from '../../../ui/form/confirm-dialog.tsx';
 import { useScopedNavigate } from '../../../ui/page/use-scoped-navigate.ts';
 import { isFinished } from '../read-task.ts';

@@ -1,5 +1,4 @@
 import { Alert, Code, Text } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { errorMessage } from '../../api/error-message.ts';
@@ -34,11 +33,3 @@ export function ErrorNotice({ error, codeTexts = {} }: ErrorNoticeProps) {
     </Alert>
   );
 }
-
-/**
- * A short notification of success that disappears by itself. Show errors on the page, beside what
- * failed.
- */
-export const notifySuccess = (message: string): void => {
-  notifications.show({ message, color: 'gate', autoClose: 4000, withBorder: true, withCloseButton: false });
-};
