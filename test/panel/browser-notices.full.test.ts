@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
-import { findAxeViolations, heading, screens, usePanel, waitForText } from './harness.ts';
+import { addSessionCookies, findAxeViolations, heading, screens, usePanel, waitForText } from './harness.ts';
+import { connect } from './page-pool.ts';
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -64,6 +65,17 @@ async function standInForDisplay(page: Page, { fails = false } = {}) {
     page.evaluate(() => Reflect.get(globalThis, 'shownNotices'));
 }
 
+/** Answers no for the user: Chromium's headless shell always does, Chromium itself would ask. */
+async function refuseNotices(page: Page, origin: string): Promise<void> {
+  // The answer holds for as long as this session.
+  const session = await connect(page);
+  const { targetInfo } = await session.send('Target.getTargetInfo');
+  await session.send('Browser.setPermission', {
+    ...{ permission: { name: 'notifications' }, setting: 'denied', origin },
+    ...(targetInfo.browserContextId === undefined ? {} : { browserContextId: targetInfo.browserContextId }),
+  });
+}
+
 /** As the browser says it of a tab behind another one; Playwright's pages have always the focus. */
 const sendToBackground = (page: Page, isHidden: boolean) =>
   page.evaluate((hidden) => {
@@ -77,9 +89,11 @@ const sendToBackground = (page: Page, isHidden: boolean) =>
   }, isHidden);
 
 test('a browser that refuses is told where to allow notices', async () => {
-  const { page } = await panel.openAs(ROOT, '/notifications', { viewport: screens.phone });
+  const { page } = await panel.openPooled({ viewport: screens.phone });
+  await refuseNotices(page, panel.origin());
+  await addSessionCookies(page, panel.origin(), ROOT);
+  await page.goto(`${panel.origin()}/notifications`);
   await heading(page, 'Notifications').waitFor();
-  // Headless Chromium refuses unless it was told otherwise.
   await waitForText(page, 'Your browser blocks notifications from this page. Allow them in its site settings.');
   expect(await page.getByRole('switch', { name: 'Browser notifications' }).isDisabled()).toBe(true);
   expect(await findAxeViolations(page)).toEqual([]);
