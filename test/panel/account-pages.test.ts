@@ -308,7 +308,7 @@ describe('passkeys', () => {
 });
 
 describe('connected accounts', () => {
-  test('WeChat: a wrong code, a right code, disconnecting', async () => {
+  testInFullRun('WeChat: a wrong code, a right code, disconnecting', async () => {
     wechat.codes.set('135790', 'oWx_of-wen');
     const page = await openAs('wen', '/security', 'Security');
     await button(page, 'Connect WeChat').click();
@@ -347,7 +347,7 @@ describe('connected accounts', () => {
     await heading(page, 'Security').waitFor();
   });
 
-  test('Telegram is not contacted before the click; its button returns to the panel', async () => {
+  testInFullRun('Telegram is not contacted before the click; its button returns to the panel', async () => {
     await panel.root().createUser({ username: 'tel' });
     const watched = await panel.openAs({ username: 'tel', password }, '/security', { viewport: screens.desktop });
     const { page } = watched;
@@ -399,7 +399,7 @@ describe('personal access token', () => {
 });
 
 describe('profile', () => {
-  test('display name and language are saved, and the menu shows the name', async () => {
+  testInFullRun('display name and language are saved, and the menu shows the name', async () => {
     const page = await openAs('nam', '/profile', 'Profile');
     await field(page, 'Display name').fill('x'.repeat(65));
     await button(page, 'Save').click();
@@ -436,7 +436,7 @@ describe('profile', () => {
     expect(link).toMatch(new RegExp(`^${panel.origin()}/sign-up\\?aff=\\w+$`));
   });
 
-  test('an address is confirmed by a mailed code and the password, and removed the same way', async () => {
+  testInFullRun('an address is confirmed by a mailed code and the password, and removed the same way', async () => {
     const page = await openAs('eva', '/profile', 'Profile');
     await button(page, 'Add email').click();
     await button(page, 'Cancel').click();
@@ -499,7 +499,7 @@ describe('profile', () => {
 });
 
 describe('the app frame', () => {
-  test('an unknown address keeps the navigation', async () => {
+  testInFullRun('an unknown address keeps the navigation', async () => {
     const page = await openAs('nav', '/no/such/page', 'Page not found');
     expect(await page.getByRole('navigation', { name: 'Main navigation' }).count()).toBe(1);
     expect(await findAxeViolations(page)).toEqual([]);

@@ -123,7 +123,7 @@ describe('signing up', () => {
     expect(login.body.data).toMatchObject({ user: { quota: 1_000_000 } });
   });
 
-  test('errors show at their field, and the input stays', async () => {
+  testInFullRun('errors show at their field, and the input stays', async () => {
     await register('bea');
     const { page } = await openHere();
     await page.goto(`${origin()}/sign-up`);
@@ -174,7 +174,7 @@ describe('signing up', () => {
     await hasFocus(page, 'Email');
   });
 
-  test('another code is sent after thirty seconds and replaces the previous one', async () => {
+  testInFullRun('another code is sent after thirty seconds and replaces the previous one', async () => {
     const { page } = await open({ extraHTTPHeaders: fromNewIp() });
     await page.clock.install();
     await page.goto(`${origin()}/sign-up`);
@@ -197,7 +197,7 @@ describe('signing up', () => {
     await accountMenu(page, 'cleo').waitFor();
   });
 
-  test('without email verification a name and a password are enough, over plain HTTP too', async () => {
+  testInFullRun('without email verification a name and a password are enough, over plain HTTP too', async () => {
     await change({ EmailVerificationEnabled: 'false', SMTPServer: '' });
     const at = `http://${insecureHost}:${gateway().port}`;
     const { page } = await openHere({ at });
@@ -232,7 +232,7 @@ describe('signing up', () => {
     await heading(page, 'Sign-up is closed').waitFor();
   });
 
-  test('before the setup the page redirects to it', async () => {
+  testInFullRun('before the setup the page redirects to it', async () => {
     const fresh = await start();
     const { page } = await openPooled({ at: fresh.url });
     await page.goto(`${fresh.url}/sign-up`);

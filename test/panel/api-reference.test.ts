@@ -44,7 +44,7 @@ describe('the API reference', () => {
     expect(await page.getByRole('link', { name: 'Playground', exact: true }).count()).toBe(1);
   });
 
-  test('bears the name of the gateway as soon as that changes', async () => {
+  testInFullRun('bears the name of the gateway as soon as that changes', async () => {
     const page = await openReference();
     for (const name of ['Studio <Nord>', 'Taskgate']) {
       await panel.root().call('PUT', '/api/option', { key: 'SystemName', value: name });
@@ -53,7 +53,7 @@ describe('the API reference', () => {
     }
   });
 
-  test('finds operations and codes by all words of a search', async () => {
+  testInFullRun('finds operations and codes by all words of a search', async () => {
     const page = await openReference();
     await page.keyboard.press('/');
     await page.keyboard.type('cancel task');
@@ -99,7 +99,7 @@ describe('the API reference', () => {
     await read.getByText('"prompt": "a gull"').waitFor();
   });
 
-  test('asks for a key before it sends, and shows a refusal', async () => {
+  testInFullRun('asks for a key before it sends, and shows a refusal', async () => {
     const page = await openReference('#listTasks');
     const list = operation(page, 'listTasks');
     await list.getByRole('button', { name: 'Send' }).click();

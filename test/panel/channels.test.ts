@@ -39,7 +39,7 @@ const listed = async (name: string) =>
   (await root().call<Channels>('GET', '/api/channel?page_size=100')).items.find((channel) => channel.name === name);
 
 describe('the list', () => {
-  test('shows what each channel serves, and disables one at once', async () => {
+  testInFullRun('shows what each channel serves, and disables one at once', async () => {
     const page = await openAsRoot('/channels');
     const row = page.getByRole('row', { name: /First channel/ });
     for (const text of ['Demo vendor', 'demo-video, demo-video-pro', 'default, vip', '7 / 1', '$0.00']) {
@@ -130,7 +130,7 @@ describe('a new channel', () => {
 });
 
 describe('one channel', () => {
-  test('is tested, with each step shown', async () => {
+  testInFullRun('is tested, with each step shown', async () => {
     const created = await listed('First channel');
     const page = await openAsRoot(`/channels/${created?.id}`);
     await page.getByRole('button', { name: 'Run test' }).click();
@@ -206,7 +206,7 @@ describe('one channel', () => {
     expect(await page.getByText('demo-vendor-key').count()).toBe(0);
   });
 
-  test('is deleted after a confirmation that says what breaks', async () => {
+  testInFullRun('is deleted after a confirmation that says what breaks', async () => {
     const created = await root().createChannel(vendor.url, { name: 'Going', models: ['only-here'] });
     const page = await openAsRoot(`/channels/${created}`);
     await page.getByRole('button', { name: 'Delete', exact: true }).click();

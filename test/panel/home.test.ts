@@ -40,7 +40,7 @@ async function open(username: string, options: Parameters<typeof panel.openAs>[2
 const steps = (page: Page) => page.getByRole('region', { name: 'Get started' });
 
 describe('an empty gateway', () => {
-  test('guides a new user to a first result', async () => {
+  testInFullRun('guides a new user to a first result', async () => {
     const page = await open('nina');
     expect(await page.title()).toBe('Home · Taskgate');
     await steps(page).getByRole('link', { name: 'Open playground' }).waitFor();

@@ -91,7 +91,7 @@ describe('API keys', () => {
     expect(await page.content()).not.toContain(key);
   });
 
-  test('fields that the server rejects keep the input and show the reason', async () => {
+  testInFullRun('fields that the server rejects keep the input and show the reason', async () => {
     const page = await openAt('/keys/new', 'New API key');
     await field(page, 'Name').fill('Office');
     await page.getByRole('button', { name: /^Restrictions/ }).click();
@@ -174,25 +174,28 @@ describe('API keys', () => {
     for (const either of [key, next]) expect((await submit(either)).status).toBe(200);
   });
 
-  test('the first webhook address creates the secret; a rotated secret is shown once and the old one still signs', async () => {
-    await panel.root().createKey({ name: 'Hooked' });
-    const page = await openAt('/keys', 'API keys');
-    await page.getByRole('link', { name: 'Hooked', exact: true }).click();
-    const area = page.getByRole('region', { name: 'Webhook' });
-    await area.getByText('No secret yet.').waitFor();
-    await field(page, 'Webhook URL').fill('https://hooks.example.org/taskgate');
-    await area.getByRole('button', { name: 'Save' }).click();
-    const first = await area.locator('code').innerText();
-    expect(first).toMatch(/^whsec_/);
-    await page.reload();
-    await area.getByText('Webhooks are signed with the secret').waitFor();
-    expect(await field(page, 'Webhook URL').inputValue()).toBe('https://hooks.example.org/taskgate');
-    await area.getByRole('button', { name: 'Rotate secret' }).click();
-    await dialog(page).getByText('stays valid for 24 hours').waitFor();
-    await dialog(page).getByRole('button', { name: 'Rotate secret' }).click();
-    await area.getByText('webhooks are also signed with the previous secret').waitFor();
-    expect(await area.locator('code').innerText()).not.toBe(first);
-  });
+  testInFullRun(
+    'the first webhook address creates the secret; a rotated secret is shown once and the old one still signs',
+    async () => {
+      await panel.root().createKey({ name: 'Hooked' });
+      const page = await openAt('/keys', 'API keys');
+      await page.getByRole('link', { name: 'Hooked', exact: true }).click();
+      const area = page.getByRole('region', { name: 'Webhook' });
+      await area.getByText('No secret yet.').waitFor();
+      await field(page, 'Webhook URL').fill('https://hooks.example.org/taskgate');
+      await area.getByRole('button', { name: 'Save' }).click();
+      const first = await area.locator('code').innerText();
+      expect(first).toMatch(/^whsec_/);
+      await page.reload();
+      await area.getByText('Webhooks are signed with the secret').waitFor();
+      expect(await field(page, 'Webhook URL').inputValue()).toBe('https://hooks.example.org/taskgate');
+      await area.getByRole('button', { name: 'Rotate secret' }).click();
+      await dialog(page).getByText('stays valid for 24 hours').waitFor();
+      await dialog(page).getByRole('button', { name: 'Rotate secret' }).click();
+      await area.getByText('webhooks are also signed with the previous secret').waitFor();
+      expect(await area.locator('code').innerText()).not.toBe(first);
+    },
+  );
 
   test('lost update: only the changed name is sent, whatever others changed since', async () => {
     const hook = 'https://hooks.example.org/renamed';
@@ -217,7 +220,7 @@ describe('API keys', () => {
     });
   });
 
-  test('another user’s key is not found', async () => {
+  testInFullRun('another user’s key is not found', async () => {
     const page = await openAt('/keys/999', 'API key');
     await alert(page).getByText('API key not found').waitFor();
     await alert(page).getByRole('link', { name: 'All API keys' }).click();

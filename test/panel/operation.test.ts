@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import type { AttentionItem } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
 import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { findPageIssues, heading, password, screens, setOptions, usePanel, waitForText } from './harness.ts';
 
 const { origin, openAs, sharedRootPage } = usePanel(async (admin) => {
@@ -33,7 +34,7 @@ describe('the audit log', () => {
     await heading(page, 'Another name').waitFor();
   });
 
-  test('is filtered by user, action and time, with the filters in the URL', async () => {
+  testInFullRun('is filtered by user, action and time, with the filters in the URL', async () => {
     const page = await visit('/audit');
     await page.getByRole('combobox', { name: 'Area' }).click();
     await page.getByRole('option', { name: 'Settings' }).click();

@@ -130,7 +130,7 @@ describe('a request', () => {
     await heading(page, 'a red kite [duration=1]').waitFor();
   });
 
-  test('is kept as a draft, takes a pasted image, and runs twice by Ctrl+Enter', async () => {
+  testInFullRun('is kept as a draft, takes a pasted image, and runs twice by Ctrl+Enter', async () => {
     const { page } = await open('/playground?model=demo-video');
     await prompt(page).fill('two kites [duration=0.2]');
     await until('the draft is kept', () =>
@@ -227,7 +227,7 @@ describe('a request', () => {
     await page.getByRole('button', { name: 'Run for $1.00' }).waitFor();
   });
 
-  test('repeated after an error is a new request', async () => {
+  testInFullRun('repeated after an error is a new request', async () => {
     const { page } = await open('/playground?model=demo-video');
     const keys = new Set<string>();
     page.on('request', (request) => {
@@ -288,7 +288,7 @@ describe('a request', () => {
     expect(new Set([first, other, next]).size).toBe(3);
   });
 
-  test('is synchronized between form and JSON', async () => {
+  testInFullRun('is synchronized between form and JSON', async () => {
     const { page } = await open();
     await prompt(page).fill('a "quoted" cat');
     const seconds = page.getByLabel('Seconds');
@@ -462,7 +462,7 @@ describe('a request', () => {
     expect(found.total).toBe(1);
   });
 
-  test('of a task is copied', async () => {
+  testInFullRun('of a task is copied', async () => {
     const body = { model: 'demo-video', prompt: 'a first try [duration=0.2]', seconds: 9, script: 'instant' };
     const { id } = await panel.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
     const { page } = await open(`/playground?from=${id}`);
@@ -600,7 +600,7 @@ describe('errors keep their meaning', () => {
     }
   });
 
-  test('of the marketplace, which is asked once', async () => {
+  testInFullRun('of the marketplace, which is asked once', async () => {
     const { page, apiCalls } = await panel.openAs(ROOT, '/');
     const message = 'The source "good" cannot be read.';
     await page.route('**/api/plugin/task/marketplace*', (route) =>

@@ -67,7 +67,7 @@ async function upload(text: string): Promise<void> {
 }
 
 describe('plugins', () => {
-  test('factory plugins are listed with their metadata', async () => {
+  testInFullRun('factory plugins are listed with their metadata', async () => {
     await visit('/plugins');
     await heading(page, 'Plugins').waitFor();
     const row = page.getByRole('row', { name: /OpenAI Sora/ });
@@ -145,7 +145,7 @@ describe('plugins', () => {
     await waitForText(page, '1.1.0');
   });
 
-  test('models are restricted, at least one stays', async () => {
+  testInFullRun('models are restricted, at least one stays', async () => {
     await visit('/plugins/paper');
     const remove = (model: string) => page.locator('.mantine-Pill-root', { hasText: model }).locator('button').click();
     await remove('paper-3');
@@ -161,7 +161,7 @@ describe('plugins', () => {
     await waitForText(page, 'Keep at least one model');
   });
 
-  test('a hook is called, and its error is shown', async () => {
+  testInFullRun('a hook is called, and its error is shown', async () => {
     await visit('/plugins/paper?tab=dryrun');
     await page.getByLabel('Hook', { exact: true }).fill('buildQueryRequest');
     await page.getByRole('button', { name: 'Insert example' }).click();
@@ -243,7 +243,7 @@ describe('prices', () => {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
-  test('offered models without a price come first', async () => {
+  testInFullRun('offered models without a price come first', async () => {
     await visit('/prices');
     await page.getByRole('button', { name: 'Set price for paper-1' }).click();
     await page.getByLabel('Price in USD', { exact: true }).fill('0.5');
@@ -311,7 +311,7 @@ describe('marketplace', () => {
     expect(stored.map(({ name }) => name)).toEqual(['good', 'gone', 'other']);
   });
 
-  test('unknown plugins, installed or offered, show a not-found page with a link', async () => {
+  testInFullRun('unknown plugins, installed or offered, show a not-found page with a link', async () => {
     await visit('/plugins/nothing');
     await waitForText(page, 'Plugin not found');
     await page.getByRole('link', { name: 'All plugins' }).click();

@@ -211,7 +211,7 @@ describe('cold start', () => {
     expect(refreshesOf(apiCalls)).toBe(0);
   });
 
-  test('a protected page always asks, with or without the hint', async () => {
+  testInFullRun('a protected page always asks, with or without the hint', async () => {
     const { page, context, apiCalls } = await openSignedIn();
     await context.clearCookies({ name: 'svc_has_session' });
     await page.reload();
@@ -249,7 +249,7 @@ describe('several tabs', () => {
     [insecureHost, () => `http://${insecureHost}:${gateway().port}`],
   ] as const;
 
-  test.each(origins)(
+  test.each(IS_FULL_RUN ? origins : origins.slice(0, 1))(
     'at http://%s: two tabs that renew at once and three that start at once stay signed in',
     async (_host, at) => {
       const { page } = await openSignedIn({ at: at() });
@@ -270,7 +270,7 @@ describe('several tabs', () => {
     },
   );
 
-  test('on a local network without TLS: signing in, copying, reloading, signing out', async () => {
+  testInFullRun('on a local network without TLS: signing in, copying, reloading, signing out', async () => {
     const at = `http://${insecureHost}:${gateway().port}`;
     const { page } = await openPooled({ at: at });
     await enter(page, at);
@@ -325,7 +325,7 @@ describe('network failures', () => {
     await heading(page, 'Tasks').waitFor();
   });
 
-  test.each(IS_FULL_RUN ? [429, 500, 503] : [503])(
+  testInFullRun.each([429, 500, 503])(
     'a refresh answered with %d signs nobody out; a later one succeeds',
     async (status) => {
       const { page } = await openSignedIn();
@@ -358,34 +358,37 @@ describe('the end of a session', () => {
     await atKeys(page);
   });
 
-  test('with unsaved changes: the page waits below the sign-in, and keeps what was typed for its user', async () => {
-    const { page } = await openSignedIn({}, RENAMED);
-    const typed = page.getByLabel('Display name');
-    await typed.fill('Half a name');
-    await revokeOthers(RENAMED);
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    const over = page.getByRole('dialog', { name: 'Sign in' });
-    await over.getByText('Sign in as the same user to keep what you typed.').waitFor();
-    expect(await findAxeViolations(page)).toEqual([]);
-    // What is below cannot be used.
-    await page.keyboard.press('Escape');
-    await over.getByLabel('Username or email').fill(RENAMED.username);
-    await over.getByLabel('Password', { exact: true }).fill(RENAMED.password);
-    await page.keyboard.press('Enter');
-    await over.waitFor({ state: 'detached' });
-    expect(await typed.inputValue()).toBe('Half a name');
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await accountMenu(page, 'Half a name').waitFor();
+  testInFullRun(
+    'with unsaved changes: the page waits below the sign-in, and keeps what was typed for its user',
+    async () => {
+      const { page } = await openSignedIn({}, RENAMED);
+      const typed = page.getByLabel('Display name');
+      await typed.fill('Half a name');
+      await revokeOthers(RENAMED);
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      const over = page.getByRole('dialog', { name: 'Sign in' });
+      await over.getByText('Sign in as the same user to keep what you typed.').waitFor();
+      expect(await findAxeViolations(page)).toEqual([]);
+      // What is below cannot be used.
+      await page.keyboard.press('Escape');
+      await over.getByLabel('Username or email').fill(RENAMED.username);
+      await over.getByLabel('Password', { exact: true }).fill(RENAMED.password);
+      await page.keyboard.press('Enter');
+      await over.waitFor({ state: 'detached' });
+      expect(await typed.inputValue()).toBe('Half a name');
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await accountMenu(page, 'Half a name').waitFor();
 
-    await typed.fill('Not for others');
-    await revokeOthers(RENAMED);
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await over.getByLabel('Username or email').fill(ADA.username);
-    await over.getByLabel('Password', { exact: true }).fill(ADA.password);
-    await page.keyboard.press('Enter');
-    await accountMenu(page, ADA.username).waitFor();
-    await until('nothing of the other user is shown', async () => (await typed.inputValue()) !== 'Not for others');
-  });
+      await typed.fill('Not for others');
+      await revokeOthers(RENAMED);
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await over.getByLabel('Username or email').fill(ADA.username);
+      await over.getByLabel('Password', { exact: true }).fill(ADA.password);
+      await page.keyboard.press('Enter');
+      await accountMenu(page, ADA.username).waitFor();
+      await until('nothing of the other user is shown', async () => (await typed.inputValue()) !== 'Not for others');
+    },
+  );
 
   testInFullRun('signing out in another tab says that unsaved changes of this one are gone', async () => {
     const { page } = await openSignedIn({}, ADA);
@@ -405,7 +408,7 @@ describe('the end of a session', () => {
     await waitForText(page, 'You were signed out: this session was ended from another device');
   });
 
-  test('too many sessions: the sign-in page lists the remedies', async () => {
+  testInFullRun('too many sessions: the sign-in page lists the remedies', async () => {
     const limited = await start({ env: { USER_SESSION_ACTIVE_LIMIT: '2' } });
     const administrator = await setUp(limited);
     await signInByApi(limited.url);
@@ -468,7 +471,7 @@ describe('the end of a session', () => {
     await heading(page, 'Sign in').waitFor();
   });
 
-  test('signing out after another login took the cookie ends that login', async () => {
+  testInFullRun('signing out after another login took the cookie ends that login', async () => {
     const { page, context } = await openSignedIn();
     const answer = await logIn(ROOT);
     await context.addCookies(cookiesOf(answer, origin()));

@@ -59,7 +59,7 @@ test('every JSON option is edited as rows, and its stored value survives them', 
 });
 
 describe('search', () => {
-  test('finds an option by a word of its help, and opens its field', async () => {
+  testInFullRun('finds an option by a word of its help, and opens its field', async () => {
     const page = await visit('/settings');
     await page.getByRole('heading', { level: 2, name: 'General' }).waitFor();
     const search = page.getByRole('searchbox', { name: 'Search settings' });
@@ -112,7 +112,7 @@ describe('changing settings', () => {
     await setOptions(root(), { ServerAddress: '' });
   });
 
-  test("the gateway's errors show at their option, and nothing is saved", async () => {
+  testInFullRun("the gateway's errors show at their option, and nothing is saved", async () => {
     const page = await visit('/settings/mail');
     await page.getByLabel('Mail server').fill('mail.example.org');
     await page.getByLabel('Sender', { exact: true }).fill('not an address');
@@ -141,7 +141,7 @@ describe('changing settings', () => {
     await page.getByRole('heading', { level: 2, name: 'Mail' }).waitFor();
   });
 
-  test('an unsafe value shows a warning before it is saved', async () => {
+  testInFullRun('an unsafe value shows a warning before it is saved', async () => {
     const page = await visit('/settings/sign_in');
     await page.getByRole('switch', { name: 'Allow sign-up' }).click();
     await save(page);
@@ -207,7 +207,7 @@ describe('changing settings', () => {
     expect(await stored('groups')).toBe('{"default":1,"vip":0.8}');
   });
 
-  test('limits by group are numbers in fields, stored as JSON', async () => {
+  testInFullRun('limits by group are numbers in fields, stored as JSON', async () => {
     const page = await visit('/settings/results');
     await field(page, 'results.days', ['All groups', 'Days']).fill('30');
     await page.locator('[id="option-results.days"]').getByRole('button', { name: 'Add group' }).click();
@@ -281,7 +281,7 @@ describe('provider options with bound identities', () => {
     return id;
   }
 
-  test('an option is saved after root confirms that the identities stay the same', async () => {
+  testInFullRun('an option is saved after root confirms that the identities stay the same', async () => {
     const addresses = await root().call<Option[]>('GET', '/api/option');
     const before = addresses.filter(({ key }) => key === 'ServerAddress' || key.startsWith('GitHub'));
     await setOptions(root(), {
@@ -345,7 +345,7 @@ testInFullRun('a provider that does not exist shows a not-found page with a link
 });
 
 describe('testing settings', () => {
-  test('OpenID Connect is tested in place, with its steps', async () => {
+  testInFullRun('OpenID Connect is tested in place, with its steps', async () => {
     await setOptions(root(), {
       'oidc.client_id': 'panel',
       'oidc.client_secret': 'a-secret-of-oidc',
@@ -372,7 +372,7 @@ describe('testing settings', () => {
 });
 
 describe('custom providers', () => {
-  test('are discovered by issuer, created, disabled and deleted', async () => {
+  testInFullRun('are discovered by issuer, created, disabled and deleted', async () => {
     const page = await visit('/settings/providers');
     await waitForText(page, 'No other providers');
     await page.getByRole('link', { name: 'Add provider' }).click();

@@ -123,7 +123,7 @@ describe('from the terminal’s link to a first video', () => {
     await heading(page, 'Already set up').waitFor();
   });
 
-  test('works with the keyboard alone', async () => {
+  testInFullRun('works with the keyboard alone', async () => {
     const gateway = await panel.start();
     const { page } = await panel.openPooled({ at: gateway.url });
     await page.goto(`${gateway.url}${setupPath(gateway)}`);
@@ -235,7 +235,7 @@ describe('signing in', () => {
     expect(page.url()).toBe(`${panel.origin()}/tasks?status=FAILURE`);
   });
 
-  test('a wrong password shows an error; too many are rate-limited', async () => {
+  testInFullRun('a wrong password shows an error; too many are rate-limited', async () => {
     await panel.root().createUser({ username: 'often' });
     const { page } = await openSignIn();
     await button(page, 'Sign in').click();
@@ -252,7 +252,7 @@ describe('signing in', () => {
       .waitFor();
   });
 
-  test('an unreachable gateway shows a notice, and signing in works once it is back', async () => {
+  testInFullRun('an unreachable gateway shows a notice, and signing in works once it is back', async () => {
     const gateway = await panel.start();
     await setUp(gateway);
     const { page } = await panel.openPooled({ at: gateway.url });
@@ -270,7 +270,7 @@ describe('signing in', () => {
     await accountMenu(page).waitFor();
   });
 
-  test("an unknown address shows the panel's not-found page", async () => {
+  testInFullRun("an unknown address shows the panel's not-found page", async () => {
     const { page } = await panel.openPooled();
     await page.goto(`${panel.origin()}/no/such/page`);
     await heading(page, 'Page not found').waitFor();
@@ -314,7 +314,7 @@ describe('the second factor', () => {
     await accountMenu(page, 'careful').waitFor();
   });
 
-  test('the step can be left for another account; an expired step shows an error', async () => {
+  testInFullRun('the step can be left for another account; an expired step shows an error', async () => {
     await protect('cautious');
     const { page } = await openSignIn();
     await fillSignIn(page, 'cautious', password);

@@ -8,7 +8,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { MarkdownView } from '../../src/panel/ui/display/markdown-view.tsx';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
 import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
-import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { type Administrator, ask } from '../support/gateway.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
@@ -120,7 +120,7 @@ describe('offered methods', () => {
     ]);
   });
 
-  test('no password field while sign-in by password is off', async () => {
+  testInFullRun('no password field while sign-in by password is off', async () => {
     await setOptions(root(), { PasswordLoginEnabled: 'false' });
     try {
       const { page } = await openSignIn();
@@ -132,7 +132,7 @@ describe('offered methods', () => {
     }
   });
 
-  test.each(IS_FULL_RUN ? ['127.0.0.1', insecureHost] : [insecureHost])(
+  testInFullRun.each(['127.0.0.1', insecureHost])(
     'passkeys at http://%s: the reason and the address where they work',
     async (host) => {
       const { page } = await openSignIn({ at: `http://${host}:${gateway().port}` });
@@ -191,7 +191,7 @@ describe('passkeys', () => {
 });
 
 describe('WeChat', () => {
-  test('the QR code, a wrong code, a right code', async () => {
+  testInFullRun('the QR code, a wrong code, a right code', async () => {
     wechat.codes.set('246810', 'oWx_of-the-panel');
     const { page } = await openSignIn();
     await button(page, 'Continue with WeChat').click();
@@ -280,7 +280,7 @@ describe('Telegram', () => {
     await waitForText(page, 'This took too long or was already used. Start again under Security.');
   });
 
-  test('an unbound account is told what to do', async () => {
+  testInFullRun('an unbound account is told what to do', async () => {
     const watched = await openSignIn();
     const { page } = watched;
     await stand(page, { id: 7002 });
@@ -398,7 +398,7 @@ describe('captcha', () => {
       ignoreComplaints(watched, site);
     }));
 
-  test('a forgotten password; a rejected token is requested again', () =>
+  testInFullRun('a forgotten password; a rejected token is requested again', () =>
     withCaptcha(async () => {
       const watched = await openPooled();
       const { page } = watched;
@@ -414,7 +414,8 @@ describe('captcha', () => {
       await button(page, 'Send link').click();
       await heading(page, 'Check your inbox').waitFor();
       ignoreComplaints(watched, site);
-    }));
+    }),
+  );
 
   testInFullRun('a script that fails to load shows an error', () =>
     withCaptcha(async () => {

@@ -125,7 +125,7 @@ describe('the list', () => {
     await waitForText(page, 'No matches');
   });
 
-  test('tells why a task failed one click from the home page', async () => {
+  testInFullRun('tells why a task failed one click from the home page', async () => {
     const { page } = await open('/');
     await page.getByRole('navigation').getByRole('link', { name: 'Tasks', exact: true }).click();
     const row = page.getByRole('row', { name: /a lost one/ });
@@ -137,7 +137,7 @@ describe('the list', () => {
     await row.getByText(reason).waitFor();
   });
 
-  test('refreshes running tasks by itself', async () => {
+  testInFullRun('refreshes running tasks by itself', async () => {
     const { page, apiCalls } = await open('/tasks');
     pausable.pause('results');
     await submit(panel.gateway().url, key, { prompt: 'a slow train [duration=0.2]' });
@@ -152,7 +152,7 @@ describe('the list', () => {
 });
 
 describe('previews', () => {
-  test('a result that is first seen in the list gets a poster, drawn once and in its place', async () => {
+  testInFullRun('a result that is first seen in the list gets a poster, drawn once and in its place', async () => {
     const { page } = await open('/tasks');
     const row = page.getByRole('row', { name: /a paper boat/ });
     const picture = row.locator('img[loading=lazy]');
@@ -259,15 +259,18 @@ describe('a task', () => {
     await waitForText(page, 'Exactly as estimated.');
   });
 
-  test('that failed shows why, what to do and that it is free; its request opens in the playground', async () => {
-    const { page } = await open(taskOf('a lost one [fail]'));
-    await waitForText(page, 'Why it failed');
-    await page.getByRole('alert').getByText('The video could not be generated.').waitFor();
-    await waitForText(page, 'Failed tasks are free: the reserved $0.10 was refunded.');
-    await page.getByRole('link', { name: 'Edit and run' }).click();
-    await heading(page, 'Playground').waitFor();
-    await page.waitForFunction(() => document.querySelector('textarea')?.value.startsWith('a lost one'));
-  });
+  testInFullRun(
+    'that failed shows why, what to do and that it is free; its request opens in the playground',
+    async () => {
+      const { page } = await open(taskOf('a lost one [fail]'));
+      await waitForText(page, 'Why it failed');
+      await page.getByRole('alert').getByText('The video could not be generated.').waitFor();
+      await waitForText(page, 'Failed tasks are free: the reserved $0.10 was refunded.');
+      await page.getByRole('link', { name: 'Edit and run' }).click();
+      await heading(page, 'Playground').waitFor();
+      await page.waitForFunction(() => document.querySelector('textarea')?.value.startsWith('a lost one'));
+    },
+  );
 
   testInFullRun('whose file is gone shows an error, and requests fresh links', async () => {
     const { page } = await panel.openPooled();
@@ -282,7 +285,7 @@ describe('a task', () => {
     await page.locator('video').waitFor();
   });
 
-  test('with a webhook lists its deliveries, which can be repeated', async () => {
+  testInFullRun('with a webhook lists its deliveries, which can be repeated', async () => {
     const { body, status } = await ask(`${panel.gateway().url}/v1/tasks/demo`, {
       token: key,
       headers: { 'x-callback-url': receiver.url },
@@ -301,7 +304,7 @@ describe('a task', () => {
     await until('the receiver is told again', () => receiver.received.length > before);
   });
 
-  test('is cancelled before the vendor has it, but not during submission', async () => {
+  testInFullRun('is cancelled before the vendor has it, but not during submission', async () => {
     pausable.pause('submissions');
     void submit(panel.gateway().url, key, { prompt: 'a hesitation' }).catch(() => {});
     const live = await until('the submission is known', async () => {
