@@ -32,4 +32,4 @@ export function planRun(files: readonly string[], durations: FileDurations): Tes
 
 const isOfSandbox = (file: string): boolean => file.startsWith('test/sandbox/');
 
-const isSerial = (file: string): boolean => file.endsWith('.serial.test.ts') || isOfSandbox(file);
+const isSerial = (file: string): boolean => /\.serial\.(full\.)?test\.ts$/.test(file) || isOfSandbox(file);

@@ -1,7 +1,10 @@
-/** The audit page has words for all that the server writes. */
+/** What the audit log and the system page make of what the server writes. */
 import { expect, test } from 'bun:test';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
+import type { AttentionItem } from '../../src/panel/api/types.ts';
+import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
 import { actionTexts, areaTexts, signInTexts } from '../../src/panel/pages/audit/audit-texts.ts';
+import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
 import { AUDIT_ACTIONS } from '../../src/store/ports/index.ts';
 
 test('every action of the audit log, and the area that it is filtered by, has a text in each language', () => {
@@ -14,4 +17,46 @@ test('every action of the audit log, and the area that it is filtered by, has a 
     const written = readTexts(language) as Record<string, string>;
     expect([language, used.filter((key) => !written[key])]).toEqual([language, []]);
   }
+});
+
+test('the system page marks the figures that the home page complains about', () => {
+  const items = ['polls_late', 'disk_low', 'plugin_suspended'].map((code) => ({ code }) as AttentionItem);
+  const marked = (found: readonly AttentionItem[]) =>
+    Object.entries(findHealthProblems(found)).flatMap(([name, isProblem]) => (isProblem ? [name] : []));
+  expect(marked([])).toEqual([]);
+  expect(marked(items)).toEqual(['lateness', 'suspended']);
+});
+
+test.each([
+  [{ before: { a: 1, b: 2 }, after: { a: 1, b: 3 } }, [{ field: 'b', before: '2', after: '3' }], []],
+  [
+    { before: { name: 'a', updated_at: 1_795_336_366 }, after: { name: 'b', updated_at: 1_795_336_367 } },
+    [{ field: 'name', before: 'a', after: 'b' }],
+    [],
+  ],
+  [{ before: 'on', after: '' }, [{ field: '', before: 'on', after: undefined }], []],
+  [
+    { before: { models: ['x', 'y'] }, after: {}, key_changed: true },
+    [{ field: 'models', before: 'x, y', after: undefined }],
+    [{ field: 'key_changed', value: 'true' }],
+  ],
+  [{ after: { name: 'new', remark: '' } }, [], [{ field: 'name', value: 'new' }]],
+  [
+    { before: { name: 'gone', created_at: 1_795_336_366, tested_at: 0 } },
+    [],
+    [
+      { field: 'name', value: 'gone' },
+      { field: 'created_at', value: 'at 1795336366' },
+    ],
+  ],
+  [
+    { before: { expires_at: 0 }, after: { expires_at: 1_795_336_366 } },
+    [{ field: 'expires_at', before: undefined, after: 'at 1795336366' }],
+    [],
+  ],
+  [{}, [], []],
+])('audit diff of %j', (detail, changes, facts) => {
+  const time = (seconds: number): string => `at ${seconds}`;
+  expect(listChanges(detail, time)).toEqual(changes);
+  expect(listFacts(detail, time)).toEqual(facts);
 });

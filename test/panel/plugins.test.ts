@@ -252,7 +252,7 @@ describe('prices', () => {
     await page.getByRole('button', { name: 'Set price for paper-1' }).waitFor({ state: 'detached' });
   });
 
-  test('are deleted after a confirmation', async () => {
+  testInFullRun('are deleted after a confirmation', async () => {
     await page.getByRole('button', { name: 'Delete the price of paper-1?' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await waitForNotice(page, 'The price of paper-1 was deleted');
@@ -324,6 +324,7 @@ describe('marketplace', () => {
   });
 
   test('a plugin is read, then installed', async () => {
+    await visit('/marketplace');
     await page.getByRole('link', { name: 'scissors' }).click();
     await heading(page, 'scissors').waitFor();
     await page.locator('.cm-editor').waitFor();

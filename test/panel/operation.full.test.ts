@@ -1,10 +1,6 @@
 /** The audit log and the system page in the browser. */
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { AttentionItem } from '../../src/panel/api/types.ts';
-import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
-import { findHealthProblems } from '../../src/panel/pages/system/health-problems.ts';
-import { testInFullRun } from '../support/full-run.ts';
 import { findPageIssues, heading, password, screens, setOptions, usePanel, waitForText } from './harness.ts';
 
 const { origin, openAs, sharedRootPage } = usePanel(async (admin) => {
@@ -34,7 +30,7 @@ describe('the audit log', () => {
     await heading(page, 'Another name').waitFor();
   });
 
-  testInFullRun('is filtered by user, action and time, with the filters in the URL', async () => {
+  test('is filtered by user, action and time, with the filters in the URL', async () => {
     const page = await visit('/audit');
     await page.getByRole('combobox', { name: 'Area' }).click();
     await page.getByRole('option', { name: 'Settings' }).click();
@@ -73,46 +69,4 @@ describe('the system page', () => {
     const { page } = await openAs({ username: 'ada', password }, '/system', { viewport: screens.desktop });
     await heading(page, 'Page not found').waitFor();
   });
-
-  test('marks the figures that the home page complains about', () => {
-    const items = ['polls_late', 'disk_low', 'plugin_suspended'].map((code) => ({ code }) as AttentionItem);
-    const marked = (found: readonly AttentionItem[]) =>
-      Object.entries(findHealthProblems(found)).flatMap(([name, isProblem]) => (isProblem ? [name] : []));
-    expect(marked([])).toEqual([]);
-    expect(marked(items)).toEqual(['lateness', 'suspended']);
-  });
-});
-
-test.each([
-  [{ before: { a: 1, b: 2 }, after: { a: 1, b: 3 } }, [{ field: 'b', before: '2', after: '3' }], []],
-  [
-    { before: { name: 'a', updated_at: 1_795_336_366 }, after: { name: 'b', updated_at: 1_795_336_367 } },
-    [{ field: 'name', before: 'a', after: 'b' }],
-    [],
-  ],
-  [{ before: 'on', after: '' }, [{ field: '', before: 'on', after: undefined }], []],
-  [
-    { before: { models: ['x', 'y'] }, after: {}, key_changed: true },
-    [{ field: 'models', before: 'x, y', after: undefined }],
-    [{ field: 'key_changed', value: 'true' }],
-  ],
-  [{ after: { name: 'new', remark: '' } }, [], [{ field: 'name', value: 'new' }]],
-  [
-    { before: { name: 'gone', created_at: 1_795_336_366, tested_at: 0 } },
-    [],
-    [
-      { field: 'name', value: 'gone' },
-      { field: 'created_at', value: 'at 1795336366' },
-    ],
-  ],
-  [
-    { before: { expires_at: 0 }, after: { expires_at: 1_795_336_366 } },
-    [{ field: 'expires_at', before: undefined, after: 'at 1795336366' }],
-    [],
-  ],
-  [{}, [], []],
-])('audit diff of %j', (detail, changes, facts) => {
-  const time = (seconds: number): string => `at ${seconds}`;
-  expect(listChanges(detail, time)).toEqual(changes);
-  expect(listFacts(detail, time)).toEqual(facts);
 });

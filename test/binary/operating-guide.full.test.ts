@@ -29,7 +29,7 @@ const BLOCKS: Record<string, ('runs' | string)[]> = {
   'backup-and-upgrade.md': ['runs', 'runs'],
   'deploy.md': [SETTINGS, 'runs', 'needs systemd-run', SETTINGS, NETWORK],
   'install.md': ['runs', MANAGER, 'test/release installs the packages', DOCKER, DOCKER, DOCKER, DOCKER],
-  'monitoring.md': ['test/binary/monitoring-guide.test.ts runs it'],
+  'monitoring.md': ['test/binary/monitoring-guide.full.test.ts runs it'],
   'move-in.md': ['runs'],
   'plugins.md': [NETWORK, NETWORK, NETWORK],
   'results.md': ['runs', SETTINGS],
@@ -40,7 +40,7 @@ const BLOCKS: Record<string, ('runs' | string)[]> = {
     'runs',
     'the same, with the settings of a service',
     'runs',
-    'test/binary/restore-copy.test.ts puts copies into place',
+    'test/binary/restore-copy.full.test.ts puts copies into place',
   ],
 };
 

@@ -1,7 +1,6 @@
 /** The API reference in a browser: search, examples with the reader's key, requests sent. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { testInFullRun } from '../support/full-run.ts';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { findPageIssues, screens, usePanel } from './harness.ts';
 
@@ -44,7 +43,7 @@ describe('the API reference', () => {
     expect(await page.getByRole('link', { name: 'Playground', exact: true }).count()).toBe(1);
   });
 
-  testInFullRun('bears the name of the gateway as soon as that changes', async () => {
+  test('bears the name of the gateway as soon as that changes', async () => {
     const page = await openReference();
     for (const name of ['Studio <Nord>', 'Taskgate']) {
       await panel.root().call('PUT', '/api/option', { key: 'SystemName', value: name });
@@ -53,7 +52,7 @@ describe('the API reference', () => {
     }
   });
 
-  testInFullRun('finds operations and codes by all words of a search', async () => {
+  test('finds operations and codes by all words of a search', async () => {
     const page = await openReference();
     await page.keyboard.press('/');
     await page.keyboard.type('cancel task');
@@ -99,7 +98,7 @@ describe('the API reference', () => {
     await read.getByText('"prompt": "a gull"').waitFor();
   });
 
-  testInFullRun('asks for a key before it sends, and shows a refusal', async () => {
+  test('asks for a key before it sends, and shows a refusal', async () => {
     const page = await openReference('#listTasks');
     const list = operation(page, 'listTasks');
     await list.getByRole('button', { name: 'Send' }).click();
@@ -109,7 +108,7 @@ describe('the API reference', () => {
     await list.getByText('"code": "api_key_invalid"').waitFor();
   });
 
-  testInFullRun('desktop and phone, both schemes: no accessibility violation, no overflow', async () => {
+  test('desktop and phone, both schemes: no accessibility violation, no overflow', async () => {
     expect(await findPageIssues(await openReference('#createVideo'))).toEqual([]);
   });
 });

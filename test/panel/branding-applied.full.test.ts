@@ -1,30 +1,10 @@
 /** The operator's looks: colour, logo, notice and name, and the panel as an app. */
 import { expect, test } from 'bun:test';
-import { accentShades, contrastOf } from '../../src/panel/theme/accent-shades.ts';
 import { ask, ROOT } from '../support/gateway.ts';
 import { makePng } from '../support/still-images.ts';
 import { findPageIssues, heading, screens, usePanel, waitForText } from './harness.ts';
 
 const panel = usePanel();
-
-test('every accent colour has shades that can be read', () => {
-  for (let red = 0; red <= 255; red += 51) {
-    for (let green = 0; green <= 255; green += 51) {
-      for (let blue = 0; blue <= 255; blue += 51) {
-        const accent = `#${[red, green, blue].map((part) => part.toString(16).padStart(2, '0')).join('')}`;
-        const shades = accentShades(accent);
-        const [bright = '', strong = ''] = [shades[4], shades[7]];
-        const contrasts = [
-          contrastOf(strong, '#ffffff'),
-          contrastOf(strong, '#e4e4df'),
-          contrastOf(bright, '#121917'),
-          contrastOf(bright, '#293633'),
-        ];
-        expect([accent, contrasts.every((value) => value >= 4.4999)]).toEqual([accent, true]);
-      }
-    }
-  }
-});
 
 test('name, colour, logo and notice are everywhere, and the panel can be installed', async () => {
   const logo = `data:image/png;base64,${makePng({ width: 64, height: 64 }).toString('base64')}`;

@@ -1,3 +1,0 @@
-import { describeBackupDrill } from './backup-drill.ts';
-
-describeBackupDrill('SQLite');
