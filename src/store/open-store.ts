@@ -3,7 +3,7 @@ import type { BindRepositories, Driver } from './drivers/connection.ts';
 import { storeErrors, toStoreError } from './drivers/errors.ts';
 import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
 import type { Store } from './ports/index.ts';
-import { createRepositories } from './repositories/index.ts';
+import { createRepositories, withTransactions } from './repositories/index.ts';
 import { tablesOf } from './schema/index.ts';
 import { finishReplacement } from './snapshot/replace-sqlite.ts';
 import { requireNoSqliteRestore } from './snapshot/sqlite-snapshot.ts';
@@ -58,9 +58,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const tables = tablesOf(dialect);
     const { clock } = options;
     const bind: BindRepositories = (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
-    if (dialect === 'sqlite') return assemble(dialect, openSqlite({ ...options, bind, release }));
+    if (dialect === 'sqlite') return assembleStore(dialect, openSqlite({ ...options, bind, release }));
     const { openPostgres } = await import('./postgres/open-postgres.ts');
-    return assemble(dialect, await openPostgres({ ...options, bind }));
+    return assembleStore(dialect, await openPostgres({ ...options, bind }));
   } catch (error) {
     release();
     throw error;
@@ -134,11 +134,8 @@ async function requireCurrent(options: StoreOptions): Promise<void> {
   }
 }
 
-/**
- * The repositories of `driver.root`, with a transaction around each method that takes several
- * statements.
- */
-function assemble(dialect: Store['dialect'], driver: Driver): Store {
+/** What the driver offers, as one store: its errors are the store's. */
+export function assembleStore(dialect: Store['dialect'], driver: Driver): Store {
   const transaction: Store['transaction'] = async (work) => {
     try {
       return await driver.transaction(work);
@@ -146,91 +143,10 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       throw toStoreError(error);
     }
   };
-  const { root } = driver;
   return {
-    ...root,
+    ...withTransactions(driver.root, transaction),
     dialect,
     transaction,
-    users: {
-      ...root.users,
-      insert: (user) => transaction((tx) => tx.users.insert(user)),
-      update: (id, change) => transaction((tx) => tx.users.update(id, change)),
-      ensureAffCode: (id, affCode) => transaction((tx) => tx.users.ensureAffCode(id, affCode)),
-    },
-    plugins: {
-      ...root.plugins,
-      insert: (plugin, options) => transaction((tx) => tx.plugins.insert(plugin, options)),
-      activate: (key, version) => transaction((tx) => tx.plugins.activate(key, version)),
-      delete: (key, version, at) => transaction((tx) => tx.plugins.delete(key, version, at)),
-    },
-    pluginSources: {
-      ...root.pluginSources,
-      adopt: (adoption) => transaction((tx) => tx.pluginSources.adopt(adoption)),
-    },
-    pluginOutcomes: {
-      ...root.pluginOutcomes,
-      add: (counts) => transaction((tx) => tx.pluginOutcomes.add(counts)),
-    },
-    tasks: {
-      ...root.tasks,
-      advanceAll: (polled) => transaction((tx) => tx.tasks.advanceAll(polled)),
-    },
-    logs: {
-      ...root.logs,
-      addAudit: (row) => transaction((tx) => tx.logs.addAudit(row)),
-      deleteAudit: (chain, until, limit) => transaction((tx) => tx.logs.deleteAudit(chain, until, limit)),
-    },
-    ledger: {
-      ...root.ledger,
-      reserve: (entry) => transaction((tx) => tx.ledger.reserve(entry)),
-      post: (entry) => transaction((tx) => tx.ledger.post(entry)),
-      grant: (entry) => transaction((tx) => tx.ledger.grant(entry)),
-      setBalance: (entry) => transaction((tx) => tx.ledger.setBalance(entry)),
-      addUsage: (usage) => transaction((tx) => tx.ledger.addUsage(usage)),
-    },
-    twoFactor: {
-      ...root.twoFactor,
-      delete: (userId) => transaction((tx) => tx.twoFactor.delete(userId)),
-      replaceBackupCodes: (userId, hashes, createdAt) =>
-        transaction((tx) => tx.twoFactor.replaceBackupCodes(userId, hashes, createdAt)),
-    },
-    webhooks: {
-      ...root.webhooks,
-      putUpdate: (webhook, everyMs, forMs) => transaction((tx) => tx.webhooks.putUpdate(webhook, everyMs, forMs)),
-      putFinish: (webhook, forMs) => transaction((tx) => tx.webhooks.putFinish(webhook, forMs)),
-      settle: (lease, outcome, delivery) => transaction((tx) => tx.webhooks.settle(lease, outcome, delivery)),
-    },
-    results: {
-      ...root.results,
-      want: (results, forMs) => transaction((tx) => tx.results.want(results, forMs)),
-      list: (lease, artifacts, forMs) => transaction((tx) => tx.results.list(lease, artifacts, forMs)),
-      keep: (lease, file) => transaction((tx) => tx.results.keep(lease, file)),
-      keepInputs: (inputs) => transaction((tx) => tx.results.keepInputs(inputs)),
-      forgetInputs: (taskId) => transaction((tx) => tx.results.forgetInputs(taskId)),
-      forget: (taskId) => transaction((tx) => tx.results.forget(taskId)),
-      forgetExpired: (until, limit) => transaction((tx) => tx.results.forgetExpired(until, limit)),
-      forgetOfDeletedUsers: (limit) => transaction((tx) => tx.results.forgetOfDeletedUsers(limit)),
-    },
-    retention: {
-      ...root.retention,
-      deleteTasks: (ids) => transaction((tx) => tx.retention.deleteTasks(ids)),
-      foldLedger: (fold) => transaction((tx) => tx.retention.foldLedger(fold)),
-    },
-    personalData: {
-      ...root.personalData,
-      redactAudit: (userId, slice, at) => transaction((tx) => tx.personalData.redactAudit(userId, slice, at)),
-    },
-    backups: {
-      ...root.backups,
-      begin: (run) => transaction((tx) => tx.backups.begin(run)),
-      endPast: (at) => transaction((tx) => tx.backups.endPast(at)),
-    },
-    previews: {
-      ...root.previews,
-      want: (previews, forMs) => transaction((tx) => tx.previews.want(previews, forMs)),
-      add: (preview, file) => transaction((tx) => tx.previews.add(preview, file)),
-      forgetOldest: (userId, limit) => transaction((tx) => tx.previews.forgetOldest(userId, limit)),
-    },
     exclusively: driver.exclusively,
     publish: driver.publish,
     subscribe: driver.subscribe,

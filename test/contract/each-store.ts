@@ -1,12 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, setDefaultTimeout } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
-import { newTaskId, newUuid, randomAlnum, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { openStore } from '../../src/store/index.ts';
+import { newTaskId, newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, NewTask, SessionRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { DATABASES, type DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type DatabaseReset, prepareReset } from '../support/reset-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { openWatchedStore } from './watch-statements.ts';
 
 export type OpenedStore = {
   store: Store;
@@ -32,19 +32,14 @@ export function describeEachStore(
     describe(`${name} on ${dialect}`, () => {
       let current: OpenedStore;
       let stores: Store[] = [];
+      const watched: Map<string, string[]>[] = [];
       let reset: DatabaseReset | undefined;
       const start = async () => {
         const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
         const dataDir = temporaryFolder();
         const openAnother = async () => {
-          const options = {
-            databaseUrl,
-            dataDir,
-            synchronous: 'NORMAL',
-            clock: systemClock,
-            logger: silentLogger,
-          } as const;
-          const store = await openStore(options);
+          const { store, torn } = await openWatchedStore({ databaseUrl, dataDir });
+          watched.push(torn);
           stores.push(store);
           return store;
         };
@@ -71,6 +66,11 @@ export function describeEachStore(
         stores = first ? [first] : [];
       });
       suite(() => current);
+      test('methods of several statements run in a transaction', () => {
+        const torn = watched.flatMap((calls) => [...calls]);
+        // Declare such a method with `atomic(…)` in its repository, or with `separate(…)` and why.
+        expect(torn).toEqual([]);
+      });
     });
   }
 }

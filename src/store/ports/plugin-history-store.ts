@@ -17,8 +17,7 @@ export interface PluginSourceStore {
   /** All adoptions; there are as many as versions that began tasks, not as tasks. */
   adoptions(): Promise<Adoption[]>;
   /**
-   * Moves all tasks of a key that exist at `at` to the source `by`, which must be kept. Outside a
-   * transaction the store opens one.
+   * Moves all tasks of a key that exist at `at` to the source `by`, which must be kept.
    */
   adopt(adoption: { key: string; by: string; at: number }): Promise<void>;
   /** How many unfinished tasks each source polls, by its hash, after all adoptions. */
@@ -63,7 +62,7 @@ export type ActivationRecord = {
 };
 
 export interface PluginOutcomeStore {
-  /** Adds counts to those that are stored. Outside a transaction the store opens one. */
+  /** Adds counts to those that are stored. */
   add(counts: readonly OutcomeCount[]): Promise<void>;
   /** The counts of a source's stages from the latest minute on, at most `limit` rows. */
   latest(sourceHash: string, limit: number): Promise<OutcomeCount[]>;

@@ -200,7 +200,7 @@ export interface TaskStore extends TaskListStore {
   advance(lease: Lease, change: TaskChange, nextPollInMs: number | null): Promise<boolean>;
   /**
    * `advance`, with an event, for any number of running tasks in a few statements; one result for
-   * each, in order. Outside a transaction the store opens one.
+   * each, in order.
    */
   advanceAll(polled: readonly PolledTask[]): Promise<boolean[]>;
   /** Writes `change` and keeps the lease (a submission that moves to another channel). */

@@ -108,6 +108,34 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
   };
 }
 
+type Method = (...args: never[]) => Promise<unknown>;
+const declared = new WeakMap<Method, 'atomic' | 'separate'>();
+
+/**
+ * Declares a method whose statements are stored together or not at all: called outside a
+ * transaction, it runs in one of its own. A test finds methods that need this and do not say so.
+ */
+export function atomic<M extends Method>(method: M): M {
+  declared.set(method, 'atomic');
+  return method;
+}
+
+/** Declares a method of several statements of which each is right without the others. */
+export function separate<M extends Method>(method: M): M {
+  declared.set(method, 'separate');
+  return method;
+}
+
+/** `undefined`: the method runs one statement, or only reads. */
+export const findDeclaration = (method: Method) => declared.get(method);
+
+/** Declares `copy` as `method` is. */
+export function declareAlike<M extends Method>(copy: M, method: Method): M {
+  const kind = declared.get(method);
+  if (kind) declared.set(copy, kind);
+  return copy;
+}
+
 /**
  * A condition: a deadline is over, as `isOver` of the kernel says. All in milliseconds; `longestMs`
  * is how far ahead the deadline was at most when it was written.

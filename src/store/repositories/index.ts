@@ -1,6 +1,6 @@
 import { toStoreError } from '../drivers/errors.ts';
 import type { LeaseBinding } from '../drivers/memory-leases.ts';
-import type { Repositories } from '../ports/index.ts';
+import type { Repositories, Store } from '../ports/index.ts';
 import { createApiKeyStore } from './accounts/api-keys.ts';
 import { createPasskeyStore, createTwoFactorStore } from './accounts/factors.ts';
 import { createFlowStore } from './accounts/flows.ts';
@@ -9,7 +9,7 @@ import { createImportStore } from './accounts/imports.ts';
 import { createSessionStore } from './accounts/sessions.ts';
 import { createUserStore } from './accounts/users.ts';
 import { createLogStore } from './audit/logs.ts';
-import { type ContextDeps, createContext } from './context.ts';
+import { type ContextDeps, createContext, declareAlike, findDeclaration } from './context.ts';
 import { createBackupStore } from './gateway/backups.ts';
 import { createChannelStore } from './gateway/channels.ts';
 import { createPluginOutcomeStore, createPluginSourceStore } from './gateway/plugin-history.ts';
@@ -76,14 +76,29 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
 type Method = (...args: never[]) => Promise<unknown>;
 
 function withStoreErrors<T extends object>(repository: T): T {
-  const wrap =
-    (method: Method): Method =>
-    async (...args) => {
+  const wrap = (method: Method): Method => {
+    const wrapped: Method = async (...args) => {
       try {
         return await method(...args);
       } catch (error) {
         throw toStoreError(error);
       }
     };
+    return declareAlike(wrapped, method);
+  };
   return Object.fromEntries(Object.entries(repository).map(([name, method]) => [name, wrap(method as Method)])) as T;
+}
+
+/** `root` with a transaction of its own around each call of an atomic method. */
+export function withTransactions(root: Repositories, transaction: Store['transaction']): Repositories {
+  type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
+  const entries = Object.entries(root as unknown as Record<string, Methods>).map(([repository, methods]) => {
+    const wrapped = Object.entries(methods).map(([name, method]) => {
+      const inTransaction = (...args: unknown[]) =>
+        transaction(async (tx) => (tx as unknown as Record<string, Methods>)[repository]?.[name]?.(...args));
+      return [name, findDeclaration(method) === 'atomic' ? inTransaction : method];
+    });
+    return [repository, Object.fromEntries(wrapped)];
+  });
+  return Object.fromEntries(entries) as Repositories;
 }

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, isNull, lt, lte, or, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import type { PasskeyStore, TwoFactorStore } from '../../ports/index.ts';
-import { type Context, columnPlaceholder, countAll, lazy } from '../context.ts';
+import { atomic, type Context, columnPlaceholder, countAll, lazy } from '../context.ts';
 
 /**
  * Time steps (of 30 s) that a used one may be ahead of a code that is right: that of a clock which
@@ -84,12 +84,12 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
       return enabled.length === 1;
     },
 
-    async delete(userId) {
+    delete: atomic(async (userId) => {
       await lockCodes(userId);
       const deleted = await db.delete(factors).where(eq(factors.userId, userId)).returning({ userId: factors.userId });
       await db.delete(codes).where(eq(codes.userId, userId));
       return deleted.length === 1;
-    },
+    }),
 
     async countAttempt(userId, { now, limit, lockSeconds }) {
       const [counted] = await countAttempt().execute({
@@ -117,11 +117,11 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
       await clearAttempts().execute({ userId });
     },
 
-    async replaceBackupCodes(userId, hashes, createdAt) {
+    replaceBackupCodes: atomic(async (userId, hashes, createdAt) => {
       await lockCodes(userId);
       await db.delete(codes).where(eq(codes.userId, userId));
       if (hashes.length > 0) await db.insert(codes).values(hashes.map((codeHash) => ({ userId, codeHash, createdAt })));
-    },
+    }),
 
     async useBackupCode(userId, candidateHashes, now) {
       const one = db

@@ -1,6 +1,6 @@
 import { and, asc, eq, notExists, or, sql } from 'drizzle-orm';
 import type { IdentityStore, OAuthProviderStore } from '../../ports/index.ts';
-import { type Context, countAll, isEmpty, lazy } from '../context.ts';
+import { type Context, countAll, isEmpty, lazy, separate } from '../context.ts';
 
 export function createIdentityStore({ db, tables, statement, lockRows }: Context): IdentityStore {
   const { externalIdentityClaims: claims } = tables;
@@ -28,7 +28,7 @@ export function createIdentityStore({ db, tables, statement, lockRows }: Context
   );
 
   return {
-    async claim({ provider, subject, userId, createdAt }) {
+    claim: separate(async ({ provider, subject, userId, createdAt }) => {
       // Locks the user's row. A concurrent deletion either precedes this and is seen, or follows it
       // and frees the claim.
       const written = await statement(sql`
@@ -44,7 +44,7 @@ export function createIdentityStore({ db, tables, statement, lockRows }: Context
       if (holder) return holder.userId === userId ? 'ok' : 'taken';
       // Without a conflicting claim, the holder has just released it, or the user is gone.
       return conflicting.length > 0 ? 'user_has_one' : 'taken';
-    },
+    }),
 
     async owner(provider, subject) {
       const [row] = await owner().execute({ provider, subject });

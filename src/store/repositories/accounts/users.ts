@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import { STATUS, type UserStore } from '../../ports/index.ts';
 import {
+  atomic,
   type Context,
   columnPlaceholder,
   countAll,
@@ -11,10 +12,6 @@ import {
 } from '../context.ts';
 import { createUserAdministration, userColumns } from './user-administration.ts';
 
-/**
- * `insert`, `update` and `ensureAffCode` take several statements. Outside a transaction the store
- * opens one for them.
- */
 export function createUserStore(context: Context): UserStore {
   const { db, tables, lockName, prepare, fold } = context;
   const { users, externalIdentityClaims: claims } = tables;
@@ -118,12 +115,12 @@ export function createUserStore(context: Context): UserStore {
   return {
     ...createUserAdministration(context),
 
-    async insert(user) {
+    insert: atomic(async (user) => {
       await lockUsername(user.username);
       if (user.affCode !== undefined) await lockName(`affiliate code ${user.affCode}`);
       const [row] = await db.insert(users).values(user).onConflictDoNothing().returning(columns);
       return row;
-    },
+    }),
 
     async byId(id) {
       const [row] = await byId().execute({ id });
@@ -152,14 +149,14 @@ export function createUserStore(context: Context): UserStore {
       return row?.total ?? 0;
     },
 
-    async update(id, change) {
+    update: atomic(async (id, change) => {
       const { username } = change;
       if (username !== undefined) await lockUsername(username);
       const [row] = isEmpty(change) ? [] : await update(change).execute({ ...change, ownId: id });
       if (row) return row;
       const [unchanged] = await byId().execute({ id });
       return unchanged && !isEmpty(change) ? 'name_taken' : unchanged;
-    },
+    }),
 
     async setPassword(id, passwordHash, expectedAuthVersion) {
       return (await setPassword().execute({ id, passwordHash, expectedAuthVersion })).length === 1;
@@ -230,7 +227,7 @@ export function createUserStore(context: Context): UserStore {
       return row;
     },
 
-    async ensureAffCode(id, affCode) {
+    ensureAffCode: atomic(async (id, affCode) => {
       await lockName(`affiliate code ${affCode}`);
       const isFree = sql`not exists (select 1 from ${users} as other where other.aff_code = ${affCode})`;
       const [row] = await db
@@ -239,7 +236,7 @@ export function createUserStore(context: Context): UserStore {
         .where(and(eq(users.id, id), or(isNotNull(users.affCode), isFree), isPresent))
         .returning({ affCode: users.affCode });
       return row?.affCode ?? undefined;
-    },
+    }),
 
     async countInvited(id) {
       const [row] = await db

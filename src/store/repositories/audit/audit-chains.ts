@@ -2,6 +2,7 @@ import { and, asc, eq, getTableColumns, gt, lte, sql } from 'drizzle-orm';
 import { type JsonObject, sha256Hex } from '../../../kernel/index.ts';
 import type { AuditAction, AuditChainName, AuditFault, AuditRecord, LogStore } from '../../ports/index.ts';
 import {
+  atomic,
   type Context,
   columnPlaceholder,
   countAll,
@@ -97,7 +98,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
   }
 
   return {
-    async addAudit(row) {
+    addAudit: atomic(async (row) => {
       const name = row.action.startsWith('auth.') ? 'sign_in' : 'change';
       const { headHash } = await lockChain(name);
       // Normalised as the database returns it: what is hashed is what will be read.
@@ -113,9 +114,9 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       const appended = { ...stored, chain: name, hash };
       const [added] = await append(appended).execute(appended);
       await moveHead().execute({ name, headId: added?.id ?? 0, headHash: hash });
-    },
+    }),
 
-    async deleteAudit(name, until, limit) {
+    deleteAudit: atomic(async (name, until, limit) => {
       const chain = await lockChain(name);
       const oldest = await rowsAfter(name, chain.removedId, limit);
       // Stop at the first younger row: nothing may be deleted from the middle.
@@ -129,7 +130,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
         .set({ removedId: last.id, removedHash: last.hash })
         .where(eq(auditChains.name, name));
       return old.length;
-    },
+    }),
 
     async verifyAudit() {
       const faults: AuditFault[] = [];

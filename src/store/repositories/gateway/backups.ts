@@ -1,7 +1,7 @@
 import { and, desc, eq, getTableName, inArray, lt, sql } from 'drizzle-orm';
 import { FOLDER_OPTION } from '../../files/guard-folder.ts';
 import type { BackupRun, BackupStore } from '../../ports/index.ts';
-import { type Context, isOverIn } from '../context.ts';
+import { atomic, type Context, isOverIn } from '../context.ts';
 import { RUNNING } from '../tasks/claim-tasks.ts';
 
 const LOCK = 'backups';
@@ -59,14 +59,14 @@ export function createBackupStore(context: Context): BackupStore {
   const newestFirst = [desc(runs.startedAt), desc(runs.id)];
 
   return {
-    async begin({ alone, dueAt: due, ...run }) {
+    begin: atomic(async ({ alone, dueAt: due, ...run }) => {
       await lockName(LOCK);
       if (alone) {
         await statement(sql`update backup_runs set status = 'failed', message = ${DIED}, ended_at = started_at
           where status = 'running'`);
       }
       return (await take(alone)({ ...run, dueAt: due ?? null, ...now() })).length === 1;
-    },
+    }),
 
     async renew(lease, leaseForMs) {
       const renewed = await prepare(sql`
@@ -153,7 +153,7 @@ const NOT_SENT = 'not sent: the database was restored from a backup';
  */
 export function createPastEnding({ statement }: Context): Pick<BackupStore, 'endPast'> {
   return {
-    async endPast(at) {
+    endPast: atomic(async (at) => {
       // A process of the past may still be submitting: its lease's number no longer fits.
       const submissions = await statement(sql`update tasks set lease_owner = null, lease_until = 0,
         lease_seq = lease_seq + 1 where status = 'NOT_START' and lease_until > 0 returning id`);
@@ -175,6 +175,6 @@ export function createPastEnding({ statement }: Context): Pick<BackupStore, 'end
       await statement(sql`delete from nodes`);
       await statement(sql`delete from backup_runs`);
       return { submissions: submissions.length, webhooks: webhooks.length, sessions: sessions.length };
-    },
+    }),
   };
 }

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gte, isNotNull, lt, ne, sql } from 'drizzle-orm';
 import type { ActivationName, PluginOutcomeStore, PluginSourceStore } from '../../ports/index.ts';
-import type { Context } from '../context.ts';
+import { atomic, type Context } from '../context.ts';
 import { UNFINISHED } from '../tasks/claim-tasks.ts';
 
 export function createPluginSourceStore({ db, tables }: Context): PluginSourceStore {
@@ -32,13 +32,13 @@ export function createPluginSourceStore({ db, tables }: Context): PluginSourceSt
       return rows.map((row) => ({ ...row, adoptedBy: row.adoptedBy ?? '' }));
     },
 
-    async adopt({ key, by, at }) {
+    adopt: atomic(async ({ key, by, at }) => {
       await db
         .update(sources)
         .set({ adoptedBy: by, adoptedAt: at })
         .where(and(eq(sources.key, key), ne(sources.sourceHash, by)));
       await db.update(sources).set({ adoptedBy: null, adoptedAt: 0 }).where(eq(sources.sourceHash, by));
-    },
+    }),
 
     async countUnfinished() {
       const isAdopted = sql`${sources.adoptedBy} is not null and ${tasks.createdAt} <= ${sources.adoptedAt}`;
@@ -72,7 +72,7 @@ export function createPluginOutcomeStore({ db, tables }: Context): PluginOutcome
   const isActivation = ({ key, sourceHash, activatedAt }: ActivationName) =>
     and(eq(activations.key, key), eq(activations.sourceHash, sourceHash), eq(activations.activatedAt, activatedAt));
   return {
-    async add(counts) {
+    add: atomic(async (counts) => {
       for (const count of counts) {
         await db
           .insert(outcomes)
@@ -85,7 +85,7 @@ export function createPluginOutcomeStore({ db, tables }: Context): PluginOutcome
             },
           });
       }
-    },
+    }),
 
     latest: async (sourceHash, limit) =>
       db

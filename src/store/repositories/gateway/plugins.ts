@@ -1,11 +1,7 @@
 import { and, asc, desc, eq, ne } from 'drizzle-orm';
 import type { PluginStore } from '../../ports/index.ts';
-import { type Context, isEmpty } from '../context.ts';
+import { atomic, type Context, isEmpty } from '../context.ts';
 
-/**
- * `insert`, `activate`, `deactivate` and `delete` take several statements. Outside a transaction
- * the store opens one for them.
- */
 export function createPluginStore({ db, tables, lockName }: Context): PluginStore {
   const { taskPlugins: plugins, deletedPluginVersions: former } = tables;
   const isVersion = (key: string, version: string) => and(eq(plugins.key, key), eq(plugins.version, version));
@@ -14,7 +10,7 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
   const lockKey = (key: string) => lockName(`plugin ${key}`);
 
   return {
-    async insert(plugin, { waits } = { waits: false }) {
+    insert: atomic(async (plugin, { waits } = { waits: false }) => {
       await lockKey(plugin.key);
       // If no version is active, an administrator took the key out of service: another version does
       // not change that.
@@ -25,7 +21,7 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
         .onConflictDoNothing({ target: [plugins.key, plugins.version] })
         .returning();
       return row;
-    },
+    }),
 
     async byVersion(key, version) {
       const [row] = await db.select().from(plugins).where(isVersion(key, version));
@@ -36,7 +32,7 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
 
     active: async () => db.select().from(plugins).where(eq(plugins.active, true)).orderBy(asc(plugins.key)),
 
-    async activate(key, version) {
+    activate: atomic(async (key, version) => {
       await lockKey(key);
       const [target] = await db.select({ id: plugins.id }).from(plugins).where(isVersion(key, version));
       if (!target) return false;
@@ -46,9 +42,9 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
         .where(and(isActive(key), ne(plugins.id, target.id)));
       await db.update(plugins).set({ active: true, enabled: true }).where(eq(plugins.id, target.id));
       return true;
-    },
+    }),
 
-    async deactivate(key) {
+    deactivate: atomic(async (key) => {
       await lockKey(key);
       const changed = await db
         .update(plugins)
@@ -56,7 +52,7 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
         .where(isActive(key))
         .returning({ id: plugins.id });
       return changed.length > 0;
-    },
+    }),
 
     async update(id, change) {
       const found = isEmpty(change)
@@ -74,7 +70,7 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
       return changed.length > 0;
     },
 
-    async delete(key, version, at) {
+    delete: atomic(async (key, version, at) => {
       await lockKey(key);
       const [deleted] = await db
         .delete(plugins)
@@ -96,7 +92,7 @@ export function createPluginStore({ db, tables, lockName }: Context): PluginStor
         }
       }
       return true;
-    },
+    }),
 
     async deletedSource(key, version) {
       const [row] = await db

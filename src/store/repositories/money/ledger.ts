@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, gte, or, sql } from 'drizzle-orm';
 import { storeErrors } from '../../drivers/errors.ts';
 import { type LedgerStore, STATUS } from '../../ports/index.ts';
-import { type Context, columnPlaceholder, countAll, lazy, paged } from '../context.ts';
+import { atomic, type Context, columnPlaceholder, countAll, lazy, paged } from '../context.ts';
 import { createAccountStatements } from './account-statements.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 
@@ -158,7 +158,7 @@ export function createLedgerStore(context: Context): LedgerStore {
   };
 
   return {
-    async reserve({ userId, apiKeyId, taskId, attempt, amount, at: createdAt }) {
+    reserve: atomic(async ({ userId, apiKeyId, taskId, attempt, amount, at: createdAt }) => {
       requireInteger(amount, amount >= 0);
       if (apiKeyId !== null && (await takeFromKey().execute({ apiKeyId, userId, amount })).length === 0) {
         return 'key_insufficient';
@@ -183,19 +183,19 @@ export function createLedgerStore(context: Context): LedgerStore {
         throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
       }
       return 'ok';
-    },
+    }),
 
-    async post({ userId, apiKeyId, taskId, kind, attempt, amount, note = '', at: createdAt }) {
+    post: atomic(async ({ userId, apiKeyId, taskId, kind, attempt, amount, note = '', at: createdAt }) => {
       requireInteger(amount, true);
       const row = { ...ofNobody, userId, apiKeyId, taskId, kind, attempt, amount, note, grantKey: null, at: createdAt };
       if ((await line().execute(row)).length === 0) return false;
       await moveBalances(userId, apiKeyId, amount);
       return true;
-    },
+    }),
 
-    grant,
+    grant: atomic(grant),
 
-    async setBalance({ userId, to, ...entry }) {
+    setBalance: atomic(async ({ userId, to, ...entry }) => {
       requireInteger(to, true);
       // A write that changes nothing locks the row in both dialects and returns its current
       // balance.
@@ -207,18 +207,18 @@ export function createLedgerStore(context: Context): LedgerStore {
       if (!locked) return undefined;
       const written = await grant({ ...entry, userId, kind: 'adjust', amount: to - locked.before });
       return written ? { before: locked.before, after: to } : undefined;
-    },
+    }),
 
     async byGrantKey(key) {
       const [row] = await db.select().from(entries).where(eq(entries.grantKey, key));
       return row && toRecord(row);
     },
 
-    async addUsage({ userId, apiKeyId, channelId, quota, requests = 1 }) {
+    addUsage: atomic(async ({ userId, apiKeyId, channelId, quota, requests = 1 }) => {
       if (apiKeyId !== null) await addUsageToKey().execute({ apiKeyId, quota });
       await addUsageToUser().execute({ userId, quota, requests });
       await addUsageToChannel().execute({ channelId, quota });
-    },
+    }),
 
     byTask: async (taskId) => (await ofTask().execute({ taskId })).map(toRecord),
 

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { PREVIEW_KIND, type PreviewStore, type ResultRecord } from '../../ports/index.ts';
-import { type Context, columnPlaceholders, encodeTexts, lazy } from '../context.ts';
+import { atomic, type Context, columnPlaceholders, encodeTexts, lazy } from '../context.ts';
 import { createFileReferences } from './file-references.ts';
 
 /** Literals and not parameters, so that the partial index applies. */
@@ -73,14 +73,14 @@ export function createPreviewStore(context: Context): PreviewStore {
   }
 
   return {
-    async want(previews, forMs) {
+    want: atomic(async (previews, forMs) => {
       const [first] = previews;
       if (!first || (await findOwner(first.taskId)) === undefined) return false;
       await insertWanted(previews, forMs);
       return true;
-    },
+    }),
 
-    async add(preview, { quotaBytes, size, ...file }) {
+    add: atomic(async (preview, { quotaBytes, size, ...file }) => {
       if ((await findOwner(preview.taskId)) !== preview.userId) return 'no_task';
       if (quotaBytes !== undefined && (await sumKept(preview.userId)) + file.bytes > quotaBytes) return 'over_quota';
       if (!(await references.add(file))) return 'being_deleted';
@@ -89,7 +89,7 @@ export function createPreviewStore(context: Context): PreviewStore {
       if (inserted.length === 1) return 'kept';
       await references.release([file]);
       return 'exists';
-    },
+    }),
 
     ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
 
@@ -99,7 +99,7 @@ export function createPreviewStore(context: Context): PreviewStore {
       return { bytes: total, largestUserId: users[0] && Number(users[0][0]) };
     },
 
-    async forgetOldest(owner, limit) {
+    forgetOldest: atomic(async (owner, limit) => {
       const isTheirs = and(isKeptPreview, eq(userId, owner));
       const rows = sql`select ${results.id} from ${results} where ${isTheirs} order by ${keptAt} limit ${limit}`;
       return references.release(
@@ -108,7 +108,7 @@ export function createPreviewStore(context: Context): PreviewStore {
           .where(and(amongRows(results.id, rows), isTheirs))
           .returning(),
       );
-    },
+    }),
   };
 }
 

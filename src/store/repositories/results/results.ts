@@ -8,6 +8,7 @@ import {
   type ResultStore,
 } from '../../ports/index.ts';
 import {
+  atomic,
   type Context,
   columnPlaceholders,
   countAll,
@@ -15,6 +16,7 @@ import {
   encodeTexts,
   isOverIn,
   lazy,
+  separate,
 } from '../context.ts';
 import { createFileReferences } from './file-references.ts';
 import { createKeptUsage, createWantedInsert } from './previews.ts';
@@ -25,10 +27,6 @@ const KEPT = sql.raw(`'kept'`);
 const LOST = sql.raw(`'lost'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
 
-/**
- * `list`, `keep` and the `forget…` methods take several statements. Outside a transaction the store
- * opens one for them.
- */
 export function createResultStore(context: Context): ResultStore {
   const { db, tables, nowMs, now, notAmong, amongRows, amongTexts, lockRows, prepare } = context;
   const { keptResults: results, keptFiles: files, users } = tables;
@@ -155,43 +153,43 @@ export function createResultStore(context: Context): ResultStore {
   }
 
   return {
-    want: insertWanted,
+    want: atomic(insertWanted),
 
     async untilDue() {
       const [first] = await findNextDue()(now());
       return first && Number(first[0]);
     },
 
-    async claim({ owner, limit, leaseForMs, after = 0, except = [], held = [] }) {
+    claim: separate(async ({ owner, limit, leaseForMs, after = 0, except = [], held = [] }) => {
       const turn = { owner, leaseForMs, after, except: encodeTexts(except.map(String)), held: JSON.stringify(held) };
       const take = (most: number) => claim().execute({ ...turn, limit: most, ...now() });
       const claimed = await take(limit);
       if (claimed.length < limit && (await pullForward.run())) claimed.push(...(await take(limit - claimed.length)));
       // `returning` promises no order.
       return claimed.sort((a, b) => a.userId - b.userId);
-    },
+    }),
 
     async renew(lease, forMs) {
       return (await renew().execute({ ...lease, forMs, ...now() })).length === 1;
     },
 
-    async list(lease, artifacts, forMs) {
+    list: atomic(async (lease, artifacts, forMs) => {
       if ((await removeListed().execute({ ...lease })).length === 0) return false;
       await insertWanted(artifacts, forMs);
       return true;
-    },
+    }),
 
     async expectFile({ sha256, bytes }) {
       return (await expect()({ sha256, bytes, ...now() })).length === 1;
     },
 
-    async keep(lease, { quotaBytes, size: { width, height } = { width: 0, height: 0 }, ...file }) {
+    keep: atomic(async (lease, { quotaBytes, size: { width, height } = { width: 0, height: 0 }, ...file }) => {
       if (quotaBytes !== undefined && (await usageWith(lease)) + file.bytes > quotaBytes) return 'over_quota';
       if (!(await references.add(file))) return 'being_deleted';
       if ((await markKept().execute({ ...lease, ...file, width, height })).length === 1) return 'kept';
       await references.release([file]);
       return 'lost_claim';
-    },
+    }),
 
     async postpone(lease, { inMs, reason }) {
       const change = { inMs: Math.round(inMs ?? 0), isFinal: inMs === null ? 1 : 0, reason };
@@ -226,7 +224,7 @@ export function createResultStore(context: Context): ResultStore {
 
     ofTasks: (taskIds) => ofTasks().execute({ taskIds: encodeTexts(taskIds) }),
 
-    async keepInputs({ files: inputs, quotaBytes, ...task }) {
+    keepInputs: atomic(async ({ files: inputs, quotaBytes, ...task }) => {
       const total = inputs.reduce((sum, { bytes }) => sum + bytes, 0);
       if (quotaBytes !== undefined && (await sumKept(task.userId)) + total > quotaBytes) return false;
       // In the order of a release.
@@ -240,7 +238,7 @@ export function createResultStore(context: Context): ResultStore {
       const rows = inputs.map((input) => ({ ...shared, ...input, nextAttemptAtMs: 0, giveUpAtMs: 0 }));
       if (rows.length > 0) await db.insert(results).values(rows);
       return true;
-    },
+    }),
 
     inputsOf: async (taskId) =>
       db
@@ -248,17 +246,18 @@ export function createResultStore(context: Context): ResultStore {
         .from(results)
         .where(and(ofTask(taskId), isInput)),
 
-    forgetInputs: async (taskId) =>
+    forgetInputs: atomic(async (taskId) =>
       references.release(
         await db
           .delete(results)
           .where(and(ofTask(taskId), isInput))
           .returning(),
       ),
+    ),
 
-    forget: async (taskId) => references.release(await db.delete(results).where(ofTask(taskId)).returning()),
+    forget: atomic(async (taskId) => references.release(await db.delete(results).where(ofTask(taskId)).returning())),
 
-    async forgetExpired(until, limit) {
+    forgetExpired: atomic(async (until, limit) => {
       const isOver = and(isKept, gt(results.keptUntil, 0), lte(results.keptUntil, until));
       const rows = sql`select ${results.id} from ${results} where ${isOver} order by ${results.keptUntil} limit ${limit}`;
       return references.release(
@@ -267,9 +266,9 @@ export function createResultStore(context: Context): ResultStore {
           .where(and(amongRows(results.id, rows), isOver))
           .returning(),
       );
-    },
+    }),
 
-    async forgetOfDeletedUsers(limit) {
+    forgetOfDeletedUsers: atomic(async (limit) => {
       const isTheirs = sql`${results.userId} in (select id from users where deleted_at > 0)`;
       const rows = sql`select ${results.id} from ${results} where ${isTheirs} order by ${results.id} limit ${limit}`;
       return references.release(
@@ -278,7 +277,7 @@ export function createResultStore(context: Context): ResultStore {
           .where(and(amongRows(results.id, rows), isTheirs))
           .returning(),
       );
-    },
+    }),
 
     async usage(userId) {
       const [row] = await db

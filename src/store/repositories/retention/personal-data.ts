@@ -1,7 +1,7 @@
 import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, ne, or, sql } from 'drizzle-orm';
 import type { PersonalDataStore } from '../../ports/index.ts';
 import { createAuditRedaction, inSlice, nextSlice } from '../audit/redact-audit.ts';
-import { type Context, encodeTexts, lazy } from '../context.ts';
+import { atomic, type Context, encodeTexts, lazy, separate } from '../context.ts';
 import { createAgedTasks, ENDED } from './retention.ts';
 
 export function createPersonalDataStore(context: Context): PersonalDataStore {
@@ -86,9 +86,9 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
       return deleted.length;
     },
 
-    clearReasons: createReasonErasure(context),
+    clearReasons: separate(createReasonErasure(context)),
 
-    redactAudit: createAuditRedaction(context),
+    redactAudit: atomic(createAuditRedaction(context)),
 
     exportTasks: (userId, after, limit) =>
       db

@@ -1,12 +1,11 @@
 import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
 import { type ContentChange, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
-import { type Context, encodeTexts, lazy, lazyByShape } from '../context.ts';
+import { atomic, type Context, encodeTexts, lazy, lazyByShape } from '../context.ts';
 import { createLedgerFold } from '../money/fold-ledger.ts';
 import { createFileReferences } from '../results/file-references.ts';
 
 export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
 
-/** `deleteTasks` takes several statements. Outside a transaction the store opens one for it. */
 export function createRetentionStore(context: Context): RetentionStore {
   const { dialect, db, tables, prepare, elements, lockRows, amongTexts, amongRows } = context;
   const { tasks, taskEvents, webhookOutbox: notices, keptResults, usageLogs } = tables;
@@ -84,7 +83,7 @@ export function createRetentionStore(context: Context): RetentionStore {
       return (await replaceContent(kept, {})) + (await write(emptied));
     },
 
-    async deleteTasks(ids) {
+    deleteTasks: atomic(async (ids) => {
       if (ids.length === 0) return 0;
       const deleted = await db
         .delete(tasks)
@@ -103,7 +102,7 @@ export function createRetentionStore(context: Context): RetentionStore {
           .returning(),
       );
       return taskIds.length;
-    },
+    }),
 
     deleteEvents,
 
@@ -121,7 +120,7 @@ export function createRetentionStore(context: Context): RetentionStore {
       return deleted.length;
     },
 
-    foldLedger: createLedgerFold(context),
+    foldLedger: atomic(createLedgerFold(context)),
   };
 }
 

@@ -1,7 +1,7 @@
 import { and, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { LONGEST_LEASE_MS, type TaskRecord, type TaskStore } from '../../ports/index.ts';
-import { type Context, createRowReader, encodeTexts, isOverIn, lazy } from '../context.ts';
+import { type Context, createRowReader, encodeTexts, isOverIn, lazy, separate } from '../context.ts';
 
 /**
  * Literals and not parameters: only then do SQLite and PostgreSQL use the partial indexes of
@@ -97,7 +97,7 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
   const byLateness = (a: TaskRecord, b: TaskRecord) => a.nextPollAtMs - b.nextPollAtMs || a.id - b.id;
 
   return {
-    async claimDue({ owner, limit, leaseForMs, exceptChannels, held = [] }) {
+    claimDue: separate(async ({ owner, limit, leaseForMs, exceptChannels, held = [] }) => {
       const found = (await findDueChannels()({ held: heldIds(), ...now() })).map(([id]) => Number(id));
       let channels = found.filter((id) => !exceptChannels.includes(id));
       const claimed: TaskRecord[] = [];
@@ -121,7 +121,7 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
         channels = failed ? [] : remaining;
       }
       return claimed.sort(byLateness);
-    },
+    }),
     async untilDue() {
       const [first] = await findNextDue()({ held: heldIds(), ...now() });
       return first && Number(first[0]);

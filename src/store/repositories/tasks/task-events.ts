@@ -1,7 +1,7 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { Fence, LeaseBinding } from '../../drivers/memory-leases.ts';
 import type { NewTaskEvent, PolledTask, TaskEventKind, TaskStore } from '../../ports/index.ts';
-import { type Context, lazy, plainText } from '../context.ts';
+import { atomic, type Context, lazy, plainText } from '../context.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 
 /**
@@ -101,7 +101,7 @@ export function createTaskAdvances(
   // the same value, rewrites all their entries.
   const advanceNewStatus = lazy(() => prepareAdvance(['status', ...fields]));
   return {
-    async advanceAll(polled) {
+    advanceAll: atomic(async (polled) => {
       const written = new Set<string>();
       for (const advance of [advanceSameStatus, advanceNewStatus]) {
         const entries = polled.filter(
@@ -123,7 +123,7 @@ export function createTaskAdvances(
         for (const { lease } of done) memory.leases.release(lease);
       });
       return polled.map(isWritten);
-    },
+    }),
   };
 }
 

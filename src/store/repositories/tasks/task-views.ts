@@ -1,6 +1,6 @@
 import { and, desc, eq, sql } from 'drizzle-orm';
 import type { TaskViewStore } from '../../ports/index.ts';
-import type { Context } from '../context.ts';
+import { atomic, type Context } from '../context.ts';
 
 export function createTaskViewStore({ db, tables, statement }: Context): TaskViewStore {
   const { taskViews: views } = tables;
@@ -8,7 +8,7 @@ export function createTaskViewStore({ db, tables, statement }: Context): TaskVie
   return {
     list: (userId) => db.select().from(views).where(eq(views.userId, userId)).orderBy(desc(views.id)),
 
-    async save({ userId, name, query, createdAt }, max) {
+    save: atomic(async ({ userId, name, query, createdAt }, max) => {
       await statement(sql`
         insert into task_views (user_id, name, query, created_at)
         select cast(${userId} as bigint), cast(${name} as text), cast(${query} as text), cast(${createdAt} as bigint)
@@ -20,7 +20,7 @@ export function createTaskViewStore({ db, tables, statement }: Context): TaskVie
         .from(views)
         .where(and(eq(views.userId, userId), eq(views.name, name)));
       return row;
-    },
+    }),
 
     async delete(id, userId) {
       const [row] = await db

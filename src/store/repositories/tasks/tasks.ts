@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { type Lease, LONGEST_LEASE_MS, type TaskChange, type TaskRecord, type TaskStore } from '../../ports/index.ts';
-import { type Context, columnPlaceholder, countAll, isOverIn, lazy } from '../context.ts';
+import { type Context, columnPlaceholder, countAll, isOverIn, lazy, separate } from '../context.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { createLinkedResult } from './linked-result.ts';
 import { createTaskAdvances, createTaskEvents } from './task-events.ts';
@@ -360,10 +360,10 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
 
     streamedOutputsAfter,
 
-    async keepStreamedOutputs(taskId, outputsAfter) {
+    keepStreamedOutputs: separate(async (taskId, outputsAfter) => {
       const [kept] = await db.insert(streams).values({ taskId, outputsAfter }).onConflictDoNothing().returning();
       return kept?.outputsAfter ?? (await streamedOutputsAfter(taskId)) ?? outputsAfter;
-    },
+    }),
 
     async shiftStreamedOutputs(taskId) {
       const outputsAfter = sql`${streams.outputsAfter} + 1`;

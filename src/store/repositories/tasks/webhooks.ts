@@ -8,7 +8,17 @@ import {
   type WebhookRecord,
   type WebhookStore,
 } from '../../ports/index.ts';
-import { type Context, columnPlaceholders, countAll, createPullForward, isOverIn, lazy, paged } from '../context.ts';
+import {
+  atomic,
+  type Context,
+  columnPlaceholders,
+  countAll,
+  createPullForward,
+  isOverIn,
+  lazy,
+  paged,
+  separate,
+} from '../context.ts';
 
 /** Attempts of one webhook that are kept, the latest. */
 const MAX_DELIVERIES = 50;
@@ -175,7 +185,7 @@ export function createWebhookStore(context: Context): WebhookStore {
   const addDelivery = lazy(() => db.insert(deliveries).values(columnPlaceholders(deliveryColumns)).prepare());
 
   return {
-    async putUpdate(webhook, everyMs, forMs) {
+    putUpdate: atomic(async (webhook, everyMs, forMs) => {
       const { taskId, payload } = webhook;
       const replaced = await replaceUpdate().execute({ taskId, payload });
       if (replaced.length > 0) return;
@@ -187,19 +197,19 @@ export function createWebhookStore(context: Context): WebhookStore {
         superseded && superseded.attempts > 0 ? superseded.nextAttemptAtMs : 0,
       );
       await insert(webhook, forMs, { retries: superseded?.retries ?? 0, notBeforeMs });
-    },
+    }),
 
-    async putFinish(webhook, forMs) {
+    putFinish: atomic(async (webhook, forMs) => {
       await supersedeUpdates().execute({ taskId: webhook.taskId });
       await insert(webhook, forMs, { retries: 0, notBeforeMs: 0 });
-    },
+    }),
 
-    async putKept(webhook, forMs) {
+    putKept: atomic(async (webhook, forMs) => {
       const { taskId } = webhook;
       if ((await findWanted()({ taskId })).length > 0) return false;
       const given = { ...webhook, retries: 0, notBeforeMs: 0, forMs, ...now() };
       return (await insertOnce().execute(given)).length === 1;
-    },
+    }),
 
     putGatewayNotice: (webhook, forMs) => insert(webhook, forMs, { retries: 0, notBeforeMs: 0 }),
 
@@ -222,7 +232,7 @@ export function createWebhookStore(context: Context): WebhookStore {
       return first && Number(first[0]);
     },
 
-    async claim({ owner, limit, leaseForMs, exclude }) {
+    claim: separate(async ({ owner, limit, leaseForMs, exclude }) => {
       const hosts = JSON.stringify(exclude.hosts.map((host) => ({ host })));
       const users = JSON.stringify(exclude.users);
       const userHosts = JSON.stringify(exclude.userHosts.map(({ host, userId }) => ({ pair: `${host} ${userId}` })));
@@ -233,9 +243,9 @@ export function createWebhookStore(context: Context): WebhookStore {
       if (claimed.length < limit && (await pullForward.run())) claimed.push(...(await take(limit - claimed.length)));
       // `returning` promises no order.
       return claimed.sort((a, b) => a.nextAttemptAtMs - b.nextAttemptAtMs || a.id - b.id);
-    },
+    }),
 
-    async settle({ id, leaseOwner, leaseSeq }, outcome, delivery) {
+    settle: atomic(async ({ id, leaseOwner, leaseSeq }, outcome, delivery) => {
       const { status } = outcome;
       const inMs = status === 'retry' ? Math.round(outcome.inMs) : 0;
       const [settled] = await settle[status]().execute({ id, leaseOwner, leaseSeq, inMs, ...now() });
@@ -247,7 +257,7 @@ export function createWebhookStore(context: Context): WebhookStore {
         await db.delete(deliveries).where(and(eq(deliveries.outboxId, id), sql`${deliveries.id} not in (${kept})`));
       }
       return true;
-    },
+    }),
 
     async releaseOwner(owner) {
       const rows = await db

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { SampleStore } from '../../ports/index.ts';
-import type { Context } from '../context.ts';
+import { type Context, separate } from '../context.ts';
 
 /** What a batch of the clean-up deletes: so much time from the oldest row on. */
 const BATCH_SECONDS = 86_400;
@@ -41,12 +41,12 @@ export function createSampleStore({ statement }: Context): SampleStore {
       });
     },
 
-    async deleteOld(before) {
+    deleteOld: separate(async (before) => {
       const deleteFirst = (table: SQL) =>
         statement(sql`delete from ${table} where start < ${before}
           and start < (select min(start) from ${table}) + ${BATCH_SECONDS} returning 1`);
       const nodes = await deleteFirst(sql.raw('node_samples'));
       return nodes.length + (await deleteFirst(sql.raw('gateway_samples'))).length;
-    },
+    }),
   };
 }

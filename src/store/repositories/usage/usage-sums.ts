@@ -1,6 +1,6 @@
 import { inArray, type SQL, sql } from 'drizzle-orm';
 import type { UsageDimension, UsageStore, UsageSumFilter } from '../../ports/index.ts';
-import type { Context } from '../context.ts';
+import { type Context, separate } from '../context.ts';
 import { advanceProgress, durationClass, PROGRESS } from './figures.ts';
 
 /** Units of sums: their tables, and their lengths in seconds. */
@@ -62,13 +62,13 @@ export function createUsageStore({ db, statement, tables }: Context): UsageStore
       return !isLast;
     },
 
-    async deleteOld(before) {
+    deleteOld: separate(async (before) => {
       const deleteFirst = (table: SQL) =>
         statement(sql`delete from ${table} where start < ${before}
           and start < (select min(start) from ${table}) + ${BATCH_SECONDS} returning 1`);
       const quarters = await deleteFirst(UNITS.quarter.table);
       return quarters.length + (await deleteFirst(sql.raw('channel_hours'))).length;
-    },
+    }),
 
     async quartersFrom() {
       const [row] = await statement(sql`select quarters_from from ${PROGRESS.sums} where id = 1`);
