@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { BunPlugin } from 'bun';
 import type { PanelFile } from '../src/http/panel-files/panel-manifest.ts';
@@ -73,7 +73,7 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
     publicPath: '/',
     naming: { entry: '[name].[ext]', chunk: 'assets/[name]-[hash].[ext]', asset: 'assets/[name]-[hash].[ext]' },
     define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [languageFiles],
+    plugins: [languageFiles, pageGroups],
     throw: true,
   });
   await expectStyles(result.outputs.filter(({ path }) => path.endsWith('.js')));
@@ -157,6 +157,35 @@ const languageFiles: BunPlugin = {
   },
 };
 
+/**
+ * The pages of one group in `routes/pages.ts` are one chunk: each import of a page there becomes one
+ * of a module that exports all pages of its group.
+ */
+const pageGroups: BunPlugin = {
+  name: 'page groups',
+  setup(build) {
+    const list = join(root, 'src/panel/routes/pages.ts');
+    const groups = new Map<string, Set<string>>();
+    for (const [, name = '', pages = ''] of readFileSync(list, 'utf8').matchAll(
+      /^export const (\w+) = \{([^}]*)\};/gm,
+    )) {
+      const files = [...pages.matchAll(/import\('([^']+)'\)/g)].map(([, path = '']) => join(dirname(list), path));
+      groups.set(name, new Set(files));
+    }
+    build.onResolve({ filter: /^\.\.\/pages\// }, ({ path, importer }) => {
+      if (importer !== list) return undefined;
+      const file = join(dirname(list), path);
+      const group = [...groups].find(([, files]) => files.has(file))?.[0];
+      if (group === undefined) throw new Error(`${path} is in no group of ${list}`);
+      return { path: `pages/${group}`, namespace: 'panel' };
+    });
+    build.onLoad({ filter: /^pages\//, namespace: 'panel' }, ({ path }) => {
+      const files = [...(groups.get(path.slice('pages/'.length)) ?? [])];
+      return { contents: files.map((file) => `export * from ${JSON.stringify(file)};\n`).join(''), loader: 'js' };
+    });
+  },
+};
+
 function typeOf(name: string): string {
   const type = contentTypes[name.split('.').pop() ?? ''];
   if (type === undefined) throw new Error(`No content type known for the panel file ${name}`);
@@ -223,5 +252,5 @@ function renderManifest(html: string, entries: readonly Entry[]): string {
 if (import.meta.main) {
   const args = process.argv.slice(2);
   if (args.includes('--manifest-only')) ensurePanelManifest();
-  else console.log((await buildPanel()) ? 'Panel built.' : 'Panel is up to date.');
+  else process.stdout.write((await buildPanel()) ? 'Panel built.\n' : 'Panel is up to date.\n');
 }

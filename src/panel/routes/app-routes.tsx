@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect } from 'react';
+import { type ComponentType, lazy, Suspense, useEffect } from 'react';
 import { Route, Routes } from 'react-router';
 import { NotFoundInFrame, NotFoundPage } from '../pages/not-found-page.tsx';
 import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
@@ -6,93 +6,93 @@ import { roles, useRole } from '../session/roles.ts';
 import { waitForPart } from '../shell/pending-parts.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 import { RequireAnonymous, RequireRole, RequireSession, RequireTexts, SessionSwitch } from './guards.tsx';
+import {
+  accountPages,
+  adminPages,
+  figurePages,
+  marketplacePages,
+  settingsPages,
+  signedInPages,
+  signedOutPages,
+} from './pages.ts';
 
-// Pages that are used together share a chunk. A chunk per page would load some fifty files a visit.
-const signedOutPages = () => import('./signed-out-pages.ts');
 const frame = () => import('../shell/app-frame.tsx');
-const parts = {
-  signedIn: () => import('./signed-in-pages.ts'),
-  account: () => import('./account-pages.ts'),
-  admin: () => import('./admin-pages.ts'),
-  settings: () => import('./settings-pages.ts'),
-  figures: () => import('./figure-pages.ts'),
-  marketplace: () => import('./marketplace-pages.ts'),
-  palette: () => import('../shell/palette/command-palette.tsx'),
-  signInAgain: () => import('./sign-in-again.tsx'),
-};
-const signedInPages = () => waitForPart(parts.signedIn());
-const accountPages = () => waitForPart(parts.account());
-const adminPages = () => waitForPart(parts.admin());
-const settingsPages = () => waitForPart(parts.settings());
-const figurePages = () => waitForPart(parts.figures());
-const marketplacePages = () => waitForPart(parts.marketplace());
+const palette = () => import('../shell/palette/command-palette.tsx');
+const signInAgain = () => import('./sign-in-again.tsx');
 
-const ofAccount = /^\/(keys|profile|notifications|security)(\/|$)/;
-/** Pages that are in none of the chunks for everybody. */
-const otherPages = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system|usage)(\/|$)/;
+const AppFrame = lazy(async () => ({ default: (await frame()).AppFrame }));
+const SignInAgain = lazy(async () => ({ default: (await signInAgain()).SignInAgain }));
+const {
+  SetupPage,
+  SignUpPage,
+  ForgotPasswordPage,
+  NewPasswordPage,
+  LegalPage,
+  OAuthPage,
+  TelegramLoginPage,
+  TelegramBindPage,
+} = lazyPages(signedOutPages);
+const { HomePage, TasksPage, TaskPage, ModelsPage, ReferencePage, PlaygroundPage } = lazyPages(signedInPages);
+const { KeysPage, NewKeyPage, KeyPage, RotateKeyPage, ProfilePage, NotificationsPage, SecurityPage } =
+  lazyPages(accountPages);
+const { UsagePage, ChannelPage, UserPage, SystemPage } = lazyPages(figurePages);
+const {
+  ChannelsPage,
+  NewChannelPage,
+  UsersPage,
+  PluginsPage,
+  PluginPage,
+  DiffPage,
+  ActivatePage,
+  PricesPage,
+  PluginPricesPage,
+  AuditPage,
+} = lazyPages(adminPages);
+const { SettingsPage, ProvidersPage, ProviderPage } = lazyPages(settingsPages);
+const { MarketplacePage, MarketplacePluginPage } = lazyPages(marketplacePages);
+
+type Loads = Readonly<Record<string, () => Promise<object>>>;
+type Pages<Group extends Loads> = {
+  [Name in keyof Group]: Name extends keyof Awaited<ReturnType<Group[Name]>>
+    ? Awaited<ReturnType<Group[Name]>>[Name]
+    : never;
+};
+
+/** The pages of a group as components that load its chunk when they are first shown. */
+function lazyPages<Group extends Loads>(group: Group): Pages<Group> {
+  const pages = Object.entries(group).map(([name, load]) => {
+    const page = lazy(async () => ({
+      default: ((await waitForPart(load())) as Readonly<Record<string, ComponentType>>)[name] ?? NotFoundPage,
+    }));
+    return [name, page];
+  });
+  return Object.fromEntries(pages) as Pages<Group>;
+}
+
+/** Loads the chunk of a group: each of its pages is in it. */
+const loadGroup = async (group: Loads): Promise<unknown> => Object.values(group)[0]?.();
+
+const accountPaths = /^\/(keys|profile|notifications|security)(\/|$)/;
+/** Paths of pages that are in none of the chunks for everybody. */
+const otherPaths = /^\/(channels|plugins|marketplace|prices|users|settings|audit|system|usage)(\/|$)/;
 
 /** Preloads what a path after sign-in needs, before the session is confirmed. */
 export const preloadSignedInPages = (path: string): Promise<unknown> =>
-  Promise.all([frame(), ...(otherPages.test(path) ? [] : [ofAccount.test(path) ? parts.account() : parts.signedIn()])]);
-
-const SignInAgain = lazy(async () => ({ default: (await parts.signInAgain()).SignInAgain }));
-
-const SetupPage = lazy(async () => ({ default: (await signedOutPages()).SetupPage }));
-const SignUpPage = lazy(async () => ({ default: (await signedOutPages()).SignUpPage }));
-const ForgotPasswordPage = lazy(async () => ({ default: (await signedOutPages()).ForgotPasswordPage }));
-const NewPasswordPage = lazy(async () => ({ default: (await signedOutPages()).NewPasswordPage }));
-const OAuthPage = lazy(async () => ({ default: (await signedOutPages()).OAuthPage }));
-const TelegramLoginPage = lazy(async () => ({ default: (await signedOutPages()).TelegramLoginPage }));
-const TelegramBindPage = lazy(async () => ({ default: (await signedOutPages()).TelegramBindPage }));
-const LegalPage = lazy(async () => ({ default: (await signedOutPages()).LegalPage }));
-
-const AppFrame = lazy(async () => ({ default: (await frame()).AppFrame }));
-const HomePage = lazy(async () => ({ default: (await signedInPages()).HomePage }));
-const KeysPage = lazy(async () => ({ default: (await accountPages()).KeysPage }));
-const NewKeyPage = lazy(async () => ({ default: (await accountPages()).NewKeyPage }));
-const KeyPage = lazy(async () => ({ default: (await accountPages()).KeyPage }));
-const RotateKeyPage = lazy(async () => ({ default: (await accountPages()).RotateKeyPage }));
-const UsagePage = lazy(async () => ({ default: (await figurePages()).UsagePage }));
-const ProfilePage = lazy(async () => ({ default: (await accountPages()).ProfilePage }));
-const NotificationsPage = lazy(async () => ({ default: (await accountPages()).NotificationsPage }));
-const SecurityPage = lazy(async () => ({ default: (await accountPages()).SecurityPage }));
-const TasksPage = lazy(async () => ({ default: (await signedInPages()).TasksPage }));
-const TaskPage = lazy(async () => ({ default: (await signedInPages()).TaskPage }));
-const ReferencePage = lazy(async () => ({ default: (await signedInPages()).ReferencePage }));
-const ModelsPage = lazy(async () => ({ default: (await signedInPages()).ModelsPage }));
-const PlaygroundPage = lazy(async () => ({ default: (await signedInPages()).PlaygroundPage }));
-
-const ChannelsPage = lazy(async () => ({ default: (await adminPages()).ChannelsPage }));
-const NewChannelPage = lazy(async () => ({ default: (await adminPages()).NewChannelPage }));
-const ChannelPage = lazy(async () => ({ default: (await figurePages()).ChannelPage }));
-const PluginsPage = lazy(async () => ({ default: (await adminPages()).PluginsPage }));
-const PluginPage = lazy(async () => ({ default: (await adminPages()).PluginPage }));
-const PluginDiffPage = lazy(async () => ({ default: (await adminPages()).DiffPage }));
-const ActivatePage = lazy(async () => ({ default: (await adminPages()).ActivatePage }));
-const MarketplacePage = lazy(async () => ({ default: (await marketplacePages()).MarketplacePage }));
-const MarketplacePluginPage = lazy(async () => ({ default: (await marketplacePages()).MarketplacePluginPage }));
-const PluginPricesPage = lazy(async () => ({ default: (await adminPages()).PluginPricesPage }));
-const PricesPage = lazy(async () => ({ default: (await adminPages()).PricesPage }));
-const UsersPage = lazy(async () => ({ default: (await adminPages()).UsersPage }));
-const UserPage = lazy(async () => ({ default: (await figurePages()).UserPage }));
-const SettingsPage = lazy(async () => ({ default: (await settingsPages()).SettingsPage }));
-const ProvidersPage = lazy(async () => ({ default: (await settingsPages()).ProvidersPage }));
-const ProviderPage = lazy(async () => ({ default: (await settingsPages()).ProviderPage }));
-const AuditPage = lazy(async () => ({ default: (await adminPages()).AuditPage }));
-const SystemPage = lazy(async () => ({ default: (await figurePages()).SystemPage }));
+  Promise.all([
+    frame(),
+    ...(otherPaths.test(path) ? [] : [loadGroup(accountPaths.test(path) ? accountPages : signedInPages)]),
+  ]);
 
 /** The frame. Other pages are loaded while the first one is looked at. */
 function FrameWithPreload() {
   const role = useRole();
   useEffect(() => {
     const preload = (): void => {
-      void parts.palette().catch(() => {});
-      void parts.signInAgain().catch(() => {});
-      void parts.signedIn().catch(() => {});
-      void parts.account().catch(() => {});
-      void parts.figures().catch(() => {});
-      if (role >= roles.admin) void parts.admin().catch(() => {});
-      if (role >= roles.root) void Promise.all([parts.settings(), parts.marketplace()]).catch(() => {});
+      const groups: Loads[] = [signedInPages, accountPages, figurePages];
+      if (role >= roles.admin) groups.push(adminPages);
+      if (role >= roles.root) groups.push(settingsPages, marketplacePages);
+      for (const load of [palette, signInAgain, ...groups.map((group) => () => loadGroup(group))])
+        load().catch(() => {});
     };
     const timer = setTimeout(preload, preloadDelayMs);
     return () => clearTimeout(timer);
@@ -177,7 +177,7 @@ export function AppRoutes() {
           <Route element={<RequireRole role={roles.root} />}>
             <Route path="/plugins" element={<PluginsPage />} />
             <Route path="/plugins/:key" element={<PluginPage />} />
-            <Route path="/plugins/:key/diff" element={<PluginDiffPage />} />
+            <Route path="/plugins/:key/diff" element={<DiffPage />} />
             <Route path="/plugins/:key/activate" element={<ActivatePage />} />
             <Route path="/marketplace" element={<MarketplacePage />} />
             <Route path="/marketplace/:source/:key" element={<MarketplacePluginPage />} />
