@@ -9,5 +9,5 @@ export { findRetryBlock, type RetryBlock, restoreRequest } from './restore-input
 export { retryableRequest } from './retryable-request.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
 export { resultCleanUpSteps } from './sweep-results.ts';
-export type { ExtractedFile, ExtractedFiles, FileDeps, RequestBody, RequestFile, ResultSettings } from './types.ts';
+export type { ExtractedFile, ExtractedFiles, KeptFiles, RequestBody, RequestFile, ResultSettings } from './types.ts';
 export { KEEP_TRIES_MS, wantResults } from './want-results.ts';

@@ -14,8 +14,8 @@ export type StoredInputs = {
 export const inputKey = (index: number): string => `input:${index}`;
 
 /** Whether a request has files to keep. */
-export const hasInputsToKeep = ({ results }: Pick<FileDeps, 'results'>, request: StorableRequest): boolean =>
-  results.settings().keepInputs && retryableRequest(request) === undefined;
+export const hasInputsToKeep = ({ kept }: Pick<FileDeps, 'kept'>, request: StorableRequest): boolean =>
+  kept.settings().keepInputs && retryableRequest(request) === undefined;
 
 /** `timeoutMs`: how long the files may take to store. `quota`: what the task will reserve. */
 type InputsToKeep = StorableRequest & { requestId: string; userId: number; timeoutMs: number; quota: number };
@@ -35,7 +35,7 @@ export async function keepInputs(
     const owner = await deps.store.users.byId(userId);
     // The reservation will be refused. Nothing is stored for those who cannot pay.
     if (!owner || owner.quota < quota) return { execution: {} };
-    const { quotaOf, daysOf } = deps.results.settings();
+    const { quotaOf, daysOf } = deps.kept.settings();
     const quotaBytes = quotaOf(owner.group);
     const used = quotaBytes === undefined ? 0 : (await deps.store.results.usage(userId)).bytes;
     const room = quotaBytes === undefined ? Number.POSITIVE_INFINITY : quotaBytes - used;
@@ -86,20 +86,20 @@ async function storeAll(
 }
 
 async function storeOne(
-  { store, results }: FileDeps,
+  { store, kept: place }: FileDeps,
   { size, kept, stream }: RequestSource,
   { room, signal }: { room: number; signal: AbortSignal },
 ): Promise<Result<StoredFile, InputLoss>> {
-  if (size > results.maxFileBytes) return err('too_large');
+  if (size > place.maxFileBytes) return err('too_large');
   if (size > room) return err('quota');
   if (kept && (await isReady(kept))) return ok(kept);
-  const stored = await results.files.put(stream(), { maxBytes: Math.min(results.maxFileBytes, room), signal });
+  const stored = await place.files.put(stream(), { maxBytes: Math.min(place.maxFileBytes, room), signal });
   if (!stored.ok) return err(stored.error.kind);
   return (await isReady(stored.value)) ? stored : err('unavailable');
 
   /** A sweep may have deleted an equal file before the announcement. */
   async function isReady(file: StoredFile): Promise<boolean> {
-    return (await store.results.expectFile(file)) && (await results.files.size(file.sha256)) === file.bytes;
+    return (await store.results.expectFile(file)) && (await place.files.size(file.sha256)) === file.bytes;
   }
 }
 

@@ -4,8 +4,8 @@ import { fileErrors } from './errors.ts';
 import { inputKey } from './keep-inputs.ts';
 import type { ExtractedFile, FileDeps, RequestBody, RequestFile } from './types.ts';
 
-type Files = Pick<FileDeps['results']['files'], 'open'>;
-type Deps = Pick<FileDeps, 'store' | 'results'>;
+type Files = Pick<FileDeps['kept']['files'], 'open'>;
+type Deps = Pick<FileDeps, 'store' | 'kept'>;
 
 const LOSSES: Readonly<Record<InputLoss, string>> = {
   quota: 'they did not fit into the storage of your account',
@@ -35,8 +35,8 @@ export async function restoreRequest(deps: Deps, task: TaskRecord): Promise<Rest
   if (!inputs) throw fileErrors.request_not_kept();
   if (!(await areKept(deps, { task, inputs, look: true }))) throw fileErrors.inputs_gone();
   const { model, action } = inputs;
-  const requestBody = await readBody(deps.results.files, inputs);
-  return { model, action, requestBody, body: restoreBody(deps.results.files, inputs, requestBody) };
+  const requestBody = await readBody(deps.kept.files, inputs);
+  return { model, action, requestBody, body: restoreBody(deps.kept.files, inputs, requestBody) };
 }
 
 /** Why an ended task cannot be run again, as the code of the error that a retry would get. */
@@ -52,13 +52,13 @@ export async function findRetryBlock(deps: Deps, task: TaskRecord): Promise<Retr
 }
 
 async function areKept(
-  { store, results }: Deps,
+  { store, kept }: Deps,
   { task, inputs: { files }, look }: { task: TaskRecord; inputs: KeptInputs; look: boolean },
 ): Promise<boolean> {
   const rows = new Map((await store.results.inputsOf(task.taskId)).map((row) => [row.artifactKey, row.sha256]));
   if (!files.every(({ sha256 }, index) => rows.get(inputKey(index)) === sha256)) return false;
   if (!look) return true;
-  const sizes = await Promise.all(files.map(({ sha256 }) => results.files.size(sha256)));
+  const sizes = await Promise.all(files.map(({ sha256 }) => kept.files.size(sha256)));
   return files.every(({ size }, index) => sizes[index] === size);
 }
 

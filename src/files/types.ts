@@ -5,7 +5,7 @@ export type FileDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
-  results: ResultServices;
+  kept: KeptFiles;
 };
 
 /** What administrators decide about kept results; may change while the gateway runs. */
@@ -26,8 +26,8 @@ export type ResultSettings = {
   previewBytes: number;
 };
 
-/** Dependencies that `app` passes for kept results. */
-export type ResultServices = {
+/** The place of kept files, and what administrators decide about it. */
+export type KeptFiles = {
   files: FileStore;
   settings: () => ResultSettings;
   /** RESULTS_MAX_FILE_MB in bytes. */

@@ -9,11 +9,11 @@ export const KEEP_TRIES_MS = 7 * 24 * 3_600_000;
  * Its artifacts are listed later, since that takes its plugin.
  */
 export async function wantResults(
-  { results, clock }: Pick<FileDeps, 'results' | 'clock'>,
+  { kept, clock }: Pick<FileDeps, 'kept' | 'clock'>,
   tx: Pick<Repositories, 'results'>,
   { taskId, userId, properties }: Pick<TaskRecord, 'taskId' | 'userId' | 'properties'>,
 ): Promise<boolean> {
-  const { keep } = results.settings();
+  const { keep } = kept.settings();
   const isWanted = keep === 'all' ? properties.keep !== false : keep === 'asked' && properties.keep === true;
   if (!isWanted) return false;
   const everything = { taskId, userId, artifactKey: '', kind: '', createdAt: clock.unix() };

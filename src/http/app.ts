@@ -3,9 +3,15 @@ import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { AccountStatements, Billing, OfferedModel } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
+import type { Webhooks } from '../notifications/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
+import type { Relay } from '../relay/index.ts';
+import type { Reports } from '../reports/index.ts';
+import type { Results } from '../results/index.ts';
 import type { OptionTrials, SettingsService } from '../settings/index.ts';
-import type { Tasks } from '../surfaces/index.ts';
+import type { Surfaces } from '../surfaces/index.ts';
+import type { Tasks } from '../tasks/index.ts';
+import type { TryChannel } from '../vendors/index.ts';
 import { assemblePipeline, type HttpConfig } from './assemble-pipeline.ts';
 import { createUploadBudget, openUploadFolder } from './bodies/upload-folder.ts';
 import { describeApi } from './openapi/openapi-document.ts';
@@ -93,6 +99,13 @@ export type HttpDeps = {
   /** Every model that a plugin declares or a channel lists. */
   offeredModels: () => OfferedModel[];
   tasks: Tasks;
+  surfaces: Surfaces;
+  results: Results;
+  relay: Relay;
+  reports: Reports;
+  webhooks: Webhooks;
+  /** Tests a channel step by step and at no cost. */
+  tryChannel: TryChannel;
   options: SettingsService;
   optionTrials: OptionTrials;
   exportUser: ExportUser;
@@ -159,6 +172,9 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const once = createAnswerOnce({ keys: deps.requestKeys, clock });
   const v1: V1Deps = {
     tasks: deps.tasks,
+    surfaces: deps.surfaces,
+    results: deps.results,
+    relay: deps.relay,
     maxFileBytes,
     uploads: openUploadFolder({
       folder: deps.config.uploadsFolder,

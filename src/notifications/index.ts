@@ -8,5 +8,5 @@ export { chooseCallback, refuseCallback } from './choose-callback.ts';
 export { notificationErrors } from './errors.ts';
 export { GIVE_UP_AFTER_MS } from './retry-schedule.ts';
 export { readSecret } from './sign-message.ts';
-export type { AllowedReceivers, GatewayDelivery, NotificationDeps, WebhookServices } from './types.ts';
+export type { AllowedReceivers, GatewayDelivery, WebhookServices } from './types.ts';
 export { createWebhooks, type Notice, type Webhooks } from './webhooks.ts';

@@ -40,6 +40,8 @@ export type WebhookServices = {
   /** Opens the sealed signing secrets. */
   secretBox: SecretBox;
   gateway?: GatewayDelivery | undefined;
+  /** Days for which notices are kept; 0: without end. */
+  keptDays: () => number;
   /** WEBHOOK_UPDATE_INTERVAL_SECONDS: shortest time between two `task.updated` of a task. */
   updateEveryMs: number;
   /** WEBHOOK_HOST_CONCURRENCY: concurrent requests to one host. */
@@ -60,8 +62,6 @@ export type NotificationDeps = {
   listArtifacts: (task: TaskRecord) => Promise<JsonObject>;
   /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
   requireTask: (taskId: string, userId: number | null) => Promise<void>;
-  /** Days for which notices are kept; 0: without end. */
-  keptDays: () => number;
 };
 
 /** Runs deliveries as traces of their own, linked to the submissions of their tasks. */

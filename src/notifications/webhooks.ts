@@ -73,7 +73,7 @@ export function createWebhooks(deps: NotificationDeps): Webhooks {
       worker.wake();
     },
     async deleteOld(limit) {
-      const webhookDays = deps.keptDays();
+      const webhookDays = deps.webhooks.keptDays();
       return webhookDays === 0 ? 0 : store.webhooks.deleteOld(clock.unix() - webhookDays * DAY_SECONDS, limit);
     },
   };

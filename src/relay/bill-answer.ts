@@ -5,7 +5,7 @@ import { MARGIN, mostPlausible } from './estimate-usage.ts';
 import { mediaTypeOf } from './relay-answers.ts';
 import type { billRelay } from './relay-billing.ts';
 import type { AnswerEnd, UsageFacts, UsageTap } from './tap-usage.ts';
-import type { Delivery, RelayDeps, RelayIntent } from './types.ts';
+import type { Delivery, RelayDeps, RelayIntent, RelayShared } from './types.ts';
 
 type Bill = Parameters<typeof billRelay>[2];
 
@@ -63,7 +63,7 @@ function refuseReport(
       { ...logFields, most: most[fact] },
       'vendor reported more usage than the request allowed; the reservation is charged',
     );
-    deps.meter?.implausibleUsage(channel.id);
+    deps.telemetry.meter?.implausibleUsage(channel.id);
     return `the vendor reported ${count} as ${fact}, more than the request allowed`;
   }
   return undefined;
@@ -74,7 +74,7 @@ const modelKey = ({ channel, intent: { model } }: Pick<Delivery, 'channel' | 'in
 
 /** Whether an earlier answer of the model told of thoughts that did not come as text. */
 export const hasThoughtUnseen = (
-  { thinkingModels }: Pick<RelayDeps, 'thinkingModels'>,
+  { thinkingModels }: Pick<RelayShared, 'thinkingModels'>,
   delivery: Pick<Delivery, 'channel' | 'intent'>,
 ): boolean => thinkingModels.has(modelKey(delivery));
 
@@ -87,7 +87,7 @@ export const asksToThink = ({ values }: Pick<RelayIntent, 'values'>): boolean =>
   });
 
 function rememberThoughts(
-  { thinkingModels }: RelayDeps,
+  { shared: { thinkingModels } }: RelayDeps,
   delivery: Delivery,
   { tap, facts: { output_tokens: reported = 0 } }: { tap: UsageTap; facts: UsageFacts },
 ): void {

@@ -60,7 +60,7 @@ export async function createRelayed(deps: RelayDeps, caller: Caller, request: Re
   const intent = readRelayRequest(request.kind, request.client, request.remix);
   refuseCallback(request.client);
   const creation = { caller, request, intent };
-  const release = intent.stream ? deps.downloads.acquire(caller.user.id, 'stream') : () => {};
+  const release = intent.stream ? deps.vendors.downloads.acquire(caller.user.id, 'stream') : () => {};
   return holdSlotUntilSent(release, (onStreamEnd) =>
     runIdempotently(
       deps,
@@ -98,7 +98,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       tried.push(channel.id);
       let key: string;
       try {
-        key = deps.channels.credential(channel);
+        key = deps.vendors.channels.credential(channel);
       } catch (error) {
         unreadable = skipUnreadableChannel(deps, channel, error);
         if (!unreadable) throw error;
@@ -110,7 +110,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
         : await openRelay(deps, { caller, requestId, intent, idempotency, channel, quote });
       const { relayId, leaseOwner } = relay;
       // Renewed until the bill is written and the answer read: repeats wait for both.
-      lease ??= deps.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
+      lease ??= deps.node.leases.hold(relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const hidesUsage = intent.hidesUsage && asksForUsage(deps, quote, channel);
@@ -156,7 +156,7 @@ const pick = (
   { caller: { group }, intent: { model } }: Creation,
   { except, only }: { except: number[]; only: number | undefined },
 ): ChannelRecord | undefined =>
-  deps.channels.pick({
+  deps.vendors.channels.pick({
     // No plugin has this key, so channels of plugins are left out.
     pluginKey: RELAY_PLUGIN_KEY,
     channelTypes: [RELAY_TYPE],
@@ -221,7 +221,7 @@ async function send(
       maxResponseBytes: stream ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,
     },
   );
-  const sent = await deps.upstream.request(request);
+  const sent = await deps.vendors.upstream.request(request);
   const acceptsRisk = channel.settings.retry_on_5xx === true;
   if (!sent.ok) {
     const { kind: failure, notSent, message } = sent.error;

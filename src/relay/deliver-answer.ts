@@ -39,7 +39,7 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
   const { status } = response;
   const body = await response.bytes(MAX_ANSWER_BYTES);
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
-  const key = deps.channels.credential(channel);
+  const key = deps.vendors.channels.credential(channel);
   if (tap) for await (const slice of sliceChunks([body.value])) tap.push(slice);
   await billRelay(deps, relay, tap ? billOf(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status });
   if (keepsObject(relay.kind)) {

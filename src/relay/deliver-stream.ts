@@ -38,7 +38,7 @@ export async function deliverStream(
   const isMetered = tap !== undefined;
   let freeSlot = () => {};
   try {
-    if (!intent.stream) freeSlot = deps.downloads.acquire(relay.userId, 'stream');
+    if (!intent.stream) freeSlot = deps.vendors.downloads.acquire(relay.userId, 'stream');
     if (!isMetered) await billRelay(deps, relay, { httpStatus: status });
   } catch (error) {
     freeSlot();
@@ -56,7 +56,7 @@ export async function deliverStream(
     signal: request.client.signal,
     transfer: isReadable ? readWhilePassing(deps, delivery, tap) : undefined,
     readOn: counted && (() => readOnFor(deps, delivery, counted)),
-    track: deps.settlements.track,
+    track: deps.shared.settlements.track,
     onStop() {
       freeSlot();
       delivery.onStreamEnd();
@@ -102,10 +102,10 @@ function readWhilePassing(deps: RelayDeps, delivery: Delivery, tap: UsageTap | u
  */
 function readOnFor(deps: RelayDeps, delivery: Delivery, tap: UsageTap): ReadOn | undefined {
   const { clock } = deps;
-  if (tap.isSettled() || deps.stopping.aborted) return undefined;
-  const last = deadlineSignal(clock, READ_ON_MS, deps.stopping);
+  if (tap.isSettled() || deps.shared.stopping.aborted) return undefined;
+  const last = deadlineSignal(clock, READ_ON_MS, deps.shared.stopping);
   const most = mostPlausible(delivery.intent, delivery.relay.billing.facts).output_tokens;
-  const thinksUnseen = hasThoughtUnseen(deps, delivery);
+  const thinksUnseen = hasThoughtUnseen(deps.shared, delivery);
   let sinceMs = clock.monotonicMs();
   let bytes = 0;
   const isOver = () => clock.monotonicMs() - sinceMs >= GRACE_MS && !tap.owesCount();

@@ -23,7 +23,7 @@ import { watchForFailure } from './watch-for-failure.ts';
 
 /** Content often lies at a store of the vendor, which is any public host and gets no credential. */
 function contentRedirects(deps: TaskDeps, { baseUrl }: ChannelRecord) {
-  const [own, vendor] = [deps.ownAddresses(), new URL(baseUrl)];
+  const [own, vendor] = [deps.vendors.ownAddresses(), new URL(baseUrl)];
   return checkRedirects({ url: vendor, vendor, credentialless: true, isAllowed: (hop) => !pointsToSelf(own, hop) });
 }
 
@@ -75,7 +75,7 @@ export async function channelOf(
   deps: TaskDeps,
   object: Pick<RelayObject, 'channelId' | 'vendor'>,
 ): Promise<ChannelRecord | undefined> {
-  const channel = deps.channels.find(object.channelId) ?? (await deps.store.channels.byId(object.channelId));
+  const channel = deps.vendors.channels.find(object.channelId) ?? (await deps.store.channels.byId(object.channelId));
   return channel?.type === RELAY_TYPE && vendorOf(channel) === object.vendor ? channel : undefined;
 }
 
@@ -86,7 +86,11 @@ export async function channelOf(
 export const forwardTo = async (deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
   holdSlotUntilSent(acquireSlot(deps, object, call), (onStreamEnd) => send(deps, { object, call, onStreamEnd }));
 
-function acquireSlot({ downloads }: TaskDeps, { userId }: RelayObject, { operation, query }: RelayCall): () => void {
+function acquireSlot(
+  { vendors: { downloads } }: TaskDeps,
+  { userId }: RelayObject,
+  { operation, query }: RelayCall,
+): () => void {
   if (operation === 'content') return downloads.acquire(userId, 'download');
   if (query.stream) return downloads.acquire(userId, 'stream');
   return () => {};
@@ -101,7 +105,7 @@ async function send(
   const { operation, query, signal } = call;
   const { path, method: defaultMethod } = OPERATIONS[operation];
   const method = defaultMethod === 'GET' && call.headersOnly ? 'HEAD' : defaultMethod;
-  const key = deps.channels.credential(channel);
+  const key = deps.vendors.channels.credential(channel);
   const names = operation === 'content' ? [...RELAYED_HEADERS, ...CONTENT_HEADERS] : RELAYED_HEADERS;
   const request = (verb: typeof method) =>
     buildRelayRequest(
@@ -120,10 +124,10 @@ async function send(
         ...(operation === 'content' ? { redirects: contentRedirects(deps, channel) } : {}),
       },
     );
-  let sent = await deps.upstream.request(request(method));
+  let sent = await deps.vendors.upstream.request(request(method));
   if (sent.ok && method === 'HEAD' && mayBeSignedForGet(sent.value)) {
     sent.value.discard();
-    sent = await deps.upstream.request(request('GET'));
+    sent = await deps.vendors.upstream.request(request('GET'));
   }
   if (!sent.ok) {
     if (operation === 'content' && sent.error.kind === 'refused')

@@ -57,7 +57,7 @@ export function openRelay(
         billing: snapshot,
         requestId,
         createdAt: at,
-        leaseOwner: deps.nodeId,
+        leaseOwner: deps.node.id,
         leaseForMs: SUBMIT_LEASE_MS,
       });
       // Last: it locks the user's row.
@@ -132,17 +132,17 @@ async function writeBill(
   relay: RelayRecord,
   { httpStatus, usage, trouble }: Answered,
 ): Promise<boolean> {
-  const { store, clock, billing, nodeId } = deps;
+  const { store, clock, billing, node } = deps;
   const used = usage ? { ...relay, billing: { ...relay.billing, completionFacts: usage } } : relay;
   const bill = billing.finalBill(asTask(used), trouble);
   const written = await store.transaction(async (tx) => {
     const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
-    if (!(await tx.relays.end({ relayId: relay.relayId, by: { owner: nodeId }, reserved: relay.quota }, ending)))
+    if (!(await tx.relays.end({ relayId: relay.relayId, by: { owner: node.id }, reserved: relay.quota }, ending)))
       return false;
     await billing.settle(tx, asTask(relay), bill);
     return true;
   });
-  if (written) deps.meter?.spent(relay.channelId, bill.quota);
+  if (written) deps.telemetry.meter?.spent(relay.channelId, bill.quota);
   return written;
 }
 
@@ -170,7 +170,7 @@ type Refund = { reason: string; httpStatus: number; mayBeDone: boolean; by?: Rel
 export async function refundRelay(
   deps: TaskDeps,
   relay: RelayRecord,
-  { reason, httpStatus, mayBeDone, by = { owner: deps.nodeId } }: Refund,
+  { reason, httpStatus, mayBeDone, by = { owner: deps.node.id } }: Refund,
 ): Promise<boolean> {
   const { store, clock, billing, logger } = deps;
   const { relayId, channelId, requestId } = relay;
@@ -224,7 +224,7 @@ const INTERRUPTED_BATCH = 100;
 
 /** Refunds requests whose process died before their answer reached the client. */
 export async function refundInterrupted(deps: TaskDeps): Promise<void> {
-  for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH, deps.leases.held())) {
+  for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH, deps.node.leases.held())) {
     const refund = { reason: 'submission interrupted', httpStatus: 0, mayBeDone: true };
     await refundRelay(deps, relay, { ...refund, by: 'anyone_after_expiry' });
   }

@@ -6,7 +6,7 @@ import { createRelayed } from './create-relayed.ts';
 import { relayErrors } from './errors.ts';
 import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
 import { refundInterrupted } from './relay-billing.ts';
-import type { RelayAnswer, RelayCall, RelayedRequest, RemixSource, Settlements } from './types.ts';
+import type { RelayAnswer, RelayCall, RelayDeps, RelayedRequest, RemixSource, Settlements } from './types.ts';
 
 /** Relays requests for models that no plugin serves to OpenAI-compatible vendors, unchanged. */
 export type Relay = {
@@ -54,10 +54,12 @@ const hasProtocol = (kind: RelayKind): kind is keyof typeof PROTOCOLS => Object.
 const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
 
 export function createRelay(deps: TaskDeps): Relay {
-  const { store, clock, logger, channels } = deps;
+  const { store, clock, logger } = deps;
+  const { channels } = deps.vendors;
   const stopping = new AbortController();
   const settlements = createSettlements();
-  const relayDeps = { ...deps, settlements, stopping: stopping.signal, thinkingModels: new Set<string>() };
+  const shared = { settlements, stopping: stopping.signal, thinkingModels: new Set<string>() };
+  const relayDeps: RelayDeps = { ...deps, shared };
   let loop = Promise.resolve();
 
   async function refundLoop(): Promise<void> {
@@ -73,7 +75,7 @@ export function createRelay(deps: TaskDeps): Relay {
     if (!hasProtocol(kind)) return undefined;
     const pin = deps.pin();
     try {
-      return findProtocolOwner(deps, { generation: pin.generation, protocol: PROTOCOLS[kind], model, group });
+      return findProtocolOwner(deps.vendors, { generation: pin.generation, protocol: PROTOCOLS[kind], model, group });
     } finally {
       pin.release();
     }

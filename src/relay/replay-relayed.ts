@@ -37,7 +37,7 @@ export async function replayRelayed(
  * @throws tasks.idempotency_in_progress
  */
 async function waitForEnd(
-  { store, clock, limits, repeats, leases }: TaskDeps,
+  { store, clock, limits, node: { repeats, leases } }: TaskDeps,
   { caller, relayId, left }: { caller: Caller; relayId: string; left: AbortSignal | undefined },
 ): Promise<RelayRecord | undefined> {
   const { relays } = store;

@@ -4,7 +4,10 @@ import type { ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
 
-export type RelayDeps = TaskDeps & {
+export type RelayDeps = TaskDeps & { shared: RelayShared };
+
+/** What the relayed requests of this node share. */
+export type RelayShared = {
   settlements: Settlements;
   /** Aborted when the gateway stops: no stream is read on then whose client has left. */
   stopping: AbortSignal;

@@ -15,13 +15,11 @@ export type Reports = {
   readonly channelHistory: ChannelHistoryReader;
   /** Recent health of each channel, by its id; a few seconds old. */
   readonly channelHealth: HealthReader;
+  /** What the hourly clean-up adds up and deletes. */
+  readonly cleanUpStep: CleanUpStep;
 };
 
-export function createReports(deps: {
-  store: Store;
-  clock: Clock;
-  watchCache?: WatchCache;
-}): Reports & { cleanUpStep: CleanUpStep } {
+export function createReports(deps: { store: Store; clock: Clock; watchCache?: WatchCache }): Reports {
   const addUp = createUsageAdder(deps);
   return {
     figures: createFigureReader(deps),

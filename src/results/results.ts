@@ -1,9 +1,17 @@
 import { KEEP_TRIES_MS, resultCleanUpSteps } from '../files/index.ts';
-import type { CleanUpStep } from '../kernel/index.ts';
-import { PREVIEW_KIND, type ResultRecord } from '../store/ports/index.ts';
+import { type CleanUpStep, holdSlotUntilSent } from '../kernel/index.ts';
+import { PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../store/ports/index.ts';
+import type { ContentRequest } from '../vendors/index.ts';
 import { createStorageCharge } from './copies/charge-storage.ts';
 import { createResultWorker, type ResultStats } from './copies/result-worker.ts';
-import type { ResultDeps } from './types.ts';
+import { issueArtifactLinks } from './links/issue-artifact-links.ts';
+import { revokeTaskLinks } from './links/link-versions.ts';
+import { acceptPreview, type OfferedPreview } from './previews/accept-preview.ts';
+import { describePosters, type Preview } from './previews/describe-previews.ts';
+import { type ArtifactList, describeArtifacts } from './serving/describe-artifacts.ts';
+import { openContent } from './serving/open-content.ts';
+import { type ArtifactLink, openLinkedArtifact } from './serving/open-linked-artifact.ts';
+import type { ArtifactChoice, Content, ResultDeps } from './types.ts';
 
 /** Lost results are counted for this long. */
 const LOST_SECONDS = 7 * 86_400;
@@ -39,11 +47,39 @@ export type Results = {
   /** Tries again what was not kept of a task. Returns how many results that are. */
   retry(taskId: string): Promise<number>;
   readonly cleanUpSteps: readonly CleanUpStep[];
+  /** `expiresIn`: seconds until its links end, as the client sent them. @throws tasks.artifact_* */
+  artifacts(task: TaskRecord, expiresIn?: string | null): Promise<ArtifactList>;
+  /**
+   * Takes a preview that the browser of the task's owner made.
+   * @throws tasks.task_not_found, also for another user's task, tasks.preview_*, tasks.artifact_*
+   */
+  acceptPreview(preview: OfferedPreview): Promise<void>;
+  /** A preview of each of these tasks that has one, by its id. */
+  posters(
+    tasks: readonly Pick<TaskRecord, 'taskId' | 'userId' | 'status' | 'linkVersions'>[],
+  ): Promise<Map<string, Preview>>;
+  /** Ends the links of an ended task made so far, or of one artifact. @throws tasks.artifact_* */
+  revokeLinks(task: TaskRecord, artifactKey?: string): Promise<void>;
+  /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
+  content(task: TaskRecord, choice: ArtifactChoice, request: ContentRequest): Promise<Content>;
+  /**
+   * The same for anyone who has a link.
+   * @throws tasks.artifact_not_found for any failure, tasks.artifact_access_limited for too many
+   */
+  contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
+  /** An artifact for another room, without a slot of the downloads. @throws tasks.artifact_* */
+  open(download: Parameters<typeof openContent>[1]): Promise<Content>;
+  /** Links to a task's artifacts, by their keys. */
+  issueLinks(task: TaskRecord, life: { base: string }): ReturnType<typeof issueArtifactLinks>;
+  /** The address that links begin with; undefined: no links can be made. */
+  publicAddress(): string | undefined;
 };
 
 /** Results that stay when their vendor drops them: wanted, copied by any node, served, swept. */
 export function createResults(deps: ResultDeps): Results {
-  const { store, clock, results } = deps;
+  const { store, clock, kept } = deps;
+  const ofTask = async (taskId: string): Promise<ResultRecord[]> =>
+    (await store.results.ofTasks([taskId])).filter(({ kind }) => kind !== PREVIEW_KIND);
   const worker = createResultWorker(deps);
   return {
     async start() {
@@ -53,13 +89,11 @@ export function createResults(deps: ResultDeps): Results {
     stop: worker.stop,
     wake: worker.wake,
     stats: worker.stats,
-    findFault: async () => (await results.files.findFault()) ?? worker.stats().placeFault,
+    findFault: async () => (await kept.files.findFault()) ?? worker.stats().placeFault,
     depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
-    async ofTask(taskId) {
-      return (await store.results.ofTasks([taskId])).filter(({ kind }) => kind !== PREVIEW_KIND);
-    },
+    ofTask,
     async usage({ id, group }) {
-      const { keep, keepInputs, quotaOf, daysOf, usdPerGbDayOf } = results.settings();
+      const { keep, keepInputs, quotaOf, daysOf, usdPerGbDayOf } = kept.settings();
       return {
         ...(await store.results.usage(id)),
         isOffered: keep !== 'off' || keepInputs,
@@ -70,12 +104,24 @@ export function createResults(deps: ResultDeps): Results {
     },
     async retry(taskId) {
       let retried = 0;
-      for (const { id, state } of await this.ofTask(taskId)) {
+      for (const { id, state } of await ofTask(taskId)) {
         if (state !== 'kept' && (await store.results.retry(id, KEEP_TRIES_MS))) retried += 1;
       }
       worker.wake();
       return retried;
     },
     cleanUpSteps: [createStorageCharge(deps), ...resultCleanUpSteps(deps)],
+    artifacts: (task, expiresIn) => describeArtifacts(deps, task, expiresIn),
+    acceptPreview: (preview) => acceptPreview(deps, preview),
+    posters: (tasks) => describePosters(deps, tasks),
+    revokeLinks: (task, artifactKey) => revokeTaskLinks(deps, task, artifactKey),
+    content: async (task, choice, request) =>
+      holdSlotUntilSent(deps.vendors.downloads.acquire(task.userId, 'download'), (onStreamEnd) =>
+        openContent(deps, { task, choice, client: { ...request, onStreamEnd } }),
+      ),
+    contentByLink: (link, request) => openLinkedArtifact(deps, link, request),
+    open: (download) => openContent(deps, download),
+    issueLinks: (task, life) => issueArtifactLinks(deps, task, life),
+    publicAddress: () => deps.links.publicAddress(),
   };
 }

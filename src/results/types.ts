@@ -1,8 +1,8 @@
 import type { SmallFiles } from '../files/index.ts';
-import type { Counters } from '../store/ports/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
 import type { ResolvedLinks } from './artifacts/resolved-links.ts';
+import type { VerifiedLinks } from './links/verified-links.ts';
 
 /** Why a result was not kept, in words for its owner, and when to try again; null: never. */
 export type CopyFailure = {
@@ -13,20 +13,30 @@ export type CopyFailure = {
 };
 
 /** Dependencies inside the room. */
-export type ResultDeps = TaskDeps & {
-  linkLimits: LinkLimits;
-  /** Addresses of artifacts that plugins have looked up. */
-  resolvedLinks: ResolvedLinks;
-  /** Small kept files, in memory. */
-  smallFiles: SmallFiles;
-  /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
-  cryptoSecrets: readonly [string, ...string[]];
-  /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */
-  publicAddress: () => string | undefined;
-  /** Shared by all nodes when Redis is configured. */
-  counters: Counters;
+export type ResultDeps = Pick<
+  TaskDeps,
+  'store' | 'clock' | 'logger' | 'vendors' | 'pin' | 'kept' | 'telemetry' | 'node'
+> & {
+  links: LinkDeps;
+  memory: {
+    /** Addresses of artifacts that plugins have looked up. */
+    resolvedLinks: ResolvedLinks;
+    /** Small kept files. */
+    smallFiles: SmallFiles;
+  };
   /** Call after the commit that writes a notice. */
   wakeWebhooks: () => void;
+};
+
+/** What makes links to artifacts, and opens them. */
+export type LinkDeps = {
+  limits: LinkLimits;
+  /** CRYPTO_SECRET and its predecessors: sign and verify links. */
+  secrets: readonly [string, ...string[]];
+  /** TaskPublicAddress, else ServerAddress, without a trailing slash. Undefined: no links. */
+  publicAddress: () => string | undefined;
+  guard: LinkLimit;
+  verified: VerifiedLinks;
 };
 
 export type LinkLimits = {

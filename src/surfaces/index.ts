@@ -7,6 +7,6 @@
 export { surfaceErrors } from './errors.ts';
 export type { CallableModel } from './models/list-models.ts';
 export type { NativeRoute } from './native/open-native-path.ts';
+export { createSurfaces, type Surfaces } from './surfaces.ts';
 export type { RequestOptions } from './tasks/json-request.ts';
-export { createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export { videoObject } from './videos/video-object.ts';

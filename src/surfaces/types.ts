@@ -1,4 +1,5 @@
-import type { ResultDeps } from '../results/index.ts';
+import type { Results } from '../results/index.ts';
+import type { TaskDeps } from '../tasks/index.ts';
 
 /** Dependencies inside the room. */
-export type SurfaceDeps = ResultDeps;
+export type SurfaceDeps = TaskDeps & { results: Pick<Results, 'open' | 'issueLinks' | 'publicAddress'> };

@@ -14,33 +14,28 @@ export {
 } from '../store/ports/index.ts';
 export { taskErrors } from './errors.ts';
 export { digestJson } from './idempotency/digest-json.ts';
-export { createRepeatLimit, stillInProgress } from './idempotency/limit-repeats.ts';
+export { stillInProgress } from './idempotency/limit-repeats.ts';
 export { runIdempotently } from './idempotency/run-idempotently.ts';
 export { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
-export { awaitChange } from './observation/await-change.ts';
-export { followTask, type TaskEvent } from './observation/follow-task.ts';
-export { createObservationLimit } from './observation/limit-observations.ts';
-export type { TaskWatchers } from './observation/types.ts';
-export { createTaskWatchers, watchTask } from './observation/watch-task.ts';
-export { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
+export { watchTask } from './observation/watch-task.ts';
 export { cancelTask, isCancelled } from './state/cancel-task.ts';
 export { createOutcomeCounter } from './state/count-outcomes.ts';
 export { deleteTask } from './state/delete-task.ts';
 export { hasEnded, type ShownTask, submittedObject, taskObject, taskView } from './state/describe-task.ts';
-export { ownTask, ownTaskShown, ownTaskSummary, ownTasks } from './state/own-tasks.ts';
-export { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tasks.ts';
+export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { findProtocolOwner, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
-export { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
 export { readModel, requestedModel } from './submission/read-model.ts';
-export { createLeaseRenewal, SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
+export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { firstValue, readFields } from './submission/shown-input.ts';
 export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
 export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
 export { IDEMPOTENCY_SECONDS, MAX_CHANNELS, submitTask } from './submission/submit-task.ts';
+export { createTaskNode } from './task-node.ts';
+export { createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {
   BodyDigests,
   Caller,
@@ -50,6 +45,7 @@ export type {
   TaskDeps,
   TaskLimits,
   TaskMeter,
-  TaskServices,
+  TaskNode,
+  TaskTelemetry,
   TaskTracer,
 } from './types.ts';

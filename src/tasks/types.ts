@@ -1,10 +1,17 @@
 import type { Billing } from '../billing/index.ts';
-import type { FileDeps } from '../files/index.ts';
-import type { FairLimiter, WatchCache } from '../kernel/index.ts';
+import type { KeptFiles } from '../files/index.ts';
+import type { Clock, FairLimiter, Logger, WatchCache } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
-import type { LoadedPlugin, PluginOutcome } from '../plugins/index.ts';
-import type { KeyOwner, PresentedKey, StoredResult, TaskExecution, TaskProperties } from '../store/ports/index.ts';
-import type { DownloadLimit, Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
+import type { LoadedPlugin, Pin } from '../plugins/index.ts';
+import type {
+  KeyOwner,
+  PresentedKey,
+  Store,
+  StoredResult,
+  TaskExecution,
+  TaskProperties,
+} from '../store/ports/index.ts';
+import type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
 import type { RepeatLimit } from './idempotency/types.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
 import type { OutcomeCounter } from './state/count-outcomes.ts';
@@ -39,50 +46,57 @@ export type TaskLimits = {
   maxFileBytes: number;
 };
 
-/** Dependencies inside the room: the services, and state that the composition holds. */
-export type TaskDeps = TaskServices &
-  Pick<VendorDeps, 'keySecrets'> & {
-    /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
-    watchers: TaskWatchers;
-    /** Limits clients that wait for a task or stream it. */
-    observations: ObservationLimit;
-    /** Limits downloads with an API key. */
-    downloads: DownloadLimit;
-    /**
-     * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
-     * vendor's request.
-     */
-    submissions: FairLimiter;
-    /** Renews the leases of submissions. */
-    leases: LeaseRenewal;
-    /** Limits repeats of an Idempotency-Key that wait for their first request. */
-    repeats: RepeatLimit;
-    /** Tells how calls of plugin versions end. */
-    outcomes: OutcomeCounter;
-    /** Stores the sources that begin tasks. */
-    sources: SourceKeeper;
-    /** Call after the commit that wants results. */
-    wakeResults: () => void;
-  };
+/** Dependencies of the room's operations. */
+export type TaskDeps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  vendors: VendorDeps;
+  billing: Billing;
+  /** Pins the serving plugin generation. Release every pin. */
+  pin: () => Pin;
+  kept: KeptFiles;
+  webhooks: WebhookServices;
+  limits: TaskLimits;
+  telemetry: TaskTelemetry;
+  node: TaskNode;
+};
 
-/** What `app` passes for tasks. */
-export type TaskServices = Omit<VendorDeps, 'keySecrets'> &
-  FileDeps & {
-    billing: Billing;
-    webhooks: WebhookServices;
-    /** This process's name in leases, different at each start. */
-    nodeId: string;
-    limits: TaskLimits;
-    /** False while a vendor's answer could not be stored. No vendor is asked then. */
-    canStore: () => boolean;
-    /** Reports how late each poll was sent, in ms after its due time. */
-    onPoll: (latenessMs: number) => void;
-    /** Told how calls for a plugin version end; see `count-outcomes.ts`. */
-    onOutcome?: (outcome: PluginOutcome) => void;
-    meter?: TaskMeter;
-    tracer?: TaskTracer | undefined;
-    watchCache?: WatchCache;
-  };
+/** Who is told what this node does. */
+export type TaskTelemetry = {
+  meter?: TaskMeter;
+  tracer?: TaskTracer | undefined;
+  /** Reports how late each poll was sent, in ms after its due time. */
+  onPoll: (latenessMs: number) => void;
+  /** Tells how calls of plugin versions end. */
+  outcomes: OutcomeCounter;
+  watchCache?: WatchCache;
+};
+
+/** What this node holds for its tasks. */
+export type TaskNode = {
+  /** This process's name in leases, different at each start. */
+  id: string;
+  /** False while a vendor's answer could not be stored. No vendor is asked then. */
+  canStore: () => boolean;
+  /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
+  watchers: TaskWatchers;
+  /** Limits clients that wait for a task or stream it. */
+  observations: ObservationLimit;
+  /**
+   * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
+   * vendor's request.
+   */
+  slots: FairLimiter;
+  /** Renews the leases of submissions. */
+  leases: LeaseRenewal;
+  /** Limits repeats of an Idempotency-Key that wait for their first request. */
+  repeats: RepeatLimit;
+  /** Stores the sources that begin tasks. */
+  sources: SourceKeeper;
+  /** Call after the commit that schedules copies of results. */
+  wakeResults: () => void;
+};
 
 /** Told what this node does, for metrics. It neither throws nor takes time. */
 export type TaskMeter = {

@@ -22,11 +22,10 @@ export { fetchContent, mayBeSignedForGet, pickHeaders } from './content/fetch-co
 export { createDownloadLimit } from './content/limit-downloads.ts';
 export { isMultiRange } from './content/multi-range.ts';
 export { pointsToSelf } from './content/points-to-self.ts';
-export type { ContentRequest, DownloadLimit, VendorContent } from './content/types.ts';
+export type { ContentRequest, VendorContent } from './content/types.ts';
 export { createKeySecrets } from './credentials/key-secrets.ts';
 export { type Credential, localCredential, resolveCredential } from './credentials/resolve-credential.ts';
 export { vendorErrors } from './errors.ts';
-export { recordTrial } from './record-trial.ts';
 export {
   artifactContext,
   batchContext,
@@ -37,5 +36,5 @@ export {
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
 export { fileToken, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
-export { type ChannelTrial, tryChannel } from './try-channel.ts';
+export { recordTrial, type TryChannel, tryChannel } from './try-channel.ts';
 export type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from './types.ts';

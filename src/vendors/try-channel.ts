@@ -1,13 +1,14 @@
 import { mapModel, RELAY_TYPE } from '../channels/index.ts';
-import { err, isObject, type Json, ok, type Result, userOwner } from '../kernel/index.ts';
+import { type Clock, err, isObject, type Json, ok, type Result, userOwner } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
   findDriver,
   type LoadedPlugin,
+  type Pin,
   type TaskQueryContext,
 } from '../plugins/index.ts';
-import type { ChannelRecord } from '../store/ports/index.ts';
+import type { ChannelRecord, Store } from '../store/ports/index.ts';
 import { canonicalHost, type UpstreamFailure, type UpstreamRequest } from '../upstream/index.ts';
 import { readVendorAnswer } from './answer/read-vendor-answer.ts';
 import { resolveCredential } from './credentials/resolve-credential.ts';
@@ -33,6 +34,9 @@ export type ChannelTrialStep = {
  */
 export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: number | null; ms: number | null };
 
+/** Tests a channel step by step and at no cost: is its vendor reachable, does it accept the key? */
+export type TryChannel = (channel: ChannelRecord, userId: number, signal: AbortSignal) => Promise<ChannelTrial>;
+
 /** `hint`: the message of the credential step when the request carries no credential. */
 type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: string };
 
@@ -41,7 +45,7 @@ type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: stri
  * and costs nothing. It never rejects because of the channel or its vendor.
  */
 export async function tryChannel(
-  deps: VendorDeps,
+  deps: VendorDeps & { pin: () => Pin },
   { channel, userId, signal }: { channel: ChannelRecord; userId: number; signal: AbortSignal },
 ): Promise<ChannelTrial> {
   const steps: ChannelTrialStep[] = [];
@@ -185,3 +189,18 @@ const plainRequest = (channel: ChannelRecord, url: string, headers: Record<strin
   idleTimeoutMs: ANSWER_MS,
   maxResponseBytes: MAX_ANSWER_BYTES,
 });
+
+/** Notes the outcome of a channel's test: it counts as the channel's health at once. */
+export async function recordTrial(
+  { store, clock }: { store: Pick<Store, 'usage'>; clock: Clock },
+  channelId: number,
+  { steps }: ChannelTrial,
+): Promise<void> {
+  const failed = steps.find(({ ok }) => ok === false);
+  await store.usage.recordTest({
+    channelId,
+    testedAt: clock.unix(),
+    failedStep: failed?.name ?? '',
+    message: failed?.message ?? '',
+  });
+}

@@ -1,24 +1,23 @@
 import type { Channels } from '../channels/index.ts';
 import type { RequestBody } from '../files/index.ts';
-import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
-import type { Pin } from '../plugins/index.ts';
-import type { Store, TaskRecord } from '../store/ports/index.ts';
+import type { Clock, Json, JsonObject } from '../kernel/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { DownloadLimit } from './content/types.ts';
 import type { FindKeySecrets } from './credentials/key-secrets.ts';
 
+/** What an exchange with a vendor needs. */
 export type VendorDeps = {
-  store: Store;
   clock: Clock;
-  logger: Logger;
   upstream: Upstream;
   serviceAccounts: ServiceAccountTokens;
   channels: Channels;
-  /** Pins the serving plugin generation. Release every pin. */
-  pin: () => Pin;
   /** All known addresses of this gateway. */
   ownAddresses: () => readonly string[];
   /** What texts must not show of channels' keys. */
   keySecrets: FindKeySecrets;
+  /** Limits downloads and streams with an API key. */
+  downloads: DownloadLimit;
 };
 
 /** What a client sent, parsed, before a plugin decodes it. */

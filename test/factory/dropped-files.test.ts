@@ -51,7 +51,7 @@ function form(model: string, fields: readonly string[]): ClientRequest {
 
 async function submit(model: string, fields: readonly string[]): Promise<AppError | undefined> {
   seen = [];
-  return engine.tasks.submitVideo(caller, 'r', form(model, fields)).then(
+  return engine.surfaces.submitVideo(caller, 'r', form(model, fields)).then(
     () => undefined,
     (error: unknown) => {
       if (error instanceof AppError) return error;

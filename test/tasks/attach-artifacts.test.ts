@@ -34,8 +34,8 @@ const describeAttachments = (opened: () => OpenedStore) => {
     };
     engine = await startEngine(slow, sandbox, { publicAddress: () => address });
     await engine.addChannel();
-    await engine.tasks.webhooks.start();
-    await engine.tasks.start();
+    await engine.webhooks.start();
+    await engine.start();
     receiver = await startReceiver();
     const added = await addCaller(store);
     const sealed = secretBox.seal(`whsec_${randomBase64(32)}`);
@@ -45,7 +45,7 @@ const describeAttachments = (opened: () => OpenedStore) => {
   });
   afterAll(async () => {
     release?.();
-    await engine.tasks.webhooks.stop(1000);
+    await engine.webhooks.stop(1000);
     await engine.stop();
     await receiver.stop();
   });
@@ -54,7 +54,7 @@ const describeAttachments = (opened: () => OpenedStore) => {
   async function noticeOf(): Promise<{ payload: Record<string, unknown>; ms: number }> {
     const request = { ...jsonRequest({ model: 'demo-video', prompt: 'a [duration=0]', seconds: 5 }) };
     const asked = { requestId: 'r', pluginKey: 'demo', request: { ...request, callbackUrl: receiver.url } };
-    const { taskId } = await engine.tasks.submitGeneric(caller, asked);
+    const { taskId } = await engine.surfaces.submitGeneric(caller, asked);
     engine.finishJobs();
     const startedMs = performance.now();
     const isOf = ({ payload }: (typeof receiver.received)[number]) =>

@@ -98,7 +98,7 @@ const describeBilling = (opened: () => OpenedStore) => {
     await engine.billing.prices.save({ pluginKey: '*', model: 'tokens', expression: '0.001 * u("totalTokens")' });
     await engine.billing.prices.save({ pluginKey: '*', model: 'flat', expression: '0.1' });
     await engine.billing.prices.save({ pluginKey: '*', model: 'tokens-free', expression: '0' });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -111,7 +111,7 @@ const describeBilling = (opened: () => OpenedStore) => {
     script: Script,
     { model = 'probe', usage = { seconds: 5 } }: { model?: string; usage?: Json } = {},
   ) =>
-    engine.tasks.submitGeneric(caller, {
+    engine.surfaces.submitGeneric(caller, {
       requestId: 'r',
       pluginKey: 'usage-probe',
       request: jsonRequest({ model, usage, script: JSON.stringify(script) }),
@@ -352,7 +352,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       const key = await addKey(store, caller.user.id, { models: ['probe', 'tokens-free'] });
       const script = JSON.stringify({ polls: [{ status: 'SUCCESS' }] });
       const body = { model: 'probe', usage: { seconds: 1 }, script, rename };
-      const sent = engine.tasks.submitGeneric(
+      const sent = engine.surfaces.submitGeneric(
         { ...caller, key },
         { requestId: 'r', pluginKey: 'usage-probe', request: jsonRequest(body) },
       );

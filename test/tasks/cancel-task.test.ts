@@ -75,8 +75,8 @@ const describeCancelling = (opened: () => OpenedStore) => {
     const request = jsonRequest({});
     const cancelled = { object: 'response', status: 'cancelled', error: null, output: [] };
     const id = row.taskId.replace('task_', 'resp_');
-    expect(await engine.tasks.cancelResponse(user.id, id, request)).toMatchObject(cancelled);
-    expect(await engine.tasks.retrieveResponse(user.id, id, request)).toMatchObject(cancelled);
+    expect(await engine.surfaces.cancelResponse(user.id, id, request)).toMatchObject(cancelled);
+    expect(await engine.surfaces.retrieveResponse(user.id, id, request)).toMatchObject(cancelled);
     expect(await balance()).toBe(BALANCE);
   });
 
@@ -123,7 +123,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
         [engine, other, engine, other].map((node) => node.tasks.cancel(user.id, row.taskId)),
       ),
     );
-    await other.tasks.start();
+    await other.start();
     const outcomes = await attempts;
     for (const [i, { row, balance, lines }] of tasks.entries()) {
       const task = (await ended(store, row.taskId)) as TaskRecord;
@@ -152,7 +152,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const body = { model: 'demo-video', prompt: 'a', seconds: 5 };
     const sent = refusal(
-      slow.tasks
+      slow.surfaces
         .submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: jsonRequest(body) })
         .catch(asConflict),
     );

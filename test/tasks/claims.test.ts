@@ -50,33 +50,35 @@ type Surface = (typeof SURFACES)[number];
 
 /** The plugin or relay that takes the request, or the error's code. */
 async function served(caller: Caller, surface: Surface, model: string): Promise<string> {
-  const { tasks } = engine;
+  const { relay, surfaces } = engine;
   const body: JsonObject = surface === 'video' ? { model, prompt: 'a', seconds: 1 } : { model };
   const client = { ...jsonRequest(body), path: `/v1/${surface}s` };
-  const relay = async () => {
-    const { status } = await tasks.relay.create(caller, { kind: surface, requestId: 'r', client, headers: {} });
+  const relayed = async () => {
+    const { status } = await relay.create(caller, { kind: surface, requestId: 'r', client, headers: {} });
     return status < 500 ? 'relay' : String(status);
   };
   try {
     if (surface === 'video') {
-      if (tasks.relay.takes(caller, surface, model)) return await relay();
-      return (await tasks.submitVideo(caller, 'r', client)).platform;
+      if (relay.takes(caller, surface, model)) return await relayed();
+      return (await surfaces.submitVideo(caller, 'r', client)).platform;
     }
     if (surface === 'response') {
-      if (tasks.relay.takes(caller, surface, model)) return await relay();
-      await tasks.createResponse(caller, 'r', jsonRequest({ model, input: 'a', background: true }));
+      if (relay.takes(caller, surface, model)) return await relayed();
+      await surfaces.createResponse(caller, 'r', jsonRequest({ model, input: 'a', background: true }));
       return 'demo';
     }
-    if (surface === 'image' && tasks.makesImages(caller, model)) {
-      const { images } = await tasks.createImages(caller, 'r', jsonRequest({ model, stream: true })).catch((error) => {
-        // Refused before anything is submitted.
-        if (error.code === 'tasks.image_request_invalid') return { images: {} };
-        throw error;
-      });
+    if (surface === 'image' && surfaces.makesImages(caller, model)) {
+      const { images } = await surfaces
+        .createImages(caller, 'r', jsonRequest({ model, stream: true }))
+        .catch((error) => {
+          // Refused before anything is submitted.
+          if (error.code === 'tasks.image_request_invalid') return { images: {} };
+          throw error;
+        });
       return images && 'pixel';
     }
-    tasks.relay.assertTakes(caller, surface, model);
-    return await relay();
+    relay.assertTakes(caller, surface, model);
+    return await relayed();
   } catch (error) {
     if (error instanceof AppError) return error.code.replace('tasks.', '');
     throw error;
@@ -172,7 +174,7 @@ for (const [name, { channels, model, serves, group = 'default' }] of Object.entr
       const outcomes = await Promise.all(SURFACES.map((surface) => served(caller, surface, model)));
       expect(outcomes).toEqual([...serves]);
       const isCallable = outcomes.some((outcome) => outcome !== NONE && outcome !== BUSY);
-      expect(engine.tasks.namedModels(caller).some(({ id }) => id === model)).toBe(isCallable);
+      expect(engine.surfaces.namedModels(caller).some(({ id }) => id === model)).toBe(isCallable);
     } finally {
       for (const id of added) await engine.channels.delete(id);
     }
@@ -187,10 +189,10 @@ test('a refusal for lack of a channel says which plugin or relay lacks it', asyn
       (error: Error) => error.message,
     );
   const video = jsonRequest({ model: 'demo-video', prompt: 'a', seconds: 1 });
-  expect(await messageOf(engine.tasks.submitVideo(caller, 'r', video))).toContain('plugin "demo"');
+  expect(await messageOf(engine.surfaces.submitVideo(caller, 'r', video))).toContain('plugin "demo"');
   const id = await engine.addChannel(relays(['relay-x'], { groups: VIP }));
   const client = jsonRequest({ model: 'relay-x' });
-  const relayed = engine.tasks.relay.create(caller, { kind: 'chat', requestId: 'r', client, headers: {} });
+  const relayed = engine.relay.create(caller, { kind: 'chat', requestId: 'r', client, headers: {} });
   expect(await messageOf(relayed)).toContain('relays the model "relay-x"');
   await engine.channels.delete(id);
 });

@@ -46,7 +46,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
   const submit = async (engine: Engine, change: Record<string, number | string> = {}) => {
     const caller = await addCaller(store);
     const body = { model: 'demo-video', prompt: 'a [instant]', seconds: 5, ...change };
-    const sent = engine.tasks.submitGeneric(caller, {
+    const sent = engine.surfaces.submitGeneric(caller, {
       requestId: 'request',
       pluginKey: 'demo',
       request: jsonRequest(body),
@@ -79,7 +79,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       return doneJob();
     });
     await engine.addChannel({ baseUrl: vendor.url });
-    await engine.tasks.start();
+    await engine.start();
     const { sent, balance } = await submit(engine);
     expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
     expect(asked).toBe(1);
@@ -116,7 +116,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     await engine.addChannel({ baseUrl: vendor.url });
     for (let i = 0; i < 2; i += 1) await (await submit(engine)).sent;
     await until('both tasks are due', async () => (await store.tasks.queueDepth()).due === 2);
-    await engine.tasks.start();
+    await engine.start();
     await until('the vendor is asked', () => asked === 1);
     const [polled, waiting] = claimed as [TaskRecord, TaskRecord];
     await store.tasks.renew(leaseOf(waiting), -1);
@@ -148,7 +148,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     await engine.addChannel({ baseUrl: vendor.url });
     const { sent } = await submit(engine);
     const { taskId } = await sent;
-    await engine.tasks.start();
+    await engine.start();
     await until('the engine has looked again and again', () => looks > 10);
     expect(asked).toBe(0);
     expect(await store.tasks.byTaskId(taskId)).toMatchObject({ status: 'SUBMITTED', polls: 0, pollFailures: 0 });
@@ -186,7 +186,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       // Its refund has no user: the store refuses it every time.
       const broken = await interrupted(999_999, false);
       const others = await Promise.all([1, 2, 3].map(() => interrupted(caller.user.id, true)));
-      await engine.tasks.start(options);
+      await engine.start(options);
       for (const taskId of others) expect((await ended(store, taskId)).status).toBe('FAILURE');
       expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
       expect((await store.tasks.byTaskId(broken))?.status).toBe('NOT_START');
@@ -242,7 +242,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       expect(task?.status).toBe('NOT_START');
       expect(await balance()).toBe(BALANCE - billFor(5));
       await store.tasks.renew(leaseOf(task as ListedTask), -1);
-      await (await start()).tasks.start();
+      await (await start()).start();
       expect((await ended(store, task?.taskId ?? '')).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
       await sound();
@@ -298,7 +298,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       const { task, balance } = await submitMoving({ ...over, tasks: unreadable });
       expect(task.status).toBe('NOT_START');
       await store.tasks.renew(leaseOf(task), -1);
-      await (await start()).tasks.start();
+      await (await start()).start();
       expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
       await sound();
@@ -336,7 +336,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       return task.taskId;
     };
     const [justNow, longAgo] = [await old(61), await old(180)];
-    await engine.tasks.start();
+    await engine.start();
     expect((await ended(store, longAgo)).failReason).toBe('task timeout (60 minutes)');
     const asked = async () => (await store.tasks.byTaskId(justNow)) as TaskRecord;
     while ((await asked()).leaseSeq < 2 || (await asked()).leaseOwner !== null) await Bun.sleep(5);
@@ -364,7 +364,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       return accepted();
     });
     await engine.addChannel({ baseUrl: vendor.url });
-    await engine.tasks.start();
+    await engine.start();
     const { sent, caller } = await submit(engine);
     await until('the vendor is asked', () => asked === 1);
     // Its lease is then of the past. One whose process has died shows that the loop still works.
@@ -396,7 +396,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
       submittedBefore: 4_000_000_000,
     });
     await store.tasks.advance(leaseOf(claimed as TaskRecord), {}, 3_600_000);
-    await engine.tasks.start();
+    await engine.start();
     expect((await ended(store, taskId)).status).toBe('SUCCESS');
   });
 };

@@ -34,7 +34,7 @@ const describeContent = (opened: () => OpenedStore) => {
       },
     });
     await engine.addChannel({ baseUrl: `http://127.0.0.1:${cdn.port}` });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -44,13 +44,13 @@ const describeContent = (opened: () => OpenedStore) => {
   async function make(): Promise<TaskRecord> {
     const request = jsonRequest({ model: 'demo-video', prompt: 'x' });
     const caller = await addCaller(store);
-    const task = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
+    const task = await engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
     engine.finishJobs();
     return ended(store, task.taskId);
   }
   const download = (task: TaskRecord, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') => {
     const { signal } = new AbortController();
-    return engine.tasks.content(task, { key: 'video' }, { method, headers, signal, requestId: 'r' });
+    return engine.results.content(task, { key: 'video' }, { method, headers, signal, requestId: 'r' });
   };
   const bytesOf = async ({ body }: Content): Promise<Buffer> => Buffer.from(await new Response(body as never).bytes());
   const encoded = (body: Uint8Array, encoding: string) =>

@@ -28,7 +28,7 @@ const describeEngine = (opened: () => OpenedStore) => {
     engine = await startEngine(store, sandbox);
     await engine.addChannel();
     await engine.addChannel({ name: 'batch', models: ['demo-batch-video'], taskPluginKey: 'demo-batch' });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -40,7 +40,7 @@ const describeEngine = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const model = plugin === 'demo' ? 'demo-video' : 'demo-batch-video';
     const body = { model, prompt, seconds: 5, ...fields };
-    const sent = engine.tasks.submitGeneric(caller, {
+    const sent = engine.surfaces.submitGeneric(caller, {
       requestId: 'request',
       pluginKey: plugin,
       request: jsonRequest(body),
@@ -174,7 +174,8 @@ const describeEngine = (opened: () => OpenedStore) => {
       const caller = await addCaller(store, billFor(5) - 1);
       const body = jsonRequest({ model: 'demo-video', prompt: 'a', seconds: 5 });
       expect(
-        (await failure(engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body }))).code,
+        (await failure(engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body })))
+          .code,
       ).toBe('billing.insufficient_quota');
       expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(0);
       expect(await balanceOf(store, caller.user.id)).toBe(billFor(5) - 1);
@@ -185,7 +186,7 @@ const describeEngine = (opened: () => OpenedStore) => {
       const body = jsonRequest({ model: 'demo-video', prompt: 'a [duration=0.3]', seconds: 5 });
       const results = await Promise.allSettled(
         Array.from({ length: 50 }, () =>
-          engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body }),
+          engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body }),
         ),
       );
       const won = results.filter((result) => result.status === 'fulfilled');
@@ -200,11 +201,11 @@ const describeEngine = (opened: () => OpenedStore) => {
       const body = jsonRequest({ model, prompt: 'a [instant]' });
       const user = await addCaller(store);
       expect(
-        (await failure(engine.tasks.submitGeneric(user, { requestId: 'r', pluginKey: 'demo', request: body }))).code,
+        (await failure(engine.surfaces.submitGeneric(user, { requestId: 'r', pluginKey: 'demo', request: body }))).code,
       ).toBe('billing.model_price_error');
       const admin = await addCaller(store, 0, { role: 10 });
       expect(
-        (await engine.tasks.submitGeneric(admin, { requestId: 'r', pluginKey: 'demo', request: body })).quota,
+        (await engine.surfaces.submitGeneric(admin, { requestId: 'r', pluginKey: 'demo', request: body })).quota,
       ).toBe(0);
     });
 
@@ -313,7 +314,7 @@ const describeEngine = (opened: () => OpenedStore) => {
         });
       });
       const other = await startEngine(await opened().openAnother(), sandbox);
-      await other.tasks.start();
+      await other.start();
       expect(await ended(store, taskId)).toMatchObject({ status: 'FAILURE', failReason: 'submission interrupted' });
       expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
       expect((await store.ledger.byTask(taskId)).filter(({ kind }) => kind === 'refund')).toHaveLength(1);
@@ -334,7 +335,7 @@ describeEachStore('the sweep', (opened) => {
     await engine.addChannel();
     const caller = await addCaller(store);
     const submitOne = (prompt: string) =>
-      engine.tasks.submitGeneric(caller, {
+      engine.surfaces.submitGeneric(caller, {
         requestId: 'r',
         pluginKey: 'demo',
         request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
@@ -358,7 +359,7 @@ describeEachStore('the sweep', (opened) => {
       }
       await store.tasks.advance(leaseOf(claimed), { submitTime: Math.floor(Date.now() / 1000) - 7200 }, 60_000);
     }
-    await engine.tasks.start();
+    await engine.start();
     expect(await ended(store, slow.taskId)).toMatchObject({
       status: 'FAILURE',
       failReason: 'task timeout (60 minutes)',
@@ -388,11 +389,15 @@ describeEachStore('a stop', (opened) => {
     await engine.addChannel({ baseUrl: hanging.url.origin });
     const caller = await addCaller(store);
     const body = jsonRequest({ model: 'demo-video', prompt: 'a', seconds: 5 });
-    await engine.tasks.start();
-    const { taskId } = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request: body });
+    await engine.start();
+    const { taskId } = await engine.surfaces.submitGeneric(caller, {
+      requestId: 'r',
+      pluginKey: 'demo',
+      request: body,
+    });
     while (polled === 0) await Bun.sleep(5);
     expect((await store.tasks.byTaskId(taskId))?.leaseUntilMs).toBeGreaterThan(0);
-    await engine.tasks.stop(0);
+    await engine.stopTasks(0);
     expect(await store.tasks.byTaskId(taskId)).toMatchObject({
       leaseUntilMs: 0,
       leaseOwner: null,

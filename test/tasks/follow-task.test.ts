@@ -63,9 +63,9 @@ describe('following a task', () => {
 
   test('a task on this node is followed from its submission to its end', async () => {
     await engine.addChannel();
-    await engine.tasks.start();
+    await engine.start();
     const body = { model: 'demo-video', prompt: 'a [duration=0.4]', seconds: 5 };
-    const task = await engine.tasks.submitGeneric(caller, {
+    const task = await engine.surfaces.submitGeneric(caller, {
       requestId: 'r',
       pluginKey: 'demo',
       request: jsonRequest(body),

@@ -4,6 +4,7 @@
 import { setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { composeTasks } from '../../src/app/composition/compose-tasks.ts';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { createPluginFacts } from '../../src/app/operations/plugin-facts.ts';
 import { createBilling } from '../../src/billing/index.ts';
@@ -26,7 +27,6 @@ import type { LinkLimits } from '../../src/results/types.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createFolderFiles, createMemoryCounters } from '../../src/store/index.ts';
 import type { FileStore, Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
-import { createTasks } from '../../src/surfaces/tasks.ts';
 import type { ClientRequest, TaskLimits } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey } from '../contract/each-store.ts';
@@ -107,10 +107,19 @@ export async function startEngine(
   const upstream = createUpstream({ allowPrivate, clock, logger });
   const receivers = createUpstream({ allowPrivate: false, privateRanges: RECEIVERS, clock, logger });
   await Promise.all([channels.start(), billing.start()]);
-  const tasks = createTasks({
-    ...common,
-    upstream,
-    serviceAccounts: createServiceAccountTokens({ upstream, clock }),
+  const rooms = composeTasks({
+    store,
+    clock,
+    logger,
+    vendors: {
+      upstream,
+      serviceAccounts: createServiceAccountTokens({ upstream, clock }),
+      channels,
+      ownAddresses: () => ['http://gateway.example'],
+    },
+    billing,
+    pin: () => plugins.pin(),
+    kept: { files, settings: () => keeping, maxFileBytes: 10_000_000 },
     webhooks: {
       upstream: receivers,
       urls: createCallbackUrls({ names: [], ranges: RECEIVERS }),
@@ -118,17 +127,8 @@ export async function startEngine(
       updateEveryMs: 0,
       hostConcurrency: 8,
       attemptMs: 15_000,
+      keptDays: () => 7,
     },
-    results: {
-      files,
-      settings: () => keeping,
-      maxFileBytes: 10_000_000,
-    },
-    keptDays: () => 7,
-    channels,
-    billing,
-    pin: () => plugins.pin(),
-    nodeId: newUuid(),
     limits: {
       pollIntervalMs: 100,
       pollChannelConcurrency: 16,
@@ -142,15 +142,20 @@ export async function startEngine(
       observations: { node: 128, plugin: 32, user: 4, key: 2 },
       maxFileBytes: 1024 * 1024,
       ...limits,
+      links,
     },
-    linkLimits: links,
-    canStore,
-    onPoll: () => {},
-    cryptoSecrets: ['crypto-secret-of-the-tests'],
-    publicAddress,
-    ownAddresses: () => ['http://gateway.example'],
-    counters: createMemoryCounters(),
+    telemetry: { onPoll: () => {} },
+    node: { id: newUuid(), canStore },
+    links: {
+      secrets: ['crypto-secret-of-the-tests'],
+      publicAddress,
+      counters: createMemoryCounters(),
+    },
   });
+  const { tasks, relay, results } = rooms;
+  const stopTasks = async (graceMs: number): Promise<void> => {
+    await Promise.all([tasks.stop(graceMs), relay.stop(), results.stop()]);
+  };
   let vendorAheadMs = 0;
   const vendorClock = { ...clock, nowMs: () => clock.nowMs() + vendorAheadMs };
   const vendor = createDemoVendor({ clock: vendorClock, key: 'vendor-key-0123456789' });
@@ -174,7 +179,7 @@ export async function startEngine(
 
   return {
     store,
-    tasks,
+    ...rooms,
     channels,
     billing,
     plugins,
@@ -193,8 +198,15 @@ export async function startEngine(
     }): Promise<{ creates: number; jobs: { id: string; polls: number; status: string }[] }> {
       return (await fetch(`${listening.url}/stats?reference_id=${task.taskId}`)).json() as never;
     },
+    /** Starts polling, and what relays and copies results. */
+    async start(options?: { poll?: boolean }) {
+      await tasks.start(options);
+      await relay.start();
+      await results.start();
+    },
+    stopTasks,
     async stop() {
-      await tasks.stop(1000);
+      await stopTasks(1000);
       await plugins.stop();
       channels.stop();
       billing.stop();

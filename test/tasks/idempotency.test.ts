@@ -52,7 +52,7 @@ const describeKeys = (opened: () => OpenedStore) => {
       },
     });
     await engine.addChannel({ baseUrl: vendor.url.origin });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterEach(() => {
     onOrder = undefined;
@@ -65,7 +65,7 @@ const describeKeys = (opened: () => OpenedStore) => {
   });
 
   const submit = (caller: Caller, client: ClientRequest, on = engine) =>
-    on.tasks.submitGeneric(caller, { requestId: 'request', pluginKey: 'demo', request: client });
+    on.surfaces.submitGeneric(caller, { requestId: 'request', pluginKey: 'demo', request: client });
   const refused = async (sent: Promise<unknown>): Promise<AppError> => {
     const error = await sent.then(
       () => undefined,

@@ -38,13 +38,13 @@ describeEachStore('idle loops', (opened) => {
     const key = await store.apiKeys.rotateWebhookSecret(caller.key.id, caller.user.id, {
       ...{ present: null, sealed: secretBox.seal(`whsec_${randomBase64(32)}`), formers: [] },
     });
-    await engine.tasks.webhooks.start();
-    await engine.tasks.start();
+    await engine.webhooks.start();
+    await engine.start();
     // Polls, interrupted submissions and relayed requests, renewals, notices and results. Of
     // several nodes each looks every second.
     if (store.dialect === 'sqlite') await until(() => countLong() >= 5);
     const submission = jsonRequest({ model: 'demo-video', prompt: 'a [duration=6000]', seconds: 5 });
-    const { taskId } = await engine.tasks.submitGeneric(
+    const { taskId } = await engine.surfaces.submitGeneric(
       { ...caller, key: key ?? null },
       { requestId: 'r', pluginKey: 'demo', request: { ...submission, callbackUrl: receiver.url } },
     );
@@ -54,7 +54,7 @@ describeEachStore('idle loops', (opened) => {
     const dueAtMs = (await store.tasks.byTaskId(taskId))?.nextPollAtMs ?? Number.NaN;
     await until(async () => ((await store.tasks.byTaskId(taskId))?.polls ?? 0) > 0);
     expect(Date.now() - dueAtMs).toBeLessThan(AWAKE_MS);
-    await engine.tasks.webhooks.stop(1000);
+    await engine.webhooks.stop(1000);
     await engine.stop();
     await receiver.stop();
   });
@@ -64,9 +64,9 @@ describeEachStore('idle loops', (opened) => {
     const engine = await startEngine(store, sandbox, { pollIntervalMs: 500, pollMaxFailures: 3 });
     await engine.addChannel();
     const caller = await addCaller(store);
-    await engine.tasks.start();
+    await engine.start();
     const request = jsonRequest({ model: 'demo-video', prompt: 'a [500=always] [delay=0.4]', seconds: 5 });
-    const { taskId } = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
+    const { taskId } = await engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
     const { failReason } = await ended(store, taskId, 8000);
     expect(failReason).toStartWith('poll failed');
     await engine.stop();

@@ -28,7 +28,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     engine = await startEngine(store, sandbox);
     engine.keeping.keepInputs = true;
     await engine.addChannel();
-    await engine.tasks.start();
+    await engine.start();
   });
   afterEach(async () => {
     Object.assign(engine.keeping, { keepInputs: true, daysOf: () => 0, quotaOf: () => undefined });
@@ -42,7 +42,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     const request = new Request('http://gateway.local/v1/videos', { method: 'POST', body, headers });
     const client = await readClientRequest(request, {}, { uploads, maxFileBytes: 10_000_000 });
     try {
-      const { taskId } = await by.tasks.submitVideo(caller, 'request', client);
+      const { taskId } = await by.surfaces.submitVideo(caller, 'request', client);
       engine.finishJobs();
       return await ended(store, taskId);
     } finally {
@@ -59,7 +59,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     return built;
   }
   const again = async ({ user }: Caller, task: TaskRecord, by = engine): Promise<TaskRecord> => {
-    const repeated = await by.tasks.retry(
+    const repeated = await by.surfaces.retry(
       { user, key: null, group: 'default' },
       {
         ...{ requestId: 'again', taskId: task.taskId, options: {} },
@@ -68,8 +68,8 @@ const describeInputs = (opened: () => OpenedStore) => {
     return ended(store, repeated.taskId);
   };
   const digestOf = ({ data }: TaskRecord) => (data as { image?: { sha256?: string } }).image?.sha256;
-  const sweep = async ({ tasks }: Engine) => {
-    for (const { deleteBatch } of tasks.results.cleanUpSteps) while ((await deleteBatch(100)) > 0);
+  const sweep = async ({ results }: Engine) => {
+    for (const { deleteBatch } of results.cleanUpSteps) while ((await deleteBatch(100)) > 0);
   };
   const digests = async () => (await engine.files.list('', 1000)).map(({ sha256 }) => sha256);
 
@@ -78,7 +78,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const task = await send(caller, form({ input_reference: randomBytes(1000) }));
     expect(await store.results.inputsOf(task.taskId)).toEqual([]);
-    expect(await engine.tasks.retryBlock(task)).toBe('request_not_kept');
+    expect(await engine.surfaces.retryBlock(task)).toBe('request_not_kept');
     await expect(again(caller, task)).rejects.toMatchObject({ code: 'tasks.request_not_kept' });
   });
 
@@ -109,14 +109,14 @@ const describeInputs = (opened: () => OpenedStore) => {
       expect(rows.map(({ kind, state, userId }) => ({ kind, state, userId }))).toEqual([
         { kind: 'input', state: 'kept', userId: caller.user.id },
       ]);
-      expect(await engine.tasks.retryBlock(first)).toBeUndefined();
+      expect(await engine.surfaces.retryBlock(first)).toBeUndefined();
       const second = await again(caller, first, other);
       const third = await again(caller, second);
       expect(digestOf(first)).toBeString();
       expect([second, third].map(digestOf)).toEqual([digestOf(first), digestOf(first)]);
       const [file] = (await store.results.files('', 1000)).filter(({ sha256 }) => sha256 === rows[0]?.sha256);
       expect(file?.refs).toBe(3);
-      const usage = await engine.tasks.results.usage(caller.user);
+      const usage = await engine.results.usage(caller.user);
       expect(usage).toMatchObject({ results: 3, bytes: 3 * (rows[0]?.bytes ?? 0), isOffered: true });
     }
   });
@@ -125,10 +125,10 @@ const describeInputs = (opened: () => OpenedStore) => {
     const task = await send(await addCaller(store), form({ input_reference: randomBytes(1000) }));
     expect(await store.results.ofTasks([task.taskId])).toEqual([]);
     expect(await store.results.find(task.taskId, 'input:0')).toBeUndefined();
-    const { artifacts } = await engine.tasks.artifacts(task);
+    const { artifacts } = await engine.results.artifacts(task);
     expect(artifacts.map(({ key }) => key)).toEqual(['video']);
     const asked = { method: 'GET' as const, headers: {}, signal: new AbortController().signal, requestId: 'r' };
-    await expect(engine.tasks.content(task, { key: 'input:0' }, asked)).rejects.toMatchObject({
+    await expect(engine.results.content(task, { key: 'input:0' }, asked)).rejects.toMatchObject({
       code: 'tasks.artifact_not_found',
     });
   });
@@ -137,7 +137,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     engine.keeping.quotaOf = () => 500;
     const task = await send(caller, form({ input_reference: randomBytes(1000) }));
-    expect([task.status, await engine.tasks.retryBlock(task)]).toEqual(['SUCCESS', 'inputs_not_kept']);
+    expect([task.status, await engine.surfaces.retryBlock(task)]).toEqual(['SUCCESS', 'inputs_not_kept']);
     await expect(again(caller, task)).rejects.toMatchObject({
       code: 'tasks.inputs_not_kept',
       message: expect.stringContaining('storage of your account'),
@@ -203,7 +203,7 @@ const describeInputs = (opened: () => OpenedStore) => {
       await sweep(later);
     }
     expect(await sizes([deleted, expires])).toEqual([0, 0]);
-    expect(await engine.tasks.retryBlock(expires)).toBe('inputs_gone');
+    expect(await engine.surfaces.retryBlock(expires)).toBe('inputs_gone');
     await expect(again(caller, expires)).rejects.toMatchObject({ code: 'tasks.inputs_gone' });
     const left = await digests();
     expect([left.includes(gone), left.includes(sha256Hex(orphan))]).toEqual([false, false]);
@@ -230,7 +230,7 @@ const describeInputs = (opened: () => OpenedStore) => {
   test('a small JSON request is repeated from its row, with no file', async () => {
     const caller = await addCaller(store);
     const request = await jsonRequest('/v1/tasks/demo', { model: 'demo-video', prompt: 'a [instant]' });
-    const { taskId } = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
+    const { taskId } = await engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
     const task = await ended(store, taskId);
     expect(task.execution).toMatchObject({ request: { model: 'demo-video' } });
     expect(task.execution.inputs).toBeUndefined();

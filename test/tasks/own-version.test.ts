@@ -50,7 +50,7 @@ const suite = (opened: () => OpenedStore): void => {
       engine = await start();
       try {
         await engine.addChannel();
-        await engine.tasks.start();
+        await engine.start();
         caller = await addCaller(store);
         await work();
       } finally {
@@ -59,16 +59,16 @@ const suite = (opened: () => OpenedStore): void => {
     });
 
   const submit = async (prompt = LONG, pluginKey = 'demo'): Promise<TaskRecord> =>
-    engine.tasks.submitGeneric(caller, {
+    engine.surfaces.submitGeneric(caller, {
       requestId: 'r',
       pluginKey,
       request: jsonRequest({ model: pluginKey === 'demo' ? 'demo-video' : 'demo-batch-video', prompt, seconds: 5 }),
     });
   const keysOf = async (task: TaskRecord, by = engine) =>
-    (await by.tasks.artifacts(task)).artifacts.map(({ key }) => key);
+    (await by.results.artifacts(task)).artifacts.map(({ key }) => key);
   const download = async (task: TaskRecord, by = engine) =>
     (
-      await by.tasks.content(
+      await by.results.content(
         task,
         { key: 'video' },
         { method: 'HEAD', headers: {}, signal: new AbortController().signal, requestId: 'r' },
@@ -90,11 +90,11 @@ const suite = (opened: () => OpenedStore): void => {
       expect(done).toMatchObject({ status: 'SUCCESS', failReason: '' });
       for (const task of [finished, done]) {
         expect([await keysOf(task), await download(task)]).toEqual([['video'], 200]);
-        expect(await engine.tasks.renderVideo(task, request)).not.toHaveProperty('remixed_from_video_id');
+        expect(await engine.surfaces.renderVideo(task, request)).not.toHaveProperty('remixed_from_video_id');
       }
       const [fresh] = [await ended(store, (await submit()).taskId)];
       expect(fresh).toMatchObject({ status: 'FAILURE', failReason: '2.0.0' });
-      expect(await engine.tasks.renderVideo(fresh, request)).toMatchObject({ remixed_from_video_id: '2.0.0' });
+      expect(await engine.surfaces.renderVideo(fresh, request)).toMatchObject({ remixed_from_video_id: '2.0.0' });
     },
   );
 
@@ -108,8 +108,8 @@ const suite = (opened: () => OpenedStore): void => {
       await engine.plugins.activate('demo', '2.0.0');
       await engine.plugins.deleteVersion('demo', '1.5.0');
       const another = await start(undefined, await opened().openAnother());
-      await engine.tasks.stop(1000);
-      await another.tasks.start();
+      await engine.stopTasks(1000);
+      await another.start();
       engine.finishJobs();
       const done = await ended(store, running.taskId);
       expect([done.status, await keysOf(done, another), await download(done, another)]).toEqual([
@@ -127,15 +127,15 @@ const suite = (opened: () => OpenedStore): void => {
     'an upgrade of the executable, with another factory plugin or none, changes nothing for tasks that run',
     async () => {
       const [one, two] = [await submit(), await submit()];
-      await engine.tasks.stop(1000);
+      await engine.stopTasks(1000);
       const upgraded = await start([competitor('1.1.0'), batchSource]);
-      await upgraded.tasks.start();
+      await upgraded.start();
       engine.finishJobs();
       for (const task of [one, two]) {
         const done = await ended(store, task.taskId);
         expect([done.status, await keysOf(done, upgraded)]).toEqual(['SUCCESS', ['video']]);
       }
-      await upgraded.tasks.stop(1000);
+      await upgraded.stopTasks(1000);
       const without = await start([batchSource]);
       expect(await keysOf((await store.tasks.byTaskId(one.taskId)) as TaskRecord, without)).toEqual(['video']);
     },
@@ -210,7 +210,7 @@ const suite = (opened: () => OpenedStore): void => {
   testWithEngine('a finished task never shows as failed because its plugin is away or gone', async () => {
     const signal = new AbortController().signal;
     const body = { model: 'demo-video', input: 'a [duration=0.1]' };
-    const made = await engine.tasks.createResponse(caller, 'r', { ...jsonRequest(body), signal });
+    const made = await engine.surfaces.createResponse(caller, 'r', { ...jsonRequest(body), signal });
     if (made.kind !== 'object') throw new Error('it is a stream');
     const id = String(made.response.id);
     const task = (await store.tasks.byTaskId(id.replace('resp_', 'task_'))) as TaskRecord;
@@ -218,12 +218,12 @@ const suite = (opened: () => OpenedStore): void => {
     const none = { ...jsonRequest({}), method: 'GET', body: { kind: 'none' as const } };
     const outcomes = async (by: Engine) => {
       const looks = {
-        video: async () => (await by.tasks.renderVideo(task, request)).status,
-        response: async () => (await by.tasks.retrieveResponse(caller.user.id, id, none)).status,
+        video: async () => (await by.surfaces.renderVideo(task, request)).status,
+        response: async () => (await by.surfaces.retrieveResponse(caller.user.id, id, none)).status,
         stream: async () => {
           const resumption = { id, startingAfter: undefined, request: none };
           let last: string | undefined;
-          for await (const { type } of await by.tasks.resumeResponse(caller, resumption)) last = type;
+          for await (const { type } of await by.surfaces.resumeResponse(caller, resumption)) last = type;
           return last;
         },
         artifacts: async () => (await keysOf(task, by)).join(),

@@ -106,7 +106,7 @@ const describeTable = (opened: () => OpenedStore) => {
     const reported = { models: ['told-1'], taskPluginKey: 'told', baseUrl: vendor.url };
     channelId = await engine.addChannel({ ...reported, name: 'reported' });
     await engine.addChannel({ ...reported, models: ['told-batch-1'], taskPluginKey: 'told-batch', name: 'batch' });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -121,7 +121,7 @@ const describeTable = (opened: () => OpenedStore) => {
     vendor.answers.set(name, [...answers]);
     const caller = await addCaller(store);
     const plugin = model.replace(/-1$/, '');
-    const { taskId } = await engine.tasks.submitGeneric(caller, {
+    const { taskId } = await engine.surfaces.submitGeneric(caller, {
       requestId: 'request',
       pluginKey: plugin,
       request: jsonRequest({ model, name }),
@@ -190,7 +190,7 @@ const describeTable = (opened: () => OpenedStore) => {
       const caller = await addCaller(store);
       await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.01' });
       const body = jsonRequest({ model, name: 'unreachable' });
-      const { taskId } = await engine.tasks.submitGeneric(caller, {
+      const { taskId } = await engine.surfaces.submitGeneric(caller, {
         requestId: 'request',
         pluginKey: 'told',
         request: body,
@@ -244,7 +244,7 @@ const describeTable = (opened: () => OpenedStore) => {
       vendor.answers.set(name, [...answers]);
       const caller = await addCaller(store);
       const request = jsonRequest({ model, name });
-      return engine.tasks.submitGeneric(caller, { requestId: 'request', pluginKey: 'told', request });
+      return engine.surfaces.submitGeneric(caller, { requestId: 'request', pluginKey: 'told', request });
     };
 
     test('counts as a failed poll for as long as its channel says, and then goes on', async () => {
@@ -344,7 +344,7 @@ const describeTable = (opened: () => OpenedStore) => {
       vendor.answers.set('retired', [running]);
       const caller = await addCaller(store);
       const body = jsonRequest({ model, name: 'retired' });
-      const { taskId } = await engine.tasks.submitGeneric(caller, {
+      const { taskId } = await engine.surfaces.submitGeneric(caller, {
         requestId: 'request',
         pluginKey: 'told',
         request: body,
@@ -451,11 +451,11 @@ describeEachStore(
       await engine.plugins.upload({ source: sourceOf('1.0.0') });
       await engine.addChannel({ models: ['told-1'], taskPluginKey: 'told', baseUrl: vendor.url });
       await engine.billing.prices.save({ pluginKey: '*', model: 'told-1', expression: '0.01' });
-      await engine.tasks.start();
+      await engine.start();
       vendor.answers.set('patient', [...Array.from({ length: 25 }, () => plain(500)), done]);
       const caller = await addCaller(opened().store);
       const body = jsonRequest({ model: 'told-1', name: 'patient' });
-      const { taskId } = await engine.tasks.submitGeneric(caller, {
+      const { taskId } = await engine.surfaces.submitGeneric(caller, {
         requestId: 'request',
         pluginKey: 'told',
         request: body,

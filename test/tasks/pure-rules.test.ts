@@ -4,7 +4,6 @@ import type { Clock, Json } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import { artifactCapability, verifyCapability } from '../../src/results/links/artifact-links.ts';
 import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
-import type { LinkLimits } from '../../src/results/types.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
 import { renderedVideo, videoObject } from '../../src/surfaces/videos/video-object.ts';
 import { replacePrivateIds, taskView } from '../../src/tasks/state/describe-task.ts';
@@ -203,7 +202,7 @@ describe('artifact capabilities', () => {
 
   const day = 86_400;
   const isOver = (days: number, expiresAt: number, at: number) => {
-    const deps = { clock: { unix: () => at } as Clock, linkLimits: { days } as LinkLimits };
+    const deps = { clock: { unix: () => at } as Clock, links: { limits: { days } } };
     return isLinkExpired(deps, { expiresAt, version: 0 }, task({ finishTime: 1000 }));
   };
   test('a link expires when it says, whatever the setting is by then', () => {

@@ -97,7 +97,7 @@ const describeStreams = (opened: () => OpenedStore) => {
     const prices = { m: PRICE, plain: PRICE, flat: '0.04', draw: `${usd(IMAGE)} * u("images")` };
     for (const [model, expression] of Object.entries(prices))
       await engine.billing.prices.save({ pluginKey: '*', model, expression });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -115,7 +115,7 @@ const describeStreams = (opened: () => OpenedStore) => {
   };
   type Sent = { kind?: RelayKind; on?: Engine } & Record<string, unknown>;
   const create = (caller: Caller, { kind = 'chat', on = engine, ...value }: Sent = {}) =>
-    on.tasks.relay.create(caller, {
+    on.relay.create(caller, {
       kind,
       requestId: 'request',
       client: jsonRequest({ model: 'm', stream: true, ...BODIES[kind], ...value } as JsonObject),

@@ -48,7 +48,7 @@ const describeUsage = (opened: () => OpenedStore) => {
     };
     for (const [model, expression] of Object.entries(prices))
       await engine.billing.prices.save({ pluginKey: '*', model, expression });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -59,7 +59,7 @@ const describeUsage = (opened: () => OpenedStore) => {
   type Sent = { value?: JsonObject } & Partial<ClientRequest>;
   const create = (caller: Caller, kind: RelayKind, value: JsonObject) => send(caller, kind, { value });
   const send = (caller: Caller, kind: RelayKind, { value = {}, ...change }: Sent) =>
-    engine.tasks.relay.create(caller, {
+    engine.relay.create(caller, {
       kind,
       requestId: 'request',
       client: { ...jsonRequest(value), ...change },
@@ -442,7 +442,7 @@ const describeUsage = (opened: () => OpenedStore) => {
     await reader.read();
     await store.relays.expireLeases();
     const node = await startEngine(store, sandbox);
-    await node.tasks.relay.start();
+    await node.relay.start();
     await until('it is refunded', async () => (await spent(caller)) === 0);
     await node.stop();
     vendor.release();

@@ -72,7 +72,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.1 * u("seconds")' });
     }
     await engine.billing.prices.save({ pluginKey: '*', model: 'moody-x', expression: 'u("mood")' });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -89,7 +89,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     value: JsonObject,
     { kind = kindOf(value), on = engine, ...change }: Partial<ClientRequest> & { kind?: RelayKind; on?: Engine } = {},
   ) =>
-    on.tasks.relay.create(caller, {
+    on.relay.create(caller, {
       kind,
       requestId: 'request',
       client: { ...jsonRequest(value), path: `/v1/${kind}s`, ...change },
@@ -97,7 +97,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     });
   const kindOf = ({ model }: JsonObject): RelayObjectKind => (String(model).startsWith('vid') ? 'video' : 'response');
   const forward = (caller: Caller, kind: RelayObjectKind, { id, ...call }: { id: string } & Partial<RelayCall>) =>
-    engine.tasks.relay.forward(
+    engine.relay.forward(
       { userId: caller.user.id, kind, id },
       {
         operation: 'retrieve',
@@ -714,7 +714,7 @@ const describeRelay = (opened: () => OpenedStore) => {
         vendor.setStatus(id, 'failed', { chunked });
         const signal = new AbortController().signal;
         const call = { operation: 'retrieve' as const, query: {}, headers: {}, signal };
-        const readBy = (on: Engine) => on.tasks.relay.forward({ userId: caller.user.id, kind, id }, call).then(read);
+        const readBy = (on: Engine) => on.relay.forward({ userId: caller.user.id, kind, id }, call).then(read);
         const replies = await Promise.all([engine, node, engine, node, node].map(readBy));
         expect(replies.map(({ body: { status } }) => status)).toEqual(Array(5).fill('failed'));
         expect(await spent(caller)).toBe(0);
@@ -805,7 +805,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     };
     const node = await startEngine({ ...store, relays }, sandbox, { clock: quick });
     const caller = await addCaller(store);
-    await node.tasks.relay.start();
+    await node.relay.start();
     const sent = create(caller, { model: 'gpt-x', user: 'hang' }, { on: node });
     await until(() => vendor.requests.length === 1);
     await runRaw(opened(), 'update relay_requests set lease_until = 1');
@@ -864,7 +864,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(caller)).toBe(BILL);
     await store.relays.expireLeases();
     const node = await startEngine(store, sandbox);
-    await node.tasks.relay.start();
+    await node.relay.start();
     await until(async () => (await spent(caller)) === 0);
     vendor.release();
     expect(await failureOf(sent)).toMatchObject({ code: 'tasks.submission_interrupted', shouldRetry: false });
@@ -893,7 +893,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const node = await startEngine(store2, sandbox);
     const caller = await addCaller(store);
     trouble.push('lost');
-    const sent = node.tasks.relay.create(caller, {
+    const sent = node.relay.create(caller, {
       kind: 'response',
       requestId: 'request',
       client: { ...jsonRequest({ model: 'gpt-x', user: 'hang' }), path: '/v1/responses' },
@@ -935,7 +935,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     };
     const node = await startEngine(store2, sandbox, { clock: hurried });
     const caller = await addCaller(store);
-    const answer = await node.tasks.relay.create(caller, {
+    const answer = await node.relay.create(caller, {
       kind: 'response',
       requestId: 'request',
       client: { ...jsonRequest({ model: 'gpt-x' }), path: '/v1/responses' },
@@ -1084,7 +1084,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const id = 'video_away';
     await create(caller, { model: 'vid-away', prompt: 'a' }, { kind: 'video' });
     const download = (on: Engine, headersOnly: boolean) =>
-      on.tasks.relay.forward(
+      on.relay.forward(
         { userId: caller.user.id, kind: 'video', id },
         {
           ...{ operation: 'content', headersOnly, query: {}, headers: { range: 'bytes=0-4', authorization: 'x' } },
@@ -1117,7 +1117,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     const node = await startEngine(store, sandbox, { clock: later });
     const after = async (passed: number) => {
       days = passed;
-      while ((await node.tasks.relay.deleteOld(100)) > 0);
+      while ((await node.relay.deleteOld(100)) > 0);
       return [await store.relays.byRelayId(relayId), await store.relays.ownObject(caller.user.id, 'response', id)];
     };
     expect(await after(29)).not.toContain(undefined);
@@ -1129,7 +1129,7 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   test('a model is relayed when no plugin serves it and a relay channel lists it', async () => {
     const caller = await addCaller(store);
-    const { relay } = engine.tasks;
+    const { relay } = engine;
     expect(relay.takes(caller, 'response', 'gpt-x')).toBe(true);
     expect(relay.takes(caller, 'video', 'vid-x')).toBe(true);
     expect(relay.takes(caller, 'video', 'demo-video')).toBe(false);

@@ -110,8 +110,8 @@ describeEachStore('polls with a repeated answer', (opened) => {
     const engine = await startEngine(store, counting, { pollIntervalMs: 10 });
     try {
       await engine.addChannel();
-      await engine.tasks.start();
-      const { taskId } = await engine.tasks.submitGeneric(await addCaller(store), {
+      await engine.start();
+      const { taskId } = await engine.surfaces.submitGeneric(await addCaller(store), {
         requestId: 'request',
         pluginKey: 'demo',
         request: jsonRequest({ model: 'demo-video', prompt: 'a [duration=3600]', seconds: 5 }),

@@ -78,7 +78,7 @@ describeEachStore('fields that a plugin reports', (opened) => {
     await engine.billing.prices.save({ pluginKey: '*', model, expression: PRICE });
     const caller = await addCaller(store);
     const submit = (body: object) =>
-      engine.tasks.submitGeneric(caller, {
+      engine.surfaces.submitGeneric(caller, {
         requestId: 'r',
         pluginKey: key,
         request: jsonRequest({ model, ...body } as never),
@@ -89,7 +89,7 @@ describeEachStore('fields that a plugin reports', (opened) => {
   test('batch items set the times and the action of their task', async () => {
     const { store } = opened();
     const { engine, submit } = await engineFor(store, BATCH, 'teller');
-    await engine.tasks.start();
+    await engine.start();
     const { taskId } = await submit({ prompt: 'a cat [duration=0.2]' });
     const submitted = await store.tasks.byTaskId(taskId);
     const done = await ended(store, taskId);

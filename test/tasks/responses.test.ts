@@ -71,7 +71,7 @@ const describeResponses = (opened: () => OpenedStore) => {
     };
     const limits = { tickMs: 40, submitTimeoutMs: LONGEST_WAIT_MS };
     far = await startEngine(await opened().openAnother(), sandbox, { ...limits, clock: { ...systemClock, sleep } });
-    await far.tasks.start();
+    await far.start();
   });
   afterAll(async () => {
     await near.stop();
@@ -89,7 +89,7 @@ const describeResponses = (opened: () => OpenedStore) => {
     caller: Caller,
     body: Body,
     { engine = near, ...change }: Partial<ClientRequest> & { engine?: Engine } = {},
-  ) => engine.tasks.createResponse(caller, 'request', request(body, change));
+  ) => engine.surfaces.createResponse(caller, 'request', request(body, change));
   async function object(caller: Caller, body: Body, engine = near): Promise<JsonObject> {
     const answer = await create(caller, body, { engine });
     if (answer.kind !== 'object') throw new Error('expected an object');
@@ -111,7 +111,7 @@ const describeResponses = (opened: () => OpenedStore) => {
     return seen;
   }
   const retrieve = (caller: Caller, id: unknown, engine = near) =>
-    engine.tasks.retrieveResponse(caller.user.id, String(id), {
+    engine.surfaces.retrieveResponse(caller.user.id, String(id), {
       ...request({}),
       method: 'GET',
       path: `/v1/responses/${id}`,
@@ -237,7 +237,7 @@ const describeResponses = (opened: () => OpenedStore) => {
     const read = request({}, { method: 'GET', path: `/v1/responses/${id}`, params: { response_id: id } });
     for (const startingAfter of [undefined, ...events.slice(0, -1).map((_, index) => index)]) {
       const resumed = { id, startingAfter, request: { ...read, body: { kind: 'none' } as const } };
-      const rest = await all(await far.tasks.resumeResponse(caller, resumed));
+      const rest = await all(await far.surfaces.resumeResponse(caller, resumed));
       const lacking = events.slice((startingAfter ?? -1) + 1);
       const shape = ({ type, sequence_number: number }: Event) => [number, type];
       expect(rest.map(shape)).toEqual(lacking.map(shape));
@@ -337,7 +337,7 @@ const describeResponses = (opened: () => OpenedStore) => {
     test('only its owner reads a response, and tasks of other surfaces are no responses', async () => {
       const [owner, stranger] = [await addCaller(store), await addCaller(store)];
       const made = await object(owner, { input: 'a cat [instant]' });
-      const video = await near.tasks.submitGeneric(owner, {
+      const video = await near.surfaces.submitGeneric(owner, {
         requestId: 'r',
         pluginKey: 'responder',
         request: jsonRequest({ model: 'responder', prompt: 'x' }),

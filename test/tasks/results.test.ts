@@ -24,7 +24,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     store = opened().store;
     engine = await startEngine(store, sandbox);
     await engine.addChannel();
-    await engine.tasks.start();
+    await engine.start();
   });
   afterEach(async () => {
     Object.assign(engine.keeping, {
@@ -41,7 +41,9 @@ const describeKeeping = (opened: () => OpenedStore) => {
   type Caller = Awaited<ReturnType<typeof addCaller>>;
   async function make(caller: Caller, { prompt = 'x', metadata = {}, header = '' } = {}): Promise<TaskRecord> {
     const request = { ...jsonRequest({ model: 'demo-video', prompt, metadata }), keepResult: header || null };
-    const { task } = { task: await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request }) };
+    const { task } = {
+      task: await engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request }),
+    };
     engine.finishJobs();
     return ended(store, task.taskId);
   }
@@ -51,7 +53,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
       (await resultsOf(task)).find((row) => row.state === state && row.artifactKey !== ''),
     );
   const download = (task: TaskRecord, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') =>
-    engine.tasks.content(
+    engine.results.content(
       task,
       { key: 'video' },
       { method, headers, signal: new AbortController().signal, requestId: 'r' },
@@ -98,7 +100,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect([row.sha256, row.bytes]).toEqual([sha256Hex(bytes), bytes.length]);
     await engine.channels.delete(id);
     expect(await bytesOf(await download(task))).toEqual(bytes);
-    expect((await engine.tasks.artifacts(task)).artifacts).toMatchObject([
+    expect((await engine.results.artifacts(task)).artifacts).toMatchObject([
       { key: 'video', kept: 'kept', bytes: bytes.length, sha256: row.sha256 },
     ]);
   });
@@ -116,14 +118,14 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const emptied = await expired(task);
     expect(emptied).toMatchObject({ data: null, properties: { input: '', expired: true } });
     expect(await bytesOf(await download(emptied))).toEqual(bytes);
-    expect((await engine.tasks.artifacts(emptied)).artifacts).toMatchObject([{ key: 'video', sha256: row.sha256 }]);
+    expect((await engine.results.artifacts(emptied)).artifacts).toMatchObject([{ key: 'video', sha256: row.sha256 }]);
     const gone = await expired(other);
-    for (const ask of [() => download(gone), () => engine.tasks.artifacts(gone)])
+    for (const ask of [() => download(gone), () => engine.results.artifacts(gone)])
       await expect(ask()).rejects.toMatchObject({ code: 'tasks.artifact_gone', kind: 'gone' });
-    const video = await engine.tasks.renderVideo(gone, jsonRequest({}));
+    const video = await engine.surfaces.renderVideo(gone, jsonRequest({}));
     expect(video).toMatchObject({ id: gone.taskId, status: 'completed' });
     expect(video.prompt).toBeUndefined();
-    const retried = engine.tasks.retry(caller, { requestId: 'r', taskId: gone.taskId, options: {} as never });
+    const retried = engine.surfaces.retry(caller, { requestId: 'r', taskId: gone.taskId, options: {} as never });
     await expect(retried).rejects.toMatchObject({ code: 'tasks.request_not_kept' });
   });
 
@@ -133,11 +135,11 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const task = await make(caller);
     const row = await kept(task);
     const linkOf = async (expiresIn?: string) => {
-      const { artifacts } = await engine.tasks.artifacts(task, expiresIn);
+      const { artifacts } = await engine.results.artifacts(task, expiresIn);
       return new URL(artifacts[0]?.content_url ?? '').searchParams.getAll('access');
     };
     const open = (access: string[], artifact = { taskId: task.taskId, artifactKey: 'video' }) =>
-      engine.tasks.contentByLink(
+      engine.results.contentByLink(
         { ...artifact, access, address: '203.0.113.1' },
         { method: 'GET', headers: {}, signal: new AbortController().signal, requestId: 'r' },
       );
@@ -151,7 +153,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const other = await make(caller);
     await expect(open(first, { taskId: other.taskId, artifactKey: 'video' })).rejects.toMatchObject(refused);
     await expect(open(first, { taskId: task.taskId, artifactKey: 'cover' })).rejects.toMatchObject(refused);
-    await engine.tasks.revokeLinks(task);
+    await engine.results.revokeLinks(task);
     await expect(open(first)).rejects.toMatchObject(refused);
 
     const current = (await store.tasks.byTaskId(task.taskId)) as TaskRecord;
@@ -249,14 +251,14 @@ const describeKeeping = (opened: () => OpenedStore) => {
       (await resultsOf(full)).find(({ attempts }) => attempts > 0),
     );
     expect(waiting).toMatchObject({ state: 'wanted', reason: 'It does not fit into the storage of this account.' });
-    expect((await engine.tasks.artifacts(full)).artifacts).toMatchObject([
+    expect((await engine.results.artifacts(full)).artifacts).toMatchObject([
       { kept: 'wanted', kept_reason: waiting.reason },
     ]);
     expect((await download(full)).status).toBe(200);
     engine.keeping.quotaOf = () => undefined;
-    expect(await engine.tasks.results.retry(full.taskId)).toBe(1);
+    expect(await engine.results.retry(full.taskId)).toBe(1);
     await kept(full);
-    expect(await engine.tasks.results.usage(caller.user)).toMatchObject({ results: 1, quotaBytes: null });
+    expect(await engine.results.usage(caller.user)).toMatchObject({ results: 1, quotaBytes: null });
   });
 
   test('what a user keeps is charged once a day, also below zero', async () => {
@@ -270,7 +272,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
       const node = await startEngine(store, sandbox, { clock });
       engines.push(node);
       node.keeping.usdPerGbDayOf = engine.keeping.usdPerGbDayOf;
-      for (const { step, deleteBatch } of node.tasks.results.cleanUpSteps)
+      for (const { step, deleteBatch } of node.results.cleanUpSteps)
         if (step === 'storage charges') await deleteBatch(1);
     };
     await charge(0);
@@ -320,7 +322,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
       ...{ state: 'wanted', reason: 'The vendor did not send the whole file.' },
     });
     range = {};
-    await engine.tasks.results.retry(task.taskId);
+    await engine.results.retry(task.taskId);
     expect((await kept(task)).bytes).toBeGreaterThan(100);
   });
 
@@ -345,8 +347,8 @@ const describeKeeping = (opened: () => OpenedStore) => {
           async (sha256) => (await engine.files.size(sha256)) !== undefined,
         ),
       );
-    const sweep = async ({ tasks }: Engine) => {
-      for (const { deleteBatch } of tasks.results.cleanUpSteps) while ((await deleteBatch(100)) > 0);
+    const sweep = async ({ results }: Engine) => {
+      for (const { deleteBatch } of results.cleanUpSteps) while ((await deleteBatch(100)) > 0);
     };
     // The orphan may be a copy that is about to be counted.
     await sweep(engine);
@@ -372,13 +374,13 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const clock = { ...systemClock, unix: () => systemClock.unix() + 2 * 86_400 };
     const later = await startEngine(store, sandbox, { files: engine.files, clock });
     engines.push(later);
-    const sweep = later.tasks.results.cleanUpSteps.find(({ step }) => step === 'files without results');
+    const sweep = later.results.cleanUpSteps.find(({ step }) => step === 'files without results');
     expect(await sweep?.deleteBatch(100)).toBe(0);
     for (const name of names.splice(3)) await engine.files.delete(sha256Hex(name));
     const unused = { ...store, results: { ...store.results, files: async () => [], knownFiles: async () => [] } };
     const blank = await startEngine(unused, sandbox, { files: engine.files, clock });
     engines.push(blank);
-    const { deleteBatch } = blank.tasks.results.cleanUpSteps.find(({ step }) => step === 'files without results') ?? {};
+    const { deleteBatch } = blank.results.cleanUpSteps.find(({ step }) => step === 'files without results') ?? {};
     expect(await deleteBatch?.(100)).toBe(0);
     for (const name of names) {
       expect(await engine.files.size(sha256Hex(name))).toBe(name.length);
@@ -389,13 +391,13 @@ const describeKeeping = (opened: () => OpenedStore) => {
   // From here on, the worker of `engine` is stopped.
   test('another node takes over a copy whose node died, and a late one counts nothing', async () => {
     engine.keeping.keep = 'all';
-    await engine.tasks.results.stop();
+    await engine.results.stop();
     const task = await make(await addCaller(store));
     const [dead] = await store.results.claim({ owner: 'a dead node', limit: 1, leaseForMs: 1 });
     const other = await startEngine(store, sandbox, { files: engine.files });
     engines.push(other);
     other.keeping.keep = 'all';
-    await other.tasks.results.start();
+    await other.results.start();
     const row = await kept(task);
     const lease = { id: dead?.id ?? 0, leaseOwner: 'a dead node', leaseSeq: dead?.leaseSeq ?? 0 };
     const late = { sha256: row.sha256 ?? '', bytes: 1, mimeType: '', keptAt: 1, keptUntil: 0 };
@@ -423,18 +425,18 @@ const describeKeeping = (opened: () => OpenedStore) => {
       const node = await startEngine(store, sandbox, { files: swept });
       engines.push(node);
       engine.keeping.keep = 'all';
-      await node.tasks.results.start();
+      await node.results.start();
       const task = await make(await addCaller(store), { prompt: `swept ${endsBefore}` });
-      node.tasks.results.wake();
+      node.results.wake();
       const failed = await tried(task);
       expect(failed).toMatchObject({ state: 'wanted', sha256: null });
       // It costs the whole download again, and a dead node's deletion may last an hour.
       expect(failed.nextAttemptAtMs - Date.now()).toBeGreaterThan(3000);
       await store.results.deleted(deleted);
-      await node.tasks.results.retry(task.taskId);
+      await node.results.retry(task.taskId);
       expect((await kept(task)).sha256).toBe(deleted);
       expect(await files.size(deleted)).toBeGreaterThan(0);
-      await node.tasks.results.stop();
+      await node.results.stop();
     }
   });
 
@@ -452,9 +454,9 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await using _ = await throughProxy(async () => new Response(dripping()));
     const node = await startEngine(store, sandbox, { clock });
     engines.push(node);
-    await node.tasks.results.start();
+    await node.results.start();
     const task = await make(await addCaller(store));
-    node.tasks.results.wake();
+    node.results.wake();
     expect(await tried(task)).toMatchObject({ state: 'wanted', reason: 'The vendor sends the file too slowly.' });
   });
 
@@ -464,13 +466,13 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await store.channels.update(proxy.id, { keySealed: createSecretBox(['another']).seal('a key') });
     const node = await startEngine(store, sandbox);
     engines.push(node);
-    await node.tasks.results.start();
+    await node.results.start();
     expect(await tried(task)).toMatchObject({ state: 'wanted', reason: 'It could not be copied.', leaseOwner: null });
   });
 
   test('a vendor that says once that a result is gone is asked again, however often a disk was full', async () => {
     engine.keeping.keep = 'all';
-    await engine.tasks.results.stop();
+    await engine.results.stop();
     const id = await engine.addChannel({ name: 'soon gone', priority: 99 });
     const task = await make(await addCaller(store));
     await engine.channels.delete(id);
@@ -489,7 +491,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     for (const reason of ['full', 'full', 'full']) await store.results.postpone(await claim(), { inMs: 0, reason });
     const node = await startEngine(store, sandbox);
     engines.push(node);
-    await node.tasks.results.start();
+    await node.results.start();
     const row = await until('the vendor was asked', async () =>
       (await resultsOf(task)).find(({ artifactKey, reason }) => artifactKey !== '' && reason.includes('deleted')),
     );

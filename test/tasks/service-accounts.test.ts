@@ -21,7 +21,7 @@ const describeChannel = (opened: () => OpenedStore) => {
     const key = cloud.key();
     const bound = { models: ['cloud-video'], taskPluginKey: 'vertexlike', baseUrl: cloud.url, key };
     await engine.addChannel({ ...bound, name: 'cloud' });
-    await engine.tasks.start();
+    await engine.start();
   });
   afterAll(async () => {
     await engine.stop();
@@ -29,7 +29,7 @@ const describeChannel = (opened: () => OpenedStore) => {
   });
 
   const submit = async () =>
-    engine.tasks.submitGeneric(await addCaller(opened().store), {
+    engine.surfaces.submitGeneric(await addCaller(opened().store), {
       requestId: 'request',
       pluginKey: 'vertexlike',
       request: jsonRequest({ model: 'cloud-video' }),
@@ -38,7 +38,7 @@ const describeChannel = (opened: () => OpenedStore) => {
   test('submits, polls and downloads with one token, and its hooks never see the key', async () => {
     const task = await ended(opened().store, (await submit()).taskId);
     expect(task.status).toBe('SUCCESS');
-    const content = await engine.tasks.content(
+    const content = await engine.results.content(
       task,
       { variant: 'video' },
       {

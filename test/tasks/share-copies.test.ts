@@ -38,11 +38,11 @@ const describeSharing = (opened: () => OpenedStore) => {
     const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs };
     const engine = await startEngine(store, sandbox, { files, clock });
     await engine.addChannel();
-    await engine.tasks.start();
+    await engine.start();
     engine.keeping.keep = 'all';
     const make = async (caller: Awaited<ReturnType<typeof addCaller>>): Promise<string> => {
       const request = jsonRequest({ model: 'demo-video', prompt: 'x' });
-      const { taskId } = await engine.tasks.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
+      const { taskId } = await engine.surfaces.submitGeneric(caller, { requestId: 'r', pluginKey: 'demo', request });
       engine.finishJobs();
       await ended(store, taskId);
       return taskId;

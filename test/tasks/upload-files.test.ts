@@ -62,7 +62,7 @@ async function submit(field: string, content: Uint8Array, type: string) {
   const request = new Request('http://gateway.local/v1/videos', { method: 'POST', body: form });
   const client = await readClientRequest(request, {}, { uploads, maxFileBytes: 1024 * 1024 });
   try {
-    return await engine.tasks.submitVideo(await addCaller(engine.store), 'request', client);
+    return await engine.surfaces.submitVideo(await addCaller(engine.store), 'request', client);
   } finally {
     await client.release();
   }

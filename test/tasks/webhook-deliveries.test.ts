@@ -94,7 +94,12 @@ async function openNode(
       attachArtifacts: async () => ({}),
       webhooks: {
         ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
-        ...{ updateEveryMs: 0, hostConcurrency: options.hostConcurrency ?? 8, attemptMs: options.attemptMs ?? 15_000 },
+        ...{
+          keptDays: () => 7,
+          updateEveryMs: 0,
+          hostConcurrency: options.hostConcurrency ?? 8,
+          attemptMs: options.attemptMs ?? 15_000,
+        },
       },
     });
     worker.start();

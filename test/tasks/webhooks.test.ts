@@ -36,7 +36,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
   }
   const submit = (prompt: string, callbackUrl: string | null = receiver.url) => {
     const request: ClientRequest = { ...jsonRequest({ model: 'demo-video', prompt, seconds: 5 }), callbackUrl };
-    return engine.tasks.submitGeneric(caller, { requestId: 'req-1', pluginKey: 'demo', request });
+    return engine.surfaces.submitGeneric(caller, { requestId: 'req-1', pluginKey: 'demo', request });
   };
   const of = (taskId: string) => receiver.received.filter(({ payload }) => payload.data.task_id === taskId);
   const finished = (taskId: string) => until(() => of(taskId).some(({ payload }) => payload.type === 'task.finished'));
@@ -45,12 +45,12 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     store = opened().store;
     engine = await startEngine(store, sandbox);
     await engine.addChannel();
-    await engine.tasks.webhooks.start();
-    await engine.tasks.start();
+    await engine.webhooks.start();
+    await engine.start();
     receiver = await startReceiver();
   });
   afterAll(async () => {
-    await engine.tasks.webhooks.stop(1000);
+    await engine.webhooks.stop(1000);
     await engine.stop();
     await receiver.stop();
   });
@@ -99,7 +99,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     const url = receiver.url;
     const request = { ...jsonRequest({ model: 'demo-video', prompt: 'a cat [duration=0]' }), callbackUrl: url };
     const keepResult = 'true';
-    const { taskId } = await engine.tasks.submitGeneric(caller, {
+    const { taskId } = await engine.surfaces.submitGeneric(caller, {
       ...{ requestId: 'req-1', pluginKey: 'demo', request: { ...request, keepResult } },
     });
     const other = await submit('a dog [duration=0]');
@@ -112,10 +112,10 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     const { data, artifacts } = notice.payload;
     const task = await ended(store, taskId);
     expect(data).toEqual(taskObject(task));
-    const { artifacts: listed } = await engine.tasks.artifacts(task);
+    const { artifacts: listed } = await engine.results.artifacts(task);
     expect(artifacts).toEqual(JSON.parse(JSON.stringify(listed)));
     const client = { method: 'GET' as const, headers: {}, signal: AbortSignal.timeout(5000), requestId: 'r' };
-    const { body } = await engine.tasks.content(task, { key: 'video' }, client);
+    const { body } = await engine.results.content(task, { key: 'video' }, client);
     const bytes = await new Response(body as never).bytes();
     expect(artifacts).toMatchObject([{ kept: 'kept', bytes: bytes.length, sha256: sha256Hex(bytes) }]);
     await finished(other.taskId);
@@ -134,7 +134,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     receiver.answer((_, response) => void response.writeHead(204).end());
     const notice = of(taskId).at(-1);
     await until('the attempt is noted', async () =>
-      engine.tasks.webhooks.redeliver(taskId, null, notice?.id ?? '').then(
+      engine.webhooks.redeliver(taskId, null, notice?.id ?? '').then(
         () => true,
         () => false,
       ),
@@ -222,7 +222,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     const { taskId } = await submit('a cat [duration=0]');
     await ended(store, taskId);
     const page = { page: 1, pageSize: 10 };
-    const list = (userId: number | null) => engine.tasks.webhooks.list(taskId, userId, page);
+    const list = (userId: number | null) => engine.webhooks.list(taskId, userId, page);
     await until(async () => {
       const [latest] = (await list(null)).items;
       return latest?.event === 'task.finished' && latest.status === 'failed';
@@ -233,7 +233,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
 
     const stranger = caller.user.id + 1;
     await expect(list(stranger)).rejects.toMatchObject({ code: 'tasks.task_not_found' });
-    const { redeliver } = engine.tasks.webhooks;
+    const { redeliver } = engine.webhooks;
     await expect(redeliver(taskId, stranger, eventId)).rejects.toMatchObject({ code: 'tasks.task_not_found' });
     await expect(redeliver(taskId, null, 'msg_unknown')).rejects.toMatchObject({ code: 'tasks.webhook_not_found' });
 

@@ -48,7 +48,7 @@ export type ComposedGateway = {
 export async function composeGateway(foundation: Foundation): Promise<ComposedGateway> {
   const { config, clock, logger, shutdown } = foundation;
   const services = await composeServices(foundation);
-  const { auth, billing, channels, plugins, tasks, disks, node } = services;
+  const { auth, billing, channels, plugins, tasks, relay, results, webhooks, disks, node } = services;
   let { port } = config;
   const listeners: Listening[] = [];
   let isDraining = false;
@@ -67,12 +67,16 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   await disks.start();
   shutdown.add('disks', () => disks.stop());
   // Webhooks stop after polling: they still deliver its last transitions.
-  await tasks.webhooks.start();
-  shutdown.add('webhooks', () => tasks.webhooks.stop(WEBHOOK_GRACE_MS));
+  await webhooks.start();
+  shutdown.add('webhooks', () => webhooks.stop(WEBHOOK_GRACE_MS));
   // Polling starts before the listener opens: on SQLite its start ends the leases of an earlier
   // process, and a submission that had come in by then would lose its own.
   await tasks.start({ poll: config.updateTask });
-  shutdown.add('polling', () => tasks.stop(POLL_GRACE_MS));
+  await relay.start();
+  await results.start();
+  shutdown.add('polling', async () => {
+    await Promise.all([tasks.stop(POLL_GRACE_MS), relay.stop(), results.stop()]);
+  });
 
   return {
     async listen() {
@@ -125,8 +129,9 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   };
 }
 
-function startMasterCleanUp(foundation: Foundation, { plugins, tasks }: DomainServices): void {
+function startMasterCleanUp(foundation: Foundation, services: DomainServices): void {
   const { config, clock, logger, store, shutdown } = foundation;
+  const { plugins, tasks, webhooks, relay, results, reports } = services;
   const cleanUp = createCleanUp({
     store,
     logger,
@@ -135,6 +140,10 @@ function startMasterCleanUp(foundation: Foundation, { plugins, tasks }: DomainSe
       ...authCleanUpSteps({ store, clock }, cleanUpConfig(config)),
       ...plugins.cleanUpSteps,
       ...tasks.cleanUpSteps,
+      { step: 'webhooks', deleteBatch: (limit) => webhooks.deleteOld(limit) },
+      { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
+      ...results.cleanUpSteps,
+      reports.cleanUpStep,
       sampleCleanUp({ store, clock }),
     ],
   });

@@ -51,6 +51,7 @@ export function composeHttp(
   { port, isDraining, certificateFault, installation }: ListenerState & { installation: string },
 ): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
+  const { surfaces, results, relay, reports, webhooks } = services;
   const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics, tracing, lag } =
     services;
   const currentAuthSettings = () => authSettings(options, node);
@@ -98,7 +99,7 @@ export function composeHttp(
     auth,
     channels,
     billing,
-    tasks,
+    ...{ tasks, surfaces, results, relay, reports, webhooks, tryChannel: services.tryChannel },
     plugins,
     marketplace,
     options: settingsService,
@@ -107,7 +108,7 @@ export function composeHttp(
       upstream,
       tryOidc: (oidc) => tryOidc(upstream, oidc, `${currentAuthSettings().serverAddress}/oauth/oidc`),
       tryMail: (to, language) => auth.mail.test(to, language),
-      sendTestWebhook: (receiver) => tasks.webhooks.test(receiver),
+      sendTestWebhook: (receiver) => webhooks.test(receiver),
     }),
     publicSettings: () => {
       const settings = currentAuthSettings();
@@ -125,7 +126,7 @@ export function composeHttp(
     records: store.logs,
     statements: createAccountStatements(store.ledger),
     requestKeys: store.idempotency,
-    system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
+    system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, webhooks, ledger }),
     systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),
     backups: {
       view: () => describeBackups(services.backups),
@@ -141,7 +142,7 @@ export function composeHttp(
         marketplace,
         channels,
         billing,
-        tasks,
+        ...{ tasks, reports, webhooks, results },
         ledger,
         offeredModels,
         disks,

@@ -15,7 +15,6 @@ import {
   serverAddress,
   taskPublicAddress,
 } from '../../settings/index.ts';
-import { createTasks } from '../../surfaces/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { createBackups } from '../backup/backup-schedule.ts';
 import { authConfig } from '../config/auth-config.ts';
@@ -36,6 +35,7 @@ import { createBalanceWatch } from '../operations/watch-balances.ts';
 import { createChannelWatch } from '../operations/watch-channels.ts';
 import { createDiskWatch } from '../operations/watch-disks.ts';
 import { openTracing } from '../tracing/open-tracing.ts';
+import { composeTasks } from './compose-tasks.ts';
 import { createGatewayDelivery } from './gateway-delivery.ts';
 import { openShared } from './open-shared.ts';
 import type { DomainServices, Foundation } from './types.ts';
@@ -146,19 +146,36 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     logger,
   });
-  const results = openResultFiles(config, { clock, logger, store });
-  shutdown.add('results', () => results.close());
+  const files = openResultFiles(config, { clock, logger, store });
+  shutdown.add('results', () => files.close());
   const meter = measureTasks(metrics.registry);
-  const tasks = createTasks({
+  const rooms = composeTasks({
     store,
     clock,
     logger,
-    upstream: tracing ? tracing.upstream(upstream, { toVendors: true }) : upstream,
-    serviceAccounts: createServiceAccountTokens({
-      upstream: tracing ? tracing.upstream(upstream) : upstream,
-      clock,
-      watchCache,
-    }),
+    vendors: {
+      upstream: tracing ? tracing.upstream(upstream, { toVendors: true }) : upstream,
+      serviceAccounts: createServiceAccountTokens({
+        upstream: tracing ? tracing.upstream(upstream) : upstream,
+        clock,
+        watchCache,
+      }),
+      channels,
+      ownAddresses: () => [
+        config.resultsOrigin,
+        taskPublicAddress(options, node) ?? '',
+        serverAddress(options, node),
+        node.listening,
+        ...config.cookieTrustedUrls,
+      ],
+    },
+    billing,
+    pin: () => plugins.pin(),
+    kept: {
+      files: files.files,
+      settings: () => resultSettings(options),
+      maxFileBytes: config.resultsMaxFileMb * MIB,
+    },
     webhooks: {
       upstream: tracing ? tracing.upstream(receivers) : receivers,
       urls: createCallbackUrls(config.webhookAllowedHosts),
@@ -167,40 +184,28 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       hostConcurrency: config.webhookHostConcurrency,
       attemptMs: config.webhookTimeoutSeconds * 1000,
       gateway: createGatewayDelivery({ store, options, secretBox, auth }),
+      keptDays: () => retentionSettings(options).webhookDays,
     },
-    results: {
-      files: results.files,
-      settings: () => resultSettings(options),
-      maxFileBytes: config.resultsMaxFileMb * MIB,
+    limits: { ...taskLimits(config), links: linkLimits(config) },
+    telemetry: {
+      meter: tracing ? tracing.meter(meter) : meter,
+      tracer: tracing?.tasks,
+      watchCache,
+      onOutcome: plugins.count,
+      onPoll(latenessMs) {
+        lag.active();
+        observePoll(latenessMs);
+      },
     },
-    keptDays: () => retentionSettings(options).webhookDays,
-    channels,
-    billing,
-    pin: () => plugins.pin(),
-    onOutcome: plugins.count,
-    meter: tracing ? tracing.meter(meter) : meter,
-    tracer: tracing?.tasks,
-    nodeId,
-    limits: taskLimits(config),
-    linkLimits: linkLimits(config),
-    cryptoSecrets: secrets.crypto,
-    publicAddress: () => config.resultsOrigin || taskPublicAddress(options, node),
-    ownAddresses: () => [
-      config.resultsOrigin,
-      taskPublicAddress(options, node) ?? '',
-      serverAddress(options, node),
-      node.listening,
-      ...config.cookieTrustedUrls,
-    ],
-    counters: shared.counters,
-    watchCache,
-    canStore: () => disks.canStore(),
-    onPoll(latenessMs) {
-      lag.active();
-      observePoll(latenessMs);
+    node: { id: nodeId, canStore: () => disks.canStore() },
+    links: {
+      secrets: secrets.crypto,
+      publicAddress: () => config.resultsOrigin || taskPublicAddress(options, node),
+      counters: shared.counters,
     },
   });
-  const notices = createNotices({ store, clock, options, auth, wake: () => tasks.webhooks.noticeWritten() });
+  const { tasks, webhooks, results, reports } = rooms;
+  const notices = createNotices({ store, clock, options, auth, wake: () => webhooks.noticeWritten() });
   const backups = createBackups({
     store,
     clock,
@@ -215,7 +220,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     logger,
     channels,
-    health: tasks.channelHealth,
+    health: reports.channelHealth,
     isMailed: () => options.flag('alerts.failing_channels') && authSettings(options, node).mail !== undefined,
     notices,
   });
@@ -236,7 +241,17 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     },
   });
   const databaseSize = () => store.figures.databaseSize();
-  registerMetrics(metrics.registry, { tasks, sandbox, disks, backups, databaseSize, clock, ping: () => store.ping() });
+  registerMetrics(metrics.registry, {
+    tasks,
+    webhooks,
+    results,
+    sandbox,
+    disks,
+    backups,
+    databaseSize,
+    clock,
+    ping: () => store.ping(),
+  });
 
   return {
     plugins,
@@ -244,7 +259,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     options,
     billing,
     auth,
-    tasks,
+    ...rooms,
     disks,
     backups,
     channelWatch,

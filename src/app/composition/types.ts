@@ -7,7 +7,7 @@ import type { HookCall, PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { LiveOptions, NodeAddress, SettingsService } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import type { Config } from '../config/config-variables.ts';
@@ -19,6 +19,7 @@ import type { ChannelWatch } from '../operations/watch-channels.ts';
 import type { DiskWatch } from '../operations/watch-disks.ts';
 import type { Shutdown } from '../shutdown.ts';
 import type { Tracing } from '../tracing/types.ts';
+import type { TaskRooms } from './compose-tasks.ts';
 
 /** What exists before any service. */
 export type Foundation = {
@@ -41,13 +42,12 @@ export type Foundation = {
 export type Development = { onHookCall: (call: HookCall) => void; view: ViewDevelopment };
 
 /** The services below HTTP, and what they share. */
-export type DomainServices = {
+export type DomainServices = TaskRooms & {
   plugins: PluginService;
   channels: Channels;
   options: LiveOptions;
   billing: Billing;
   auth: Auth;
-  tasks: Tasks;
   disks: DiskWatch;
   backups: Backups;
   channelWatch: ChannelWatch;

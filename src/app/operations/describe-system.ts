@@ -1,9 +1,10 @@
 import type { SystemView } from '../../http/index.ts';
 import type { Clock } from '../../kernel/index.ts';
+import type { Webhooks } from '../../notifications/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { NodeRecord, Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 import type { Config } from '../config/config-variables.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
@@ -20,6 +21,7 @@ export async function describeSystem(deps: {
   sandbox: Sandbox;
   plugins: PluginService;
   tasks: Tasks;
+  webhooks: Webhooks;
   ledger: () => LedgerCheck | undefined;
 }): Promise<SystemView> {
   const { store, clock, config, tasks } = deps;
@@ -27,7 +29,7 @@ export async function describeSystem(deps: {
   const [nodes, queue, outbox, { bytes, freeBytes }] = await Promise.all([
     store.nodes.alive(now - LISTED_SECONDS),
     tasks.queueDepth(),
-    tasks.webhooks.depth(),
+    deps.webhooks.depth(),
     store.figures.databaseSize(),
   ]);
   const { polls, running, waiting } = tasks.stats();

@@ -2,10 +2,12 @@ import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
 import type { AttentionItem } from '../../http/index.ts';
 import { type Clock, countOf } from '../../kernel/index.ts';
+import type { Webhooks } from '../../notifications/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
-import type { ChannelHealth } from '../../reports/index.ts';
+import type { ChannelHealth, Reports } from '../../reports/index.ts';
+import type { Results } from '../../results/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
@@ -30,6 +32,9 @@ export type AttentionDeps = {
   channels: Channels;
   billing: Billing;
   tasks: Tasks;
+  reports: Reports;
+  webhooks: Webhooks;
+  results: Results;
   offeredModels: () => OfferedModel[];
   ledger: () => LedgerCheck | undefined;
   /** A sentence that says what to set while no option names the gateway's address. */
@@ -146,8 +151,8 @@ async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionIt
   }));
 }
 
-async function channelItems({ channels, tasks }: AttentionDeps): Promise<AttentionItem[]> {
-  const health = await tasks.channelHealth();
+async function channelItems({ channels, reports }: AttentionDeps): Promise<AttentionItem[]> {
+  const health = await reports.channelHealth();
   return channels
     .known()
     .filter(({ status }) => status === STATUS.enabled)
@@ -179,11 +184,17 @@ function unwellItems(
     : [{ code: 'channel_degraded', severity: 'warning', target, message, params }];
 }
 
-async function taskItems({ store, clock, tasks, taskTimeoutMinutes }: AttentionDeps): Promise<AttentionItem[]> {
+async function taskItems({
+  store,
+  clock,
+  tasks,
+  webhooks,
+  taskTimeoutMinutes,
+}: AttentionDeps): Promise<AttentionItem[]> {
   const age = taskTimeoutMinutes > 0 ? Math.min(OVERDUE_SECONDS, taskTimeoutMinutes * 60) : OVERDUE_SECONDS;
   const [queue, outbox, overdue] = await Promise.all([
     tasks.queueDepth(),
-    tasks.webhooks.depth(),
+    webhooks.depth(),
     store.figures.countOverdue(clock.unix() - age),
   ]);
   const items: AttentionItem[] = [];
@@ -254,7 +265,7 @@ function diskItems({ disks }: AttentionDeps): AttentionItem[] {
   });
 }
 
-async function resultItems({ tasks: { results } }: AttentionDeps): Promise<AttentionItem[]> {
+async function resultItems({ results }: AttentionDeps): Promise<AttentionItem[]> {
   const { lost, wanted } = await results.depth();
   const placeFault = await results.findFault();
   const items: AttentionItem[] = [];

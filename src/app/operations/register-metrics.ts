@@ -1,7 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Clock, WatchCache } from '../../kernel/index.ts';
+import type { Webhooks } from '../../notifications/index.ts';
+import type { Results } from '../../results/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
 import { VERSION } from '../version.ts';
 import { readFromStore, withinDeadline } from './read-from-store.ts';
@@ -57,6 +59,8 @@ export function registerMetrics(
   registry: Registry,
   services: {
     tasks: Tasks;
+    webhooks: Webhooks;
+    results: Results;
     sandbox: Sandbox;
     disks: Pick<DiskWatch, 'states'>;
     backups: Pick<Backups, 'lastDone'>;
@@ -66,17 +70,17 @@ export function registerMetrics(
     ping: () => Promise<unknown>;
   },
 ): void {
-  const { tasks, sandbox, disks, backups } = services;
+  const { tasks, webhooks, sandbox, disks, backups } = services;
   registerProcess(registry, services.clock);
   registerDatabaseState(registry, services.ping);
   const databaseSize = readFromStore(services.databaseSize);
   const queueDepth = readFromStore(() => tasks.queueDepth());
-  const webhookDepth = readFromStore(() => tasks.webhooks.depth());
+  const webhookDepth = readFromStore(() => webhooks.depth());
   registerBackups(
     registry,
     readFromStore(() => backups.lastDone().then((run) => run ?? { startedAt: 0, bytes: 0 })),
   );
-  registerTotals(registry, tasks);
+  registerTotals(registry, { tasks, webhooks });
   new Gauge({
     name: 'taskgate_database_bytes',
     help: 'Size of the database: all of it, and what a SQLite file keeps free for later rows.',
@@ -153,7 +157,7 @@ export function registerMetrics(
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      for (const [state, count] of Object.entries(tasks.webhooks.stats())) this.set({ state }, count);
+      for (const [state, count] of Object.entries(webhooks.stats())) this.set({ state }, count);
     },
   });
   new Gauge({
@@ -206,7 +210,10 @@ function registerDatabaseState(registry: Registry, ping: () => Promise<unknown>)
 }
 
 /** What `taskgate_polls` and `taskgate_webhook_attempts` count, as counters. */
-function registerTotals(registry: Registry, tasks: Pick<Tasks, 'stats' | 'webhooks'>): void {
+function registerTotals(
+  registry: Registry,
+  { tasks, webhooks }: { tasks: Pick<Tasks, 'stats'>; webhooks: Webhooks },
+): void {
   new Counter({
     name: 'taskgate_polls_total',
     help: 'Polls that this node has made.',
@@ -222,7 +229,7 @@ function registerTotals(registry: Registry, tasks: Pick<Tasks, 'stats' | 'webhoo
     labelNames: ['result'],
     registers: [registry],
     collect() {
-      const { delivered, retried, failed } = tasks.webhooks.stats();
+      const { delivered, retried, failed } = webhooks.stats();
       this.reset();
       for (const [result, count] of Object.entries({ delivered, retried, failed })) this.inc({ result }, count);
     },

@@ -1,6 +1,6 @@
 import { type CleanUpStep, type Clock, type Logger, sleepInStep } from '../../kernel/index.ts';
 import { SAMPLE_SECONDS, type Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 
 /** Samples are kept so long: some 4,000 rows for each node. */
 export const SAMPLES_KEPT_SECONDS = 14 * 86_400;

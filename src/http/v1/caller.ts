@@ -1,6 +1,8 @@
 import type { ApiPrincipal, Auth, DecidingIp } from '../../auth/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
-import type { Caller } from '../../tasks/index.ts';
+import type { Relay } from '../../relay/index.ts';
+import type { Results } from '../../results/index.ts';
+import type { Surfaces } from '../../surfaces/index.ts';
+import type { Caller, Tasks } from '../../tasks/index.ts';
 import type { FileStorage, UploadFolder } from '../bodies/upload-folder.ts';
 
 /** The owner of an API key, as the task engine bills and limits them. */
@@ -15,6 +17,9 @@ export const fileStorage = (
 /** What every route for API clients needs. */
 export type V1Deps = {
   tasks: Tasks;
+  surfaces: Surfaces;
+  results: Results;
+  relay: Relay;
   uploads: UploadFolder;
   /** The largest file in a body. */
   maxFileBytes: number;

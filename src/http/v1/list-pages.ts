@@ -1,5 +1,5 @@
 import { t } from 'elysia';
-import type { Tasks } from '../../surfaces/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 import { readWhole } from '../pipeline/paging.ts';
 import { strictObject, wholeText } from '../pipeline/route-kit.ts';
 

@@ -4,7 +4,7 @@ import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, answersModels } from './answer-schemas.ts';
 import { callerOf, type V1Deps } from './caller.ts';
 
-type NamedModel = ReturnType<V1Deps['tasks']['namedModels']>[number];
+type NamedModel = ReturnType<V1Deps['surfaces']['namedModels']>[number];
 
 const modelObject = ({ id, ownedBy, createdAt }: NamedModel) => ({
   id,
@@ -14,7 +14,7 @@ const modelObject = ({ id, ownedBy, createdAt }: NamedModel) => ({
 });
 
 /** OpenAI's list of models: those that the API key may name on any surface. */
-export function modelRoutes(kit: Kit, { tasks }: V1Deps) {
+export function modelRoutes(kit: Kit, { surfaces }: V1Deps) {
   const find = (models: readonly NamedModel[], id: string) => {
     const found = models.find((model) => model.id === id);
     if (found) return modelObject(found);
@@ -26,25 +26,25 @@ export function modelRoutes(kit: Kit, { tasks }: V1Deps) {
     .use(kit)
     .get(
       '/v1/models',
-      ({ api }) => ({ object: 'list' as const, data: tasks.namedModels(callerOf(api)).map(modelObject) }),
+      ({ api }) => ({ object: 'list' as const, data: surfaces.namedModels(callerOf(api)).map(modelObject) }),
       {
         apiKey: true,
         detail: { operationId: 'listModels', summary: 'List the models that the key may use', ...answersModels },
       },
     )
-    .get('/v1/models/:model', ({ api, params }) => find(tasks.namedModels(callerOf(api)), params.model), {
+    .get('/v1/models/:model', ({ api, params }) => find(surfaces.namedModels(callerOf(api)), params.model), {
       apiKey: true,
       detail: { operationId: 'retrieveModel', ...detail },
     })
     .get(
       // Names may hold a slash or two, and not every client escapes it.
       '/v1/models/:model/:part',
-      ({ api, params: { model, part } }) => find(tasks.namedModels(callerOf(api)), `${model}/${part}`),
+      ({ api, params: { model, part } }) => find(surfaces.namedModels(callerOf(api)), `${model}/${part}`),
       { apiKey: true, detail },
     )
     .get(
       '/v1/models/:model/:part/:rest',
-      ({ api, params: { model, part, rest } }) => find(tasks.namedModels(callerOf(api)), `${model}/${part}/${rest}`),
+      ({ api, params: { model, part, rest } }) => find(surfaces.namedModels(callerOf(api)), `${model}/${part}/${rest}`),
       { apiKey: true, detail },
     );
 }

@@ -37,7 +37,7 @@ export function createNativeRoutes(deps: NativeDeps): FindNativePath {
   return (request, path) => {
     // With a fragment in the request line, a proxy in front may have read a different path.
     if (request.url.includes('#')) return undefined;
-    const opened = deps.tasks.openNativePath(request.method, path);
+    const opened = deps.surfaces.openNativePath(request.method, path);
     if (!opened) return undefined;
     let client: ClientRequest | undefined;
 

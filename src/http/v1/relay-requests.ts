@@ -1,7 +1,6 @@
 import type { AccessWatch, ApiPrincipal, Auth } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import type { RelayAnswer, RelayCall } from '../../relay/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
+import type { Relay, RelayAnswer, RelayCall } from '../../relay/index.ts';
 import { type ClientRequest, requestedModel } from '../../tasks/index.ts';
 import { readAddress } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
@@ -9,7 +8,7 @@ import { endStreamWithAccess, openStream } from '../responses/send-events.ts';
 import { callerOf } from './caller.ts';
 import { type ContentUse, contentResponse } from './send-content.ts';
 
-export type RelayedKind = Parameters<Tasks['relay']['takes']>[1];
+export type RelayedKind = Parameters<Relay['takes']>[1];
 type Creation = {
   kind: RelayedKind;
   request: Request;
@@ -18,21 +17,21 @@ type Creation = {
   client: ClientRequest;
   /** Ends a streamed answer with its client's access; stopped when the answer has ended. */
   access?: AccessWatch;
-  remix?: Awaited<ReturnType<Tasks['relay']['remixSource']>>;
+  remix?: Awaited<ReturnType<Relay['remixSource']>>;
 };
 type ForwardScope = { request: Request; api: ApiPrincipal; keepOpen: () => void; watchAccess?: Auth['watchAccess'] };
 type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
-  kind: Parameters<Tasks['relay']['forward']>[0]['kind'];
+  kind: Parameters<Relay['forward']>[0]['kind'];
   id: string;
 };
 
 /** Forwards a creation whose model a relay channel serves, and returns the vendor's answer. */
 export async function createRelayed(
-  tasks: Tasks,
+  relay: Relay,
   { kind, request, api, requestId, client, access, remix }: Creation,
 ): Promise<Response> {
   const headers = Object.fromEntries(request.headers);
-  const answer = await tasks.relay.create(callerOf(api), {
+  const answer = await relay.create(callerOf(api), {
     kind,
     requestId,
     client,
@@ -43,14 +42,14 @@ export async function createRelayed(
 }
 
 /** The same, but undefined if no relay channel serves the model. */
-export const createIfRelayed = async (tasks: Tasks, creation: Creation): Promise<Response | undefined> =>
-  tasks.relay.takes(callerOf(creation.api), creation.kind, requestedModel(creation.client))
-    ? createRelayed(tasks, creation)
+export const createIfRelayed = async (relay: Relay, creation: Creation): Promise<Response | undefined> =>
+  relay.takes(callerOf(creation.api), creation.kind, requestedModel(creation.client))
+    ? createRelayed(relay, creation)
     : undefined;
 
 /** Forwards a call on one of the caller's own objects to its vendor. @throws tasks.not_found */
 export async function forwardRelayed(
-  tasks: Tasks,
+  relay: Relay,
   { request, api, keepOpen, watchAccess }: ForwardScope,
   { kind, id, ...call }: ForwardCall,
 ): Promise<Response> {
@@ -60,7 +59,7 @@ export async function forwardRelayed(
   const headers = Object.fromEntries(request.headers);
   const use = call.operation === 'content' ? 'key' : 'api';
   const forward = (signal: AbortSignal) =>
-    tasks.relay.forward({ userId: api.user.id, kind, id }, { ...call, query, headers, signal });
+    relay.forward({ userId: api.user.id, kind, id }, { ...call, query, headers, signal });
   if (!watchAccess || !query.stream) return relayedResponse(await forward(request.signal), use);
   const access = watchAccess(api, request.signal);
   return relayedResponse(await openStream(access, forward), use, access);

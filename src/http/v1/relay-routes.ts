@@ -21,10 +21,10 @@ type CreationScope = {
  * with images make them on `POST /v1/images/generations`.
  */
 export function relayRoutes(kit: Kit, deps: V1Deps) {
-  const { tasks, watchAccess } = deps;
+  const { relay, surfaces, watchAccess } = deps;
 
   /** Answers with what the vendor of a relay channel makes of the request. */
-  async function relay(kind: RelayedKind, { request, api, origin, requestId, keepOpen, set }: CreationScope) {
+  async function answerRelayed(kind: RelayedKind, { request, api, origin, requestId, keepOpen, set }: CreationScope) {
     const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
     const access = watchAccess(api, request.signal);
     const client = { ...read, signal: access.signal };
@@ -33,18 +33,18 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       const caller = callerOf(api);
-      const isPlugins = kind === 'image' && tasks.makesImages(caller, model);
+      const isPlugins = kind === 'image' && surfaces.makesImages(caller, model);
       if (isPlugins) assertForPlugin();
-      else tasks.relay.assertTakes(caller, kind, model);
+      else relay.assertTakes(caller, kind, model);
       keepOpen();
       if (isPlugins) {
-        const { images, replayed } = await tasks.createImages(caller, requestId, client);
+        const { images, replayed } = await surfaces.createImages(caller, requestId, client);
         // Waiting for the images may have taken long.
         if (access.hasEnded()) throw authErrors.access_ended();
         if (replayed) set.headers[REPLAYED] = 'true';
         return images;
       }
-      answer = await createRelayed(tasks, { kind, request, api, requestId, client, access });
+      answer = await createRelayed(relay, { kind, request, api, requestId, client, access });
       return answer;
     } finally {
       // A streamed answer stops the access watch itself.
@@ -57,12 +57,12 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
 
   return new Elysia({ normalize: false })
     .use(kit)
-    .post('/v1/chat/completions', (scope) => relay('chat', scope), options('chat'))
-    .post('/v1/embeddings', (scope) => relay('embedding', scope), options('embedding'))
-    .post('/v1/images/generations', (scope) => relay('image', scope), options('image'))
-    .post('/v1/images/edits', (scope) => relay('image_edit', scope), options('image_edit'))
-    .post('/v1/audio/speech', (scope) => relay('speech', scope), options('speech'))
-    .post('/v1/audio/transcriptions', (scope) => relay('transcription', scope), options('transcription'));
+    .post('/v1/chat/completions', (scope) => answerRelayed('chat', scope), options('chat'))
+    .post('/v1/embeddings', (scope) => answerRelayed('embedding', scope), options('embedding'))
+    .post('/v1/images/generations', (scope) => answerRelayed('image', scope), options('image'))
+    .post('/v1/images/edits', (scope) => answerRelayed('image_edit', scope), options('image_edit'))
+    .post('/v1/audio/speech', (scope) => answerRelayed('speech', scope), options('speech'))
+    .post('/v1/audio/transcriptions', (scope) => answerRelayed('transcription', scope), options('transcription'));
 }
 
 /** The OpenAPI entries of what only relay channels serve. The vendor reads all other members. */

@@ -30,7 +30,7 @@ const REQUEST = {
  * models.
  */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
-  const { tasks, watchAccess } = deps;
+  const { relay, surfaces, watchAccess } = deps;
   return new Elysia({ normalize: false, tags: ['Responses'] }).use(kit).post(
     '/v1/responses',
     async ({ request, api, origin, requestId, log, keepOpen, set }) => {
@@ -47,13 +47,13 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       try {
         deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
         const onEnd = keepOpen();
-        const relayed = await createIfRelayed(tasks, { kind: 'response', request, api, requestId, client, access });
+        const relayed = await createIfRelayed(relay, { kind: 'response', request, api, requestId, client, access });
         if (relayed) {
           isStream = true;
           return relayed;
         }
         assertForPlugin();
-        const answer = await tasks.createResponse(callerOf(api), requestId, client);
+        const answer = await surfaces.createResponse(callerOf(api), requestId, client);
         if (answer.replayed) set.headers[REPLAYED] = 'true';
         if (answer.kind === 'object') {
           // Waiting for the answer may have taken long.
@@ -97,10 +97,10 @@ type Scope = {
 
 /** What can be done with a response: that of a plugin's task, else that of a relay channel. */
 export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
-  const { tasks, watchAccess } = deps;
+  const { relay, surfaces, watchAccess } = deps;
 
-  const relay = (scope: Scope, operation: Parameters<typeof forwardRelayed>[2]['operation']) => () =>
-    forwardRelayed(tasks, scope, { kind: 'response', id: scope.params.response_id, operation });
+  const forward = (scope: Scope, operation: Parameters<typeof forwardRelayed>[2]['operation']) => () =>
+    forwardRelayed(relay, scope, { kind: 'response', id: scope.params.response_id, operation });
   const read = ({ request, params, api }: Scope) => readClientRequest(request, params, fileStorage(deps, api));
 
   /** The stream of a plugin's response, or what follows the event that the client has. */
@@ -109,7 +109,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
     try {
       const client = { ...(await readClientRequest(request, params, fileStorage(deps, api))), signal: access.signal };
       const resumption = { id: params.response_id, startingAfter, request: client };
-      const { events, lastEvent } = frameEvents(await tasks.resumeResponse(callerOf(api), resumption));
+      const { events, lastEvent } = frameEvents(await surfaces.resumeResponse(callerOf(api), resumption));
       return sendEvents(access, events, {
         lastEvent,
         heartbeatMs: deps.heartbeatMs,
@@ -134,11 +134,11 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
           async () => {
             if (isStream) return resume(scope, readSequence(starting_after?.[0]));
             keepOpen();
-            return tasks.retrieveResponse(api.user.id, params.response_id, await read(scope));
+            return surfaces.retrieveResponse(api.user.id, params.response_id, await read(scope));
           },
           () =>
             forwardRelayed(
-              tasks,
+              relay,
               { request, api, keepOpen, watchAccess },
               { kind: 'response', id: params.response_id, operation: 'retrieve' },
             ),
@@ -161,12 +161,12 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
           async () => {
             const client = await read(scope);
             try {
-              return await tasks.cancelResponse(scope.api.user.id, scope.params.response_id, client);
+              return await surfaces.cancelResponse(scope.api.user.id, scope.params.response_id, client);
             } finally {
               await client.release();
             }
           },
-          relay(scope, 'cancel'),
+          forward(scope, 'cancel'),
         ),
       {
         apiKey: true,
@@ -183,12 +183,12 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         const { after, limit, order } = readAddress(scope.request).query;
         return findOrRelay(
           async () =>
-            tasks.inputItems(
+            surfaces.inputItems(
               scope.api.user.id,
               scope.params.response_id,
               readCursor({ after: after?.[0], limit: limit?.[0], order: order?.[0] === 'asc' ? 'asc' : 'desc' }),
             ),
-          relay(scope, 'input_items'),
+          forward(scope, 'input_items'),
         );
       },
       {
@@ -207,10 +207,10 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         const id = scope.params.response_id;
         return findOrRelay<object>(
           async () => {
-            await tasks.deleteResponse(scope.api.user.id, id);
+            await surfaces.deleteResponse(scope.api.user.id, id);
             return { id, object: 'response', deleted: true };
           },
-          relay(scope, 'delete'),
+          forward(scope, 'delete'),
         );
       },
       {

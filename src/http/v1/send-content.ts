@@ -1,7 +1,7 @@
 import { type ApiPrincipal, addressKey, type RequestOrigin } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
+import type { Results } from '../../results/index.ts';
 import { type Content, isDisplayed, readMediaType, writeMediaType } from '../../results/index.ts';
-import type { Tasks } from '../../surfaces/index.ts';
 import type { ContentRequest } from '../../vendors/index.ts';
 import { streamChunks } from '../responses/stream-chunks.ts';
 
@@ -52,7 +52,7 @@ type ContentSource = {
  * @throws auth.api_key_missing, and what the task engine throws
  */
 export async function sendContent(
-  tasks: Tasks,
+  results: Results,
   { request, api, origin, requestId, headersOnly }: ContentScope,
   { artifact, byKey }: ContentSource,
 ): Promise<Response> {
@@ -60,7 +60,7 @@ export async function sendContent(
   const access = new URL(request.url).searchParams.getAll('access');
   if (access.length > 0) {
     const link = { ...artifact, access, address: addressKey(origin.decidingIp) };
-    return contentResponse(await tasks.contentByLink(link, client), 'link');
+    return contentResponse(await results.contentByLink(link, client), 'link');
   }
   if (api) return byKey(api, client);
   throw new AppError('auth.api_key_missing', 'unauthenticated', {

@@ -15,20 +15,20 @@ import { readWait, waitForChange } from './wait-for-change.ts';
  * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.
  */
 export function taskRoutes(kit: Kit, deps: V1Deps) {
-  const { tasks } = deps;
+  const { results, surfaces, tasks } = deps;
 
   const sendArtifact = ({ params, ...scope }: ContentScope & { params: { taskId: string; key: string } }) =>
-    sendContent(tasks, scope, {
+    sendContent(results, scope, {
       artifact: { taskId: params.taskId, artifactKey: params.key },
       byKey: async (api, client) =>
         contentResponse(
-          await tasks.content(await tasks.own(api.user.id, params.taskId), { key: params.key }, client),
+          await results.content(await tasks.own(api.user.id, params.taskId), { key: params.key }, client),
           'key',
         ),
     });
 
   const revokeLinks = async ({ params, api }: { params: { taskId: string; key?: string }; api: ApiPrincipal }) => {
-    await tasks.revokeLinks(await tasks.own(api.user.id, params.taskId), params.key);
+    await results.revokeLinks(await tasks.own(api.user.id, params.taskId), params.key);
     return { id: params.taskId, object: 'task.links.deleted' as const, deleted: true };
   };
 
@@ -42,7 +42,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
-          const submitted = await tasks.submitGeneric(callerOf(api), {
+          const submitted = await surfaces.submitGeneric(callerOf(api), {
             requestId,
             pluginKey: params.pluginKey,
             request: client,
@@ -150,7 +150,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, params, api, set }) => {
         set.headers['cache-control'] = 'private, no-store';
         const expiresIn = new URL(request.url).searchParams.get('expires_in');
-        return tasks.artifacts(await tasks.own(api.user.id, params.taskId), expiresIn);
+        return results.artifacts(await tasks.own(api.user.id, params.taskId), expiresIn);
       },
       {
         apiKey: true,

@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import { type Tasks, videoObject } from '../../surfaces/index.ts';
+import { videoObject } from '../../surfaces/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
 import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
@@ -27,22 +28,22 @@ const LINKED_ARTIFACT = 'video';
 
 /** OpenAI's video API: plugins that claim `proto_video` serve it, the relay serves other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
-  const { tasks } = deps;
+  const { relay, results, surfaces, tasks } = deps;
 
   type VideoScope = ContentScope & { params: { task_id: string }; keepOpen: () => void };
   const sendVideo = ({ params, keepOpen, ...scope }: VideoScope): Promise<Response> => {
     const { request, headersOnly } = scope;
     const id = params.task_id;
-    return sendContent(tasks, scope, {
+    return sendContent(results, scope, {
       artifact: { taskId: id, artifactKey: LINKED_ARTIFACT },
       byKey: (api, client) =>
         findOrRelay(
           async () => {
             const variant = new URL(request.url).searchParams.get('variant') || 'video';
-            return contentResponse(await tasks.content(await ownVideo(tasks, api, id), { variant }, client), 'key');
+            return contentResponse(await results.content(await ownVideo(tasks, api, id), { variant }, client), 'key');
           },
           () =>
-            forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'content', headersOnly }),
+            forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'content', headersOnly }),
         ),
     });
   };
@@ -57,10 +58,10 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
-          const relayed = await createIfRelayed(tasks, { kind: 'video', request, api, requestId, client });
+          const relayed = await createIfRelayed(relay, { kind: 'video', request, api, requestId, client });
           if (relayed) return relayed;
           assertForPlugin();
-          const submitted = await tasks.submitVideo(callerOf(api), requestId, client);
+          const submitted = await surfaces.submitVideo(callerOf(api), requestId, client);
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
         } finally {
@@ -95,15 +96,15 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
               assertKeyAllows(of.properties.originModelName);
               assertForPlugin();
               keepOpen();
-              const submitted = await tasks.remixVideo(callerOf(api), requestId, { of, request: client });
+              const submitted = await surfaces.remixVideo(callerOf(api), requestId, { of, request: client });
               if (submitted.replayed) set.headers[REPLAYED] = 'true';
               return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
             },
             async () => {
-              const remix = await tasks.relay.remixSource(api.user.id, id);
+              const remix = await relay.remixSource(api.user.id, id);
               assertKeyAllows(remix.model);
               keepOpen();
-              return createRelayed(tasks, { kind: 'video', request, api, requestId, client, remix });
+              return createRelayed(relay, { kind: 'video', request, api, requestId, client, remix });
             },
           );
         } finally {
@@ -145,7 +146,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             await tasks.delete(api.user.id, id);
             return { id, object: 'video.deleted' as const, deleted: true };
           },
-          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'delete' }),
+          () => forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'delete' }),
         ),
       {
         apiKey: true,
@@ -166,13 +167,13 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             const read = () => readClientRequest(request, params, fileStorage(deps, api));
             if (seconds === 0) {
               const { url } = request;
-              return jsonResponse(await asVideo(tasks.readVideo(api.user.id, { taskId: id, url, read })));
+              return jsonResponse(await asVideo(surfaces.readVideo(api.user.id, { taskId: id, url, read })));
             }
             const found = await ownVideo(tasks, api, id);
             const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
-            return tasks.renderVideo(task, await read());
+            return surfaces.renderVideo(task, await read());
           },
-          () => forwardRelayed(tasks, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
+          () => forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
         );
       },
       {

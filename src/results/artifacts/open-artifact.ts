@@ -41,10 +41,10 @@ export async function openArtifact(deps: ResultDeps, { task, choice, client }: D
   try {
     const plugin = await requirePlugin(pin.generation, task);
     const content = await open(deps, plugin, { task, choice, client }).catch((error: unknown) => {
-      deps.outcomes.fetched(plugin, task, error);
+      deps.telemetry.outcomes.fetched(plugin, task, error);
       throw error;
     });
-    deps.outcomes.fetched(plugin, task);
+    deps.telemetry.outcomes.fetched(plugin, task);
     return content;
   } finally {
     pin.release();
@@ -66,13 +66,13 @@ async function open(
     artifact: artifact.key,
     method: client.method,
   });
-  const channel = deps.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
+  const channel = deps.vendors.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
   if (!channel) throw vendorErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
-  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
   const source = { plugin, channel, credential, task, client };
   const { onUnauthorized } = credential;
   const send = (described: DescribedContent): Promise<VendorContent> =>
-    fetchContent(deps, { plugin, channel, described, client, onUnauthorized });
+    fetchContent(deps.vendors, { plugin, channel, described, client, onUnauthorized });
   if (result) return send(await describeResult(deps, source));
   const chosen = { ...source, artifactKey: artifact.key };
   return (await openResolved(deps, chosen, send)) ?? (await send(await describeContent(chosen)));

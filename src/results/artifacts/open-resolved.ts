@@ -28,7 +28,7 @@ export async function openResolved(
 ): Promise<VendorContent | undefined> {
   const { plugin, channel, task, artifactKey, client } = source;
   if (!plugin.has('resolveArtifact')) return undefined;
-  const { resolvedLinks } = deps;
+  const { resolvedLinks } = deps.memory;
   const open = (url: string): Promise<VendorContent> => {
     const rules = { manifest: plugin.manifest, baseUrl: channel.baseUrl, method: client.method };
     const described = readContentRequest({ url, credentialless: true }, rules);
@@ -56,7 +56,7 @@ async function lookUp(deps: ResultDeps, source: ArtifactSource): Promise<FoundLi
   if (first.kind !== 'ask') return first.kind === 'found' ? first : undefined;
   // Other downloads may wait for the same look-up, so it does not end with this client's request.
   const { plugin } = source;
-  const answer = await askVendor(deps, { plugin, channel, credential, described: first.request });
+  const answer = await askVendor(deps.vendors, { plugin, channel, credential, described: first.request });
   const { status, headers, body } = answer;
   const second = await resolve(source, { ...context, response: { statusCode: status, headers, body } });
   if (second.kind === 'found') return second;

@@ -68,7 +68,7 @@ export const contentHookError = (failure: HookFailure): Error =>
  * @throws tasks.artifact_*
  */
 export async function listTaskArtifacts(
-  deps: Pick<ResultDeps, 'pin' | 'outcomes'>,
+  deps: Pick<ResultDeps, 'pin' | 'telemetry'>,
   task: TaskRecord,
 ): Promise<{ artifacts: Artifact[]; legacy: Artifact | undefined }> {
   requireAnswer(task);
@@ -77,7 +77,7 @@ export async function listTaskArtifacts(
     if (task.status !== 'SUCCESS') return { artifacts: [], legacy: undefined };
     const plugin = await requirePlugin(pin.generation, task);
     const artifacts = await projectArtifacts(plugin, task).catch((error: unknown) => {
-      deps.outcomes.fetched(plugin, task, error);
+      deps.telemetry.outcomes.fetched(plugin, task, error);
       throw error;
     });
     return { artifacts, legacy: artifacts.length === 0 ? resultArtifact(task) : undefined };

@@ -9,7 +9,7 @@ const GB = 1_000_000_000;
  * key, so that neither a repetition nor another node charges it again; what fails is charged by the
  * next run of the same day.
  */
-export function createStorageCharge({ store, clock, results }: ResultDeps): CleanUpStep {
+export function createStorageCharge({ store, clock, kept }: ResultDeps): CleanUpStep {
   let chargedDay = '';
   return {
     step: 'storage charges',
@@ -17,7 +17,7 @@ export function createStorageCharge({ store, clock, results }: ResultDeps): Clea
       const at = clock.unix();
       const day = new Date(at * 1000).toISOString().slice(0, 10);
       if (day === chargedDay) return 0;
-      const { usdPerGbDayOf } = results.settings();
+      const { usdPerGbDayOf } = kept.settings();
       for (const { userId, group, bytes } of await store.results.usageByUser()) {
         const quota = Math.round((bytes / GB) * usdPerGbDayOf(group) * QUOTA_PER_USD);
         if (quota === 0) continue;

@@ -60,10 +60,10 @@ export async function copyResult(
   result: ResultRecord,
   signal: AbortSignal,
 ): Promise<Result<CopiedFile, CopyFailure>> {
-  const { store, clock, results } = deps;
+  const { store, clock, kept } = deps;
   const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
   if (task?.hiddenAt !== 0 || !owner) return err(lost('The task was deleted.'));
-  const settings = results.settings();
+  const settings = kept.settings();
   const quotaBytes = settings.quotaOf(owner.group);
   const room = await findRoom(deps, { userId: owner.id, quota: quotaBytes });
   if (room <= 0) return err({ reason: 'The storage of this account is full.', inMs: FULL_PAUSE_MS });
@@ -75,7 +75,7 @@ export async function copyResult(
     return err(toFailure(error, result));
   }
   const announced = Number(content.headers['content-length'] ?? 0);
-  const maxBytes = Math.min(results.maxFileBytes, room);
+  const maxBytes = Math.min(kept.maxFileBytes, room);
   const again = (reason: string) => err<CopyFailure>({ reason, inMs: pauseAfter(result.attempts) });
   try {
     // Nobody asked for a part, and 304 and 416 have none: it would be kept as all of the result.
@@ -83,11 +83,11 @@ export async function copyResult(
     const stored =
       announced > maxBytes
         ? err<FileFault>({ kind: 'too_large', message: '' })
-        : await results.files.put(requirePace(chunksOf(content.body), clock), { maxBytes, signal });
+        : await kept.files.put(requirePace(chunksOf(content.body), clock), { maxBytes, signal });
     if (stored.ok) {
       const { sha256, bytes } = stored.value;
       // A sweep may have deleted an equal file between the copy and this announcement.
-      const isThere = (await store.results.expectFile(stored.value)) && (await results.files.size(sha256)) === bytes;
+      const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) === bytes;
       if (!isThere) return again('');
       const days = settings.daysOf(owner.group);
       const keptAt = clock.unix();
@@ -95,7 +95,7 @@ export async function copyResult(
       const keptUntil = days === 0 ? 0 : keptAt + days * 86_400;
       return ok({ ...stored.value, mimeType, keptAt, keptUntil, quotaBytes });
     }
-    return err(ofFault(stored.error, { isQuota: maxBytes < results.maxFileBytes, attempts: result.attempts }));
+    return err(ofFault(stored.error, { isQuota: maxBytes < kept.maxFileBytes, attempts: result.attempts }));
   } catch (error) {
     signal.throwIfAborted();
     if (error === tooSlow) return again(tooSlow.message);

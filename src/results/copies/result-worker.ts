@@ -52,7 +52,12 @@ type Copy = { id: number; userId: number; sinceMs: number; ended: Promise<void> 
 
 /** Claims wanted results and copies them. A copy that any process leaves half done starts anew. */
 export function createResultWorker(deps: ResultDeps): ResultWorker {
-  const { store, clock, logger, nodeId: owner } = deps;
+  const {
+    store,
+    clock,
+    logger,
+    node: { id: owner },
+  } = deps;
   const idleTickMs = IDLE_TICK_MS[store.dialect];
   const stopping = new AbortController();
   const underway = new Set<Copy>();
@@ -70,7 +75,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
       const free = countFree();
       const dueInMs = await untilDue(free);
       // One for each user with due results; while there are slots, for each another one.
-      if (dueInMs <= 0 && free > 0 && deps.canStore() && (await claim(free)) > 0) continue;
+      if (dueInMs <= 0 && free > 0 && deps.node.canStore() && (await claim(free)) > 0) continue;
       await clock.sleep(Math.min(Math.max(dueInMs, RETRY_MS), inStep(clock, idleTickMs)), quiet.signal);
     }
   }

@@ -1,7 +1,7 @@
 import { isOver } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { resultErrors } from '../errors.ts';
-import type { ResultDeps } from '../types.ts';
+import type { LinkLimits, ResultDeps } from '../types.ts';
 import { artifactCapability, type LinkTerms } from './artifact-links.ts';
 import { linkVersionOf } from './link-versions.ts';
 
@@ -20,18 +20,18 @@ type LinkIssuer = (task: Pick<TaskRecord, 'taskId' | 'linkVersions'>) => (artifa
  * stay the same; not where `lifeSeconds` asks for one: that is exact.
  */
 export async function createLinkIssuer(
-  { store, clock, linkLimits, cryptoSecrets: [secret] }: ResultDeps,
+  { store, clock, links }: ResultDeps,
   userId: number,
   { base, lifeSeconds }: { base: string; lifeSeconds?: number | undefined },
 ): Promise<LinkIssuer> {
-  const { days } = linkLimits;
+  const { days } = links.limits;
   const longest = days === 0 ? 0 : Math.ceil((clock.unix() + days * DAY) / HOUR) * HOUR;
   const expiresAt = lifeSeconds === undefined ? longest : clock.unix() + lifeSeconds;
   const version = (await store.users.byId(userId))?.linkVersion ?? 0;
   return (task) => (artifactKey) => {
     const { taskId } = task;
     const terms = { expiresAt, version, taskVersion: linkVersionOf(task, artifactKey) };
-    const access = artifactCapability(secret, { taskId, artifactKey }, terms);
+    const access = artifactCapability(links.secrets[0], { taskId, artifactKey }, terms);
     const url = `${base}/v1/tasks/${taskId}/artifacts/${encodeURIComponent(artifactKey)}/content?access=${access}`;
     return { url, expiresAt };
   };
@@ -48,8 +48,8 @@ export const issueArtifactLinks = async (
  * Checks the life that a client asks for its links.
  * @throws tasks.artifact_life_invalid
  */
-export function readLinkLife({ linkLimits }: Pick<ResultDeps, 'linkLimits'>, text: string): number {
-  const longest = Math.min(MAX_LIFE, linkLimits.days === 0 ? MAX_LIFE : linkLimits.days * DAY);
+export function readLinkLife({ links }: Pick<ResultDeps, 'links'>, text: string): number {
+  const longest = Math.min(MAX_LIFE, links.limits.days === 0 ? MAX_LIFE : links.limits.days * DAY);
   const seconds = /^\d{1,10}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1 && seconds <= longest) return seconds;
   throw resultErrors.artifact_life_invalid({
@@ -62,12 +62,14 @@ export function readLinkLife({ linkLimits }: Pick<ResultDeps, 'linkLimits'>, tex
  * Whether a link has expired. A link without an expiry was made while links had none; it expires
  * `days` after its task's end.
  */
+type LinkClock = { clock: ResultDeps['clock']; links: { limits: Pick<LinkLimits, 'days'> } };
+
 export function isLinkExpired(
-  { clock, linkLimits }: Pick<ResultDeps, 'clock' | 'linkLimits'>,
+  { clock, links }: LinkClock,
   { expiresAt }: LinkTerms,
   { finishTime }: Pick<TaskRecord, 'finishTime'>,
 ): boolean {
-  const { days } = linkLimits;
+  const { days } = links.limits;
   // Rounded up to a full hour.
   if (expiresAt > 0) return isOver(expiresAt, { now: clock.unix(), longest: Math.max(MAX_LIFE, days * DAY) + HOUR });
   return days > 0 && clock.unix() >= finishTime + days * DAY;

@@ -21,7 +21,7 @@ export async function describePosters(
   tasks: readonly Pick<TaskRecord, 'taskId' | 'userId' | 'status' | 'linkVersions'>[],
 ): Promise<Map<string, Preview>> {
   const posters = new Map<string, Preview>();
-  const base = deps.publicAddress();
+  const base = deps.links.publicAddress();
   const ended = tasks.filter(({ status }) => status === 'SUCCESS');
   if (!base || ended.length === 0) return posters;
   const previews = await deps.store.previews.ofTasks(ended.map(({ taskId }) => taskId));

@@ -69,7 +69,7 @@ type Chosen = { task: TaskRecord; key: string; signal: AbortSignal };
 /** The kept copy of an artifact, or else the vendor's. @throws tasks.artifact_* */
 async function openSource(deps: ResultDeps, { task, key, signal }: Chosen): Promise<ReadableStream<Uint8Array>> {
   const kept = await deps.store.results.find(task.taskId, key);
-  const file = kept?.state === 'kept' && kept.sha256 !== null ? await deps.results.files.open(kept.sha256) : undefined;
+  const file = kept?.state === 'kept' && kept.sha256 !== null ? await deps.kept.files.open(kept.sha256) : undefined;
   if (file) return file instanceof ReadableStream ? file : file.stream();
   const client = { method: 'GET' as const, headers: {}, signal, requestId: 'SYSTEM' };
   const { status, body }: Content = await openArtifact(deps, { task, choice: { key }, client });

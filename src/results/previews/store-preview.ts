@@ -7,8 +7,8 @@ import type { StillImage } from './images/types.ts';
 export type PreviewFault = { kind: 'no_room' | 'unavailable'; place?: string };
 
 /** Whether one more preview of this size fits into what all of them may take. */
-export async function hasPreviewRoom({ store, results }: Pick<ResultDeps, 'store' | 'results'>): Promise<boolean> {
-  const { previewBytes } = results.settings();
+export async function hasPreviewRoom({ store, kept }: Pick<ResultDeps, 'store' | 'kept'>): Promise<boolean> {
+  const { previewBytes } = kept.settings();
   return previewBytes > 0 && (await store.previews.usage()).bytes < previewBytes;
 }
 
@@ -17,21 +17,21 @@ export async function hasPreviewRoom({ store, results }: Pick<ResultDeps, 'store
  * to the store.
  */
 export async function storePreview(
-  deps: Pick<ResultDeps, 'store' | 'clock' | 'results'>,
+  deps: Pick<ResultDeps, 'store' | 'clock' | 'kept'>,
   { image, group, signal }: { image: StillImage; group: string; signal: AbortSignal },
 ): Promise<Result<CopiedFile, PreviewFault>> {
-  const { store, clock, results } = deps;
+  const { store, clock, kept } = deps;
   if (!(await hasPreviewRoom(deps))) return err({ kind: 'no_room' });
-  const { daysOf, quotaOf } = results.settings();
+  const { daysOf, quotaOf } = kept.settings();
   const { type: mimeType, width, height, bytes } = image;
   const source = (async function* () {
     yield bytes;
   })();
-  const stored = await results.files.put(source, { maxBytes: bytes.byteLength, signal });
+  const stored = await kept.files.put(source, { maxBytes: bytes.byteLength, signal });
   if (!stored.ok) return err({ kind: 'unavailable', place: stored.error.message });
   // A sweep may have deleted an equal file between the copy and this announcement.
   const { sha256 } = stored.value;
-  const isThere = (await store.results.expectFile(stored.value)) && (await results.files.size(sha256)) !== undefined;
+  const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) !== undefined;
   if (!isThere) return err({ kind: 'unavailable' });
   const days = daysOf(group);
   const keptAt = clock.unix();

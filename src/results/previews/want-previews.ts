@@ -13,7 +13,7 @@ type Listed = Pick<Artifact, 'key' | 'type'>;
 const hasPicture = (artifacts: readonly Listed[], artifact: Listed): boolean =>
   artifact.type === 'image' || (artifact.type === 'video' && findPicture(artifacts, artifact) !== undefined);
 
-type WantDeps = Pick<ResultDeps, 'store' | 'clock' | 'logger' | 'results' | 'wakeResults' | 'canStore'>;
+type WantDeps = Pick<ResultDeps, 'store' | 'clock' | 'logger' | 'kept' | 'node'>;
 
 /**
  * Orders the previews of a task that somebody looks at for the first time. `known`: its results. A
@@ -24,7 +24,7 @@ export async function wantPreviews(
   { taskId, userId }: Pick<TaskRecord, 'taskId' | 'userId'>,
   { artifacts, known }: { artifacts: readonly Listed[]; known: readonly ResultRecord[] },
 ): Promise<void> {
-  if (deps.results.settings().previewBytes === 0 || !deps.canStore()) return;
+  if (deps.kept.settings().previewBytes === 0 || !deps.node.canStore()) return;
   const wanted = artifacts
     .filter((artifact) => hasPicture(artifacts, artifact))
     .map(({ key }) => previewKey(key))
@@ -33,7 +33,7 @@ export async function wantPreviews(
   const createdAt = deps.clock.unix();
   const rows = wanted.map((artifactKey) => ({ taskId, userId, artifactKey, kind: PREVIEW_KIND, createdAt }));
   try {
-    if (await deps.store.previews.want(rows, TRIES_MS)) deps.wakeResults();
+    if (await deps.store.previews.want(rows, TRIES_MS)) deps.node.wakeResults();
   } catch (error) {
     deps.logger.warn({ err: error, task_id: taskId }, 'previews could not be ordered');
   }

@@ -65,7 +65,7 @@ export async function describeArtifacts(
   const results = known.filter(({ kind }) => kind !== PREVIEW_KIND);
   const { artifacts, legacy } = await listKeptOrListed(deps, task, results);
   if (artifacts.length === 0 && !legacy) return { task_id: task.taskId, artifacts: [] };
-  const base = deps.publicAddress();
+  const base = deps.links.publicAddress();
   if (!base) throw resultErrors.artifact_url_error();
   const linkTo = await issueArtifactLinks(deps, task, { base, lifeSeconds });
   const listed = legacy ? [legacy] : artifacts;
@@ -125,7 +125,7 @@ const nameLegacy = ({ kept, bytes, sha256, kept_until, kept_reason }: KeptState)
 
 /** What is kept of a task is listed even if its plugin is gone or fails. */
 async function listKeptOrListed(
-  deps: Pick<ResultDeps, 'pin' | 'outcomes'>,
+  deps: Pick<ResultDeps, 'pin' | 'telemetry'>,
   task: TaskRecord,
   results: readonly ResultRecord[],
 ): ReturnType<typeof listTaskArtifacts> {

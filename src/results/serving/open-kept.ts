@@ -32,7 +32,7 @@ export async function openKept(
 ): Promise<Content | undefined> {
   const kept = result && isKept(result) ? result : await findKept(deps, task, choice);
   if (!kept) return undefined;
-  const { files, settings } = deps.results;
+  const { files, settings } = deps.kept;
   const isPreview = kept.kind === PREVIEW_KIND;
   if (settings().redirects && client.method === 'GET' && !isPreview) {
     const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
@@ -77,7 +77,7 @@ async function findKept(
 
 /** Conditions and ranges of RFC 9110; the entity tag is the digest. */
 async function answer(
-  { results: { files }, smallFiles }: Pick<ResultDeps, 'results' | 'smallFiles'>,
+  { kept: { files }, memory: { smallFiles } }: Pick<ResultDeps, 'kept' | 'memory'>,
   kept: Kept,
   client: ContentRequest,
 ): Promise<Content | undefined> {

@@ -8,7 +8,7 @@ import type { LinkTerms } from '../links/artifact-links.ts';
 import { isLinkExpired } from '../links/issue-artifact-links.ts';
 import { linkVersionOf } from '../links/link-versions.ts';
 import type { VerifiedLink, VerifiedLinks } from '../links/verified-links.ts';
-import type { Content, LinkLimit, ResultDeps } from '../types.ts';
+import type { Content, ResultDeps } from '../types.ts';
 import { openContent } from './open-content.ts';
 import { openKept } from './open-kept.ts';
 
@@ -33,17 +33,17 @@ const MAX_ARTIFACT_KEY = previewKey('').length + 128;
  * @throws tasks.artifact_not_found, tasks.artifact_access_limited
  */
 export async function openLinkedArtifact(
-  deps: ResultDeps & { links: LinkLimit; verifiedLinks: VerifiedLinks },
+  deps: ResultDeps,
   link: ArtifactLink,
   client: ContentRequest,
 ): Promise<Content> {
   const { taskId, artifactKey, address } = link;
-  const verified = verify(deps.verifiedLinks, link);
+  const verified = verify(deps.links.verified, link);
   if (!verified) {
-    await deps.links.countInvalid(address);
+    await deps.links.guard.countInvalid(address);
     throw resultErrors.artifact_not_found();
   }
-  const release = deps.links.acquire({ address, artifact: `${taskId}/${artifactKey}` });
+  const release = deps.links.guard.acquire({ address, artifact: `${taskId}/${artifactKey}` });
   try {
     return await holdSlotUntilSent(release, async (onStreamEnd) => {
       const request = { ...client, onStreamEnd };
@@ -76,7 +76,7 @@ export async function openLinkedArtifact(
 
 /** Read anew for each download, so that an end counts at once: deletion, revocation, expiry. */
 function assertOpens(
-  deps: Pick<ResultDeps, 'clock' | 'linkLimits'>,
+  deps: Pick<ResultDeps, 'clock' | 'links'>,
   { task, owner }: { task: LinkedResult['task']; owner: LinkedResult['owner'] | undefined },
   { link, terms }: { link: ArtifactLink; terms: LinkTerms },
 ): void {

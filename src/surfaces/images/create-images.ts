@@ -1,14 +1,7 @@
 import { deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import { readFlag } from '../../relay/index.ts';
-import {
-  type Content,
-  issueArtifactLinks,
-  openContent,
-  projectArtifacts,
-  requirePlugin,
-  resultErrors,
-} from '../../results/index.ts';
+import { type Content, projectArtifacts, requirePlugin, resultErrors } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   adviseOnFailure,
@@ -57,11 +50,11 @@ async function createAndWait(
   const held = [() => pin.release()];
   try {
     const { generation } = pin;
-    const found = findImagePlugin(deps, { generation, model, group: caller.group });
+    const found = findImagePlugin(deps.vendors, { generation, model, group: caller.group });
     if (!found) throw taskErrors.model_not_found({ param: 'model' });
     const { plugin } = found;
     held.push(
-      deps.observations.acquire({ pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null }),
+      deps.node.observations.acquire({ pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null }),
     );
     const intent = { model, action: '', requestBody: body };
     const created = await submitOnce(deps, { caller, request }, (idempotency) =>
@@ -91,7 +84,7 @@ function readRequest(deps: SurfaceDeps, request: ClientRequest): { model: string
   if (readFlag(body.value, 'stream', surfaceErrors.image_request_invalid)) {
     throw surfaceErrors.image_request_invalid({ message: 'Images of this model cannot be streamed.', param: 'stream' });
   }
-  const hasLinks = deps.publicAddress() !== undefined;
+  const hasLinks = deps.results.publicAddress() !== undefined;
   const format = wanted === undefined || wanted === null ? (hasLinks ? 'url' : 'b64_json') : wanted;
   if (!FORMATS.includes(format as Format)) {
     const message = `response_format is one of ${FORMATS.join(', ')}.`;
@@ -107,7 +100,7 @@ async function awaitEnd(deps: SurfaceDeps, created: TaskRecord, left: AbortSigna
   let task = created;
   try {
     if (!hasEnded(task)) {
-      for await (const seen of watchTask(deps, task.taskId, deadline)) {
+      for await (const seen of watchTask(deps.node, task.taskId, deadline)) {
         task = seen;
         if (hasEnded(task)) break;
       }
@@ -145,20 +138,20 @@ async function describeImages(deps: SurfaceDeps, { task, format, ...client }: Fi
 }
 
 async function linksOf(deps: SurfaceDeps, task: TaskRecord, images: readonly Artifact[]): Promise<JsonObject[]> {
-  const linkTo = await issueArtifactLinks(deps, task, { base: deps.publicAddress() ?? '' });
+  const linkTo = await deps.results.issueLinks(task, { base: deps.results.publicAddress() ?? '' });
   return images.map(({ key }) => ({ url: linkTo(key).url }));
 }
 
 type Inline = Omit<Finished, 'format'> & { images: readonly Artifact[] };
 
 async function bytesOf(deps: SurfaceDeps, { task, images, requestId, signal }: Inline): Promise<JsonObject[]> {
-  const release = deps.downloads.acquire(task.userId, 'download');
+  const release = deps.vendors.downloads.acquire(task.userId, 'download');
   const left = { bytes: MAX_INLINE_BYTES };
   try {
     const data: JsonObject[] = [];
     // One after the other: so the limit holds for all of them.
     for (const { key } of images) {
-      const { body } = await openContent(deps, {
+      const { body } = await deps.results.open({
         task,
         choice: { key },
         client: { method: 'GET', headers: {}, signal, requestId },

@@ -11,7 +11,7 @@ import type { SurfaceDeps } from '../types.ts';
  * of the group goes before the others, which `hasChannel` tells apart. Undefined: none.
  */
 export function findImagePlugin(
-  { channels }: Pick<SurfaceDeps, 'channels'>,
+  { channels }: Pick<SurfaceDeps['vendors'], 'channels'>,
   { generation, model, group }: { generation: Generation; model: string; group: string },
 ): { plugin: LoadedPlugin; hasChannel: boolean } | undefined {
   let other: LoadedPlugin | undefined;
@@ -35,13 +35,13 @@ export function findImagePlugin(
  * channel for them leaves the model to a relay that has.
  */
 export function makesImages(
-  deps: Pick<SurfaceDeps, 'channels' | 'pin'> & { relay: Pick<Relay, 'serves'> },
+  deps: Pick<SurfaceDeps, 'vendors' | 'pin'> & { relay: Pick<Relay, 'serves'> },
   caller: Caller,
   model: string,
 ): boolean {
   const pin = deps.pin();
   try {
-    const found = findImagePlugin(deps, { generation: pin.generation, model, group: caller.group });
+    const found = findImagePlugin(deps.vendors, { generation: pin.generation, model, group: caller.group });
     return found !== undefined && (found.hasChannel || !deps.relay.serves(caller, model));
   } finally {
     pin.release();

@@ -8,7 +8,7 @@ import type { SurfaceDeps } from '../types.ts';
  * the caller may use maps it to. Without either it is the name, which the plugin does not serve.
  */
 export function findServedModel(
-  { channels }: Pick<SurfaceDeps, 'channels'>,
+  { channels }: Pick<SurfaceDeps['vendors'], 'channels'>,
   { plugin, caller, model }: { plugin: LoadedPlugin; caller: Caller; model: string },
 ): string {
   const { models, channelTypes } = plugin.manifest;

@@ -36,7 +36,7 @@ export function listModels(deps: SurfaceDeps, caller: Caller): CallableModel[] {
   try {
     const { generation } = pin;
     const listing = new Map<string, ChannelRecord[]>();
-    for (const channel of deps.channels.known()) {
+    for (const channel of deps.vendors.channels.known()) {
       if (channel.status !== STATUS.enabled || !channel.groups.includes(caller.group)) continue;
       for (const model of channel.models) listing.set(model, [...(listing.get(model) ?? []), channel]);
     }
@@ -73,7 +73,7 @@ export function listNamedModels(deps: SurfaceDeps, caller: Caller): NamedModel[]
   }
   const relayed = { pluginKey: RELAY_PLUGIN_KEY, channelTypes: [RELAY_TYPE], group: caller.group, except: [] };
   const takesUnpriced = deps.billing.takesUnpriced(caller.user.role >= ROLE.admin);
-  for (const channel of deps.channels.known()) {
+  for (const channel of deps.vendors.channels.known()) {
     for (const model of channel.models) {
       if (!serves(channel, { ...relayed, model })) continue;
       const price = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, mapModel(channel.modelMapping, model));
@@ -120,7 +120,7 @@ function describeModel(
     const owner = findProtocolOwner({ channels: { known } }, { generation, protocol, model, group: caller.group });
     return owner?.plugin.key === plugin.key ? owner.claim : undefined;
   };
-  const served = findServedModel(deps, { plugin, caller, model });
+  const served = findServedModel(deps.vendors, { plugin, caller, model });
   const routes = manifest.routes.filter(
     ({ type, models }) => type !== 'query' && manifest.models.includes(served) && models?.includes(served) !== false,
   );

@@ -90,7 +90,7 @@ async function submit(
   const { plugin, route, generation } = matched;
   const { caller, requestId, request } = call;
   const { model, action = '', requestBody } = decoded;
-  const served = findServedModel(deps, { plugin, caller, model });
+  const served = findServedModel(deps.vendors, { plugin, caller, model });
   const unserved = findUnservedModel(plugin.manifest, route, served);
   if (unserved !== undefined) throw surfaceErrors.model_not_served({ message: unserved, param: 'model' });
   await call.admit(model);
@@ -168,7 +168,7 @@ function presenterError(failure: HookFailure, view: View) {
 function checkRouteModel(deps: SurfaceDeps, { plugin, route }: MatchedRoute, { caller, request }: NativeCall): void {
   const model = bodyModel(request.body);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
-  if (route.models?.includes(findServedModel(deps, { plugin, caller, model }))) return;
+  if (route.models?.includes(findServedModel(deps.vendors, { plugin, caller, model }))) return;
   throw surfaceErrors.model_not_served({
     message: `The model ${JSON.stringify(model.slice(0, 120))} is not served on this route.`,
     param: 'model',

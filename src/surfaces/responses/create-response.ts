@@ -62,7 +62,7 @@ async function createAndFollow(
   try {
     const accepted = accept(deps, pin.generation, { ...requested, group: caller.group });
     const { key: pluginKey } = accepted.owner.plugin;
-    held.push(deps.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
+    held.push(deps.node.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
     const task = await submitOnce(deps, { caller, request: client }, (idempotency) =>
       submit(deps, { caller, requestId, accepted, idempotency }),
     );
@@ -104,7 +104,7 @@ function accept(
   { group, ...requested }: ResponseRequest & { group: string },
 ): Accepted {
   const { model, form, request } = requested;
-  const owner = findProtocolOwner(deps, { generation, protocol: 'proto_responses', model, group });
+  const owner = findProtocolOwner(deps.vendors, { generation, protocol: 'proto_responses', model, group });
   if (!owner) {
     throw taskErrors.model_not_found({
       message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,

@@ -42,7 +42,7 @@ async function* eventsOf(
   let state: RenderedEvents['state'];
   try {
     yield writer.created();
-    for await (const task of watchTask(deps, taskId, { signal: rendering.signal })) {
+    for await (const task of watchTask(deps.node, taskId, { signal: rendering.signal })) {
       latest = task;
       if (task.status === 'FAILURE') return yield await writer.failed(task);
       const rendered = await renderStep(deps, rendering, { task, previous: state });
@@ -83,7 +83,7 @@ function shareOutputStart({ store, logger }: SurfaceDeps, taskId: string): Outpu
 /** Waits for the whole answer. At the deadline it returns the response's current state instead. */
 export async function awaitResponse(deps: SurfaceDeps, rendering: Rendering, created: TaskRecord): Promise<JsonObject> {
   let latest = created;
-  for await (const task of watchTask(deps, created.taskId, { signal: rendering.signal })) latest = task;
+  for await (const task of watchTask(deps.node, created.taskId, { signal: rendering.signal })) latest = task;
   const ended = hasEnded(latest) ? await renderEnded(deps, rendering, latest) : undefined;
   return ended ?? responseObject(latest, 'queued');
 }

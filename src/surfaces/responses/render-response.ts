@@ -12,7 +12,6 @@ import {
   renderEvents,
   renderFinal,
 } from '../../plugins/index.ts';
-import { issueArtifactLinks } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskView } from '../../tasks/index.ts';
 import { artifactContext, tooManyForUser } from '../../vendors/index.ts';
@@ -154,14 +153,14 @@ async function withArtifacts(
   if (!plugin.manifest.hasArtifacts) return { ok: true, value: { ...context, artifacts: {} } };
   const listed = await listArtifacts(plugin, artifactContext(task), { ...options, reuse: true });
   if (!listed.ok) return listed;
-  const base = deps.publicAddress();
+  const base = deps.results.publicAddress();
   if (base === undefined && listed.value.length > 0)
     return failure(
       'listArtifacts',
       'no public address is configured for artifact links: set ServerAddress or TaskPublicAddress',
     );
   if (listed.value.length === 0) return { ok: true, value: { ...context, artifacts: {} } };
-  const linkTo = await issueArtifactLinks(deps, task, { base: base ?? '' });
+  const linkTo = await deps.results.issueLinks(task, { base: base ?? '' });
   const artifacts = listed.value.map((artifact) => [artifact.key, { ...artifact, url: linkTo(artifact.key).url }]);
   return { ok: true, value: { ...context, artifacts: Object.fromEntries(artifacts) } };
 }

@@ -23,7 +23,11 @@ export async function resumeResponse(
 ): Promise<AsyncIterable<ResponseEvent>> {
   const created = await ownResponse(deps, user.id, id);
   requireKept(created);
-  const release = deps.observations.acquire({ pluginKey: created.platform, userId: user.id, keyId: key?.id ?? null });
+  const release = deps.node.observations.acquire({
+    pluginKey: created.platform,
+    userId: user.id,
+    keyId: key?.id ?? null,
+  });
   const pin = deps.pin();
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);
   let isReleased = false;

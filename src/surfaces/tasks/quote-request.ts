@@ -37,7 +37,7 @@ export async function quoteRequest(
     if (!plugin)
       throw surfaceErrors.plugin_not_found({ message: `There is no task plugin with the key "${pluginKey}".` });
     const { channelTypes } = plugin.manifest;
-    const channel = deps.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
+    const channel = deps.vendors.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
     if (!channel) {
       const message = `No channel in your group serves the model "${model.slice(0, 100)}".`;
       throw taskErrors.model_not_found({ message, param: 'model' });
@@ -52,7 +52,7 @@ export async function quoteRequest(
       request: await jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
       intent: { model, action, requestBody: value },
     };
-    const release = await deps.submissions.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
+    const release = await deps.node.slots.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
     try {
       const publicTaskId = newTaskId(deps.clock.nowMs());
       const prepared = await prepareSubmission(deps, {

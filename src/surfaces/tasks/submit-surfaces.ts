@@ -87,7 +87,7 @@ async function decodeAndSubmitVideo(
   const pin = deps.pin();
   try {
     const { generation } = pin;
-    const owner = findProtocolOwner(deps, { generation, protocol: 'proto_video', model, group: caller.group });
+    const owner = findProtocolOwner(deps.vendors, { generation, protocol: 'proto_video', model, group: caller.group });
     if (!owner)
       throw taskErrors.model_not_found({
         message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,

@@ -35,10 +35,10 @@ async function outcomeOf(
   deps: TaskDeps,
   { caller, request, taskId }: { caller: Caller; request: ClientRequest; taskId: string },
 ): Promise<TaskRecord> {
-  const release = deps.repeats.acquire(caller.user.id);
+  const release = deps.node.repeats.acquire(caller.user.id);
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);
   try {
-    for await (const task of watchTask(deps, taskId, deadline)) {
+    for await (const task of watchTask(deps.node, taskId, deadline)) {
       if (task.status === 'NOT_START') continue;
       if (task.execution.failure) throw fromStoredFailure(task.execution.failure);
       return task;

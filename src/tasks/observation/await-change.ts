@@ -16,11 +16,11 @@ type Waiting = { task: TaskRecord; observer: Pick<Observer, 'userId' | 'keyId'>;
  */
 export async function awaitChange(deps: TaskDeps, { task, observer, ms, left }: Waiting): Promise<TaskRecord> {
   if (hasEnded(task)) return task;
-  const release = deps.observations.acquire({ ...observer, pluginKey: task.platform });
+  const release = deps.node.observations.acquire({ ...observer, pluginKey: task.platform });
   const deadline = deadlineSignal(deps.clock, ms, left);
   let latest = task;
   try {
-    for await (const seen of watchTask(deps, task.taskId, deadline)) {
+    for await (const seen of watchTask(deps.node, task.taskId, deadline)) {
       latest = seen;
       if (publicStatus(seen.status) !== publicStatus(task.status)) break;
     }

@@ -21,7 +21,7 @@ export function followTask(
   deps: TaskDeps,
   { task: { taskId, platform, userId }, keyId, left, requestId }: Following,
 ): AsyncIterableIterator<TaskEvent, undefined> {
-  const release = deps.observations.acquire({ pluginKey: platform, userId, keyId });
+  const release = deps.node.observations.acquire({ pluginKey: platform, userId, keyId });
   const logFields = { request_id: requestId, task_id: taskId, plugin: platform, stream: true };
   traceEvent(deps.logger, 'observation_start', logFields);
   const leave = () => {
@@ -31,7 +31,7 @@ export function followTask(
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
   deadline.signal.addEventListener('abort', leave, { once: true });
   if (deadline.signal.aborted) leave();
-  const watched = watchTask(deps, taskId, deadline);
+  const watched = watchTask(deps.node, taskId, deadline);
   let lastSent = '';
 
   // Not a generator: `return` on a waiting generator would wait as well.

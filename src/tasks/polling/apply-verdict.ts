@@ -88,7 +88,7 @@ async function recordProgress(
       if (needsNotice) await recordTransition(deps, tx, { task, change });
     });
   }
-  deps.watchers.changed(task);
+  deps.node.watchers.changed(task);
 }
 
 /** Most answers repeat the previous one: unchanged data is not written again. */

@@ -73,7 +73,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   let wake = () => {};
   const write = createPollWriteBatcher(deps, stopping.signal);
   const repeatedAnswers = createRepeatedAnswers();
-  deps.watchCache?.('repeated_answers', repeatedAnswers.size);
+  deps.telemetry.watchCache?.('repeated_answers', repeatedAnswers.size);
   const queues = createChannelQueues({
     concurrency: limits.pollChannelConcurrency,
     pin: deps.pin,
@@ -109,7 +109,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   function tracePoll(poll: Parameters<PollGroup>[0]): Promise<void> {
-    const { tracer } = deps;
+    const { tracer } = deps.telemetry;
     if (!tracer) return pollOwned(poll);
     const contexts = poll.group.map(({ task }) => task.execution.trace);
     const facts = {
@@ -123,10 +123,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function pollOwned({ pin, channelId, group, enter }: Parameters<PollGroup>[0]): Promise<void> {
     const [first] = group;
     // While answers cannot be stored no vendor is asked; the leases expire.
-    if (!first || !deps.canStore()) return;
+    if (!first || !deps.node.canStore()) return;
     const now = clock.nowMs();
-    for (const { task } of group) deps.onPoll(Math.max(0, now - task.nextPollAtMs));
-    const channel = deps.channels.find(channelId) ?? (await store.channels.byId(channelId));
+    for (const { task } of group) deps.telemetry.onPoll(Math.max(0, now - task.nextPollAtMs));
+    const channel = deps.vendors.channels.find(channelId) ?? (await store.channels.byId(channelId));
     if (!channel) {
       for (const { task } of group) await endTask(task, 'the channel was deleted');
       return;
@@ -149,9 +149,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       }
     }
     enter('writing');
-    if (plugin) for (const verdict of verdicts) deps.outcomes.polled(plugin, verdict);
+    if (plugin) for (const verdict of verdicts) deps.telemetry.outcomes.polled(plugin, verdict);
     const [verdict] = verdicts;
-    if (verdict) deps.tracer?.note({ 'taskgate.verdict': verdict.kind });
+    if (verdict) deps.telemetry.tracer?.note({ 'taskgate.verdict': verdict.kind });
     await Promise.all(
       group.map((entry, index) =>
         record(entry, verdicts[index] ?? { kind: 'postponed', why: 'no answer' }).catch((error: unknown) =>
@@ -234,7 +234,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       try {
         const dueInMs = claimed > 0 ? 0 : ((await store.tasks.untilDue()) ?? Number.POSITIVE_INFINITY);
         claimed = 0;
-        if (dueInMs <= 0 && deps.canStore()) claimed = await claim();
+        if (dueInMs <= 0 && deps.node.canStore()) claimed = await claim();
         if (claimed < claimBatch) await pause(dueInMs);
       } catch (error) {
         logger.error({ err: error }, 'due tasks could not be claimed; retrying');
@@ -245,7 +245,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   async function claim(): Promise<number> {
     const tasks = await store.tasks.claimDue({
-      owner: deps.nodeId,
+      owner: deps.node.id,
       limit: claimBatch,
       leaseForMs,
       exceptChannels: queues.full(),
@@ -291,10 +291,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   async function endInterrupted(): Promise<void> {
     const tasks = await store.tasks.claimInterrupted({
-      owner: deps.nodeId,
+      owner: deps.node.id,
       limit: SWEEP_BATCH,
       leaseForMs,
-      held: deps.leases.held(),
+      held: deps.node.leases.held(),
     });
     for (const task of tasks) {
       const failure = toStoredFailure(taskErrors.submission_interrupted());
@@ -318,7 +318,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     }
     if (limits.taskTimeoutMinutes <= 0) return;
     const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
-    const claim = { owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs, held: [...held] };
+    const claim = { owner: deps.node.id, limit: SWEEP_BATCH, leaseForMs, held: [...held] };
     enqueue(await store.tasks.claimOverdue({ ...claim, submittedBefore }), true);
   }
 
@@ -339,7 +339,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       await Promise.all(loops);
       const deadline = clock.monotonicMs() + graceMs;
       while (queues.stats().running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
-      await store.tasks.releaseOwner(deps.nodeId, { expireSubmits: false });
+      await store.tasks.releaseOwner(deps.node.id, { expireSubmits: false });
     },
     stats: () => queues.stats(),
   };

@@ -61,7 +61,7 @@ export async function pollVendor(
   deps: TaskDeps,
   { plugin, channel, task, onAnswer, repeatedAnswers }: Poll & { task: TaskRecord; repeatedAnswers: RepeatedAnswers },
 ): Promise<Verdict> {
-  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
   const { authError } = credential.context;
   if (authError !== undefined) return pollFailed('auth', authError);
   const context = queryContext(task, channel, credential.context);
@@ -107,7 +107,7 @@ export async function pollVendorBatch(
   { plugin, channel, tasks, onAnswer }: Poll & { tasks: readonly TaskRecord[] },
 ): Promise<Verdict[]> {
   const all = (verdict: Verdict): Verdict[] => tasks.map(() => verdict);
-  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
   const { authError } = credential.context;
   if (authError !== undefined) return all(pollFailed('auth', authError));
   const contexts = tasks.map((task) => queryContext(task, channel, credential.context));
@@ -160,10 +160,10 @@ async function exchange(
   { tasks, channel, secrets }: { tasks: number; channel: ChannelRecord; secrets: Secrets },
 ): Promise<VendorAnswer | Verdict> {
   const startedMs = deps.clock.monotonicMs();
-  const sent = await deps.upstream.request(request);
+  const sent = await deps.vendors.upstream.request(request);
   const ms = deps.clock.monotonicMs() - startedMs;
   const status = sent.ok ? sent.value.status : sent.error.kind;
-  deps.meter?.answered({ channelId: channel.id, call: 'poll', status, ms });
+  deps.telemetry.meter?.answered({ channelId: channel.id, call: 'poll', status, ms });
   if (!sent.ok)
     return sent.error.kind === 'aborted'
       ? postponed('the gateway is stopping')

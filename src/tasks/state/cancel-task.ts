@@ -20,7 +20,7 @@ export const isCancelled = ({ status, failReason }: Pick<TaskRecord, 'status' | 
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   let current = task;
   // A lease of our own that looks expired, and was not ended, is that of a clock that jumped.
-  const isOwn = task.leaseUntilMs > 0 && deps.leases.held().includes(task.taskId);
+  const isOwn = task.leaseUntilMs > 0 && deps.node.leases.held().includes(task.taskId);
   if (task.status === 'NOT_START' && !isOwn) {
     const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
     const lease = { ...leaseOf(task), runOut: true };

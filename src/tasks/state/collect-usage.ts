@@ -39,7 +39,7 @@ export async function usageOnSubmit(
   const implausible = facts.ok ? findImplausible(plugin, { asked: billing.facts, reported: facts.value }) : undefined;
   if (facts.ok && implausible === undefined)
     return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
-  if (implausible !== undefined) deps.meter?.implausibleUsage(task.channelId);
+  if (implausible !== undefined) deps.telemetry.meter?.implausibleUsage(task.channelId);
   deps.logger.warn(
     { task_id: task.taskId, reason: implausible ?? (facts.ok ? '' : describeHookFailure(facts.error)) },
     "usage facts of an accepted submission were not usable; the request's own facts stay valid",
@@ -70,7 +70,7 @@ export async function usageOnComplete(
     if (result.status === 'SUCCESS') {
       const logFields = { task_id: task.taskId, channel_id: task.channelId, reason: implausible };
       deps.logger.error(logFields, 'vendor reported more usage than the request allowed; the reservation is charged');
-      deps.meter?.implausibleUsage(task.channelId);
+      deps.telemetry.meter?.implausibleUsage(task.channelId);
     }
     return { trouble: { message: implausible, host: false } };
   }

@@ -69,10 +69,10 @@ export async function finishTask(
       billed: bill.quota,
     });
     const { platform: plugin, channelId } = task;
-    deps.meter?.ended({ plugin, channelId, succeeded });
-    if (succeeded) deps.meter?.spent(channelId, bill.quota);
-    deps.watchers.changed(task);
-    if (wantsResults) deps.wakeResults();
+    deps.telemetry.meter?.ended({ plugin, channelId, succeeded });
+    if (succeeded) deps.telemetry.meter?.spent(channelId, bill.quota);
+    deps.node.watchers.changed(task);
+    if (wantsResults) deps.node.wakeResults();
   } else if (succeeded) await recordLateSuccess(deps, task.taskId, 'the vendor reported success');
   return ended;
 }

@@ -1,4 +1,4 @@
-import { mapModel, serves } from '../../channels/index.ts';
+import { type Channels, mapModel, serves } from '../../channels/index.ts';
 import {
   findDriver,
   type Generation,
@@ -6,7 +6,6 @@ import {
   type ProtocolClaim,
   type ProtocolName,
 } from '../../plugins/index.ts';
-import type { TaskDeps } from '../types.ts';
 
 /** The plugin that serves a model on a protocol, with its claim. */
 export type ProtocolOwner = {
@@ -27,7 +26,7 @@ type Wanted = { generation: Generation; protocol: ProtocolName; model: string; g
  * channel's rest or capacity changes nothing, so that no request moves to another price.
  */
 export function findProtocolOwner(
-  { channels }: { channels: Pick<TaskDeps['channels'], 'known'> },
+  { channels }: { channels: Pick<Channels, 'known'> },
   { generation, protocol, model, group }: Wanted,
 ): ProtocolOwner | undefined {
   const claimed = generation.protocolOwner(protocol, model);

@@ -55,7 +55,7 @@ export async function prepareSubmission(
   { submission, channel, publicTaskId, credentialOf = resolveCredential }: Preparation,
 ): Promise<Prepared> {
   const { plugin, intent, request: client, caller } = submission;
-  const credential = await credentialOf(deps, plugin.manifest, channel);
+  const credential = await credentialOf(deps.vendors, plugin.manifest, channel);
   const { secrets } = credential;
   const mapped = mapModel(channel.modelMapping, intent.model);
   const ids = { publicTaskId, upstreamModel: mapped };

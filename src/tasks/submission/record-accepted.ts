@@ -82,7 +82,7 @@ export async function recordAccepted(
     status: immediateEnd?.ending.status ?? running.status,
   });
   if (!immediateEnd) {
-    deps.watchers.changed(task);
+    deps.node.watchers.changed(task);
     return { ...task, ...running };
   }
   // The job is bought and stored: failing to read it back must not look like a failed submission.

@@ -29,6 +29,6 @@ export async function resolveOriginTasks(
   if (!tasks.every(({ platform }) => isPlatformOf(plugin, platform))) throw taskErrors.origin_task_platform_mismatch();
   const [channelId, ...others] = new Set(tasks.map((task) => task.channelId));
   if (channelId === undefined || others.length > 0) throw taskErrors.origin_task_channel_conflict();
-  if (deps.channels.find(channelId)?.status !== STATUS.enabled) throw taskErrors.origin_task_channel_disabled();
+  if (deps.vendors.channels.find(channelId)?.status !== STATUS.enabled) throw taskErrors.origin_task_channel_disabled();
   return { tasks, channelId };
 }

@@ -31,10 +31,10 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   };
   traceEvent(deps.logger, 'submit_start', logFields);
   const startedMs = deps.clock.monotonicMs();
-  const sent = await deps.upstream.request(prepared.request);
+  const sent = await deps.vendors.upstream.request(prepared.request);
   const ms = Math.round(deps.clock.monotonicMs() - startedMs);
   const status = sent.ok ? sent.value.status : sent.error.kind;
-  deps.meter?.answered({ channelId: prepared.channel.id, call: 'submit', status, ms });
+  deps.telemetry.meter?.answered({ channelId: prepared.channel.id, call: 'submit', status, ms });
   const result = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
   traceEvent(deps.logger, 'submit_end', { ...logFields, ...result, ms });
   if (!sent.ok) {

@@ -31,7 +31,11 @@ export const IDEMPOTENCY_SECONDS = 24 * 3600;
 export const submitTask = (deps: TaskDeps, submission: Submission): Promise<TaskRecord> =>
   traceSubmission(deps, submission, () => adviseOnFailure((doubt) => trySubmission(deps, submission, doubt)));
 
-function traceSubmission<T>({ tracer }: TaskDeps, { plugin, intent, surface }: Submission, run: () => Promise<T>) {
+function traceSubmission<T>(
+  { telemetry: { tracer } }: TaskDeps,
+  { plugin, intent, surface }: Submission,
+  run: () => Promise<T>,
+) {
   if (!tracer) return run();
   const facts = {
     'taskgate.plugin': plugin.key,
@@ -74,7 +78,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
   let inputs: StoredInputs = { execution: {} };
   // Held before the row is there, and renewed until the submission ends: preparing the request for
   // another channel takes time too.
-  const lease = deps.leases.hold(taskId, async (forMs) => !!task && deps.store.tasks.renew(leaseOf(task), forMs));
+  const lease = deps.node.leases.hold(taskId, async (forMs) => !!task && deps.store.tasks.renew(leaseOf(task), forMs));
   try {
     while (tried.length < MAX_CHANNELS) {
       const channel = pick(deps, submission, tried);
@@ -82,14 +86,14 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       tried.push(channel.id);
       const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
-      deps.tracer?.note({
+      deps.telemetry.tracer?.note({
         'taskgate.task_id': taskId,
         'taskgate.channel_id': channel.id,
         'taskgate.attempts': tried.length,
       });
       let prepared: Prepared;
       const endPhase = timePhases(deps);
-      const enter = () => deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
+      const enter = () => deps.node.slots.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
       let release = await enter();
       endPhase('wait');
       try {
@@ -113,7 +117,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
           ? await moveTask(deps, { task, prepared, attempt: tried.length })
           : await insertTask(deps, { submission, prepared, taskId, callbackUrl, keep, inputs });
       } catch (error) {
-        deps.outcomes.submitted(plugin, error);
+        deps.telemetry.outcomes.submitted(plugin, error);
         const unreadable = skipUnreadableChannel(deps, channel, error);
         if (unreadable) {
           lastError ??= unreadable;
@@ -132,7 +136,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       doubt.vendorMayHaveJob = true;
       const attempt = await sendSubmission(deps, submission, prepared);
       endPhase('send');
-      deps.outcomes.submitted(plugin, attempt.kind === 'accepted' ? undefined : attempt.error);
+      deps.telemetry.outcomes.submitted(plugin, attempt.kind === 'accepted' ? undefined : attempt.error);
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
       if (attempt.kind === 'accepted') {
@@ -160,7 +164,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
 }
 
 /** The returned function ends the running phase, under its name, and begins the next. */
-function timePhases({ clock, meter }: TaskDeps): (phase: Parameters<TaskMeter['phase']>[0]) => void {
+function timePhases({ clock, telemetry: { meter } }: TaskDeps): (phase: Parameters<TaskMeter['phase']>[0]) => void {
   let startedMs = clock.monotonicMs();
   return (phase) => {
     const now = clock.monotonicMs();
@@ -174,7 +178,7 @@ const pick = (
   { plugin, intent, caller, originTasks }: Submission,
   except: number[],
 ): ChannelRecord | undefined =>
-  deps.channels.pick({
+  deps.vendors.channels.pick({
     pluginKey: plugin.key,
     channelTypes: plugin.manifest.channelTypes,
     model: intent.model,
@@ -200,12 +204,12 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   const { request, intent, originTasks } = submission;
   const storedRequest = originTasks ? undefined : retryableRequest({ body: request.body, intent });
-  const trace = deps.tracer?.context();
+  const trace = deps.telemetry.tracer?.context();
   const insert = () =>
     deps.store.transaction(async (tx) => {
       const createdAt = deps.clock.unix();
       const { userId } = owner;
-      await deps.sources.keep(tx, plugin, createdAt);
+      await deps.node.sources.keep(tx, plugin, createdAt);
       const expiresAt = createdAt + IDEMPOTENCY_SECONDS;
       if (idempotency && !(await tx.idempotency.take({ ...idempotency, userId, taskId, at: createdAt, expiresAt })))
         throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
@@ -240,7 +244,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
         callbackUrl,
         sourceHash: plugin.sourceHash,
         createdAt,
-        leaseOwner: deps.nodeId,
+        leaseOwner: deps.node.id,
         leaseForMs: SUBMIT_LEASE_MS,
       });
       await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
@@ -258,7 +262,7 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
       return task?.status === 'NOT_START' ? task : undefined;
     },
   });
-  deps.sources.kept(plugin, task.createdAt);
+  deps.node.sources.kept(plugin, task.createdAt);
   return task;
 }
 

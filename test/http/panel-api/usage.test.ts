@@ -15,8 +15,8 @@ let app: ReturnType<typeof openKit>;
 beforeAll(async () => {
   opened = await openTestStore('sqlite');
   store = opened.store;
-  const tasks = { usage: createUsageReader({ store, clock: systemClock }) };
-  app = openKit({ routes: (kit) => usageRoutes(kit, { tasks, clock: systemClock }) as never });
+  const reports = { usage: createUsageReader({ store, clock: systemClock }) };
+  app = openKit({ routes: (kit) => usageRoutes(kit, { reports, clock: systemClock }) as never });
   // The harness signs in a user with the id 1 and an administrator with the id 2.
   for (const username of ['anna', 'admin']) await addUser(store, { username });
   const now = systemClock.unix();

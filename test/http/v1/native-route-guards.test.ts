@@ -6,11 +6,12 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../../build/panel/manifest.gen.ts';
 import { createUploadBudget, openUploadFolder } from '../../../src/http/bodies/upload-folder.ts';
+import type { V1Deps } from '../../../src/http/v1/caller.ts';
 import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
 import type { NativeRoute } from '../../../src/surfaces/native/open-native-path.ts';
-import type { Tasks } from '../../../src/surfaces/tasks.ts';
+import type { Surfaces } from '../../../src/surfaces/surfaces.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { until } from '../../support/until.ts';
 import { call, openKit, SECRET_CAUSE } from '../kit-harness.ts';
@@ -23,7 +24,7 @@ let presentError: NativeRoute['presentError'] = async (_request, error) => ({ ve
 let counted: string[] = [];
 
 /** A plugin that claims every path, which no real plugin may. */
-const greedy: Pick<Tasks, 'openNativePath'> = {
+const greedy: Pick<Surfaces, 'openNativePath'> = {
   openNativePath(_method, path) {
     opened += 1;
     return {
@@ -46,7 +47,8 @@ const modelRequests = async () => {
 const app = openKit({
   limits: { modelRequests },
   findNativePath: createNativeRoutes({
-    tasks: greedy as Tasks,
+    ...({} as Pick<V1Deps, 'tasks' | 'results' | 'relay'>),
+    surfaces: greedy as Surfaces,
     uploads: openUploadFolder({
       folder: temporaryFolder(),
       budget: createUploadBudget({ nodeBytes: 1_000_000, userBytes: 1_000_000 }),

@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test';
 import type { ApiPrincipal } from '../../../src/auth/index.ts';
 import { forwardRelayed } from '../../../src/http/v1/relay-requests.ts';
 import { contentResponse } from '../../../src/http/v1/send-content.ts';
+import type { Relay } from '../../../src/relay/relay.ts';
 import type { RelayAnswer } from '../../../src/relay/types.ts';
-import type { Tasks } from '../../../src/surfaces/tasks.ts';
 
 const answer: RelayAnswer = { status: 200, headers: {}, body: null, replayed: false };
 const bytes = new TextEncoder().encode('words of the vendor');
@@ -35,12 +35,12 @@ test('the stream of a status without a body is cancelled', async () => {
   expect(cancelled).toBeTrue();
 });
 
-const tasks = { relay: { forward: async () => answer } } as unknown as Tasks;
+const relay = { forward: async () => answer } as unknown as Relay;
 const api = { user: { id: 1 }, key: { id: 2 } } as ApiPrincipal;
 
 test('an event stream of a vendor may be silent, so its connection closes with it', async () => {
   const events = { ...answer, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: bytes };
-  const streaming = { relay: { forward: async () => events } } as unknown as Tasks;
+  const streaming = { forward: async () => events } as unknown as Relay;
   const scope = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => {} };
   const call = { kind: 'response', id: 'r', operation: 'retrieve' } as const;
   const { headers } = await forwardRelayed(streaming, scope, call);
@@ -52,7 +52,7 @@ test('slow reading: a download keeps its idle timeout, calls that wait for the v
   for (const operation of ['content', 'retrieve', 'cancel', 'delete'] as const) {
     const request = new Request('http://gateway.local/v1/videos/v');
     const scope = { request, api, keepOpen: () => void kept.push(operation) };
-    await forwardRelayed(tasks, scope, { kind: 'video', id: 'v', operation });
+    await forwardRelayed(relay, scope, { kind: 'video', id: 'v', operation });
   }
   expect(kept).toEqual(['retrieve', 'cancel', 'delete']);
 });

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
+import type { Results } from '../../../results/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -8,7 +8,7 @@ import { type BeginExport, streamDocument } from '../export/stream-export.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 /** The signed-in user's account and sessions, to read and to end. */
-export function accountRoutes(kit: Kit, { auth, tasks: { results } }: { auth: Auth; tasks: Pick<Tasks, 'results'> }) {
+export function accountRoutes(kit: Kit, { auth, results }: { auth: Auth; results: Pick<Results, 'usage'> }) {
   return new Elysia({ normalize: false, tags: ['Account'] })
     .use(kit)
     .get('/api/user/self', async ({ panel }) => ok(await auth.describe(panel)), {
@@ -37,7 +37,7 @@ export function accountRoutes(kit: Kit, { auth, tasks: { results } }: { auth: Au
     });
 }
 
-const describeStorage = (kept: Awaited<ReturnType<Tasks['results']['usage']>>) => ({
+const describeStorage = (kept: Awaited<ReturnType<Results['usage']>>) => ({
   is_offered: kept.isOffered,
   bytes: kept.bytes,
   files: kept.results,

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
 import type { AccountStatements } from '../../../billing/index.ts';
 import type { Logger } from '../../../kernel/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
+import type { Tasks } from '../../../tasks/index.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, strictObject } from '../../pipeline/route-kit.ts';
 import { listQuery, readUserFilter } from '../accounts/user-filter.ts';

@@ -1,7 +1,6 @@
 import type { AccountView, Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { AccountStatements } from '../../../billing/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
-import type { TaskListFilter } from '../../../tasks/index.ts';
+import type { TaskListFilter, Tasks } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import type { readUserFilter } from '../accounts/user-filter.ts';
 import { describeLedgerRow, type readLedgerFilter } from '../accounts/user-records.ts';

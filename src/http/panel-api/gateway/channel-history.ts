@@ -1,7 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Channels } from '../../../channels/index.ts';
-import type { ChannelHistory } from '../../../reports/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
+import type { ChannelHistory, Reports } from '../../../reports/index.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 
@@ -10,13 +9,13 @@ const PERIODS = { '24': 24, '168': 168 } as const;
 /** How a channel did over the last day or week. */
 export function channelHistoryRoutes(
   kit: Kit,
-  { channels, tasks }: { channels: Pick<Channels, 'get'>; tasks: Pick<Tasks, 'channelHistory'> },
+  { channels, reports }: { channels: Pick<Channels, 'get'>; reports: Pick<Reports, 'channelHistory'> },
 ) {
   return new Elysia({ normalize: false, tags: ['Channels'] }).use(kit).get(
     '/api/channel/:id/history',
     async ({ params, query }) => {
       const { id } = await channels.get(readId(params.id));
-      return ok(describeHistory(await tasks.channelHistory(id, PERIODS[query.hours ?? '24'])));
+      return ok(describeHistory(await reports.channelHistory(id, PERIODS[query.hours ?? '24'])));
     },
     {
       admin: true,

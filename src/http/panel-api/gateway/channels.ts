@@ -10,9 +10,9 @@ import {
 } from '../../../channels/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { findDriver, type PluginService } from '../../../plugins/index.ts';
-import type { ChannelHealth } from '../../../reports/index.ts';
+import type { ChannelHealth, Reports } from '../../../reports/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
+import type { TryChannel } from '../../../vendors/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { isRoot } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
@@ -71,12 +71,13 @@ export function channelRoutes(
     channels: Channels;
     plugins: PluginService;
     options: SettingsService;
-    tasks: Tasks;
+    reports: Reports;
+    tryChannel: TryChannel;
     audit: RecordAudit;
     once: AnswerOnce;
   },
 ) {
-  const { auth, channels, tasks, audit, once } = deps;
+  const { auth, channels, reports, tryChannel, audit, once } = deps;
 
   const describeWithPrices = (channel: Channel) => {
     const pluginKey = findDriver(deps.plugins.current(), channel)?.key ?? '*';
@@ -114,7 +115,7 @@ export function channelRoutes(
         const { keyword = '', status } = query;
         const filter = { keyword: keyword.trim(), ...(status ? { status: statuses[status] } : {}) };
         const { total, items } = await channels.list(page, filter);
-        const health = await tasks.channelHealth();
+        const health = await reports.channelHealth();
         return ok(paged(page, { total, items: items.map((channel) => show(channel, health)) }));
       },
       {
@@ -146,7 +147,7 @@ export function channelRoutes(
     })
     .get(
       '/api/channel/:id',
-      async ({ params }) => ok(show(await channels.get(readId(params.id)), await tasks.channelHealth())),
+      async ({ params }) => ok(show(await channels.get(readId(params.id)), await reports.channelHealth())),
       {
         admin: true,
         detail: { summary: 'A channel, without its key' },
@@ -236,7 +237,7 @@ export function channelRoutes(
       '/api/channel/:id/test',
       async ({ params, panel, origin, request }) => {
         const channel = await channels.get(readId(params.id));
-        const trial = await tasks.tryChannel(channel, panel.user.id, request.signal);
+        const trial = await tryChannel(channel, panel.user.id, request.signal);
         const target = `channel:${channel.id}`;
         await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: trial.ok } });
         return ok(trial);

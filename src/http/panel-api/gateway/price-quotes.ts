@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
-import type { RequestOptions, Tasks } from '../../../surfaces/index.ts';
+import type { RequestOptions, Surfaces } from '../../../surfaces/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin, isRoot } from '../../pipeline/admit-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -36,7 +36,7 @@ type QuoteBody = typeof quoteBody.static;
 type QuoteRequest = { requestId: string; body: QuoteBody; files: RequestOptions['files'] };
 
 /** What a task would cost, for any signed-in user: nothing is sent, written or charged. */
-export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billing; tasks: Tasks }) {
+export function priceQuoteRoutes(kit: Kit, { billing, surfaces }: { billing: Billing; surfaces: Surfaces }) {
   function groupOf(panel: PanelPrincipal, group = panel.user.group): string {
     if (group !== panel.user.group && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
     return group;
@@ -70,7 +70,7 @@ export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billin
         '"plugin_key" is required with "request": the plugin reads the request.',
       );
     const caller = { user: panel.user, key: null, group };
-    return tasks.quote(caller, requestId, {
+    return surfaces.quote(caller, requestId, {
       pluginKey,
       model,
       action,

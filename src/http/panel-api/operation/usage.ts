@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
+import type { Reports } from '../../../reports/index.ts';
 import {
   createZoneClock,
   type Figures,
@@ -8,7 +9,6 @@ import {
   readDate,
   type UsageReport,
 } from '../../../reports/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { readWhole } from '../../pipeline/paging.ts';
@@ -48,14 +48,17 @@ const usageQuery = {
 type UsageQuery = { [Field in keyof typeof usageQuery]?: string };
 
 /** What was used, by whom and for what. */
-export function usageRoutes(kit: Kit, { tasks, clock }: { tasks: Pick<Tasks, 'usage'>; clock: { unix(): number } }) {
+export function usageRoutes(
+  kit: Kit,
+  { reports, clock }: { reports: Pick<Reports, 'usage'>; clock: { unix(): number } },
+) {
   return new Elysia({ normalize: false, tags: ['Records'] }).use(kit).get(
     '/api/usage',
     async ({ query, panel }) => {
       const { by = 'model' } = query;
       const isOfAll = query.scope === 'all' || Boolean(query.user) || Boolean(query.channel);
       if ((isOfAll || by === 'user' || by === 'channel') && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
-      const report = await tasks.usage({
+      const report = await reports.usage({
         period: readPeriod(query, clock.unix()),
         by,
         only: readOnly(panel, query),
@@ -135,14 +138,14 @@ const WORST = 10;
 const MAX_MODELS = 100;
 
 /** The figures of the panel's home page. */
-export function statsRoutes(kit: Kit, { tasks }: { tasks: Tasks }) {
+export function statsRoutes(kit: Kit, { reports }: { reports: Reports }) {
   return new Elysia({ normalize: false, tags: ['Records'] }).use(kit).get(
     '/api/stats',
     async ({ query, panel }) => {
       const days = readWhole('days', query.days ?? DEFAULT_STATS_DAYS, { min: 1, max: MAX_STATS_DAYS });
       const { scope = 'own' } = query;
       if (scope === 'all' && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
-      const figures = await tasks.figures({ days, ...(scope === 'all' ? {} : { userId: panel.user.id }) });
+      const figures = await reports.figures({ days, ...(scope === 'all' ? {} : { userId: panel.user.id }) });
       return ok({ scope, ...describeFigures(figures) });
     },
     {

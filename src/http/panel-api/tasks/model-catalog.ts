@@ -1,7 +1,8 @@
 import { Elysia } from 'elysia';
 import { type Billing, exemplifyPrice, scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { RELAY_PLUGIN_KEY } from '../../../relay/index.ts';
-import type { CallableModel, Tasks } from '../../../surfaces/index.ts';
+import type { Reports } from '../../../reports/index.ts';
+import type { CallableModel, Surfaces } from '../../../surfaces/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { callerOf } from './caller-of.ts';
@@ -21,12 +22,15 @@ const sampleOf = ({ required, properties }: CallableModel['schema']): Record<str
   );
 
 /** The models that the caller may use, as cards: each with its price, time and success rate. */
-export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks; billing: Billing }) {
+export function modelCatalogRoutes(
+  kit: Kit,
+  { reports, surfaces, billing }: { reports: Reports; surfaces: Surfaces; billing: Billing },
+) {
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] }).use(kit).get(
     '/api/model/catalog',
     async ({ panel }) => {
       const caller = callerOf(panel);
-      const { models: figures } = await tasks.figures({ days: FIGURE_DAYS });
+      const { models: figures } = await reports.figures({ days: FIGURE_DAYS });
       const figuresOf = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
       const ratio = billing.groupRatio(caller.group);
       const showsExpressions = isAdmin(panel);
@@ -50,7 +54,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
         };
       };
 
-      const offers = tasks.models(caller).filter(({ blocked }) => blocked !== 'no_price');
+      const offers = surfaces.models(caller).filter(({ blocked }) => blocked !== 'no_price');
       const own = offers.map(({ plugin, model, price, blocked, schema }) => ({
         model,
         plugin_key: plugin.key,
@@ -69,7 +73,7 @@ export function modelCatalogRoutes(kit: Kit, { tasks, billing }: { tasks: Tasks;
         suspended: blocked === 'plugin_suspended',
       }));
       const known = new Set(own.map(({ model }) => model));
-      const relayed = tasks
+      const relayed = surfaces
         .namedModels(caller)
         .filter(({ id, ownedBy }) => ownedBy === 'relay' && !known.has(id))
         .map(({ id, price }) => ({

@@ -2,7 +2,9 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { AppError, type JsonObject } from '../../../kernel/index.ts';
-import type { CallableModel, RequestOptions, Tasks } from '../../../surfaces/index.ts';
+import type { Results } from '../../../results/index.ts';
+import type { CallableModel, RequestOptions, Surfaces } from '../../../surfaces/index.ts';
+import type { Tasks } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -23,6 +25,8 @@ const submitFields = {
 const submitBody = strictObject(submitFields);
 
 type PlaygroundDeps = {
+  results: Results;
+  surfaces: Surfaces;
   tasks: Tasks;
   audit: RecordAudit;
   /** Ends a stream when its user or session may no longer read it. */
@@ -35,8 +39,11 @@ type PlaygroundDeps = {
  * The playground: signed-in users submit tasks without an API key. Its models, prices, submission
  * and events.
  */
-export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
-  const { readDetail } = createTaskReader(tasks);
+export function playgroundRoutes(
+  kit: Kit,
+  { tasks, results, surfaces, audit, heartbeatMs, watchAccess }: PlaygroundDeps,
+) {
+  const { readDetail } = createTaskReader({ tasks, results, surfaces });
   const optionsOf = (request: Request, body: Pick<RequestOptions, 'files' | 'digests'> = {}): RequestOptions => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
@@ -47,7 +54,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
     .use(kit)
     .get(
       '/api/model',
-      ({ panel }) => ok(tasks.models(callerOf(panel)).map((model) => describeModel(model, isAdmin(panel)))),
+      ({ panel }) => ok(surfaces.models(callerOf(panel)).map((model) => describeModel(model, isAdmin(panel)))),
       {
         user: true,
         detail: {
@@ -64,7 +71,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         const { plugin_key: pluginKey, body: asked, repeats } = body;
         // Nobody learns by it whether another user's task exists.
         if (repeats !== undefined) await tasks.own(panel.user.id, repeats);
-        const { replayed, taskId } = await tasks.submitBody(callerOf(panel), {
+        const { replayed, taskId } = await surfaces.submitBody(callerOf(panel), {
           requestId,
           pluginKey,
           body: asked as JsonObject,
@@ -103,7 +110,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         if (typeof model !== 'string' || model.trim() === '')
           throw fieldError('body.model', 'required', '"body" must contain "model" as a text.');
         const asked = { pluginKey, model, action: '', request: request as JsonObject, files };
-        const answer = await tasks.quote(callerOf(panel), requestId, asked).catch(readRefusal);
+        const answer = await surfaces.quote(callerOf(panel), requestId, asked).catch(readRefusal);
         if ('refused' in answer) return ok(answer);
         const { usd, quota, steps, snapshot } = answer;
         const { expression, groupRatio, facts } = snapshot;
@@ -127,7 +134,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
       async ({ params, panel, origin, requestId, request, keepOpen, set }) => {
         keepOpen();
         const { task_id: from } = params;
-        const { replayed, taskId } = await tasks.retry(callerOf(panel), {
+        const { replayed, taskId } = await surfaces.retry(callerOf(panel), {
           requestId,
           taskId: from,
           options: optionsOf(request),

@@ -1,8 +1,10 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { explainBill } from '../../../billing/index.ts';
 import { AppError } from '../../../kernel/index.ts';
+import type { Results } from '../../../results/index.ts';
 import { type ArtifactList, RESULT_KEY } from '../../../results/index.ts';
-import type { TaskDetail, Tasks } from '../../../surfaces/index.ts';
+import type { Surfaces } from '../../../surfaces/index.ts';
+import type { TaskDetail, Tasks } from '../../../tasks/index.ts';
 import { type ListedTask, taskObject } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 
@@ -12,7 +14,7 @@ type Task = TaskDetail['task'];
 const WITHOUT_NAMES = { username: null, keyName: null, channelName: null };
 
 /** Reads tasks: users see their own, administrators all. */
-export function createTaskReader(tasks: Tasks) {
+export function createTaskReader({ tasks, results, surfaces }: { tasks: Tasks; results: Results; surfaces: Surfaces }) {
   /** The user whose tasks the caller may read; null for all. */
   const readableUser = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
 
@@ -21,7 +23,7 @@ export function createTaskReader(tasks: Tasks) {
     const { task, events, ledger } = await tasks.detail(taskId, readableUser(panel));
     const [named] = await tasks.lists.byIds([task.id]);
     const { request } = task.execution;
-    const block = await tasks.retryBlock(task);
+    const block = await surfaces.retryBlock(task);
     const isOwn = task.userId === panel.user.id;
     return {
       ...describeListedTask({ ...WITHOUT_NAMES, ...named, ...task }, isAdmin(panel)),
@@ -57,7 +59,7 @@ export function createTaskReader(tasks: Tasks) {
    */
   async function listArtifacts(task: Task) {
     try {
-      return listEach(await tasks.artifacts(task));
+      return listEach(await results.artifacts(task));
     } catch (error) {
       if (error instanceof AppError) return [];
       throw error;

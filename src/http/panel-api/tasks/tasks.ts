@@ -1,7 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Json, JsonObject } from '../../../kernel/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
+import type { Results } from '../../../results/index.ts';
+import type { Surfaces } from '../../../surfaces/index.ts';
+import type { Tasks } from '../../../tasks/index.ts';
 import { LIST_LIMITS, type ListedTask, TASK_SORTS } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
@@ -19,11 +21,14 @@ const MAX_ANSWER = 100_000;
 const thousands = (count: number): string => count.toLocaleString('en-US');
 
 /** Tasks as the panel shows them: users see their own, administrators all. */
-export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
-  const { readableUser, readDetail } = createTaskReader(tasks);
+export function panelTaskRoutes(
+  kit: Kit,
+  { results, surfaces, tasks, audit }: { results: Results; surfaces: Surfaces; tasks: Tasks; audit: RecordAudit },
+) {
+  const { readableUser, readDetail } = createTaskReader({ tasks, results, surfaces });
 
   async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]) {
-    const posters = await tasks.posters(found);
+    const posters = await results.posters(found);
     return found.map((task) => {
       const poster = posters.get(task.taskId);
       return { ...describeListedTask(task, isAdmin(panel)), ...(poster && { poster }) };
@@ -145,7 +150,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       '/api/task/:task_id/artifacts',
       async ({ panel, params, query }) => {
         const { task } = await tasks.detail(params.task_id, readableUser(panel));
-        return ok(await tasks.artifacts(task, query.expires_in));
+        return ok(await results.artifacts(task, query.expires_in));
       },
       {
         user: true,
@@ -159,7 +164,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       '/api/task/:task_id/artifacts/:key/preview',
       async ({ panel, params, body }) => {
         const image = Buffer.from(body.image, 'base64');
-        await tasks.acceptPreview({ userId: panel.user.id, taskId: params.task_id, artifactKey: params.key, image });
+        await results.acceptPreview({ userId: panel.user.id, taskId: params.task_id, artifactKey: params.key, image });
         return ok(null);
       },
       {
@@ -183,7 +188,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       '/api/task/:task_id/links/revoke',
       async ({ panel, origin, params, query: { artifact } }) => {
         const { task } = await tasks.detail(params.task_id, readableUser(panel));
-        await tasks.revokeLinks(task, artifact);
+        await results.revokeLinks(task, artifact);
         const detail: JsonObject = artifact === undefined ? {} : { artifact };
         await audit({ panel, origin }, { action: 'task.links.revoke', target: `task:${task.taskId}`, detail });
         return ok(null);

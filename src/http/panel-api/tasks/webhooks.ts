@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
+import type { Webhooks } from '../../../notifications/index.ts';
 import { type Notice, shownUrl } from '../../../notifications/index.ts';
-import type { Tasks } from '../../../surfaces/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readPage } from '../../pipeline/paging.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -11,7 +11,7 @@ import type { RecordAudit } from '../record-audit.ts';
  * The webhooks of a task: what was sent to its owner's receiver, the results, and sending one
  * again. For the owner and administrators.
  */
-export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
+export function webhookRoutes(kit: Kit, { webhooks, audit }: { webhooks: Webhooks; audit: RecordAudit }) {
   /** The user whose tasks the caller may use; null for all. */
   const allowedUser = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
 
@@ -21,7 +21,7 @@ export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit:
       '/api/task/:task_id/webhooks',
       async ({ panel, params, query }) => {
         const page = readPage(query);
-        const { total, items } = await tasks.webhooks.list(params.task_id, allowedUser(panel), page);
+        const { total, items } = await webhooks.list(params.task_id, allowedUser(panel), page);
         return ok(paged(page, { total, items: items.map(describeNotice) }));
       },
       {
@@ -37,7 +37,7 @@ export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit:
     .post(
       '/api/task/:task_id/webhooks/:id/redeliver',
       async ({ panel, origin, params }) => {
-        await tasks.webhooks.redeliver(params.task_id, allowedUser(panel), params.id);
+        await webhooks.redeliver(params.task_id, allowedUser(panel), params.id);
         const detail = { webhook: params.id };
         await audit({ panel, origin }, { action: 'task.webhook_redeliver', target: `task:${params.task_id}`, detail });
         return ok(null);

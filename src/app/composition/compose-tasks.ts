@@ -1,0 +1,141 @@
+import type { Billing } from '../../billing/index.ts';
+import { createSmallFiles, type KeptFiles } from '../../files/index.ts';
+import type { Clock, JsonObject, Logger, WatchCache } from '../../kernel/index.ts';
+import { createWebhooks, type WebhookServices, type Webhooks } from '../../notifications/index.ts';
+import type { Pin, PluginOutcome } from '../../plugins/index.ts';
+import { createRelay, type Relay } from '../../relay/index.ts';
+import { createReports, type Reports } from '../../reports/index.ts';
+import {
+  createLinkLimit,
+  createResolvedLinks,
+  createResults,
+  createVerifiedLinks,
+  describeArtifacts,
+  type LinkLimits,
+  type ResultDeps,
+  type Results,
+} from '../../results/index.ts';
+import type { Counters, Store } from '../../store/ports/index.ts';
+import { createSurfaces, type Surfaces } from '../../surfaces/index.ts';
+import {
+  createOutcomeCounter,
+  createTaskNode,
+  createTasks,
+  type TaskDeps,
+  type TaskLimits,
+  type TaskNode,
+  type Tasks,
+  type TaskTelemetry,
+  taskErrors,
+} from '../../tasks/index.ts';
+import {
+  createDownloadLimit,
+  createKeySecrets,
+  recordTrial,
+  type TryChannel,
+  tryChannel,
+  type VendorDeps,
+} from '../../vendors/index.ts';
+
+/** What the rooms around tasks are made from. */
+export type TaskParts = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  vendors: Omit<VendorDeps, 'clock' | 'keySecrets' | 'downloads'>;
+  billing: Billing;
+  pin: () => Pin;
+  kept: KeptFiles;
+  webhooks: WebhookServices;
+  limits: TaskLimits & { links: LinkLimits };
+  telemetry: Omit<TaskTelemetry, 'outcomes'> & {
+    /** Told how calls for a plugin version end. */
+    onOutcome?: (outcome: PluginOutcome) => void;
+  };
+  node: Pick<TaskNode, 'id' | 'canStore'>;
+  links: {
+    /** CRYPTO_SECRET and its predecessors. */
+    secrets: readonly [string, ...string[]];
+    publicAddress: () => string | undefined;
+    /** Shared by all nodes when Redis is configured. */
+    counters: Counters;
+  };
+};
+
+export type TaskRooms = {
+  tasks: Tasks;
+  surfaces: Surfaces;
+  results: Results;
+  relay: Relay;
+  reports: Reports;
+  webhooks: Webhooks;
+  tryChannel: TryChannel;
+};
+
+/** Creates the rooms around tasks, from the lowest to the highest. */
+export function composeTasks(parts: TaskParts): TaskRooms {
+  const { store, clock, logger, limits } = parts;
+  const { onOutcome = () => {}, ...telemetry } = parts.telemetry;
+  const { watchCache } = telemetry;
+  const deps: TaskDeps = {
+    ...{ store, clock, logger, limits },
+    ...{ billing: parts.billing, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
+    vendors: { ...parts.vendors, clock, keySecrets: createKeySecrets(), downloads: limitDownloads(limits.links) },
+    telemetry: { ...telemetry, outcomes: createOutcomeCounter(clock, onOutcome) },
+    node: createTaskNode({
+      ...{ store, clock, logger, limits, ...parts.node },
+      wakeResults: () => results.wake(),
+      onWritten({ callbackUrl }) {
+        tasks.taskWritten();
+        if (callbackUrl !== null) webhooks.taskChanged();
+      },
+    }),
+  };
+  const tasks = createTasks(deps);
+  const relay = createRelay(deps);
+  const resultDeps: ResultDeps = {
+    ...{ store, clock, logger, vendors: deps.vendors, pin: deps.pin, kept: deps.kept },
+    ...{ telemetry: deps.telemetry, node: deps.node },
+    links: openLinks(parts, watchCache),
+    memory: {
+      resolvedLinks: createResolvedLinks({ clock, ...(watchCache && { watchCache }) }),
+      smallFiles: createSmallFiles(parts.kept, watchCache),
+    },
+    wakeWebhooks: () => webhooks.taskChanged(),
+  };
+  const results = createResults(resultDeps);
+  const webhooks = createWebhooks({
+    ...{ store, clock, logger, webhooks: parts.webhooks, nodeId: deps.node.id, tracer: telemetry.tracer },
+    async listArtifacts(task) {
+      const { task_id: _, ...listed } = await describeArtifacts(resultDeps, task);
+      return listed as unknown as JsonObject;
+    },
+    async requireTask(taskId, userId) {
+      const task = await store.tasks.byTaskId(taskId);
+      if (!task || (userId !== null && task.userId !== userId)) throw taskErrors.task_not_found();
+    },
+  });
+  const reports = createReports({ store, clock, ...(watchCache && { watchCache }) });
+  const surfaces = createSurfaces({ ...deps, results }, relay);
+
+  return {
+    ...{ tasks, surfaces, results, relay, reports, webhooks },
+    async tryChannel(channel, userId, signal) {
+      const trial = await tryChannel({ ...deps.vendors, pin: deps.pin }, { channel, userId, signal });
+      if (!signal.aborted) await recordTrial({ store, clock }, channel.id, trial);
+      reports.channelHealth.forget();
+      return trial;
+    },
+  };
+}
+
+const limitDownloads = ({ downloads: { node, address } }: LinkLimits) => createDownloadLimit({ node, user: address });
+
+function openLinks({ limits, links }: TaskParts, watchCache: WatchCache | undefined): ResultDeps['links'] {
+  const { secrets, publicAddress, counters } = links;
+  return {
+    ...{ limits: limits.links, secrets, publicAddress },
+    guard: createLinkLimit({ counters, ...(watchCache && { watchCache }) }, limits.links),
+    verified: createVerifiedLinks(secrets, watchCache),
+  };
+}

@@ -1,0 +1,147 @@
+import type { Quote } from '../billing/index.ts';
+import { findRetryBlock, type RetryBlock } from '../files/index.ts';
+import type { JsonObject } from '../kernel/index.ts';
+import type { Relay } from '../relay/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
+import {
+  type Caller,
+  type ClientRequest,
+  cancelTask,
+  deleteTask,
+  hasEnded,
+  ownTask,
+  type SubmittedTask,
+  taskErrors,
+} from '../tasks/index.ts';
+import { createImages, type ImagesAnswer } from './images/create-images.ts';
+import { makesImages } from './images/find-image-plugin.ts';
+import { type CallableModel, listModels, listNamedModels, type NamedModel } from './models/list-models.ts';
+import { type NativePath, openNativePath } from './native/open-native-path.ts';
+import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
+import { type ItemPage, listInputItems } from './responses/list-input-items.ts';
+import { resumeResponse } from './responses/resume-response.ts';
+import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
+import { jsonRequest, type RequestOptions } from './tasks/json-request.ts';
+import { quoteRequest, type RequestToQuote } from './tasks/quote-request.ts';
+import { retryTask } from './tasks/retry-task.ts';
+import { submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';
+import type { SurfaceDeps } from './types.ts';
+import { readVideo, renderVideo, type VideoRequest } from './videos/read-video.ts';
+import { createRenderedVideos } from './videos/rendered-videos.ts';
+
+/** What clients speak, each as one call. */
+export type Surfaces = {
+  /** `POST /v1/tasks/:pluginKey`: the whole JSON body is the plugin's request body. */
+  submitGeneric(
+    caller: Caller,
+    input: { requestId: string; pluginKey: string; request: ClientRequest },
+  ): Promise<SubmittedTask>;
+  /** The same for JSON that has already been read, such as the panel's; needs no API key. */
+  submitBody(
+    caller: Caller,
+    input: {
+      requestId: string;
+      pluginKey: string;
+      body: JsonObject;
+      repeats?: string | undefined;
+      options: RequestOptions;
+    },
+  ): Promise<SubmittedTask>;
+  /**
+   * Submits the caller's own ended task again, as a new task.
+   * @throws tasks.task_running, tasks.request_not_kept, tasks.inputs_not_kept, tasks.inputs_gone
+   */
+  retry(caller: Caller, input: { requestId: string; taskId: string; options: RequestOptions }): Promise<SubmittedTask>;
+  /** Why `retry` would refuse this task; undefined where it would not. */
+  retryBlock(task: TaskRecord): Promise<RetryBlock | 'task_running' | undefined>;
+  /** All models that the caller may request of plugins. */
+  models(caller: Caller): CallableModel[];
+  /** The models that requests with the caller's key may name, once each. */
+  namedModels(caller: Caller): NamedModel[];
+  /** What a request would reserve. Nothing is sent, written or charged. */
+  quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
+  /** `POST /v1/videos`. @throws tasks.model_not_found when no plugin claims the model */
+  submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;
+  /**
+   * `POST /v1/videos/:id/remix`, of the caller's own task.
+   * @throws tasks.remix_unsupported when its plugin has no remixes
+   */
+  remixVideo(
+    caller: Caller,
+    requestId: string,
+    remix: { of: TaskRecord; request: ClientRequest },
+  ): Promise<SubmittedTask>;
+  /**
+   * The plugin's own route at a percent-encoded path; release it after use. Undefined: no plugin
+   * has this path.
+   */
+  openNativePath(method: string, path: string): NativePath | undefined;
+  /**
+   * `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object, as JSON.
+   * @throws tasks.task_not_found
+   */
+  readVideo(userId: number, request: VideoRequest): Promise<string>;
+  /** The same for a task that was read already. */
+  renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
+  /** Whether a plugin serves the model to the caller on `POST /v1/images/generations`. */
+  makesImages(caller: Caller, model: string): boolean;
+  /** `POST /v1/images/generations` for such a model: submits and waits for the end. */
+  createImages(caller: Caller, requestId: string, request: ClientRequest): Promise<ImagesAnswer>;
+  /** `POST /v1/responses`. @throws tasks.model_not_found when no plugin claims the model */
+  createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
+  /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
+  retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
+  /** The same as a stream, from its beginning or after one of its events. */
+  resumeResponse(
+    caller: Parameters<typeof resumeResponse>[1],
+    input: Parameters<typeof resumeResponse>[2],
+  ): ReturnType<typeof resumeResponse>;
+  /** As `cancel`, by the response's id. @throws tasks.not_found and what `cancel` throws */
+  cancelResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
+  /** As `delete`, by the response's id. @throws tasks.not_found and what `delete` throws */
+  deleteResponse(userId: number, id: string): Promise<void>;
+  /** `GET /v1/responses/:id/input_items`. @throws tasks.not_found, tasks.request_not_kept */
+  inputItems(userId: number, id: string, page: ItemPage): Promise<JsonObject>;
+};
+
+export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>): Surfaces {
+  const rendered = createRenderedVideos();
+  deps.telemetry.watchCache?.('rendered_videos', rendered.size);
+  return {
+    submitGeneric: (caller, input) => submitGeneric(deps, { caller, ...input }),
+    async submitBody(caller, { requestId, pluginKey, body, repeats, options }) {
+      const request = await jsonRequest(`/v1/tasks/${pluginKey}`, body, options);
+      return submitGeneric(deps, { caller, requestId, pluginKey, request, repeats });
+    },
+    async retry(caller, { requestId, taskId, options }) {
+      const task = await ownTask(deps, caller.user.id, taskId);
+      if (!task) throw taskErrors.task_not_found();
+      return retryTask(deps, { caller, requestId, task, options });
+    },
+    retryBlock: async (task) => (hasEnded(task) ? findRetryBlock(deps, task) : 'task_running'),
+    models: (caller) => listModels(deps, caller),
+    namedModels: (caller) => listNamedModels(deps, caller),
+    quote: (caller, requestId, request) => quoteRequest(deps, { caller, requestId, ...request }),
+    submitVideo: (caller, requestId, request) => submitVideo(deps, { caller, requestId, request }),
+    remixVideo: (caller, requestId, { of, request }) => submitVideo(deps, { caller, requestId, request, remix: of }),
+
+    openNativePath: (method, path) => openNativePath(deps, method, path),
+
+    readVideo: (userId, request) => readVideo({ ...deps, rendered }, userId, request),
+    renderVideo: (task, request) => renderVideo(deps, task, request),
+
+    makesImages: (caller, model) => makesImages({ ...deps, relay }, caller, model),
+    createImages: (caller, requestId, request) => createImages(deps, { caller, requestId, request }),
+    createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
+    retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
+    resumeResponse: (caller, input) => resumeResponse(deps, caller, input),
+    async cancelResponse(userId, id, request) {
+      await cancelTask(deps, await ownResponse(deps, userId, id));
+      return retrieveResponse(deps, { userId, id, request });
+    },
+    async deleteResponse(userId, id) {
+      await deleteTask(deps, userId, (await ownResponse(deps, userId, id)).taskId);
+    },
+    inputItems: async (userId, id, page) => listInputItems(await ownResponse(deps, userId, id), page),
+  };
+}

@@ -1,0 +1,126 @@
+import type { CleanUpStep } from '../kernel/index.ts';
+import type {
+  LedgerEntryRecord,
+  TaskEventRecord,
+  TaskListStore,
+  TaskRecord,
+  TaskSummary,
+} from '../store/ports/index.ts';
+import { taskErrors } from './errors.ts';
+import { awaitChange } from './observation/await-change.ts';
+import { followTask, type TaskEvent } from './observation/follow-task.ts';
+import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
+import { cancelTask } from './state/cancel-task.ts';
+import { deleteTask } from './state/delete-task.ts';
+import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
+import { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tasks.ts';
+import { deleteUnusedSources } from './submission/keep-source.ts';
+import type { Caller, TaskDeps } from './types.ts';
+
+export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
+
+export type Tasks = {
+  /**
+   * Expires the leases of an earlier process of the same SQLite database, ends interrupted
+   * submissions, and polls running tasks unless `poll` is false.
+   */
+  start(options?: { poll?: boolean }): Promise<void>;
+  /** Stops polling and releases the leases. */
+  stop(graceMs: number): Promise<void>;
+  /** Call after this process has written a task. */
+  taskWritten(): void;
+  stats(): ReturnType<PollEngine['stats']>;
+  queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
+  /** The caller's own task. @throws tasks.task_not_found, also for another user's task */
+  own(userId: number, taskId: string): Promise<TaskRecord>;
+  /** The task once its status has changed, or after `ms`. @throws tasks.rate_limit_exceeded */
+  awaitChange(caller: Caller, task: TaskRecord, wait: { ms: number; left: AbortSignal }): Promise<TaskRecord>;
+  /** The same for its status alone. @throws tasks.task_not_found */
+  ownSummary(userId: number, taskId: string): Promise<TaskSummary>;
+  /**
+   * `GET /v1/tasks/:id/events`, until the client has `left`. `anyTask`: other users' tasks too.
+   * @throws tasks.task_not_found, tasks.rate_limit_exceeded when too many are being observed
+   */
+  follow(
+    caller: Omit<Caller, 'group'> & { anyTask?: boolean },
+    input: { taskId: string; left: AbortSignal; requestId: string },
+  ): Promise<AsyncIterableIterator<TaskEvent, undefined>>;
+  /**
+   * Cancels the caller's own task and returns it ended.
+   * @throws tasks.task_not_found, tasks.task_finished, tasks.cancel_unsupported
+   */
+  cancel(userId: number, taskId: string): Promise<TaskRecord>;
+  /**
+   * Hides the user's own task from them and removes its content; cancels it first where it runs.
+   * @throws tasks.task_not_found, tasks.cancel_unsupported
+   */
+  delete(userId: number, taskId: string): Promise<void>;
+  /** A page of the user's own tasks, for API clients. @throws tasks.page_not_found */
+  page(userId: number, request: TaskPageRequest): Promise<TaskPage>;
+  /** Ends all waiting clients, now and from now on: the gateway is stopping. */
+  endObservations(): void;
+  /** Tasks by any filter, at a bounded cost. */
+  readonly lists: TaskListStore;
+  /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
+  detail(taskId: string, userId: number | null): Promise<TaskDetail>;
+  /** The rows of this room that the hourly clean-up deletes. */
+  readonly cleanUpSteps: readonly CleanUpStep[];
+};
+
+/** The state machine of tasks: it polls them to their end, and shows their owners how they are. */
+export function createTasks(deps: TaskDeps): Tasks {
+  const { store, clock, logger } = deps;
+  const engine = createPollEngine(deps);
+
+  async function requireOwn(userId: number, taskId: string): Promise<TaskRecord> {
+    const task = await ownTask(deps, userId, taskId);
+    if (!task) throw taskErrors.task_not_found();
+    return task;
+  }
+
+  async function readDetail(taskId: string, userId: number | null): Promise<TaskDetail> {
+    const task = await store.tasks.byTaskId(taskId);
+    if (!task || (userId !== null && (task.userId !== userId || task.hiddenAt !== 0)))
+      throw taskErrors.task_not_found();
+    const [events, ledger] = await Promise.all([store.tasks.events(taskId), store.ledger.byTask(taskId)]);
+    return { task, events, ledger };
+  }
+
+  return {
+    async start({ poll = true } = {}) {
+      if (store.dialect === 'sqlite') {
+        const freed = await store.tasks.expireAllLeases();
+        if (freed > 0) logger.info({ tasks: freed }, 'expired the leases of an earlier process');
+      }
+      engine.start({ poll });
+    },
+    stop: (graceMs) => engine.stop(graceMs),
+    taskWritten: () => engine.taskWritten(),
+    stats: () => engine.stats(),
+    queueDepth: () => store.tasks.queueDepth(),
+    own: requireOwn,
+    awaitChange: ({ user, key }, task, wait) =>
+      awaitChange(deps, { ...wait, task, observer: { userId: user.id, keyId: key?.id ?? null } }),
+    async ownSummary(userId, taskId) {
+      const task = await ownTaskSummary(deps, userId, taskId);
+      if (!task) throw taskErrors.task_not_found();
+      return task;
+    },
+    async follow({ user, key, anyTask = false }, { taskId, left, requestId }) {
+      const task = anyTask ? (await readDetail(taskId, null)).task : await requireOwn(user.id, taskId);
+      // The observation counts for the observer, not for the task's owner.
+      const observed = { ...task, userId: user.id };
+      return followTask(deps, { task: observed, keyId: key?.id ?? null, left, requestId });
+    },
+    cancel: async (userId, taskId) => cancelTask(deps, await requireOwn(userId, taskId)),
+    delete: (userId, taskId) => deleteTask(deps, userId, taskId),
+    page: (userId, request) => pageTasks(deps, userId, request),
+    endObservations: () => deps.node.watchers.close(),
+    lists: store.tasks,
+    detail: readDetail,
+    cleanUpSteps: [
+      { step: 'idempotency keys', deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit) },
+      { step: 'plugin sources', deleteBatch: (limit) => deleteUnusedSources(deps, limit) },
+    ],
+  };
+}
