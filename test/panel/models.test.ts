@@ -1,6 +1,8 @@
 /** The page of models, and its answer with many of them. */
 import { afterAll, expect, test } from 'bun:test';
+import { testInFullRun } from '../support/full-run.ts';
 import { ask, ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
+import { quietMs } from '../support/quiet-time.ts';
 import { findPageIssues, heading, password, screens, usePanel, waitForText } from './harness.ts';
 
 let vendor: VendorProcess;
@@ -39,18 +41,15 @@ test('a user sees the models of their group, with their price in words, and trie
   expect(await page.getByRole('combobox', { name: 'Model' }).inputValue()).toBe('demo-video-pro');
 });
 
-test('500 models are answered in less than 150 ms', async () => {
+testInFullRun('500 models are answered in less than 150 ms', async () => {
   const models = Array.from({ length: 500 }, (_, i) => `many-${i}`);
   await panel.root().createChannel(vendor.url, { name: 'Many', models });
   await panel.root().call('PUT', '/api/option', { key: 'billing.unpriced', value: 'everyone' });
   const { body } = await ask(`${panel.origin()}/api/user/login`, { body: ROOT });
   const token = (body.data as { access_token: string }).access_token;
-  const times: number[] = [];
-  for (let i = 0; i < 7; i += 1) {
-    const begun = performance.now();
+  const read = async () => {
     const answer = await ask(`${panel.origin()}/api/model/catalog`, { token });
-    times.push(performance.now() - begun);
     expect((answer.body.data as { total: number }).total).toBe(503);
-  }
-  expect(times.toSorted((a, b) => a - b)[3]).toBeLessThan(150);
+  };
+  expect(await quietMs(read, { limitMs: 150 })).toBeLessThan(150);
 });

@@ -12,6 +12,7 @@ import type { Store } from '../../src/store/ports/index.ts';
 
 export { until } from '../support/until.ts';
 
+import { FAR_MS } from '../support/far-limits.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -24,8 +25,7 @@ export const startSandbox = (limits: Partial<SandboxLimits> = {}): Sandbox =>
     limits: {
       processes: 2,
       idleMs: 600_000,
-      // Long enough that no hook of a test reaches the limit on a busy machine.
-      callTimeoutMs: 20_000,
+      callTimeoutMs: FAR_MS,
       killGraceMs: 5_000,
       memoryBytes: 128 * MEBIBYTE,
       sourceBytes: MEBIBYTE,

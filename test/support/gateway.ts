@@ -1,6 +1,7 @@
 /** The compiled binary as a process, and an administrator who uses it over HTTP. */
 
 import { PASSWORD } from './cheap-hash.ts';
+import { farLimits } from './far-limits.ts';
 import { freePort } from './free-port.ts';
 import { holdToDocument } from './hold-to-document.ts';
 import { BINARY, databaseEnvironment, spawnCommand } from './run-command.ts';
@@ -44,7 +45,10 @@ export type Gateway = {
   kill(): Promise<void>;
 };
 
-/** Starts the binary and waits until it serves. Its environment holds nothing but what is given. */
+/**
+ * Starts the binary and waits until it serves. Its environment holds what is given, and limits that
+ * are far away.
+ */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const { dataDir = temporaryFolder(), databaseUrl = '', prefix = [], program = [BINARY] } = options;
   const port = options.port ?? (await freePort());
@@ -52,7 +56,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     cwd: dataDir,
     prefix,
     program,
-    env: { LOG_FORMAT: 'json', ...databaseEnvironment(databaseUrl), ...options.env },
+    env: { LOG_FORMAT: 'json', ...farLimits, ...databaseEnvironment(databaseUrl), ...options.env },
   });
   let log = '';
   let out = '';

@@ -32,6 +32,7 @@ import { createServiceAccountTokens, createUpstream } from '../../src/upstream/i
 import { addKey } from '../contract/each-store.ts';
 import { compiledPlugins, demoSource, pluginWorker } from '../plugins/support.ts';
 import { addUser } from '../support/add-user.ts';
+import { FAR_MS } from '../support/far-limits.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // For hooks and tests that start a sandbox and a database on a busy machine.
@@ -136,7 +137,7 @@ export async function startEngine(
       taskTimeoutMinutes: 1440,
       pollLeaseMs: 90_000,
       claimLimit: 1000,
-      submitTimeoutMs: 10_000,
+      submitTimeoutMs: FAR_MS,
       tickMs: 2000,
       tickJitterMs: 0,
       observations: { node: 128, plugin: 32, user: 4, key: 2 },

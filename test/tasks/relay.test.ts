@@ -17,6 +17,7 @@ import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
+import { FAR_MS } from '../support/far-limits.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
 import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, type Engine, jsonRequest, startEngine } from './harness.ts';
@@ -803,7 +804,8 @@ const describeRelay = (opened: () => OpenedStore) => {
         return found;
       },
     };
-    const node = await startEngine({ ...store, relays }, sandbox, { clock: quick });
+    // Its timeout passes a hundred times faster too.
+    const node = await startEngine({ ...store, relays }, sandbox, { clock: quick, submitTimeoutMs: 100 * FAR_MS });
     const caller = await addCaller(store);
     await node.relay.start();
     const sent = create(caller, { model: 'gpt-x', user: 'hang' }, { on: node });

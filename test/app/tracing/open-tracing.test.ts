@@ -6,6 +6,7 @@ import { readConfig } from '../../../src/app/config/config.ts';
 import { collectorSettings, collectorUrl } from '../../../src/app/tracing/collector-settings.ts';
 import { openTracing } from '../../../src/app/tracing/open-tracing.ts';
 import { silentLogger, systemClock } from '../../../src/kernel/index.ts';
+import { FAR_MS } from '../../support/far-limits.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startCollector } from '../../support/trace-collector.ts';
@@ -99,7 +100,7 @@ test('a collector with a certificate of its own authority gets compressed batche
       ...{ nodeId: 'n', registry, clock: systemClock, logger: silentLogger },
     });
     await tracing?.requests.run(new Request('http://gate/v1/models'), async () => new Response(''));
-    await tracing?.stop(500);
+    await tracing?.stop(FAR_MS);
     return registry.metrics();
   };
   try {

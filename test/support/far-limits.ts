@@ -1,0 +1,8 @@
+/** Limits of the product that a test is not about, so far away that no busy machine reaches them. */
+export const FAR_MS = 60_000;
+
+/** Variables that set such limits for a gateway's process. */
+export const farLimits: Record<string, string> = {
+  SANDBOX_TIMEOUT_MILLISECONDS: String(FAR_MS),
+  SANDBOX_KILL_GRACE_MILLISECONDS: '10000',
+};
