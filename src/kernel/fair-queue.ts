@@ -1,3 +1,14 @@
+import type { Clock } from './clock.ts';
+
+/**
+ * The owner on whose behalf work is done: queues share by owner, and failures are counted per
+ * owner. Opaque to those who count. Created here only, so that a user has one name everywhere.
+ */
+export const SYSTEM_OWNER = 'system';
+/** All callers without a valid key together. */
+export const ANONYMOUS_OWNER = 'anonymous';
+export const userOwner = (userId: number): string => `user:${userId}`;
+
 /**
  * A queue that shares service between owners: deficit round robin. In each round an owner may take
  * jobs that cost `quantum` together. An owner who has spent their credit waits until every other
@@ -198,5 +209,105 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
       if (share) pay(share, cost);
     },
     heads: () => [...shares.values()].flatMap(({ queues }) => [...queues.values()].flatMap((jobs) => jobs.slice(0, 1))),
+  };
+}
+
+/** The owner who wants a slot, and which of their queues they wait in (see `FairQueue`). */
+type SlotRequest = { owner: string; queue: string };
+
+/** A fair queue for a number of slots; each work costs the same. */
+export interface FairLimiter {
+  /** Waits for a slot. Gives the function that frees it, which may be called more than once. */
+  enter(request: SlotRequest): Promise<() => void>;
+  stats(): { running: number; waiting: number };
+}
+
+/**
+ * An owner who asked for a slot within this many ms is expected to ask again: the others take no
+ * more than their share meanwhile.
+ */
+const EXPECTED_MS = 1_000;
+
+type LimiterOptions = {
+  slots: number;
+  /** The slots that one owner may hold beside others. */
+  share: number;
+  /** A work that takes longer goes on without its slot. Default: it keeps the slot. */
+  holdMs?: number;
+  clock: Pick<Clock, 'monotonicMs'>;
+};
+
+/**
+ * At most `slots` works at once. While other owners wait, or asked within the last second, no owner
+ * gets more than `share` slots, because a work that has begun cannot be interrupted for them. A
+ * lone owner gets all.
+ */
+export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOptions): FairLimiter {
+  type Waiting = SlotRequest & { start: () => void };
+  const held = new Map<string, number>();
+  let running = 0;
+  const holdsShare = (owner: string): boolean => (held.get(owner) ?? 0) >= share;
+  const waiting = createFairQueue<Waiting>({
+    quantum: 1,
+    costOf: () => 1,
+    queueOf: ({ queue }) => queue,
+    holdsShare,
+  });
+
+  function changeHeld(owner: string, by: number): void {
+    running += by;
+    const count = (held.get(owner) ?? 0) + by;
+    if (count > 0) held.set(owner, count);
+    else held.delete(owner);
+  }
+
+  /**
+   * The owner who asked last, and the last different one before them. For every owner, one of the
+   * two is somebody else.
+   */
+  let latest = { owner: '', at: Number.NEGATIVE_INFINITY };
+  let previous = latest;
+
+  function noteRequest(owner: string): void {
+    if (owner !== latest.owner) previous = latest;
+    latest = { owner, at: clock.monotonicMs() };
+  }
+
+  function mayStart({ owner }: Waiting): true | undefined {
+    const { at } = latest.owner === owner ? previous : latest;
+    const sharesWithOthers = clock.monotonicMs() - at < EXPECTED_MS;
+    return sharesWithOthers && holdsShare(owner) ? undefined : true;
+  }
+
+  function startNext(): void {
+    while (running < slots) {
+      const next = waiting.take(mayStart);
+      if (!next) return;
+      changeHeld(next.job.owner, 1);
+      next.job.start();
+    }
+  }
+
+  function holdSlot(owner: string): () => void {
+    let isHeld = true;
+    const leave = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      clearTimeout(timer);
+      changeHeld(owner, -1);
+      startNext();
+    };
+    const timer = holdMs === undefined ? undefined : setTimeout(leave, holdMs);
+    return leave;
+  }
+
+  return {
+    enter: ({ owner, queue }) =>
+      new Promise((resolve) => {
+        noteRequest(owner);
+        waiting.push({ owner, queue, start: () => resolve(holdSlot(owner)) });
+        startNext();
+      }),
+    stats: () => ({ running, waiting: waiting.size }),
   };
 }

@@ -18,3 +18,9 @@ export const silentLogger: Logger = {
   error() {},
   child: () => silentLogger,
 };
+
+/**
+ * Registers a cache in memory, so that its number of entries becomes a metric. `cache` is its name
+ * in the metric.
+ */
+export type WatchCache = (cache: string, size: () => number) => void;

@@ -1,4 +1,5 @@
 import { removeHiddenCharacters } from './hidden-characters.ts';
+import { isObject, type Json } from './json.ts';
 
 const CONTROL = /\p{Cc}/gu;
 
@@ -130,4 +131,22 @@ export function sanitizeMessage(text: string, max = 512): string {
   const clean = removeHiddenCharacters(text.trimStart().slice(0, 4 * max)).trim();
   const points = [...clean];
   return points.length > max ? points.slice(0, max).join('') : clean;
+}
+
+/** A copy of `value` as JSON in which no text, member names included, contains one of `secrets`. */
+export const redactJson = (value: unknown, secrets: Secrets): Json | undefined =>
+  redactJsonWith(createWholeRedactor(secrets), value);
+
+/** The same for several values: the search for the secrets is prepared once. */
+export function redactJsonWith(redact: Redactor, value: unknown): Json | undefined {
+  if (typeof value === 'string') return redact(value);
+  if (Array.isArray(value)) return value.map((item) => redactJsonWith(redact, item) ?? null);
+  if (isObject(value)) {
+    const members = Object.entries(value).flatMap(([name, member]) => {
+      const clean = redactJsonWith(redact, member);
+      return clean === undefined ? [] : [[redact(name), clean] as const];
+    });
+    return Object.fromEntries(members);
+  }
+  return typeof value === 'number' || typeof value === 'boolean' || value === null ? value : undefined;
 }

@@ -1,5 +1,5 @@
 import { type Channels, channelErrors, TASK_PLUGIN_TYPE } from '../../channels/index.ts';
-import { type Clock, createMutex, type Logger, randomToken, type SecretBox } from '../../kernel/index.ts';
+import { type Clock, createSemaphore, type Logger, randomToken, type SecretBox } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { ChannelRecord, Store } from '../../store/ports/index.ts';
 import { createDemoVendor, type DemoVendor } from '../demo-vendor/index.ts';
@@ -39,7 +39,7 @@ export function createDemoChannel(deps: {
   let vendor: (Awaited<ReturnType<DemoVendor['start']>> & Pick<DemoVendor, 'changeKey'>) | undefined;
   let unsubscribe = () => {};
   /** Serializes operations, so that two concurrent calls create one channel. */
-  const exclusively = createMutex();
+  const mutex = createSemaphore();
 
   const markOf = (address: string) => ({ [MARK]: secretBox.seal(address) });
 
@@ -87,7 +87,7 @@ export function createDemoChannel(deps: {
 
   return {
     findOrCreate: () =>
-      exclusively(async () => {
+      mutex.run(async () => {
         if (store.dialect !== 'sqlite')
           throw channelErrors.demo_unavailable({
             message:
@@ -117,15 +117,15 @@ export function createDemoChannel(deps: {
       if (store.dialect !== 'sqlite') return;
       unsubscribe = store.subscribe((topic) => {
         if (topic !== 'channels') return;
-        void exclusively(syncVendor).catch((error) =>
-          logger.warn({ err: error }, 'the demo vendor could not be started'),
-        );
+        void mutex
+          .run(syncVendor)
+          .catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
       });
-      await exclusively(syncVendor);
+      await mutex.run(syncVendor);
     },
     async stop() {
       unsubscribe();
-      await exclusively(stopVendor);
+      await mutex.run(stopVendor);
     },
   };
 }

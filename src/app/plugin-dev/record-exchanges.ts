@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Clock, createMutex, parseJson } from '../../kernel/index.ts';
+import { type Clock, createSemaphore, parseJson } from '../../kernel/index.ts';
 import { addCases, type HookCall, openPlugin, readFixture, recordCall } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { CommandError } from '../cli/command.ts';
@@ -32,7 +32,7 @@ export function createRecorder({ path, sandbox, channelKey, clock, print }: Reco
   if (existsSync(path)) readExisting(path);
   else writeNew(path, clock.unix());
   let written = 0;
-  const exclusively = createMutex();
+  const mutex = createSemaphore();
   const printed = new Set<string>();
   const printOnce = (text: string): void => {
     if (!printed.has(text)) print(text);
@@ -57,10 +57,10 @@ export function createRecorder({ path, sandbox, channelKey, clock, print }: Reco
         write(source, call).catch((error) =>
           printOnce(`not recorded: ${error instanceof Error ? error.message : String(error)}`),
         );
-      void exclusively(record);
+      void mutex.run(record);
     },
     async end() {
-      return exclusively(async () => written);
+      return mutex.run(async () => written);
     },
   };
 }

@@ -93,9 +93,9 @@ const MAX_QUEUED = 500;
 const RETRY_AFTER_SECONDS = 5;
 
 /** A semaphore that rejects with `auth.unavailable` when its queue is full. */
-export const createBoundedSemaphore = (slots: number, maxQueued = MAX_QUEUED): Semaphore =>
+export const createBoundedSemaphore = (slots: number, maxQueued = MAX_QUEUED): Semaphore['run'] =>
   createSemaphore({
     slots,
     maxQueued,
     onFull: () => authErrors.unavailable({ retryAfterSeconds: RETRY_AFTER_SECONDS }),
-  });
+  }).run;

@@ -1,4 +1,4 @@
-import { type Clock, createMutex, type Mutex } from '../../kernel/index.ts';
+import { type Clock, createSemaphore, type Semaphore } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Registry } from '../registry/create-registry.ts';
@@ -17,9 +17,9 @@ const RETRY_MS = 25;
  *
  * The mutex rejects with `plugins.unavailable` when another node's change takes too long.
  */
-export function createPluginChangeMutex(deps: { store: Store; clock: Clock; registry: Registry }): Mutex {
+export function createPluginChangeMutex(deps: { store: Store; clock: Clock; registry: Registry }): Semaphore['run'] {
   const { store, clock, registry } = deps;
-  const onThisNode = createMutex();
+  const onThisNode = createSemaphore();
 
   async function acrossNodes<T>(work: () => Promise<T>): Promise<T> {
     const deadline = clock.monotonicMs() + WAIT_MS;
@@ -39,5 +39,5 @@ export function createPluginChangeMutex(deps: { store: Store; clock: Clock; regi
     }
   }
 
-  return (work) => onThisNode(() => acrossNodes(work));
+  return (work) => onThisNode.run(() => acrossNodes(work));
 }

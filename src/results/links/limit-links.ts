@@ -1,4 +1,4 @@
-import { createConcurrencyLimit, type WatchCache } from '../../kernel/index.ts';
+import { createSemaphore, type WatchCache } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
 import type { LinkLimit, LinkLimits } from '../types.ts';
@@ -11,7 +11,7 @@ export function createLinkLimit(
   { counters, watchCache }: { counters: Counters; watchCache?: WatchCache },
   limits: Omit<LinkLimits, 'days'>,
 ): LinkLimit {
-  const limit = createConcurrencyLimit();
+  const limit = createSemaphore();
   // At most two names for each running download.
   watchCache?.('downloads_by_link', limit.size);
   return {
@@ -22,7 +22,7 @@ export function createLinkLimit(
       throw vendorErrors.artifact_access_limited({ retryAfterSeconds: INVALID_WINDOW_SECONDS });
     },
     acquire({ address, artifact }) {
-      const slots = limit.acquire([
+      const slots = limit.tryAcquire([
         { name: 'node', max: limits.downloads.node },
         { name: `address ${address}`, max: limits.downloads.address },
         { name: `artifact ${artifact}`, max: limits.downloads.artifact },

@@ -1,4 +1,4 @@
-import { createConcurrencyLimit } from '../../kernel/index.ts';
+import { createSemaphore } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { RepeatLimit } from './types.ts';
 
@@ -7,10 +7,10 @@ const MAX_WAITING = { node: 256, user: 32 };
 const RETRY_AFTER_SECONDS = 5;
 
 export function createRepeatLimit(): RepeatLimit {
-  const limit = createConcurrencyLimit();
+  const limit = createSemaphore();
   return {
     acquire(userId) {
-      const slots = limit.acquire([
+      const slots = limit.tryAcquire([
         { name: 'node', max: MAX_WAITING.node },
         { name: `user ${userId}`, max: MAX_WAITING.user },
       ]);

@@ -1,14 +1,14 @@
-import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
+import { createSemaphore, type Slot } from '../../kernel/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
 import type { ObservationLimit, ObservationLimits } from './types.ts';
 
 const RETRY_AFTER_SECONDS = 5;
 
 export function createObservationLimit(limits: ObservationLimits): ObservationLimit {
-  const limit = createConcurrencyLimit<ConcurrencySlot & { scope: string }>();
+  const limit = createSemaphore<Slot & { scope: string }>();
   return {
     acquire({ pluginKey, userId, keyId }) {
-      const slots = limit.acquire([
+      const slots = limit.tryAcquire([
         { name: 'node', max: limits.node, scope: 'on this gateway' },
         { name: `plugin ${pluginKey}`, max: limits.plugin, scope: `of the plugin "${pluginKey}"` },
         { name: `user ${userId}`, max: limits.user, scope: 'of your account' },

@@ -1,4 +1,4 @@
-import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
+import { createSemaphore, type Slot } from '../../kernel/index.ts';
 import { vendorErrors } from '../errors.ts';
 import type { DownloadLimit } from './types.ts';
 
@@ -9,10 +9,10 @@ const RETRY_AFTER_SECONDS = 5;
  * Downloads by link have slots of their own (`limit-links.ts`).
  */
 export function createDownloadLimit({ node, user }: { node: number; user: number }): DownloadLimit {
-  const limit = createConcurrencyLimit<ConcurrencySlot & { scope: string }>();
+  const limit = createSemaphore<Slot & { scope: string }>();
   return {
     acquire(userId, what) {
-      const slots = limit.acquire([
+      const slots = limit.tryAcquire([
         { name: 'node', max: node, scope: 'from this gateway' },
         { name: `user ${userId}`, max: user, scope: 'of your account' },
       ]);

@@ -1,5 +1,5 @@
 import type { AccessWatch, Auth, PanelPrincipal } from '../../../auth/index.ts';
-import { createConcurrencyLimit, nextTurn } from '../../../kernel/index.ts';
+import { createSemaphore, nextTurn } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { httpErrors } from '../../responses/errors.ts';
 import { streamChunks } from '../../responses/stream-chunks.ts';
@@ -221,10 +221,10 @@ export type RunningExport = {
 export type BeginExport = (panel: PanelPrincipal, request: Request) => RunningExport;
 
 export function createExportLimit({ watchAccess }: Pick<Auth, 'watchAccess'>): BeginExport {
-  const limit = createConcurrencyLimit();
+  const limit = createSemaphore();
   return (panel, request) => {
     const kind = isAdmin(panel) ? 'administrators' : 'users';
-    const slots = limit.acquire([
+    const slots = limit.tryAcquire([
       { name: kind, max: LIMITS[kind] },
       { name: `account ${panel.user.id}`, max: LIMITS.account },
     ]);

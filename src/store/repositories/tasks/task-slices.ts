@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { createFairQueue, nextTurn } from '../../../kernel/index.ts';
+import { createFairLimiter, nextTurn, systemClock } from '../../../kernel/index.ts';
 import type { TaskListFilter } from '../../ports/index.ts';
 import { type Context, countAll, lazy, spellingsOf } from '../context.ts';
 
@@ -76,33 +76,16 @@ export function createTaskSlicer({ db, dialect, tables }: Context): TaskSlicer {
 
 /**
  * One work at a time and at most one in a turn of the event loop, the owners one after the other:
- * who asks for a hundred lists keeps nobody from their one.
+ * a caller of a hundred lists keeps nobody from their one.
  */
 function createTurns(): <T>(owner: string, work: () => Promise<T>) => Promise<T> {
-  type Waiting = { owner: string; start: () => void };
-  const waiting = createFairQueue<Waiting>({
-    quantum: 1,
-    costOf: () => 1,
-    queueOf: () => '',
-    holdsShare: () => false,
-  });
-  let isBusy = false;
-
-  function startNext(): void {
-    const next = waiting.take(() => true);
-    isBusy = next !== undefined;
-    next?.job.start();
-  }
-
+  const turns = createFairLimiter({ slots: 1, share: 1, clock: systemClock });
   return async (owner, work) => {
-    await new Promise<void>((start) => {
-      waiting.push({ owner, start });
-      if (!isBusy) startNext();
-    });
+    const leave = await turns.enter({ owner, queue: '' });
     try {
       return await work();
     } finally {
-      void nextTurn().then(startNext);
+      void nextTurn().then(leave);
     }
   };
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { createMutex } from '../../src/kernel/index.ts';
+import { createSemaphore } from '../../src/kernel/index.ts';
 
 test('works run one at a time, in the order of the calls', async () => {
-  const exclusively = createMutex();
+  const mutex = createSemaphore();
   const events: string[] = [];
   const work = (name: string, ms: number) => async () => {
     events.push(`${name} begins`);
@@ -10,14 +10,14 @@ test('works run one at a time, in the order of the calls', async () => {
     events.push(`${name} ends`);
     return name;
   };
-  expect(await Promise.all([exclusively(work('a', 5)), exclusively(work('b', 0))])).toEqual(['a', 'b']);
+  expect(await Promise.all([mutex.run(work('a', 5)), mutex.run(work('b', 0))])).toEqual(['a', 'b']);
   expect(events).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
 });
 
 test('a work that rejects does not stop the next one', async () => {
-  const exclusively = createMutex();
-  const failed = exclusively(() => Promise.reject(new Error('no')));
-  const next = exclusively(async () => 'next');
+  const mutex = createSemaphore();
+  const failed = mutex.run(() => Promise.reject(new Error('no')));
+  const next = mutex.run(async () => 'next');
   await expect(failed).rejects.toThrow('no');
   expect(await next).toBe('next');
 });

@@ -1,3 +1,16 @@
+/**
+ * Removes trailing repetitions of one character. Takes linear time; the expression `/x+$/` does
+ * not, because it restarts at each `x` of an inner run.
+ */
+export function trimTrailing(text: string, character: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === character) end -= 1;
+  return text.slice(0, end);
+}
+
+/** `1 case`, `2 cases`. `many` stands beside other numbers than 1: `1 file is`, `2 files are`. */
+export const countOf = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+
 const MAX_ENTRIES = 1000;
 const MAX_LENGTH = 256;
 
