@@ -1,4 +1,6 @@
-import type { Page, TaskRecord } from './records.ts';
+/** Lists of tasks, and the filters of them that people keep. */
+import type { Page } from './paging.ts';
+import type { TaskRecord } from './task-records.ts';
 
 export type TaskListFilter = {
   /** False: only tasks that their user has not deleted. */
@@ -20,6 +22,7 @@ export type TaskListFilter = {
 };
 
 export const TASK_SORTS = ['newest', 'oldest', 'cost', 'duration'] as const;
+
 /** `cost`, `duration`: the largest first. */
 export type TaskSort = (typeof TASK_SORTS)[number];
 
@@ -75,4 +78,29 @@ export interface TaskListStore {
   byIds(ids: readonly number[]): Promise<ListedTask[]>;
   /** How often the failed tasks failed for each reason, the most frequent first. */
   failureReasons(filter: TaskListFilter, limit: number): Promise<{ reason: string; count: number }[]>;
+}
+
+/** Filters of lists of tasks, which people keep under a name. */
+export type TaskViewRecord = {
+  id: number;
+  userId: number;
+  name: string;
+  /** The query of the list's address, without `?`. */
+  query: string;
+  /** Unix seconds. */
+  createdAt: number;
+};
+
+export interface TaskViewStore {
+  /** The newest first. */
+  list(userId: number): Promise<TaskViewRecord[]>;
+  /**
+   * In place of the view of that name. `undefined` when the user has `max` others. Only in a
+   * transaction that has locked the user: otherwise two calls could exceed `max` together.
+   */
+  save(view: Omit<TaskViewRecord, 'id'>, max: number): Promise<TaskViewRecord | undefined>;
+  /** The deleted view; `undefined` when the user has none of that id. */
+  delete(id: number, userId: number): Promise<TaskViewRecord | undefined>;
+  /** Returns the number of deleted views. */
+  deleteAll(userId: number): Promise<number>;
 }

@@ -1,5 +1,5 @@
 import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
-import type { Count, Counters } from '../ports/counters.ts';
+import type { Count, Counters } from '../ports/index.ts';
 import type { Redis } from './connect-redis.ts';
 import { createMemoryCounters, type MemoryCounters } from './memory-counters.ts';
 

@@ -7,7 +7,7 @@ import {
   parseJson,
   type WatchCache,
 } from '../../kernel/index.ts';
-import type { CachedSession, CacheReading, SessionCache } from '../ports/session-cache.ts';
+import type { CachedSession, CacheReading, SessionCache } from '../ports/index.ts';
 import type { Redis } from './connect-redis.ts';
 import { createSessionScripts } from './session-scripts.ts';
 import { trackAvailability } from './track-availability.ts';

@@ -1,4 +1,4 @@
-import type { CachedSession } from '../ports/session-cache.ts';
+import type { CachedSession } from '../ports/index.ts';
 import { defineScript, type Redis } from './connect-redis.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Clock, WatchCache } from '../../kernel/index.ts';
-import type { SuccessLists } from '../ports/success-lists.ts';
+import type { SuccessLists } from '../ports/index.ts';
 import type { Redis } from './connect-redis.ts';
 
 /**

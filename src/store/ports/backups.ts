@@ -2,6 +2,7 @@
 
 /** What started a run: the schedule, or a person. */
 export type BackupTrigger = 'schedule' | 'manual';
+
 export type BackupStatus = 'running' | 'done' | 'failed';
 
 /** One run. Times are Unix seconds. */

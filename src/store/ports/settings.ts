@@ -1,3 +1,33 @@
+/** Options, nodes, and the columns that hold sealed values. */
+
+export interface OptionStore {
+  all(): Promise<{ key: string; value: string }[]>;
+  get(key: string): Promise<string | undefined>;
+  put(key: string, value: string): Promise<void>;
+  /**
+   * Writes only if the key is absent. True when this call wrote it: among concurrent calls, one
+   * wins.
+   */
+  putIfAbsent(key: string, value: string): Promise<boolean>;
+  /** Writes only if the value is still `before`. True when this call wrote it. */
+  replace(key: string, before: string, value: string): Promise<boolean>;
+}
+
+export type NodeRecord = {
+  id: string;
+  role: string;
+  version: string;
+  startedAt: number;
+  heartbeatAt: number;
+  fingerprints: string[];
+};
+
+export interface NodeStore {
+  heartbeat(node: Omit<NodeRecord, 'heartbeatAt'>, at: number): Promise<void>;
+  alive(since: number): Promise<NodeRecord[]>;
+  remove(id: string): Promise<void>;
+}
+
 /** Columns whose values are sealed with CRYPTO_SECRET, whole or inside JSON. */
 export const SEALED_COLUMNS = [
   'channels.key_sealed',
@@ -9,6 +39,7 @@ export const SEALED_COLUMNS = [
   'balance_alerts.webhook_secret_sealed',
   'options.value',
 ] as const;
+
 export type SealedColumn = (typeof SEALED_COLUMNS)[number];
 
 /** A value as it stands in its column; `id` is the row's key as text. */

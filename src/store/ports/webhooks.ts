@@ -1,9 +1,10 @@
-/** Queries and state changes of webhooks. `store.ts` states the rules for every implementation. */
+/** The outbox of webhooks, notices and mails. */
 import type { JsonObject } from '../../kernel/index.ts';
-import type { Page, Paged } from './records.ts';
+import type { Page, Paged } from './paging.ts';
 
 /** Of tasks, to the receivers of their API keys. */
 type TaskEvent = 'task.updated' | 'task.finished' | 'task.artifacts_kept';
+
 /** Of the gateway, to its operator and to users. */
 export const GATEWAY_EVENTS = [
   'channel.failing',
@@ -12,15 +13,21 @@ export const GATEWAY_EVENTS = [
   'backup.overdue',
   'balance.low',
 ] as const;
+
 export type GatewayEvent = (typeof GATEWAY_EVENTS)[number];
+
 /** `test`: sent at once by an operator's wish, never stored. */
 export type WebhookEvent = TaskEvent | GatewayEvent | 'test';
+
 /** `apiKeyId` of notices of the gateway, which no API key signs. */
 export const NO_API_KEY = 0;
+
 /** `host` and `url` of notices that are mailed to their user. No receiver has either. */
 export const MAIL = 'mailto:';
+
 /** `userId` of the operator's notices. */
 export const OPERATOR = 0;
+
 /**
  * `superseded`: a later webhook of its task replaced it before it was delivered. `failed`: given
  * up, until somebody requests a redelivery.

@@ -1,54 +1,11 @@
 /**
- * The rows of the data model as the rooms see them. Times are whole Unix seconds unless a name ends
- * in `Ms`. Money is an integer quota (500,000 = 1 USD). JSON columns are parsed.
+ * The rows of tasks as the rooms see them. Times are whole Unix seconds unless a name ends in `Ms`.
+ * Money is an integer quota (500,000 = 1 USD). JSON columns are parsed.
  */
 import type { ErrorKind, Json, JsonObject } from '../../kernel/index.ts';
-import type { EnabledStatus } from './account-records.ts';
-import type { AuditAction } from './audit-actions.ts';
-
-export type ChannelRecord = {
-  id: number;
-  name: string;
-  /** 1: OpenAI-compatible relay, 61: task plugin, or a type that a plugin declares. */
-  type: number;
-  /** The vendor credential, sealed with CRYPTO_SECRET. */
-  keySealed: string;
-  /** The credential's last four characters. */
-  keyHint: string;
-  baseUrl: string;
-  models: string[];
-  groups: string[];
-  priority: number;
-  weight: number;
-  modelMapping: Record<string, string>;
-  taskPluginKey: string | null;
-  settings: JsonObject;
-  status: EnabledStatus;
-  usedQuota: number;
-  createdAt: number;
-  updatedAt: number;
-};
-
-export type PluginRecord = {
-  id: number;
-  key: string;
-  version: string;
-  apiVersion: number;
-  source: string;
-  /** SHA-256 of the source in hex. */
-  sourceHash: string;
-  /** A data URL, or null. */
-  icon: string | null;
-  /** Whether this version of its key serves; at most one per key does. */
-  active: boolean;
-  enabled: boolean;
-  remark: string;
-  /** The models that an administrator allows; null: all models of the manifest. */
-  narrowedModels: string[] | null;
-  createdAt: number;
-};
 
 export const TASK_STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
+
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 export type TaskProperties = {
@@ -268,6 +225,7 @@ export type TaskShown = Pick<
 > & { propertiesJson: string; dataJson: string | null };
 
 export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';
+
 export type TaskEventRecord = {
   id: number;
   taskId: string;
@@ -279,99 +237,3 @@ export type TaskEventRecord = {
   httpStatus: number;
   detail: string;
 };
-
-/** `carried`: the sum of a month's lines of ended tasks, which the retention has folded into it. */
-export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust' | 'storage' | 'carried';
-/** Why an administrator changed a balance; empty where they did not say. */
-export type LedgerReason = '' | 'topup' | 'refund' | 'correction' | 'other';
-export type LedgerEntryRecord = {
-  id: number;
-  userId: number;
-  apiKeyId: number | null;
-  taskId: string | null;
-  kind: LedgerKind;
-  attempt: number;
-  /**
-   * The signed change of the balance: reservations and charges are negative, refunds and grants
-   * positive.
-   */
-  amount: number;
-  note: string;
-  createdAt: number;
-  reason: LedgerReason;
-  /** The administrator who changed the balance. */
-  actorId: number | null;
-  /** The task that an administrator's change is about. */
-  aboutTaskId: string | null;
-  /** The digest of the change that was asked for; empty for what nobody asked for. */
-  request: string;
-};
-
-export type PriceRecord = { pluginKey: string; model: string; expression: string; updatedAt: number };
-
-export type UsageLogRecord = {
-  id: number;
-  userId: number;
-  apiKeyId: number | null;
-  taskId: string;
-  channelId: number;
-  pluginKey: string;
-  model: string;
-  kind: 'settle' | 'refund';
-  quota: number;
-  detail: JsonObject;
-  createdAt: number;
-  /** Seconds from the request to the end; -1: not known. */
-  seconds: number;
-};
-
-export type AuditRecord = {
-  id: number;
-  /** null for the command line and for the system itself. */
-  userId: number | null;
-  username: string;
-  /** `session`, `access_token`, `cli`, `setup`, `registration`, `mailed_link`. */
-  authMethod: string;
-  ip: string;
-  /** `channel.create`, `plugin.activate`, … */
-  action: string;
-  target: string;
-  /** The values before and after the change, without secrets. */
-  detail: JsonObject;
-  createdAt: number;
-};
-
-/** What this version writes. */
-export type NewAuditRow = Omit<AuditRecord, 'id' | 'action'> & { action: AuditAction };
-
-/**
- * Sign-ins have their own chain, because they are deleted after a time while changes are kept for
- * good.
- */
-export type AuditChainName = 'change' | 'sign_in';
-
-/** A row where a chain of the audit log differs from what was written. */
-export type AuditFault = {
-  chain: AuditChainName;
-  /**
-   * The changed row, the first row after a gap, or the last row if the end of the chain is missing.
-   */
-  id: number;
-  /**
-   * `changed`: the row's content differs. `missing`: rows before it, or after it at the end of the
-   * chain, are gone.
-   */
-  fault: 'changed' | 'missing';
-};
-
-export type NodeRecord = {
-  id: string;
-  role: string;
-  version: string;
-  startedAt: number;
-  heartbeatAt: number;
-  fingerprints: string[];
-};
-
-export type Page = { page: number; pageSize: number };
-export type Paged<T> = { total: number; items: T[] };

@@ -1,6 +1,7 @@
-import type { TaskEventKind, TaskEventRecord, TaskRecord, TaskShown, TaskStatus, TaskSummary } from './records.ts';
-import type { ResultRecord } from './result-store.ts';
+/** The state changes of tasks, and the keys that make a submission idempotent. */
+import type { ResultRecord } from './results.ts';
 import type { TaskListStore } from './task-list.ts';
+import type { TaskEventKind, TaskEventRecord, TaskRecord, TaskShown, TaskStatus, TaskSummary } from './task-records.ts';
 
 /** `platforms`: only tasks of these plugins. */
 export type TaskCursor = { after?: string; limit: number; order: 'asc' | 'desc'; platforms?: readonly string[] };

@@ -1,6 +1,65 @@
+/** Users and what administrators change of them. */
+import type { Page, Paged } from './paging.ts';
+
+/** Users, how they sign in, and the keys they give to programs. Times are whole Unix seconds. */
+
+export type Role = 1 | 10 | 100;
+
+export const ROLE = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
+
+/**
+ * Of users, API keys and channels. API keys are also shown as 3 (expired) and 4 (exhausted), which
+ * are computed and never stored.
+ */
+export type EnabledStatus = 1 | 2;
+
+export const STATUS = { enabled: 1, disabled: 2 } as const satisfies Record<string, EnabledStatus>;
+
+export type UserRecord = {
+  id: number;
+  username: string;
+  displayName: string;
+  /**
+   * argon2id in PHC form; of an imported account bcrypt until its first sign-in; null for one that
+   * signs in through a provider only.
+   */
+  passwordHash: string | null;
+  role: Role;
+  status: EnabledStatus;
+  email: string | null;
+  group: string;
+  /** The balance: the sum of the user's ledger lines. */
+  quota: number;
+  usedQuota: number;
+  requestCount: number;
+  language: string;
+  authVersion: number;
+  /** Part of every signed artifact link of the user. Links with another version are invalid. */
+  linkVersion: number;
+  createdAt: number;
+  lastLoginAt: number;
+};
+
+/** A user as administrators see them. Deleted users are included, with most fields emptied. */
+export type AdminUserRecord = UserRecord & {
+  /** An administrator's note. */
+  remark: string;
+  /** The user whose affiliate code they registered with; 0: none. */
+  inviterId: number;
+  hasAccessToken: boolean;
+  /** 0: not deleted. */
+  deletedAt: number;
+};
+
+/** A personal access token as its owner may see it. Only the token's SHA-256 is stored. */
+export type AccessTokenRecord = {
+  /** `tgp_` and the first characters; empty for a token of an earlier layout. */
+  prefix: string;
+  /** 0 for a token of an earlier layout. */
+  createdAt: number;
+};
+
 /** Queries and state changes of users. `store.ts` states the rules for every implementation. */
-import type { AccessTokenRecord, AdminUserRecord, EnabledStatus, ROLE, Role, UserRecord } from './account-records.ts';
-import type { Page, Paged } from './records.ts';
 
 export type NewUser = Pick<
   UserRecord,

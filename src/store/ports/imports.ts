@@ -1,8 +1,11 @@
+import type { ApiKeyRecord } from './api-keys.ts';
+import type { IdentityRecord, PasskeyRecord, TwoFactorRecord } from './sign-in.ts';
+import type { UserRecord } from './users.ts';
+
 /**
  * Rows taken from another gateway's database. `store.ts` states the rules for every implementation.
  * Call every method that writes inside a transaction.
  */
-import type { ApiKeyRecord, IdentityRecord, PasskeyRecord, TwoFactorRecord, UserRecord } from './account-records.ts';
 
 export type ImportedKind = 'run' | 'user' | 'channel' | 'provider';
 
@@ -41,6 +44,7 @@ export type ImportedKey = Omit<
   | 'webhookFormers'
   | 'keepResults'
 >;
+
 export type ImportedLine = { userId: number; amount: number; grantKey: string; note: string; createdAt: number };
 
 /** What a database may have already. All names in lower case. */

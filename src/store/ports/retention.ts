@@ -1,14 +1,7 @@
 import type { Json } from '../../kernel/index.ts';
-import type {
-  AuditRecord,
-  LedgerEntryRecord,
-  TaskEventRecord,
-  TaskExecution,
-  TaskProperties,
-  TaskRecord,
-  TaskStatus,
-  UsageLogRecord,
-} from './records.ts';
+import type { LedgerEntryRecord } from './ledger.ts';
+import type { AuditRecord, UsageLogRecord } from './logs.ts';
+import type { TaskEventRecord, TaskExecution, TaskProperties, TaskRecord, TaskStatus } from './task-records.ts';
 
 /**
  * How far old data of one kind has been gone through. `position`: the id of the last row.

@@ -1,3 +1,59 @@
+/** Versions of plugins, the sources that began tasks, and how often each version fails. */
+
+export type PluginRecord = {
+  id: number;
+  key: string;
+  version: string;
+  apiVersion: number;
+  source: string;
+  /** SHA-256 of the source in hex. */
+  sourceHash: string;
+  /** A data URL, or null. */
+  icon: string | null;
+  /** Whether this version of its key serves; at most one per key does. */
+  active: boolean;
+  enabled: boolean;
+  remark: string;
+  /** The models that an administrator allows; null: all models of the manifest. */
+  narrowedModels: string[] | null;
+  createdAt: number;
+};
+
+export type NewPlugin = Omit<PluginRecord, 'id' | 'active'>;
+
+export interface PluginStore {
+  /**
+   * `undefined` when (key, version) exists. The first version of a key becomes active in the same
+   * statement or transaction, unless it `waits` for its activation.
+   */
+  insert(plugin: NewPlugin, options?: { waits: boolean }): Promise<PluginRecord | undefined>;
+  byVersion(key: string, version: string): Promise<PluginRecord | undefined>;
+  /** All versions of a key, the newest first. */
+  versions(key: string): Promise<PluginRecord[]>;
+  /** The active version of every key, enabled or not, in order of key. */
+  active(): Promise<PluginRecord[]>;
+  /**
+   * Makes one version active and enabled, and every other version of its key inactive. False when
+   * the version is unknown.
+   */
+  activate(key: string, version: string): Promise<boolean>;
+  /** Makes every version of a key inactive. False when none was active. */
+  deactivate(key: string): Promise<boolean>;
+  update(
+    id: number,
+    change: Partial<Pick<PluginRecord, 'enabled' | 'remark' | 'icon' | 'narrowedModels'>>,
+  ): Promise<boolean>;
+  /** Enables or disables all versions of a key. */
+  setEnabled(key: string, enabled: boolean): Promise<boolean>;
+  /**
+   * Deletes a version, whose number goes on naming its source. If it was active, the newest
+   * remaining one becomes active, and enabled if the deleted one was.
+   */
+  delete(key: string, version: string, at: number): Promise<boolean>;
+  /** The hash of the source that a deleted version had. */
+  deletedSource(key: string, version: string): Promise<string | undefined>;
+}
+
 /** A plugin source that began tasks. */
 export type KeptSource = { sourceHash: string; key: string; version: string; source: string };
 

@@ -1,13 +1,12 @@
-/**
- * Queries and state changes of relayed requests. `store.ts` states the rules for every
- * implementation.
- */
-import type { BillingSnapshot } from './records.ts';
+/** Requests that a channel relays, and the objects that vendors keep for them. */
+import type { BillingSnapshot } from './task-records.ts';
 
 /** The kinds of objects that vendors keep. */
 export type RelayObjectKind = 'response' | 'video';
+
 /** The kinds of requests. */
 export type RelayKind = RelayObjectKind | 'chat' | 'embedding' | 'image' | 'image_edit' | 'speech' | 'transcription';
+
 /** `OPEN`: money is reserved and the bill is not known yet. The other two are final. */
 export type RelayStatus = 'OPEN' | 'BILLED' | 'REFUNDED';
 

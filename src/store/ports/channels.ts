@@ -1,0 +1,55 @@
+import type { JsonObject } from '../../kernel/index.ts';
+import type { Page, Paged } from './paging.ts';
+import type { EnabledStatus } from './users.ts';
+
+/**
+ * The rows of the data model as the rooms see them. Times are whole Unix seconds unless a name ends
+ * in `Ms`. Money is an integer quota (500,000 = 1 USD). JSON columns are parsed.
+ */
+
+export type ChannelRecord = {
+  id: number;
+  name: string;
+  /** 1: OpenAI-compatible relay, 61: task plugin, or a type that a plugin declares. */
+  type: number;
+  /** The vendor credential, sealed with CRYPTO_SECRET. */
+  keySealed: string;
+  /** The credential's last four characters. */
+  keyHint: string;
+  baseUrl: string;
+  models: string[];
+  groups: string[];
+  priority: number;
+  weight: number;
+  modelMapping: Record<string, string>;
+  taskPluginKey: string | null;
+  settings: JsonObject;
+  status: EnabledStatus;
+  usedQuota: number;
+  createdAt: number;
+  updatedAt: number;
+};
+
+export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota'>;
+
+export interface ChannelStore {
+  insert(channel: NewChannel): Promise<ChannelRecord>;
+  byId(id: number): Promise<ChannelRecord | undefined>;
+  /** All channels in order of id; there are tens, not thousands. */
+  all(): Promise<ChannelRecord[]>;
+  list(page: Page): Promise<Paged<ChannelRecord>>;
+  update(
+    id: number,
+    change: Partial<Omit<ChannelRecord, 'id' | 'usedQuota' | 'createdAt'>>,
+  ): Promise<ChannelRecord | undefined>;
+  delete(id: number): Promise<boolean>;
+  addUsedQuota(id: number, delta: number): Promise<void>;
+}
+
+export type PriceRecord = { pluginKey: string; model: string; expression: string; updatedAt: number };
+
+export interface PriceStore {
+  all(): Promise<PriceRecord[]>;
+  put(price: PriceRecord): Promise<void>;
+  delete(pluginKey: string, model: string): Promise<boolean>;
+}

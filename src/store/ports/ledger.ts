@@ -1,0 +1,207 @@
+/** Money: the ledger, the statement of a user, and warnings of a low balance. */
+import type { Page, Paged } from './paging.ts';
+
+/** `carried`: the sum of a month's lines of ended tasks, which the retention has folded into it. */
+export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust' | 'storage' | 'carried';
+
+/** Why an administrator changed a balance; empty where they did not say. */
+export type LedgerReason = '' | 'topup' | 'refund' | 'correction' | 'other';
+
+export type LedgerEntryRecord = {
+  id: number;
+  userId: number;
+  apiKeyId: number | null;
+  taskId: string | null;
+  kind: LedgerKind;
+  attempt: number;
+  /**
+   * The signed change of the balance: reservations and charges are negative, refunds and grants
+   * positive.
+   */
+  amount: number;
+  note: string;
+  createdAt: number;
+  reason: LedgerReason;
+  /** The administrator who changed the balance. */
+  actorId: number | null;
+  /** The task that an administrator's change is about. */
+  aboutTaskId: string | null;
+  /** The digest of the change that was asked for; empty for what nobody asked for. */
+  request: string;
+};
+
+/** What a grant's line tells beside the amount. */
+type GrantDetail = { note?: string } & Partial<
+  Pick<LedgerEntryRecord, 'reason' | 'actorId' | 'aboutTaskId' | 'request'>
+>;
+
+/** A line of a statement. `opens`: it belongs to no task, or is the first of its task. */
+export type StatementLine = LedgerEntryRecord & { opens: boolean; actor: string | null };
+
+export type StatementFilter = {
+  /** `task`, the reason of an administrator's change, or the line's kind. */
+  kind?: string | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+};
+
+/** Kinds of ledger lines that belong to no task. */
+export type GrantKind = 'grant' | 'topup' | 'adjust' | 'storage';
+
+/**
+ * Money. Call every method inside a transaction, together with the state change that it pays for.
+ */
+export interface LedgerStore {
+  /**
+   * Takes `amount` (≥ 0) from the balance of an enabled user, and from the key's budget if the key
+   * is limited. Writes the line (task, reserve, attempt). Unless `ok`, nothing was written.
+   */
+  reserve(entry: {
+    userId: number;
+    apiKeyId: number | null;
+    taskId: string;
+    attempt: number;
+    amount: number;
+    at: number;
+  }): Promise<'ok' | 'user_insufficient' | 'key_insufficient'>;
+  /**
+   * Writes a signed line and changes the balances of user and key by it; they may go below zero.
+   * False when (task, kind, attempt) exists: the money has already moved, and nothing is written.
+   */
+  post(entry: {
+    userId: number;
+    apiKeyId: number | null;
+    taskId: string;
+    kind: Exclude<LedgerKind, GrantKind | 'carried'>;
+    attempt: number;
+    amount: number;
+    note?: string;
+    at: number;
+  }): Promise<boolean>;
+  /**
+   * Writes a grant, a top-up, an administrator's signed adjustment or a charge for kept results
+   * under its own unique key.
+   * False when the key exists.
+   */
+  grant(
+    entry: {
+      userId: number;
+      kind: GrantKind;
+      key: string;
+      amount: number;
+      at: number;
+    } & GrantDetail,
+  ): Promise<boolean>;
+  /**
+   * Sets the balance to `to` with an `adjust` line of the difference; the user's row stays locked
+   * in between. `undefined` when the key exists or there is no such user: then nothing was written.
+   */
+  setBalance(
+    entry: {
+      userId: number;
+      key: string;
+      to: number;
+      at: number;
+    } & GrantDetail,
+  ): Promise<{ before: number; after: number } | undefined>;
+  /** The grant, top-up or adjustment with this unique key. */
+  byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
+  /**
+   * Called when a task has ended: adds to the used quota of user, key and channel, and counts one
+   * request. `requests`: 0 for a correction of what was added before.
+   */
+  addUsage(usage: {
+    userId: number;
+    apiKeyId: number | null;
+    channelId: number;
+    quota: number;
+    requests?: 0;
+  }): Promise<void>;
+  byTask(taskId: string): Promise<LedgerEntryRecord[]>;
+  list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
+  /**
+   * The user's lines before the id `before`, the newest first, and their balance: the sum of all
+   * lines that the same statement sees.
+   */
+  statementLines(
+    userId: number,
+    slice: { before?: number | undefined; limit: number },
+  ): Promise<{ balance: number; lines: StatementLine[] }>;
+  /**
+   * Among the user's `limit` lines before the id `before`: how many open a row of the statement
+   * that matches. `last` is where the next slice begins, undefined after the oldest line.
+   */
+  countStatement(
+    userId: number,
+    slice: { before: number; limit: number; filter: StatementFilter },
+  ): Promise<{ found: number; last: number | undefined }>;
+  /** The tasks and relayed requests that are still stored: their model, and whether they run. */
+  statementTasks(taskIds: readonly string[]): Promise<{ taskId: string; model: string; isOpen: boolean }[]>;
+  /**
+   * Users whose balance differs from the sum of their lines; terminal tasks and ended relayed
+   * requests whose lines do not sum to minus their quota. At most `limit` of each. Reads every
+   * line, in short statements that do not block writers for long. Concurrent changes are never
+   * reported as imbalances.
+   */
+  imbalances(limit: number): Promise<{
+    users: { userId: number; quota: number; ledger: number }[];
+    tasks: { taskId: string; quota: number; ledger: number }[];
+  }>;
+}
+
+/** Warnings of a low balance. `store.ts` states the rules for every implementation. */
+
+export type BalanceAlertRecord = {
+  userId: number;
+  /** Quota; null: the operator's default, 0: no warning. */
+  threshold: number | null;
+  /** Whether the user is mailed. */
+  mail: boolean;
+  webhookUrl: string | null;
+  webhookSecretSealed: string | null;
+  /** When the user was warned, in Unix seconds; 0: the next crossing is reported. */
+  toldAt: number;
+  /** What the balance was below then. */
+  toldThreshold: number;
+};
+
+/** However often a user changes the threshold, one warning at most is sent in this time. */
+export const WARN_AGAIN_SECONDS = 3600;
+
+/** What a user chooses. */
+export type BalanceAlertChoice = Pick<BalanceAlertRecord, 'threshold' | 'mail' | 'webhookUrl'>;
+
+/** A user whose balance is below the threshold, and who was not warned yet. */
+export type LowBalance = { userId: number; balance: number; threshold: number };
+
+export interface BalanceAlertStore {
+  /** Undefined for a user who never chose anything and was never warned. */
+  byUser(userId: number): Promise<BalanceAlertRecord | undefined>;
+  /**
+   * Writes a choice. With another threshold, the next crossing is reported again, unless the user
+   * was warned less than `WARN_AGAIN_SECONDS` before `now`: then after that time.
+   */
+  choose(userId: number, choice: BalanceAlertChoice, now: number): Promise<void>;
+  setSecret(userId: number, webhookSecretSealed: string): Promise<void>;
+  /** False: there is one, which somebody else has been shown. */
+  setFirstSecret(userId: number, webhookSecretSealed: string): Promise<boolean>;
+  /**
+   * Users to warn among `limit` users after `after`, in the order of their ids. `last` is the last
+   * user that was looked at; undefined: there are no more. `fallback` applies to users who chose
+   * nothing: with 0, only users with a choice are looked at.
+   */
+  findLow(search: {
+    fallback: number;
+    after: number;
+    limit: number;
+    now: number;
+  }): Promise<{ low: LowBalance[]; last: number | undefined }>;
+  /**
+   * Marks the user as warned if the balance is still below the threshold and nobody has marked it:
+   * then the balance, else undefined. Call it in the transaction that queues the warning. The
+   * user's row stays locked, so that a top-up at the same moment comes before or after it.
+   */
+  claim(userId: number, fallback: number, at: number): Promise<LowBalance | undefined>;
+  /** Forgets a deleted user's choice. */
+  forget(userId: number): Promise<void>;
+}
