@@ -1,16 +1,24 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { BunPlugin } from 'bun';
 import type { PanelFile } from '../src/http/panel-files/panel-manifest.ts';
+import { readRuleTexts, readTexts } from './check-texts.ts';
 import { hashInputs, isFresh, root, writeWhole } from './hash-inputs.ts';
 
 const output = 'build/panel';
 const manifestPath = `${output}/manifest.gen.ts`;
 const bytesTypePath = `${output}/bytes.gen.d.ts`;
 const stampPath = `${output}/built-from`;
-const inputs = ['src/panel', 'contracts', 'package-lock.json', 'tsconfig.json', 'scripts/build-panel.ts'];
+const inputs = [
+  'src/panel',
+  'contracts',
+  'package-lock.json',
+  'tsconfig.json',
+  'scripts/build-panel.ts',
+  'scripts/check-texts.ts',
+];
 
 type Asset = { name: string; content: Uint8Array<ArrayBuffer>; contentType: string };
 type Entry = Omit<PanelFile, 'file' | 'brotli'> & { stored: { file: string } | { brotli: string } };
@@ -130,7 +138,6 @@ const languageFiles: BunPlugin = {
   setup(build) {
     const folder = join(root, 'src/panel/i18n');
     const read = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, string>;
-    const readWhole = (file: string) => ({ ...read('en.json'), ...read(file) });
     build.onResolve({ filter: /^panel:/ }, ({ path }) => ({ path: path.slice('panel:'.length), namespace: 'panel' }));
     build.onLoad({ filter: /^languages$/, namespace: 'panel' }, () => {
       const entries = readdirSync(folder)
@@ -146,12 +153,13 @@ const languageFiles: BunPlugin = {
     });
     build.onLoad({ filter: /^(first|rest)\/.*\.json$/, namespace: 'panel' }, ({ path }) => {
       const [part, file] = path.split('/') as [string, string];
-      const texts = Object.entries(readWhole(file)).filter(([key]) => isFirstText(key) === (part === 'first'));
+      const texts = Object.entries(readTexts(file.slice(0, -'.json'.length))).filter(
+        ([key]) => isFirstText(key) === (part === 'first'),
+      );
       return { contents: `export default ${JSON.stringify(Object.fromEntries(texts))};`, loader: 'js' };
     });
     build.onLoad({ filter: /^rules\/.*\.json$/, namespace: 'panel' }, ({ path }) => {
-      const file = join('plugin-rules', path.slice('rules/'.length));
-      const texts = { ...read('plugin-rules/en.json'), ...(existsSync(join(folder, file)) ? read(file) : {}) };
+      const texts = readRuleTexts(path.slice('rules/'.length, -'.json'.length));
       return { contents: `export default ${JSON.stringify(texts)};`, loader: 'js' };
     });
   },

@@ -1,21 +1,19 @@
 /**
- * The panel's texts in all languages, held against the English ones.
+ * The panel's texts in all languages, held against the English ones. A text that a language lacks is
+ * shown in English, and a release is refused until it is there.
  *
- * - `bun scripts/check-texts.ts`: faults of all languages.
+ * - `bun scripts/check-texts.ts`: faults of all languages, and how many texts each lacks.
  * - `bun scripts/check-texts.ts --missing de`: the texts that German does not have, in English, as
  *   JSON to be translated.
  * - `bun scripts/check-texts.ts --same de`: texts that are the English ones, to be looked at.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './hash-inputs.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
 const folder = join(root, 'src/panel/i18n');
-
-/** Languages that are being translated: the build fills their gaps with English. */
-export const unfinishedLanguages: readonly string[] = [];
 
 const plural = /^(.+)_(zero|one|two|few|many|other)$/;
 
@@ -25,15 +23,43 @@ export const listLanguages = (): string[] =>
     .map((name) => name.slice(0, -'.json'.length))
     .sort();
 
-export const readTexts = (language: string): Texts =>
-  JSON.parse(readFileSync(join(folder, `${language}.json`), 'utf8')) as Texts;
+/** The texts that the panel shows in a language: English ones where it has none. */
+export const readTexts = (language: string): Texts => completeTexts(language, readOwnTexts(language));
+
+/** The texts that stand in the file of a language. */
+const readOwnTexts = (language: string): Texts => readJson(`${language}.json`);
+
+/**
+ * The rules for plugins, which pages of plugins alone load. The English ones are the gateway's
+ * sentences.
+ */
+export const readRuleTexts = (language: string): Texts => ({ ...readOwnRules('en'), ...readOwnRules(language) });
+
+const readOwnRules = (language: string): Texts => readJson(`plugin-rules/${language}.json`);
+
+function readJson(name: string): Texts {
+  const path = join(folder, name);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Texts) : {};
+}
+
+/**
+ * The texts of a language with English ones where it lacks them. Where it lacks a plural category of
+ * a text that it has, its own text for any other number stands in.
+ */
+export function completeTexts(language: string, own: Texts, english: Texts = readOwnTexts('en')): Texts {
+  const texts: Record<string, string> = {};
+  for (const [key, text] of Object.entries(wantedTexts(language, english))) {
+    texts[key] = own[key] ?? own[key.replace(plural, '$1_other')] ?? text;
+  }
+  return { ...texts, ...own };
+}
 
 /**
  * The keys that a language needs: those of English, and for a counted text one of each plural
  * category that its rules know. English texts that stand for a missing category are those of
  * `_other`.
  */
-export function wantedTexts(language: string, english: Texts = readTexts('en')): Texts {
+export function wantedTexts(language: string, english: Texts = readOwnTexts('en')): Texts {
   const { pluralCategories } = new Intl.PluralRules(language).resolvedOptions();
   const wanted: Record<string, string> = {};
   for (const [key, text] of Object.entries(english)) {
@@ -48,34 +74,37 @@ export function wantedTexts(language: string, english: Texts = readTexts('en')):
   return wanted;
 }
 
-export function missingTexts(language: string): Texts {
-  const texts = readTexts(language);
-  return Object.fromEntries(Object.entries(wantedTexts(language)).filter(([key]) => !Object.hasOwn(texts, key)));
+function missingTexts(language: string): Texts {
+  const own = readOwnTexts(language);
+  return Object.fromEntries(Object.entries(wantedTexts(language)).filter(([key]) => !Object.hasOwn(own, key)));
 }
 
-/** What the gateway says about faulty plugins: loaded by the pages of plugins alone. */
-export const readRuleTexts = (language: string): Texts =>
-  JSON.parse(readFileSync(join(folder, 'plugin-rules', `${language}.json`), 'utf8')) as Texts;
-
-/** As `findTextFaults`, for the rules for plugins. The English ones are the gateway's sentences. */
-export function findRuleTextFaults(language: string): string[] {
-  const [english, texts] = [readRuleTexts('en'), readRuleTexts(language)];
-  return [...new Set([...Object.keys(english), ...Object.keys(texts)])].flatMap((key) => {
-    const [model, text] = [english[key], texts[key]];
-    if (model === undefined) return [`${key} is not a rule of English`];
-    if (text === undefined || text.trim() === '') return [`${key} is missing`];
-    return placeholders(model) === placeholders(text) ? [] : [`${key} has other placeholders`];
+/** The texts that languages lack, as `de.json: KEY`, for the release. */
+export function listMissingTexts(): string[] {
+  const rules = Object.keys(readOwnRules('en'));
+  return listLanguages().flatMap((language) => {
+    const own = readOwnRules(language);
+    return [
+      ...Object.keys(missingTexts(language)).map((key) => `${language}.json: ${key}`),
+      ...rules.filter((key) => !Object.hasOwn(own, key)).map((key) => `plugin-rules/${language}.json: ${key}`),
+    ];
   });
 }
 
-/** Missing, surplus and empty texts, and those whose placeholders or tags differ. */
+/** Surplus and empty texts of a language, and those whose placeholders or tags differ. */
 export function findTextFaults(language: string): string[] {
-  const english = readTexts('en');
-  const texts = readTexts(language);
-  const wanted = wantedTexts(language, english);
-  const faults = Object.entries(texts).flatMap(([key, text]) => {
-    // A language may have categories that its rules do not know, as long as English has them.
-    const model = wanted[key] ?? english[key];
+  const english = readOwnTexts('en');
+  // A language may have categories that its rules do not know, as long as English has them.
+  return compareTexts(readOwnTexts(language), { ...english, ...wantedTexts(language, english) });
+}
+
+/** As `findTextFaults`, of the rules for plugins. */
+export const findRuleTextFaults = (language: string): string[] =>
+  compareTexts(readOwnRules(language), readOwnRules('en'));
+
+const compareTexts = (texts: Texts, models: Texts): string[] =>
+  Object.entries(texts).flatMap(([key, text]) => {
+    const model = models[key];
     if (model === undefined) return [`${key} is not a text of English`];
     if (text.trim() === '') return [`${key} is empty`];
     const [expected, found] = [placeholders(model), placeholders(text)];
@@ -83,9 +112,6 @@ export function findTextFaults(language: string): string[] {
       ? []
       : [`${key} has the placeholders ${found || 'none'} instead of ${expected || 'none'}`];
   });
-  const missing = unfinishedLanguages.includes(language) ? [] : Object.keys(missingTexts(language));
-  return [...faults, ...missing.map((key) => `${key} is missing`)];
-}
 
 /** The placeholders of a text, each once: a language may repeat one. */
 const placeholders = (text: string): string =>
@@ -95,19 +121,21 @@ const placeholders = (text: string): string =>
 
 if (import.meta.main) {
   const [mode, language = ''] = process.argv.slice(2);
-  if (mode === '--missing') console.log(JSON.stringify(missingTexts(language), null, 2));
+  const print = (text: string): boolean => process.stdout.write(`${text}\n`);
+  if (mode === '--missing') print(JSON.stringify(missingTexts(language), null, 2));
   else if (mode === '--same') {
-    const english = readTexts('en');
-    const same = Object.entries(readTexts(language)).filter(([key, text]) => english[key] === text);
-    console.log(JSON.stringify(Object.fromEntries(same), null, 2));
+    const english = readOwnTexts('en');
+    const same = Object.entries(readOwnTexts(language)).filter(([key, text]) => english[key] === text);
+    print(JSON.stringify(Object.fromEntries(same), null, 2));
   } else {
+    const missing = listMissingTexts();
     for (const each of listLanguages()) {
       for (const fault of [...findTextFaults(each), ...findRuleTextFaults(each)]) {
-        console.error(`${each}.json: ${fault}`);
+        print(`${each}.json: ${fault}`);
         process.exitCode = 1;
       }
-      const missing = Object.keys(missingTexts(each)).length;
-      console.log(`${each}: ${Object.keys(readTexts(each)).length} texts, ${missing} missing`);
+      const lacks = missing.filter((line) => line.split(': ')[0]?.endsWith(`${each}.json`)).length;
+      print(`${each}: ${Object.keys(readOwnTexts(each)).length} texts, ${lacks} missing`);
     }
   }
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { listMissingTexts } from '../check-texts.ts';
 import { root } from '../hash-inputs.ts';
+import { requireTexts } from './require-texts.ts';
 
 export type Release = {
   version: string;
@@ -14,7 +16,8 @@ export type Release = {
 /**
  * What the checkout releases. The version is the one of package.json, which a tag must agree with.
  *
- * @throws when the tag has another version, or the tree is not the commit's (unless `mayDiffer`)
+ * @throws when the tag has another version, or the tree is not the commit's or a language lacks texts
+ *   (unless `mayDiffer`)
  */
 export async function describeRelease({ mayDiffer }: { mayDiffer: boolean }): Promise<Release> {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
@@ -22,6 +25,7 @@ export async function describeRelease({ mayDiffer }: { mayDiffer: boolean }): Pr
   if (changed !== '' && !mayDiffer) {
     throw new Error(`Commit everything first, or say --allow-changes:\n${changed}`);
   }
+  if (!mayDiffer) requireTexts(listMissingTexts());
   const tags = (await git('tag', '--points-at', 'HEAD')).split('\n').filter((tag) => /^v\d/.test(tag));
   const other = tags.find((tag) => tag !== `v${version}`);
   if (other !== undefined) throw new Error(`The tag ${other} and package.json (${version}) do not agree.`);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
 import { matchPath } from 'react-router';
 import { isFirstText } from '../../scripts/build-panel.ts';
-import { findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-texts.ts';
+import { completeTexts, findTextFaults, listLanguages, wantedTexts } from '../../scripts/check-texts.ts';
 import en from '../../src/panel/i18n/en.json';
 import { validatePassword, validateUsername } from '../../src/panel/pages/accounts/validate-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
@@ -13,6 +13,7 @@ import { parseUserAgent } from '../../src/panel/session/parse-user-agent.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
 import { pendingValues } from '../../src/panel/ui/form/use-filters.ts';
 import { panelStates } from '../support/panel-states/walk-states.ts';
+import { speak } from './speak.ts';
 
 test('a task that no vendor had, or that runs, took no time', () => {
   const ended = { status: 'FAILURE', submit_time: 100, finish_time: 130 } as const;
@@ -22,9 +23,25 @@ test('a task that no vendor had, or that runs, took no time', () => {
 });
 
 describe('languages', () => {
-  test.each(listLanguages())('%s has all texts, with the placeholders of the English ones', (language) =>
+  test.each(listLanguages())('%s has no surplus text, and has the placeholders of the English ones', (language) =>
     expect(findTextFaults(language)).toEqual([]),
   );
+
+  test('a text that a language lacks is shown in English', async () => {
+    const english = { 'a.b': 'Only here', 'a.c': 'Both', 'a.days_one': 'One day', 'a.days_other': '{{count}} days' };
+    const german = completeTexts('de', { 'a.c': 'Beide' }, english);
+    const portuguese = completeTexts('pt', { 'a.days_one': 'Um dia', 'a.days_other': '{{count}} dias' }, english);
+    const [de, pt] = [await speak('de', german), await speak('pt', portuguese)];
+    const say = (t: typeof de, key: string, values = {}): string =>
+      (t as (key: string, values: object) => string)(key, values);
+    expect([say(de, 'a.b'), say(de, 'a.c'), say(de, 'a.days', { count: 1 })]).toEqual([
+      'Only here',
+      'Beide',
+      'One day',
+    ]);
+    expect(say(de, 'a.days', { count: 3 })).toBe('3 days');
+    expect(say(pt, 'a.days', { count: 2_000_000 })).toBe('2000000 dias');
+  });
 
   test('a counted text has the plural categories of the language', () => {
     const english = { 'a.days_one': 'One day', 'a.days_other': '{{count}} days', 'a.only_one': 'Only one' };

@@ -2,7 +2,7 @@ import { createInstance } from 'i18next';
 import { readTexts } from '../../scripts/check-texts.ts';
 
 /** The panel's texts in a language. */
-export async function speak(language: string) {
+export async function speak(language: string, texts: Readonly<Record<string, string>> = readTexts(language)) {
   const instance = createInstance();
   await instance.init({
     lng: language,
@@ -11,7 +11,7 @@ export async function speak(language: string) {
     keySeparator: false,
     nsSeparator: false,
     interpolation: { escapeValue: false },
-    resources: { [language]: { panel: readTexts(language) } },
+    resources: { [language]: { panel: texts } },
   });
   return instance.t;
 }

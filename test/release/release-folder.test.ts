@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireReplaceable } from '../../scripts/release/require-replaceable.ts';
+import { requireTexts } from '../../scripts/release/require-texts.ts';
 import { openReleaseKey } from '../../scripts/release/sign-release.ts';
 import { generateSigningKey, writeSecretKeyFile } from '../../src/plugins/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -17,6 +18,13 @@ test('a folder with other files is not emptied', () => {
   expect(() => requireReplaceable(mine)).toThrow('holds other files');
   writeFileSync(join(mine, 'SHA256SUMS'), '');
   expect(() => requireReplaceable(mine)).not.toThrow();
+});
+
+test('a release is refused with the list of the texts that languages lack', () => {
+  expect(() => requireTexts([])).not.toThrow();
+  expect(() => requireTexts(['de.json: home.title', 'zh.json: home.title'])).toThrow(
+    /lack 2 texts:\nde\.json: home\.title\nzh\.json: home\.title\n/,
+  );
 });
 
 test('leaked password: programs that the build starts do not see that of the key', async () => {

@@ -1,0 +1,12 @@
+/**
+ * A release has every text in every language of the panel. Between releases a missing one is shown
+ * in English.
+ *
+ * @throws when `missing` is not empty, with the list
+ */
+export function requireTexts(missing: readonly string[]): void {
+  if (missing.length === 0) return;
+  const next =
+    'Translate them (node_modules/.bin/bun scripts/check-texts.ts --missing LANGUAGE), or say --allow-changes';
+  throw new Error(`Languages of the panel lack ${missing.length} texts:\n${missing.join('\n')}\n${next}`);
+}
