@@ -8,7 +8,6 @@ import { createClientAddresses } from './pipeline/client-ip.ts';
 import { createHostGuard, type HostGuardConfig } from './pipeline/guard-host.ts';
 import { createRequestHandler } from './pipeline/handle-request.ts';
 import { envelopeOf } from './pipeline/request-path.ts';
-import { createRequestScopes, type RequestScopes } from './pipeline/request-scope.ts';
 import { indexRoutes, type RouteIndex } from './pipeline/route-index.ts';
 import { createKit, type FileStorageConfig, type Kit } from './pipeline/route-kit.ts';
 import { createResultsSeparation, type ResultsOrigin } from './pipeline/separate-results.ts';
@@ -19,6 +18,7 @@ import type {
   InRequest,
   RequestHandler,
   RequestLimits,
+  RequestScope,
   RequestTracer,
 } from './pipeline/types.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './responses/errors.ts';
@@ -80,13 +80,13 @@ export function assemblePipeline(
   const { config, logger, clock, watchCache, metrics, tracer } = foundation;
   const { results = { origin: '', ownListener: false } } = config;
   const addresses = createClientAddresses({ ...config, clock, ...(watchCache ? { watchCache } : {}) });
-  const scopes = createRequestScopes();
-  const kit = createKit(scopes, foundation.files);
+  const kit = createKit(foundation.files);
   // Beside the kit's own chain: the type of the controllers stays that of the panel's typed client.
-  kit.onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, fromFramework(error, code)));
+  kit.onError({ as: 'global' }, ({ scope, request, error, code }) =>
+    answerError(scope, request, fromFramework(error, code)),
+  );
   const routes = indexRoutes(build(kit), () => buildRest(kit));
   const handle = createRequestHandler({
-    scopes,
     routes,
     auth: foundation.auth,
     originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
@@ -119,8 +119,7 @@ function observeBoth(tracer: RequestTracer, metrics: Metrics, answer: Answered):
   tracer.answered(answer);
 }
 
-function answerError(scopes: RequestScopes, request: Request, error: AppError): Response {
-  const { log, requestId } = scopes.of(request);
+function answerError({ log, requestId }: RequestScope, request: Request, error: AppError): Response {
   logFailure(log, error);
   return errorResponse(error, envelopeOf(new URL(request.url).pathname), requestId);
 }

@@ -1,7 +1,7 @@
 /**
  * One request, from the listener to its response:
  *
- * 1. Route: `resolve-route.ts` finds the gateway's own route or a plugin's.
+ * 1. Route: `find-route.ts` finds the gateway's own route or a plugin's.
  * 2. Access: `admit-request.ts` applies size, limits and credentials.
  * 3. Body: the kit (panel routes) or the controller (`/v1`, plugins) reads it under its limit.
  * 4. Answer: the controller's response, or the failure in the envelope of its path, with the
@@ -13,10 +13,9 @@ import { setResponseHeaders } from '../responses/response-headers.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
 import { type AdmissionDeps, admitRequest, runCounted } from './admit-request.ts';
 import type { ClientAddresses } from './client-ip.ts';
+import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './find-route.ts';
 import { logRequest } from './request-log.ts';
-import { createAddressReader, envelopeOf, isBelow, isDecodable, MAX_ADDRESS_CHARS } from './request-path.ts';
-import type { RequestScopes } from './request-scope.ts';
-import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './resolve-route.ts';
+import { createPathReader, envelopeOf, hasFragment, isBelow, isDecodable, MAX_ADDRESS_CHARS } from './request-path.ts';
 import type { RouteIndex } from './route-index.ts';
 import type { ResultsSeparation } from './separate-results.ts';
 import type {
@@ -31,7 +30,6 @@ import type {
 } from './types.ts';
 
 export type RequestPipeline = AdmissionDeps & {
-  scopes: RequestScopes;
   routes: RouteIndex;
   addresses: ClientAddresses;
   /** Throws when the `Host` header is no name under which the panel is known. */
@@ -72,7 +70,7 @@ const NO_ROUTE: DeclaredRoute = {
  * a log line; a failure becomes a response. Never rejects.
  */
 export function createRequestHandler(pipeline: RequestPipeline): RequestHandler {
-  const readAddress = createAddressReader(pipeline.watchCache);
+  const readPath = createPathReader(pipeline.watchCache);
 
   return (request, peer) => {
     pipeline.onRequest();
@@ -92,8 +90,8 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     const started = pipeline.clock.monotonicMs();
     // A broken `Host` leaves no address. Such a request is refused below, after it has an id.
     // One that is too long is refused below; its beginning says in which envelope.
-    const address = readAddress(request.url.slice(0, MAX_ADDRESS_CHARS));
-    const path = address?.path ?? '';
+    const readable = readPath(request.url.slice(0, MAX_ADDRESS_CHARS));
+    const path = readable ?? '';
     let resolution = UNRESOLVED;
 
     let response: Response;
@@ -101,10 +99,10 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
     try {
       onResults = pipeline.results.isOnResults(request, peer);
       if (onResults) pipeline.results.guard(request, path);
-      resolution = resolveRoute(pipeline, { request, path: address?.path });
+      resolution = resolveRoute(pipeline, { request, path: readable });
       if (resolution.route) scope.route = resolution.route;
       if (request.url.length > MAX_ADDRESS_CHARS) throw httpErrors.address_too_long();
-      if (!address) throw httpErrors.bad_address();
+      if (readable === undefined) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
       if (isPanelRequest(resolution, path)) pipeline.guardHost(request);
       if (isBelow(path, '/api')) await pipeline.limits.api(scope.origin.decidingIp);
@@ -112,11 +110,10 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       if (moved) {
         response = moved;
       } else if (resolution.route) {
-        const routed = withLongHost(request, address.host);
-        await admitRequest(pipeline, { request: routed, scope, peer });
-        const { native } = resolution;
+        await admitRequest(pipeline, { request, scope, peer });
+        const { native, values = [] } = resolution;
         response = await runCounted(pipeline.limits, scope, () =>
-          native?.route ? runNativeRoute(native, routed, scope) : runController(pipeline, routed, scope),
+          native?.route ? runNativeRoute(native, request, scope) : runOwnRoute(pipeline, { request, scope, values }),
         );
       } else if (resolution.methods.length > 0) {
         response = answerOtherMethod(request, resolution);
@@ -205,16 +202,16 @@ function readRequestId(headers: Headers): string | undefined {
   return given !== null && REQUEST_ID.test(given) ? given : undefined;
 }
 
-async function runController(pipeline: RequestPipeline, request: Request, scope: RequestScope): Promise<Response> {
-  if (request.method !== 'HEAD') {
-    pipeline.scopes.put(request, scope);
-    return pipeline.routes.run(scope.route, request);
-  }
-  // HEAD runs the handler of GET. The framework's own HEAD would send the length of an empty body
-  // instead of the resource's.
+async function runOwnRoute(
+  { routes }: RequestPipeline,
+  { request, scope, values }: { request: Request; scope: RequestScope; values: readonly string[] },
+): Promise<Response> {
+  // A proxy in front may have read a different path.
+  if (hasFragment(request.url)) throw httpErrors.not_found();
+  if (!scope.headersOnly) return routes.run(request, scope, values);
+  // HEAD runs the handler of GET, and has the length of its body.
   const get = new Request(request.url, { method: 'GET', headers: request.headers, signal: request.signal });
-  pipeline.scopes.put(get, scope);
-  return withoutBody(await pipeline.routes.run(scope.route, get));
+  return withoutBody(await routes.run(get, scope, values));
 }
 
 async function runNativeRoute(
@@ -256,17 +253,6 @@ function finishResponse(
     tls: originGuard.tls,
     rateLimit: scope.rateLimit,
   });
-}
-
-/**
- * The framework searches for the path from the twelfth character of the address on. With a host of
- * three letters or fewer (`http://tg/`) it would route another path than the one that was admitted.
- * No controller reads the host from the address, so a longer one takes its place.
- */
-function withLongHost(request: Request, host: string): Request {
-  if (host.length > 3) return request;
-  const { pathname, search } = new URL(request.url);
-  return new Request(`http://gateway.local${pathname}${search}`, request);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Logger } from '../../kernel/index.ts';
-import type { RouteResolution } from './resolve-route.ts';
+import type { RouteResolution } from './find-route.ts';
 import type { DeclaredRoute, RequestScope } from './types.ts';
 
 type FinishedRequest = {

@@ -7,18 +7,15 @@ const PLAIN_PATH = /^(?:\/(?:[\w~:@+,=-][\w.~:@+,=-]*)?)+$/;
 /** More than proxies let through: nginx takes 8 KiB by default. A longer address is not read. */
 export const MAX_ADDRESS_CHARS = 16 * 1024;
 
-/** What the pipeline reads of an address: its path, and its host with the port. */
-export type RequestAddress = { path: string; host: string };
-
 /**
- * Reads the address of a request, undefined when it is broken. Clients send few different hosts and
+ * Reads the path of an address, undefined when the address is broken. Clients send few different hosts and
  * mostly plain paths, so the URL parser runs once for a host and again only for an unusual path.
  */
-export function createAddressReader(watchCache?: WatchCache): (url: string) => RequestAddress | undefined {
-  const readHost = memoizeTexts(
+export function createPathReader(watchCache?: WatchCache): (url: string) => string | undefined {
+  const isPlainOrigin = memoizeTexts(
     (origin) => {
       const url = URL.canParse(`${origin}/`) ? new URL(`${origin}/`) : undefined;
-      return url && url.href === `${url.origin}/` ? url.host : undefined;
+      return url !== undefined && url.href === `${url.origin}/`;
     },
     (size) => watchCache?.('request_hosts', size),
   );
@@ -27,11 +24,8 @@ export function createAddressReader(watchCache?: WatchCache): (url: string) => R
     const start = url.indexOf('/', 'https://'.length);
     const end = url.indexOf('?', start);
     const path = end === -1 ? url.slice(start) : url.slice(start, end);
-    const host = start !== -1 && PLAIN_PATH.test(path) ? readHost(url.slice(0, start)) : undefined;
-    if (host !== undefined) return { path, host };
-    if (!URL.canParse(url)) return undefined;
-    const parsed = new URL(url);
-    return { path: parsed.pathname, host: parsed.host };
+    if (start !== -1 && PLAIN_PATH.test(path) && isPlainOrigin(url.slice(0, start))) return path;
+    return URL.canParse(url) ? new URL(url).pathname : undefined;
   };
 }
 
@@ -44,6 +38,12 @@ export const isBelow = (path: string, prefix: string): boolean => path === prefi
  */
 export const envelopeOf = (path: string): ErrorEnvelope =>
   isBelow(path, '/api') || path === '/livez' || path === '/readyz' || path === '/metrics' ? 'panel' : 'openai';
+
+/** True for an address with a `#` before its query, which no client of the platform sends. */
+export function hasFragment(url: string): boolean {
+  const at = url.indexOf('#');
+  return at !== -1 && !url.slice(0, at).includes('?');
+}
 
 /**
  * Controllers get decoded parameters, so every percent escape must decode to UTF-8: `%FF` alone or

@@ -1,16 +1,16 @@
-import type { AnyElysia } from 'elysia';
+import { type AnyElysia, type Context, redirect, status } from 'elysia';
 import { isObject } from '../../kernel/index.ts';
 import { type BodyLimitName, readBodyLimit } from '../bodies/body-limits.ts';
 import { ACCESS_LEVELS, type AccessLevel, isPanelLevel, USER_LIMIT_SCOPES } from './access-levels.ts';
-import { createPathMatcher, type MatchPath } from './match-path.ts';
-import type { DeclaredRoute } from './types.ts';
+import { createPathMatcher, type MatchPath } from './find-route.ts';
+import type { DeclaredRoute, RequestScope } from './types.ts';
 
 export type RouteIndex = {
   readonly match: MatchPath;
   /** Every route. Creates those that do not exist yet. */
   all(): readonly DeclaredRoute[];
-  /** Runs the handler of one of these routes. */
-  run(route: DeclaredRoute, request: Request): Promise<Response>;
+  /** Runs the handler of one of these routes; `values` are those of the path's parameters. */
+  run(request: Request, scope: RequestScope, values: readonly string[]): Promise<Response>;
 };
 
 type BodySchema = {
@@ -65,11 +65,11 @@ export function indexRoutes(
   first: readonly AnyElysia[],
   createRest: () => readonly AnyElysia[] = () => [],
 ): RouteIndex {
-  const controllerOf = new Map<DeclaredRoute, AnyElysia>();
+  const handlers = new Map<DeclaredRoute, Handler>();
   const add = (controllers: readonly AnyElysia[]): MatchPath => {
     for (const controller of controllers)
-      for (const route of controller.routes) controllerOf.set(readRoute(route), controller);
-    return createPathMatcher([...controllerOf.keys()]);
+      for (const route of controller.routes) handlers.set(readRoute(route), createHandler(route));
+    return createPathMatcher([...handlers.keys()]);
   };
   const matchFirst = add(first);
   let matchAll: MatchPath | undefined;
@@ -86,17 +86,58 @@ export function indexRoutes(
     },
     all() {
       complete();
-      return [...controllerOf.keys()];
+      return [...handlers.keys()];
     },
-    run(route, request) {
-      const controller = controllerOf.get(route);
-      if (!controller) throw new Error(`No controller has the route ${route.method} ${route.pattern}.`);
-      return Promise.resolve(controller.fetch(request));
+    async run(request, scope, values) {
+      const { route } = scope;
+      const handle = handlers.get(route);
+      if (!handle) throw new Error(`No controller has the route ${route.method} ${route.pattern}.`);
+      return handle(request, scope, values);
     },
   };
 }
 
-function readRoute({ method, path, hooks }: AnyElysia['routes'][number]): DeclaredRoute {
+type InternalRoute = AnyElysia['routes'][number];
+type Handler = (request: Request, scope: RequestScope, values: readonly string[]) => Response | Promise<Response>;
+
+/**
+ * The framework's handler of one route: it parses, checks, runs and answers. Its own router is not
+ * asked, so the path that was admitted is the one that is served. It is compiled by the first
+ * request.
+ */
+function createHandler(route: InternalRoute): Handler {
+  const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+  let handle: ReturnType<InternalRoute['compile']> | undefined;
+  return (request, scope, values) => {
+    handle ??= route.compile();
+    const params: Record<string, string> = {};
+    for (const [index, name] of names.entries()) params[name] = decode(values[index] ?? '');
+    return handle(openContext(request, scope, params));
+  };
+}
+
+const decode = (segment: string): string => (segment.includes('%') ? decodeURIComponent(segment) : segment);
+
+/** What the framework's own entrance would give the handler, and `KitContext`. */
+const openContext = (request: Request, scope: RequestScope, params: Record<string, string>): Context =>
+  ({
+    request,
+    params,
+    url: request.url,
+    qi: request.url.indexOf('?'),
+    store: {},
+    redirect,
+    status,
+    set: { headers: Object.create(null), status: 200 },
+    scope,
+    requestId: scope.requestId,
+    origin: scope.origin,
+    log: scope.log,
+    keepOpen: scope.keepOpen,
+    headersOnly: scope.headersOnly,
+  }) as unknown as Context;
+
+function readRoute({ method, path, hooks }: InternalRoute): DeclaredRoute {
   const access = readAccess(hooks.detail);
   if (access === undefined) throw new Error(`The route ${method} ${path} declares no access.`);
   if (/[*?]/.test(path)) throw new Error(`The route ${method} ${path} must name its segments: no wildcards.`);

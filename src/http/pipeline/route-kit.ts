@@ -4,9 +4,7 @@ import { BODY_LIMITS, type BodyLimit, type BodyLimitName } from '../bodies/body-
 import { assertJsonType } from '../bodies/read-body.ts';
 import { readJsonBody } from '../bodies/read-json.ts';
 import type { UploadFolder } from '../bodies/upload-folder.ts';
-import { httpErrors } from '../responses/errors.ts';
 import type { ProofNeed, UserLimitScope } from './access-levels.ts';
-import type { RequestScopes } from './request-scope.ts';
 import type { RequestScope } from './types.ts';
 
 /** Where files of bodies are stored, and how large one may be. */
@@ -14,77 +12,72 @@ export type FileStorageConfig = { uploads: UploadFolder; maxFileBytes: number };
 
 /**
  * The base of every controller: `new Elysia().use(kit)`. It gives each handler `requestId`,
- * `origin`, `log`, `keepOpen`, `headersOnly`, and of a panel body `files` (those extracted from it,
- * where the route allows files) and `digests` (if it has an Idempotency-Key). By the access that
- * the route declares (`{ user: true }`, `{ apiKey: true }`, …) it adds `panel` or `api`, fully
- * typed.
+ * `origin`, `log`, `keepOpen`, `headersOnly` and the whole `scope`, whose `body` has the files that
+ * were extracted from a panel body and its digests. By the access that the route declares
+ * (`{ user: true }`, `{ apiKey: true }`, …) it adds `panel` or `api`, fully typed.
  *
  * A route only declares what it needs: the pipeline authenticates before a body is read. For panel
  * routes the kit parses the JSON under the route's limit and checks it against `body`; API-key
  * routes get the request unread.
  */
-export function createKit(scopes: RequestScopes, storage: FileStorageConfig) {
-  const panelOf = (request: Request): { panel: PanelPrincipal } => {
-    const { panel } = scopes.of(request);
-    if (!panel) throw new Error('A panel route was reached without a panel user.');
-    return { panel };
-  };
-  const apiOf = (request: Request): { api: ApiPrincipal } => {
-    const { api } = scopes.of(request);
-    if (!api) throw new Error('An API-key route was reached without an API key.');
-    return { api };
-  };
+export function createKit(storage: FileStorageConfig) {
+  const parse = ({ request, scope }: { request: Request } & KitContext) => readPanelJson(request, scope, storage);
 
-  const parse = ({ request }: { request: Request }) => readPanelJson(request, scopes.of(request), storage);
-
-  return new Elysia({ name: 'kit', normalize: false })
-    .derive({ as: 'global' }, ({ request, route }) => {
-      const { requestId, origin, log, keepOpen, headersOnly, body, route: admitted } = scopes.of(request);
-      // Access was checked for one route; the framework must not run another. With a `#` in the
-      // request line the two routers read different paths.
-      if (route !== admitted.pattern) throw httpErrors.not_found();
-      const { extracted: files, digests } = body ?? {};
-      return { requestId, origin, log, keepOpen, headersOnly, files, digests };
-    })
-    .macro({
-      public: { parse, detail: access('public') },
-      user: { parse, detail: access('user'), resolve: ({ request }) => panelOf(request) },
-      session: {
-        parse,
-        detail: access('session'),
-        resolve: ({ request }) => {
-          const { panel } = panelOf(request);
-          if (panel.kind !== 'session') throw new Error('A session route was reached without a session.');
-          return { panel };
-        },
+  return new Elysia({ name: 'kit', normalize: false }).decorate({} as KitContext).macro({
+    public: { parse, detail: access('public') },
+    user: { parse, detail: access('user'), resolve: requirePanel },
+    session: {
+      parse,
+      detail: access('session'),
+      resolve: ({ scope }) => {
+        const { panel } = requirePanel({ scope });
+        if (panel.kind !== 'session') throw new Error('A session route was reached without a session.');
+        return { panel };
       },
-      admin: { parse, detail: access('admin'), resolve: ({ request }) => panelOf(request) },
-      root: { parse, detail: access('root'), resolve: ({ request }) => panelOf(request) },
-      refreshCookie: { parse, detail: access('refreshCookie') },
-      /** Counted by the Critical limiter per address. */
-      critical: { detail: { 'x-limit': 'critical' } as object },
-      /**
-       * Counted by a Critical limiter per signed-in user, in addition to the one per address. Each
-       * scope counts separately.
-       */
-      perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
-      /** The limits of the body; default: `usual`. */
-      bodyLimit: (name: BodyLimitName) => ({ detail: { 'x-body-limit': name } as object }),
-      /** The route takes a Security Proof in a header; the handler reads and checks it. */
-      proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
-      /** Counted by the user's limit of model requests: on every route that submits a task. */
-      modelRequest: { detail: { 'x-limit-model-requests': true } as object },
-      operator: { parse: leaveUnread, detail: access('operator') },
-      apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: ({ request }) => apiOf(request) },
-      apiKeyOrCapability: {
-        parse: leaveUnread,
-        detail: access('apiKeyOrCapability'),
-        resolve: ({ request }): { api: ApiPrincipal | undefined } => ({ api: scopes.of(request).api }),
-      },
-    });
+    },
+    admin: { parse, detail: access('admin'), resolve: requirePanel },
+    root: { parse, detail: access('root'), resolve: requirePanel },
+    refreshCookie: { parse, detail: access('refreshCookie') },
+    /** Counted by the Critical limiter per address. */
+    critical: { detail: { 'x-limit': 'critical' } as object },
+    /**
+     * Counted by a Critical limiter per signed-in user, in addition to the one per address. Each
+     * scope counts separately.
+     */
+    perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
+    /** The limits of the body; default: `usual`. */
+    bodyLimit: (name: BodyLimitName) => ({ detail: { 'x-body-limit': name } as object }),
+    /** The route takes a Security Proof in a header; the handler reads and checks it. */
+    proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
+    /** Counted by the user's limit of model requests: on every route that submits a task. */
+    modelRequest: { detail: { 'x-limit-model-requests': true } as object },
+    operator: { parse: leaveUnread, detail: access('operator') },
+    apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: requireApiKey },
+    apiKeyOrCapability: {
+      parse: leaveUnread,
+      detail: access('apiKeyOrCapability'),
+      resolve: ({ scope }): { api: ApiPrincipal | undefined } => ({ api: scope.api }),
+    },
+  });
 }
 
 export type Kit = ReturnType<typeof createKit>;
+
+/** What every handler gets beside the framework's own; the pipeline puts it into the context. */
+type KitContext = { scope: RequestScope } & Pick<
+  RequestScope,
+  'requestId' | 'origin' | 'log' | 'keepOpen' | 'headersOnly'
+>;
+
+function requirePanel({ scope: { panel } }: Pick<KitContext, 'scope'>): { panel: PanelPrincipal } {
+  if (!panel) throw new Error('A panel route was reached without a panel user.');
+  return { panel };
+}
+
+function requireApiKey({ scope: { api } }: Pick<KitContext, 'scope'>): { api: ApiPrincipal } {
+  if (!api) throw new Error('An API-key route was reached without an API key.');
+  return { api };
+}
 
 const access = (level: string) => ({ 'x-access': level }) as object;
 

@@ -100,7 +100,7 @@ const rows: [as: string, line: string, answer: string][] = [
   ['key', 'HEAD /v1/tasks/TASK', '200 application/json open'],
   ['key', 'GET /v1/tasks/TASK/', '200 application/json open'],
   ['key', 'GET /v1/tasks/TASK?x=1', '200 application/json open'],
-  ['key', 'GET /v1/tasks/TASK#x', '404 task_not_found open'],
+  ['key', 'GET /v1/tasks/TASK#x', '404 not_found open'],
   ['key', 'GET /v1/tasks/TASK%20', '404 task_not_found open'],
   ['key', 'GET /v1/tasks/%74ask_x', '404 task_not_found open'],
   ['key', 'GET /v1/tasks//', '404 not_found open'],

@@ -81,7 +81,8 @@ export function priceQuoteRoutes(kit: Kit, { billing, surfaces }: { billing: Bil
 
   return new Elysia({ normalize: false, tags: ['Prices'] }).use(kit).post(
     '/api/price/quote',
-    async ({ body, panel, requestId, files }) => {
+    async ({ body, panel, requestId, scope }) => {
+      const files = scope.body?.extracted;
       const { usd, quota, steps, snapshot } = await quote(panel, { requestId, body, files });
       const { expression, groupRatio, facts } = snapshot;
       return ok({ usd, quota, group_ratio: groupRatio, expression, facts, steps });

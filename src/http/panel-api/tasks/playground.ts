@@ -66,7 +66,7 @@ export function playgroundRoutes(
     )
     .post(
       '/api/task',
-      async ({ body, panel, origin, requestId, request, keepOpen, files, digests, set }) => {
+      async ({ body, panel, origin, requestId, request, keepOpen, scope, set }) => {
         keepOpen();
         const { plugin_key: pluginKey, body: asked, repeats } = body;
         // Nobody learns by it whether another user's task exists.
@@ -76,7 +76,7 @@ export function playgroundRoutes(
           pluginKey,
           body: asked as JsonObject,
           repeats,
-          options: optionsOf(request, { files, digests }),
+          options: optionsOf(request, { files: scope.body?.extracted, digests: scope.body?.digests }),
         });
         if (replayed) set.headers[REPLAYED] = 'true';
         else {
@@ -104,12 +104,12 @@ export function playgroundRoutes(
     )
     .post(
       '/api/task/quote',
-      async ({ body, panel, requestId, files }) => {
+      async ({ body, panel, requestId, scope }) => {
         const { plugin_key: pluginKey, body: request } = body;
         const { model } = request;
         if (typeof model !== 'string' || model.trim() === '')
           throw fieldError('body.model', 'required', '"body" must contain "model" as a text.');
-        const asked = { pluginKey, model, action: '', request: request as JsonObject, files };
+        const asked = { pluginKey, model, action: '', request: request as JsonObject, files: scope.body?.extracted };
         const answer = await surfaces.quote(callerOf(panel), requestId, asked).catch(readRefusal);
         if ('refused' in answer) return ok(answer);
         const { usd, quota, steps, snapshot } = answer;

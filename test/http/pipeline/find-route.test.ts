@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createPathMatcher } from '../../../src/http/pipeline/match-path.ts';
+import { createPathMatcher } from '../../../src/http/pipeline/find-route.ts';
 import type { DeclaredRoute } from '../../../src/http/pipeline/types.ts';
 
 const route = (line: string): DeclaredRoute => {
