@@ -360,11 +360,7 @@ test('sqlite: the script for a new file is what the migrations print', () => {
   expect(newSqliteDatabase).toBe(printNewDatabase(migrations));
 });
 
-test('migrations count from 1 without gaps, in both dialects', () => {
+test('migrations count from 1 without gaps, and their names begin with their numbers', () => {
   expect(migrations.map(({ number }) => number)).toEqual(migrations.map((_, i) => i + 1));
-  for (const { number, name, sql } of migrations) {
-    expect(name).toStartWith(`${number}`.padStart(4, '0'));
-    expect(sql.sqlite.length).toBeGreaterThan(100);
-    expect(sql.postgres.length).toBeGreaterThan(100);
-  }
+  for (const { number, name } of migrations) expect(name).toStartWith(`${number}`.padStart(4, '0'));
 });

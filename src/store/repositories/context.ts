@@ -1,7 +1,7 @@
-import { getTableColumns, or, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
+import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS, type Clock } from '../../kernel/index.ts';
 import { bindDatabase, type Database, type RunStatement } from '../drivers/connection.ts';
-import { createRowReader as createReader, PreparedQuery, storable } from '../drivers/prepared-query.ts';
+import { PreparedQuery, storable } from '../drivers/prepared-query.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 
@@ -209,29 +209,20 @@ export function lazyByShape<Given extends object, T>(create: (given: Given) => T
 const givenNames = (given: object): string[] =>
   Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 
-/** `set` of an update: a placeholder for each member that `change` has. */
-export const givenPlaceholders = <Change extends object>(
-  columns: Record<keyof Change & string, Parameters<typeof sql.param>[1]>,
-  change: Change,
-): Record<string, SQL> =>
-  Object.fromEntries(
-    givenNames(change).map((name) => [name, columnPlaceholder(name, columns[name as keyof Change & string])]),
-  );
-
-/** Converts rows of all columns of a table, in their order, as the builder does. */
-export const createRowReader = <Row>(table: Table): ((row: readonly unknown[]) => Row) =>
-  createReader(Object.entries(getTableColumns(table)).map(([name, field]) => ({ path: [name], field }))) as never;
-
 /** A typed placeholder for `set` and `values`; its value is encoded as the column encodes. */
 export const columnPlaceholder = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
   sql`${sql.param(sql.placeholder(name), column)}`;
 
-/** A typed placeholder of its own name for each of `columns`. */
+/**
+ * A typed placeholder of its own name for each of `columns`; with `given`, for each member that it
+ * has.
+ */
 export const columnPlaceholders = <K extends string>(
   columns: Record<K, Parameters<typeof sql.param>[1]>,
+  given: { [Name in K]?: unknown } = columns,
 ): Record<K, SQL> =>
   Object.fromEntries(
-    Object.entries(columns).map(([name, column]) => [name, columnPlaceholder(name, column as never)]),
+    givenNames(given).map((name) => [name, columnPlaceholder(name, columns[name as K] as never)]),
   ) as Record<K, SQL>;
 
 /**

@@ -5,8 +5,8 @@ import type { FlowMatch, FlowRecord, FlowStore } from '../../ports/index.ts';
 import {
   type Context,
   columnPlaceholder,
+  columnPlaceholders,
   encodeTexts,
-  givenPlaceholders,
   isAheadSince,
   lazy,
   lazyByShape,
@@ -57,13 +57,13 @@ export function createFlowStore({ db, tables, amongRows, amongTexts }: Context):
   const insert = lazyByShape((flow: object) =>
     db
       .insert(flows)
-      .values(givenPlaceholders(written, flow) as never)
+      .values(columnPlaceholders(written, flow) as never)
       .onConflictDoNothing({ target: flows.tokenHash })
       .returning({ id: flows.id })
       .prepare(),
   );
   const putCode = lazyByShape((code: object) => {
-    const row = givenPlaceholders(written, code) as never;
+    const row = columnPlaceholders(written, code) as never;
     return db.insert(flows).values(row).onConflictDoUpdate({ target: flows.tokenHash, set: row }).prepare();
   });
   const find = lazyByShape((match: FlowMatch) => db.select(columns).from(flows).where(isUsable(match)).prepare());

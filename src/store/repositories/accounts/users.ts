@@ -1,11 +1,11 @@
-import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import { STATUS, type UserStore } from '../../ports/index.ts';
 import {
   atomic,
   type Context,
   columnPlaceholder,
+  columnPlaceholders,
   countAll,
-  givenPlaceholders,
   isEmpty,
   lazy,
   lazyByShape,
@@ -72,7 +72,7 @@ export function createUserStore(context: Context): UserStore {
         : sql`not exists (select 1 from ${users} as other where ${fold(sql`other.username`)} = ${fold(at('username'))} and other.id <> ${at('ownId')})`;
     return db
       .update(users)
-      .set(givenPlaceholders(users, change))
+      .set(columnPlaceholders(getTableColumns(users), change))
       .where(and(eq(users.id, at('ownId')), isNameFree, isPresent))
       .returning(columns)
       .prepare();

@@ -5,8 +5,8 @@ import {
   atomic,
   type Context,
   columnPlaceholder,
+  columnPlaceholders,
   countAll,
-  givenPlaceholders,
   lazy,
   lazyByShape,
   plainText,
@@ -40,7 +40,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
   const append = lazyByShape((row: object) =>
     db
       .insert(auditLogs)
-      .values(givenPlaceholders(columns, row) as never)
+      .values(columnPlaceholders(columns, row) as never)
       .returning({ id: auditLogs.id })
       .prepare(),
   );

@@ -1,7 +1,7 @@
 import { and, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { LONGEST_LEASE_MS, type TaskRecord, type TaskStore } from '../../ports/index.ts';
-import { type Context, createRowReader, encodeTexts, isOverIn, lazy, separate } from '../context.ts';
+import { type Context, encodeTexts, isOverIn, lazy, separate } from '../context.ts';
 
 /**
  * Literals and not parameters: only then do SQLite and PostgreSQL use the partial indexes of
@@ -26,7 +26,6 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
   const { db, tables, nowMs, now, prepare, amongRows, amongTexts, notAmong } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
-  const readTask = createRowReader<TaskRecord>(tasks);
   const leaseIsFree = isOverIn(tasks.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
 
   const prepareWrittenClaim = (condition: SQL, order: SQL) => {
@@ -50,12 +49,12 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
       .from(tasks)
       .where(and(condition, leaseIsFree, notAmong(sql`${tasks.id}`, 'held')))
       .orderBy(order)
-      .limit(at('limit'));
-    const run = prepare(find.getSQL());
+      .limit(at('limit'))
+      .prepare();
     return async (values: WrittenClaim & { channelId?: number }): Promise<TaskRecord[]> => {
       const held = JSON.stringify([...leases.claimedIds(values.channelId), ...JSON.parse(values.held)]);
-      const found = await run({ ...values, held, ...now() });
-      return leases.claim(found.map(readTask), values.owner, values.leaseForMs);
+      const found = await find.execute({ ...values, held, ...now() });
+      return leases.claim(found, values.owner, values.leaseForMs);
     };
   };
   const prepareClaim = (condition: SQL, order: SQL) =>

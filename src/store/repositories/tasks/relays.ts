@@ -9,15 +9,7 @@ import {
   type RelayRecord,
   type RelayStore,
 } from '../../ports/index.ts';
-import {
-  type Context,
-  columnPlaceholders,
-  encodeTexts,
-  givenPlaceholders,
-  isOverIn,
-  lazy,
-  lazyByShape,
-} from '../context.ts';
+import { type Context, columnPlaceholders, encodeTexts, isOverIn, lazy, lazyByShape } from '../context.ts';
 
 /**
  * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
@@ -59,7 +51,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
   const open = lazyByShape((relay: Omit<NewRelay, 'leaseForMs'>) =>
     db
       .insert(requests)
-      .values({ ...givenPlaceholders(requests, relay), status: 'OPEN', leaseUntilMs } as never)
+      .values({ ...columnPlaceholders(getTableColumns(requests), relay), status: 'OPEN', leaseUntilMs } as never)
       .returning()
       .prepare(),
   );
@@ -89,7 +81,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
   const move = lazyByShape((change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'>) =>
     db
       .update(requests)
-      .set({ ...givenPlaceholders(requests, change), leaseUntilMs })
+      .set({ ...columnPlaceholders(getTableColumns(requests), change), leaseUntilMs })
       .where(isHeld)
       .returning({ id: requests.id })
       .prepare(),
@@ -99,7 +91,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
     lazyByShape((ending: Partial<RelayRecord>) =>
       db
         .update(requests)
-        .set(givenPlaceholders(requests, ending))
+        .set(columnPlaceholders(getTableColumns(requests), ending))
         .where(and(mayEnd, eq(requests.quota, at('reserved'))))
         .returning({ id: requests.id })
         .prepare(),
@@ -107,7 +99,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts
   const refundBilled = lazyByShape((ending: Pick<RelayRecord, 'billing' | 'finishedAt'>) =>
     db
       .update(requests)
-      .set({ ...givenPlaceholders(requests, ending), status: 'REFUNDED', quota: 0 })
+      .set({ ...columnPlaceholders(getTableColumns(requests), ending), status: 'REFUNDED', quota: 0 })
       .where(and(isRelay, eq(requests.status, 'BILLED'), eq(requests.quota, at('billed'))))
       .returning({ id: requests.id })
       .prepare(),
