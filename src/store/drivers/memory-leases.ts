@@ -4,7 +4,7 @@ import type { Lease, TaskRecord } from '../ports/index.ts';
 /**
  * A claim that is held in memory. `base`: the fencing number in the task's row. `untilMs`: by the
  * monotonic clock, so that a clock that is set back extends nothing; 0: ended by its owner.
- * `shownUntilMs`: the same as a time of day.
+ * `shownUntilMs`: that moment as a time of day.
  */
 type Claim = {
   id: number;

@@ -93,7 +93,7 @@ const isEmpty = (file: SqliteFile): boolean => file.query('select 1 from sqlite_
 
 /**
  * Fills an empty file in one transaction: a quarter of the time of all migrations. Returns false
- * when another process has begun to fill it meanwhile.
+ * when another process has begun to fill it.
  */
 function fillEmpty(file: SqliteFile, now: number): boolean {
   return inTransaction(file, () => {
@@ -106,7 +106,7 @@ function fillEmpty(file: SqliteFile, now: number): boolean {
 function runOne(file: SqliteFile, migration: Migration, now: number): void {
   inTransaction(file, () => {
     file.run(CREATE_HISTORY);
-    // Another process may have run it meanwhile.
+    // Another process may have run it by now.
     if (history(file).includes(migration.number)) return;
     for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
     if (isLeft(migration, leftIn(file)))

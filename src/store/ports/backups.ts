@@ -7,7 +7,7 @@ export type BackupStatus = 'running' | 'done' | 'failed';
 
 /** One run. Times are Unix seconds. */
 export type BackupRun = {
-  /** Of the schedule: the day; of a person: a new id. */
+  /** A scheduled run is named by its day, a manual one by a new id. */
   id: string;
   trigger: BackupTrigger;
   status: BackupStatus;

@@ -149,8 +149,6 @@ export interface LedgerStore {
   }>;
 }
 
-/** Warnings of a low balance. `store.ts` states the rules for every implementation. */
-
 export type BalanceAlertRecord = {
   userId: number;
   /** Quota; null: the operator's default, 0: no warning. */

@@ -62,7 +62,7 @@ export type RelayObject<Kind extends RelayObjectKind | RelayPartKind = RelayObje
 /**
  * Who ends a request: the node that waits for its answer, or any node once the lease has expired.
  * `reserved`: the quota that the caller believes is reserved. A move to another channel may have
- * changed it meanwhile.
+ * changed it.
  */
 export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_after_expiry'; reserved: number };
 
@@ -108,7 +108,7 @@ export interface RelayStore {
   expireLeases(): Promise<number>;
   /** False when the vendor has already given this id, to any user: then nothing was written. */
   addObject(object: RelayObject): Promise<boolean>;
-  /** The same for parts of answers. An id that exists keeps its owner. */
+  /** Stores the owner of parts of answers. An id that exists keeps its owner. */
   addParts(parts: readonly RelayObject<RelayPartKind>[]): Promise<void>;
   /** The user's object with this id; the latest if several vendors gave the same id. */
   ownObject(userId: number, kind: RelayObjectKind, objectId: string): Promise<RelayObject | undefined>;

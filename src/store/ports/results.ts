@@ -19,7 +19,7 @@ export type ResultRecord = {
   mimeType: string;
   /** Unix seconds. */
   keptAt: number;
-  /** Unix seconds; 0: for ever. */
+  /** Unix seconds; 0: without an end. */
   keptUntil: number;
   /** Why the last attempt failed, or why it is lost. Safe to show. */
   reason: string;
@@ -30,7 +30,7 @@ export type ResultRecord = {
   leaseUntilMs: number;
   leaseSeq: number;
   createdAt: number;
-  /** Of a kept preview, in pixels; 0 for others. */
+  /** The size of a kept preview in pixels; 0 for others. */
   width: number;
   height: number;
 };
@@ -70,7 +70,7 @@ export type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId
 /** A file that was copied whole and stands in its place. */
 export type CopiedFile = Pick<ResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & {
   sha256: string;
-  /** Of a preview, in pixels. */
+  /** The size of a preview in pixels. */
   size?: { width: number; height: number } | undefined;
   /** Bytes that the owner of the result may keep, with this one; undefined: no limit. */
   quotaBytes?: number | undefined;
@@ -139,9 +139,9 @@ export interface ResultStore {
   forgetInputs(taskId: string): Promise<number>;
   /** Forgets all results of a task and releases their files. Returns how many there were. */
   forget(taskId: string): Promise<number>;
-  /** The same for about `limit` results whose `keptUntil` has passed. */
+  /** Forgets about `limit` results whose `keptUntil` has passed. */
   forgetExpired(until: number, limit: number): Promise<number>;
-  /** The same for about `limit` results of users who were deleted. */
+  /** Forgets about `limit` results of users who were deleted. */
   forgetOfDeletedUsers(limit: number): Promise<number>;
   /** Bytes of what a user keeps, previews included, and the number of results. */
   usage(userId: number): Promise<{ bytes: number; results: number }>;

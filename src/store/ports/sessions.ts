@@ -26,8 +26,6 @@ export type SessionRecord = {
   revokedReason: string;
 };
 
-/** Queries and state changes of accounts. `store.ts` states the rules for every implementation. */
-
 export interface SessionStore {
   insert(session: SessionRecord): Promise<void>;
   bySid(sid: string): Promise<SessionRecord | undefined>;

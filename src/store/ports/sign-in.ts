@@ -197,8 +197,7 @@ export type ClaimVerdict = 'ok' | 'taken' | 'user_has_one';
 export interface IdentityStore {
   /**
    * Decides in one statement who owns an identity. An identity has one owner; a user has one
-   * identity per provider. `ok` if the user already holds it. `taken` if the user was deleted
-   * meanwhile.
+   * identity per provider. `ok` if the user already holds it. `taken` if the user was deleted.
    */
   claim(identity: IdentityRecord): Promise<ClaimVerdict>;
   owner(provider: string, subject: string): Promise<IdentityRecord | undefined>;

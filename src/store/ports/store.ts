@@ -73,7 +73,7 @@ export interface Store extends Repositories {
   /**
    * Runs `work` in one transaction: committed (and durable) when the promise resolves, rolled back
    * when `work` throws. Inside it use only `tx`, and await only database work: on SQLite other
-   * writers wait meanwhile.
+   * writers wait for it.
    */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
   /**

@@ -117,12 +117,12 @@ export interface TaskStore extends TaskListStore {
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
   linked(taskId: string, artifactKey: string): Promise<LinkedTask | undefined>;
-  /** The same without what may be large; undefined unless the result is kept and has an owner. */
+  /** As `linked`, without large columns; undefined unless the result is kept and has an owner. */
   linkedResult(taskId: string, artifactKey: string): Promise<LinkedResult | undefined>;
   byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
-  /** The same without what may be large. */
+  /** As `byUser`, without large columns. */
   summaryByUser(userId: number, taskId: string): Promise<TaskSummary | undefined>;
-  /** The same with all that a rendering of the task depends on. */
+  /** As `byUser`, with what a rendering of the task depends on. */
   shownByUser(userId: number, taskId: string): Promise<TaskShown | undefined>;
   /**
    * The subset of these tasks that changed since the caller saw them: they have another status, or
@@ -140,7 +140,7 @@ export interface TaskStore extends TaskListStore {
    * or is not the user's.
    */
   hide(task: Pick<TaskRecord, 'taskId' | 'userId' | 'properties' | 'execution'>): Promise<boolean>;
-  /** False when the versions are no longer `known`: another request moved them meanwhile. */
+  /** False when the versions are no longer `known`: another request moved them first. */
   setLinkVersions(taskId: string, versions: { known: string; next: string }): Promise<boolean>;
   /**
    * The last `limit` tasks of a plugin that a vendor accepted and that have data, the newest first.

@@ -5,7 +5,7 @@ import type { TaskStatus } from './task-records.ts';
 export type UsageSum = { succeeded: number; failed: number; spend: number };
 
 export type UsageSumFilter = {
-  /** Quarters of an hour are kept for some weeks, days in UTC for ever. */
+  /** Quarters of an hour are kept for some weeks, days in UTC without an end. */
   unit: 'quarter' | 'day';
   /** Unix seconds at a unit's start; `until` is exclusive. */
   from: number;

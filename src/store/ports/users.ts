@@ -8,8 +8,8 @@ export type Role = 1 | 10 | 100;
 export const ROLE = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
 
 /**
- * Of users, API keys and channels. API keys are also shown as 3 (expired) and 4 (exhausted), which
- * are computed and never stored.
+ * The status of users, API keys and channels. API keys are also shown as 3 (expired) and 4
+ * (exhausted), which are computed and never stored.
  */
 export type EnabledStatus = 1 | 2;
 
@@ -58,8 +58,6 @@ export type AccessTokenRecord = {
   /** 0 for a token of an earlier layout. */
   createdAt: number;
 };
-
-/** Queries and state changes of users. `store.ts` states the rules for every implementation. */
 
 export type NewUser = Pick<
   UserRecord,

@@ -2,10 +2,10 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
-/** Of tasks, to the receivers of their API keys. */
+/** Events of tasks go to the receivers of their API keys. */
 type TaskEvent = 'task.updated' | 'task.finished' | 'task.artifacts_kept';
 
-/** Of the gateway, to its operator and to users. */
+/** Events of the gateway go to its operator and to users. */
 export const GATEWAY_EVENTS = [
   'channel.failing',
   'channel.recovered',
@@ -37,9 +37,9 @@ export type WebhookStatus = 'pending' | 'delivered' | 'failed' | 'superseded';
 /** A webhook to a client's receiver. */
 export type WebhookRecord = {
   id: number;
-  /** `msg_…`, the same for every attempt. */
+  /** `msg_…`; every attempt sends it. */
   eventId: string;
-  /** Of a notice of the gateway what it is about, such as `channel:3`, which is no task's id. */
+  /** The task; for a notice of the gateway its subject, such as `channel:3`. */
   taskId: string;
   /** `OPERATOR`: a notice to the operator. */
   userId: number;
@@ -147,8 +147,7 @@ export interface WebhookStore {
   }): Promise<WebhookRecord[]>;
   /**
    * Writes the end of an attempt and its delivery row, of which the last 50 are kept, and ends the
-   * claim. False when the claim was lost: then nothing was written. A webhook that was superseded
-   * meanwhile stays so.
+   * claim. False when the claim was lost: then nothing was written. A superseded webhook stays so.
    */
   settle(lease: WebhookLease, outcome: WebhookOutcome, delivery: WebhookDelivery): Promise<boolean>;
   /** Ends this owner's claims without an attempt (a node that stops). */

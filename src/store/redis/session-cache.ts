@@ -17,7 +17,7 @@ const PROBE_KEY = 'taskgate:session-probe';
 
 /**
  * After an outage, entries written up to this long afterwards are ignored. By then every node has
- * reconnected (they retry twice a second) and has published the sessions that ended meanwhile.
+ * reconnected (they retry twice a second) and has published the sessions that ended during it.
  */
 const SETTLE_MS = 2000;
 /** Ended sessions per script call; the server does nothing else during a call. */

@@ -82,7 +82,7 @@ export function createMemorySuccessLists(clock: Clock, watchCache?: WatchCache):
 
   /**
    * Deletes expired lists from the front: the list whose last addition is oldest comes first. So no
-   * key stays for ever.
+   * key never expires.
    */
   function evictExpired(): void {
     for (const key of lists.keys()) {

@@ -44,7 +44,7 @@ export type Context = {
   /** Runs a statement that the builder cannot express. */
   statement: (query: SQL) => Promise<unknown[][]>;
   /**
-   * The same for a statement that runs often: its text is built once, and `values` fill its
+   * Prepares a statement that runs often: its text is built once, and `values` fill its
    * placeholders.
    */
   prepare: (query: SQL) => (values: Record<string, unknown>) => Promise<unknown[][]>;

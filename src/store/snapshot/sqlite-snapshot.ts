@@ -11,7 +11,7 @@ const LISTED = 20;
 
 /**
  * Copies the database of `dataDir` as it is at one moment into the folder `target`. A gateway goes
- * on writing meanwhile; its write-ahead log grows by what it writes. Blocks this process, so it
+ * on writing; its write-ahead log grows by what it writes. Blocks this process, so it
  * belongs into one that serves nobody.
  */
 export function copySqliteDatabase({ dataDir, target }: { dataDir: string; target: string }): void {

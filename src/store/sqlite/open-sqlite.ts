@@ -16,7 +16,7 @@ import { scheduleCheckpoints } from './schedule-checkpoints.ts';
 
 /**
  * How long SQLite waits for another process's lock (a command that runs beside the server). It
- * blocks the event loop meanwhile.
+ * blocks the event loop while it waits.
  */
 const BUSY_TIMEOUT_MS = 5000;
 
@@ -27,7 +27,7 @@ const READS = /^\s*(select|with)\b/i;
  * commit: 32 MB instead of its 4 MB, for what writes only now and then.
  */
 const CHECKPOINT_PAGES = 8000;
-/** The same for a gateway, which copies in another thread: 128 MB, in case that this fails. */
+/** A gateway copies in another thread and waits longer, for 128 MB, in case this fails. */
 const LATE_CHECKPOINT_PAGES = 32_000;
 
 /**

@@ -160,7 +160,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
 
     async rotate(id, userId, { presentHash, keyHash, prefix, formerUntil, keepsFormer }) {
       const replaced = keepsFormer ? {} : { formerHash: presentHash, formerPrefix: sql`${keys.prefix}` };
-      // Ended meanwhile, it would be kept in name alone.
+      // A replaced key that has just ended cannot be kept.
       const hasFormer = keepsFormer ? ne(keys.formerHash, '') : undefined;
       const [row] = await db
         .update(keys)

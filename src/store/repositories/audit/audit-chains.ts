@@ -70,7 +70,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       .orderBy(asc(auditLogs.id))
       .limit(limit);
 
-  /** `undefined`: the retention deleted rows meanwhile. */
+  /** `undefined`: the retention deleted rows during the check. */
   async function verify(name: AuditChainName): Promise<{ fault?: AuditFault; rows: number } | undefined> {
     const [chain] = await db.select().from(auditChains).where(eq(auditChains.name, name));
     if (!chain) return { rows: 0 };

@@ -38,7 +38,7 @@ export function createTaskList(context: Context): TaskListStore {
     const [row] = await db.select({ total: countAll() }).from(taskList).where(where);
     return row?.total ?? 0;
   }
-  /** Of a slice, those that match `where`; without one, the slice knows. */
+  /** Counts the tasks of a slice that match `where`; without one, the slice knows. */
   const countIn = (slice: TaskSlice, where: SQL | undefined): number | Promise<number> =>
     where === undefined ? slice.count : countOf(and(slice.where, where));
 
@@ -52,7 +52,7 @@ export function createTaskList(context: Context): TaskListStore {
       .leftJoin(channels, eq(channels.id, tasks.channelId))
       .where(inArray(tasks.id, [...ids]));
     const byId = new Map(rows.map((row) => [row.id, row]));
-    // One may have been deleted meanwhile.
+    // A task may have been deleted since.
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
@@ -188,7 +188,7 @@ export function createTaskList(context: Context): TaskListStore {
       let [looked, searched] = [0, 0];
       let goesOnAt: number | undefined;
       const size = query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE;
-      // Of a filter that most tasks match, a short slice has all that a part shows.
+      // If most tasks match the filter, a short slice has all that a part shows.
       const first = query ? size : limit + 1;
       for await (const slice of slices({ userId, order, after: start?.id, size, first })) {
         const within = and(slice.where, where);

@@ -44,7 +44,7 @@ export function createWebhookStore(context: Context): WebhookStore {
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
   // One receiver gets the webhooks of a task, or of another subject, in their order: each waits
-  // until the one before was delivered, failed for good or was superseded, and is not under way.
+  // until the one before was delivered, was given up or was superseded, and is not under way.
   const isFirstOf = (row: string, isHeld: SQL) => sql`not exists (select 1 from webhook_outbox as earlier
     where earlier.task_id = ${sql.raw(row)}.task_id and earlier.id < ${sql.raw(row)}.id
     and earlier.url = ${sql.raw(row)}.url and earlier.user_id = ${sql.raw(row)}.user_id
@@ -143,7 +143,7 @@ export function createWebhookStore(context: Context): WebhookStore {
   const prepareSettle = (outcome: WebhookOutcome['status']) => {
     const retrying = outcome === 'retry';
     const status = retrying ? sql`case when ${gaveUp} then 'failed' else 'pending' end` : sql.raw(`'${outcome}'`);
-    // One that was superseded meanwhile but delivered counts as delivered.
+    // A webhook that was superseded during its delivery counts as delivered.
     const mayChange = outcome === 'delivered' ? sql`true` : isPending;
     return db
       .update(outbox)

@@ -149,7 +149,7 @@ type Step = { from: number; until: number; isLast: boolean };
 
 /**
  * Moves a progress over about `limit` usage rows older than `before`, which the caller then adds up
- * in the same transaction. `nothing`: there are none; `taken`: another node did it meanwhile.
+ * in the same transaction. `nothing`: there are none; `taken`: another node was first.
  */
 export async function advanceProgress(
   statement: Context['statement'],

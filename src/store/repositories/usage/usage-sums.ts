@@ -13,7 +13,7 @@ const HOUR = 3600;
 const BATCH_SECONDS = 6 * HOUR;
 
 const PARTS = sql.raw('user_id, api_key_id, channel_id, plugin_key, model');
-/** The same of a usage row. */
+/** The columns of `PARTS` as a usage row has them. */
 const PARTS_OF_ROW = sql.raw('user_id, coalesce(api_key_id, 0), channel_id, plugin_key, model');
 const SUCCEEDED = sql.raw(`case when kind = 'settle' then 1 else 0 end`);
 const FAILED = sql.raw(`case when kind = 'settle' then 0 else 1 end`);
