@@ -18,6 +18,7 @@ const allowed: Record<string, readonly string[]> = {
   store: ['store/ports', 'kernel', 'migrations'],
   sandbox: ['kernel'],
   upstream: ['kernel'],
+  telemetry: ['upstream', 'kernel'],
   billing: ['store/ports', 'kernel'],
   channels: ['store/ports', 'kernel'],
   auth: ['store/ports', 'upstream', 'kernel'],
@@ -31,15 +32,28 @@ const allowed: Record<string, readonly string[]> = {
   results: ['tasks', 'vendors', ...engine],
   reports: ['tasks', 'vendors', ...engine],
   surfaces: ['relay', 'results', 'reports', 'tasks', 'vendors', ...engine],
-  operations: ['relay', 'results', 'reports', 'tasks', 'vendors', 'auth', 'settings', 'store', ...engine],
+  importing: ['settings', 'vendors', 'tasks', 'auth', 'store', ...engine],
+  operations: ['relay', 'results', 'reports', 'tasks', 'vendors', 'auth', 'settings', 'store', 'sandbox', ...engine],
   panel: ['contracts', 'http'],
   http: [
     ...['auth', 'settings', 'plugins', 'channels', 'billing', 'notifications', 'files', 'vendors', 'tasks', 'relay'],
     ...['results', 'reports', 'surfaces', 'operations', 'contracts', 'kernel', 'panel-manifest'],
   ],
   app: [
-    ...['settings', 'http', 'auth', 'vendors', 'tasks', 'relay', 'results', 'reports', 'surfaces', 'operations'],
-    ...[...engine, 'store', 'sandbox', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
+    ...[
+      'settings',
+      'http',
+      'auth',
+      'vendors',
+      'tasks',
+      'relay',
+      'results',
+      'reports',
+      'surfaces',
+      'importing',
+      'operations',
+    ],
+    ...[...engine, 'telemetry', 'store', 'sandbox', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
   ],
   main: ['app', 'sandbox'],
   contracts: ['contracts'],
@@ -59,11 +73,16 @@ const folderOrder: FolderOrder = {
     ...['administration', 'service'],
   ],
   http: ['responses', 'bodies', 'panel-files', 'pipeline', 'v1', 'panel-api', 'openapi', 'operator', '.'],
+  operations: [
+    ...['secrets', 'start', 'storage', 'watches', 'retention', 'backup', 'certificates'],
+    ...['service', 'upgrade', 'doctor', 'overview'],
+  ],
+  telemetry: ['logging', 'metrics', 'tracing'],
 };
 type FolderOrder = Readonly<Record<string, readonly string[]>>;
 
 /** Files that may be imported although they are not their room's `index.ts`. */
-const openFiles = ['src/sandbox/child.ts'];
+const openFiles = ['src/sandbox/child.ts', 'src/store/postgres-backup.ts'];
 
 /** Means of the platform and of packages that belong to certain places only. */
 const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [

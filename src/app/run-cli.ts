@@ -1,6 +1,6 @@
-import { AppError } from '../kernel/index.ts';
+import { AppError, OperatorError } from '../kernel/index.ts';
 import { explainRefusal } from './cli/become-owner.ts';
-import { CommandError, type CommandIo, EXIT, type ExitCode, UsageError } from './cli/command.ts';
+import { type CommandIo, EXIT, type ExitCode, UsageError } from './cli/command.ts';
 import { describeCommand, describeCommands } from './cli/describe-commands.ts';
 import { parseCommand } from './cli/parse-command.ts';
 
@@ -39,7 +39,7 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
 
 /** Expected failures say what to do. Anything else is a bug and shows its stack. */
 function describeError(error: unknown): string {
-  if (error instanceof UsageError || error instanceof CommandError) return error.message;
+  if (error instanceof UsageError || error instanceof OperatorError) return error.message;
   if (error instanceof AppError) return error.message;
   if (isRefusal(error)) return `the system refuses: ${error.message}`;
   return error instanceof Error

@@ -1,13 +1,12 @@
 import type { InRequest } from '../http/index.ts';
-import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/index.ts';
+import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from '../kernel/index.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../operations/secrets/load-secrets.ts';
+import { announceNode } from '../operations/start/announce-node.ts';
+import { prepareDataDir } from '../operations/start/prepare-data-dir.ts';
 import { createSandbox } from '../sandbox/index.ts';
-import { CommandError } from './cli/command.ts';
 import type { Development, Services } from './composition/types.ts';
 import type { Config } from './config/config-variables.ts';
-import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './config/load-secrets.ts';
 import { sandboxCommand, sandboxLimits } from './config/sandbox-settings.ts';
-import { announceNode } from './operations/announce-node.ts';
-import { prepareDataDir } from './operations/prepare-data-dir.ts';
 import { createShutdown } from './shutdown.ts';
 import { VERSION } from './version.ts';
 
@@ -35,7 +34,7 @@ export type Gateway = {
  * gateway that works; plugin calls wait until the first sandbox process is up, and `/readyz` with
  * them. When a step fails, everything already started is stopped again.
  *
- * @throws `CommandError` or `AppError` with a message for people
+ * @throws `OperatorError` or `AppError` with a message for people
  */
 export async function startGateway(deps: {
   config: Config;
@@ -133,12 +132,12 @@ function explainStartFailure(error: unknown, config: Config): unknown {
   const ports = config.resultsPort === 0 ? `port ${config.port}` : `port ${config.port} or ${config.resultsPort}`;
   const where = `${ports} on ${config.host}`;
   if (code === 'EADDRINUSE') {
-    return new CommandError(`${where} is in use: stop the other program, or choose another port with --port`);
+    return new OperatorError(`${where} is in use: stop the other program, or choose another port with --port`);
   }
   if (code === 'EACCES')
-    return new CommandError(`${where} may not be used by this user: choose a port above 1023 with --port`);
+    return new OperatorError(`${where} may not be used by this user: choose a port above 1023 with --port`);
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new CommandError(`${config.host} is not an address of this machine: choose another with --host`);
+    return new OperatorError(`${config.host} is not an address of this machine: choose another with --host`);
   }
   return error;
 }

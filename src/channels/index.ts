@@ -2,7 +2,18 @@
  * Owns: channels (accounts at vendors), their sealed credentials, and which of them serves a model.
  * May touch: the store's channels. Never touches: plugins' code, HTTP, money.
  */
-export { type ChannelChange, type Channels, createChannels, type SavedChannel } from './channels.ts';
-export { type ChannelInput, mapModel, type PluginFacts, RELAY_TYPE, TASK_PLUGIN_TYPE } from './check-channel.ts';
+export { type ChannelChange, type Channels, createChannels, keyHintOf, type SavedChannel } from './channels.ts';
+export {
+  type ChannelInput,
+  checkBaseUrl,
+  checkKey,
+  checkMapping,
+  checkName,
+  checkNames,
+  mapModel,
+  type PluginFacts,
+  RELAY_TYPE,
+  TASK_PLUGIN_TYPE,
+} from './check-channel.ts';
 export { channelErrors } from './errors.ts';
 export { serves } from './pick-channel.ts';

@@ -10,8 +10,5 @@ export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.t
 export { NotReady } from './operator/health.ts';
 export { createMetrics, type Metrics } from './operator/metrics.ts';
 export type { DevelopedCall, DevelopmentView, ViewDevelopment } from './operator/plugin-development.ts';
-export type { AttentionItem } from './panel-api/operation/attention.ts';
-export type { BackupsView } from './panel-api/operation/backups.ts';
-export type { SystemHistory, SystemView } from './panel-api/operation/system.ts';
 export type { Listening, ListenOptions } from './pipeline/listen.ts';
 export type { InRequest, RequestTracer } from './pipeline/types.ts';

@@ -120,3 +120,9 @@ export type Result<T, E> = { ok: true; value: T } | { ok: false; error: E };
 
 export const ok = <T>(value: T): { ok: true; value: T } => ({ ok: true, value });
 export const err = <E>(error: E): { ok: false; error: E } => ({ ok: false, error });
+
+/**
+ * An expected failure of a command or a start that its message explains to the operator, with what
+ * to do. It is shown without a stack.
+ */
+export class OperatorError extends Error {}

@@ -22,7 +22,7 @@ export {
 export { type Deadline, deadlineSignal } from './deadline-signal.ts';
 export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
 export { countNames, editJson, type JsonChanges, readJsonMembers } from './edit-json.ts';
-export { AppError, defineErrors, type ErrorKind, err, ok, type Result } from './errors.ts';
+export { AppError, defineErrors, type ErrorKind, err, OperatorError, ok, type Result } from './errors.ts';
 export {
   ANONYMOUS_OWNER,
   createFairLimiter,

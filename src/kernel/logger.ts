@@ -1,6 +1,6 @@
 /**
- * The logger's interface; `app/logging/logger.ts` implements it with pino. Fields first, a short
- * message second.
+ * The logger's interface; `telemetry/logging/logger.ts` implements it with pino. Fields first, a
+ * short message second.
  */
 export interface Logger {
   debug(fields: object, message: string): void;

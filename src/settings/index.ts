@@ -5,6 +5,7 @@
  * network for trials, the types of `auth`. Never touches: accounts, money, tasks, plugins.
  */
 export { authSettings } from './auth-settings.ts';
+export { isOptionKey, type OptionKey, ruleOf } from './catalogue/option-catalogue.ts';
 export { describeRisks } from './describe-risks.ts';
 export { describeStatus } from './describe-status.ts';
 export { createLiveOptions, type LiveOptions } from './live-options.ts';
@@ -24,6 +25,7 @@ export {
 } from './public-address.ts';
 export { readLogo } from './read-branding.ts';
 export { type OptionValues, readOptions } from './read-options.ts';
+export { FEATURES, missingFor } from './requirements.ts';
 export { createRiskLog } from './risk-log.ts';
 export { createSettingsService } from './settings-service.ts';
 export { createOptionTrials } from './trials/option-trials.ts';

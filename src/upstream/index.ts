@@ -3,6 +3,7 @@
  * and mail. May touch: sockets and name resolution. Never touches: the database, plugins, users.
  */
 
+export { readRange } from './address-range.ts';
 export { canonicalHost } from './canonical-host.ts';
 export { checkAddress, isInRanges } from './check-address.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { fingerprintSecrets } from '../../src/app/config/load-secrets.ts';
-import { announceNode, type NodePresence } from '../../src/app/operations/announce-node.ts';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { fingerprintSecrets } from '../../src/operations/secrets/load-secrets.ts';
+import { announceNode, type NodePresence } from '../../src/operations/start/announce-node.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { startGateway } from '../support/gateway.ts';

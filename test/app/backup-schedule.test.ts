@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { isMade, lastDue } from '../../src/app/backup/last-due.ts';
-import { chooseKept } from '../../src/app/backup/prune-backups.ts';
-import type { Manifest } from '../../src/app/backup/types.ts';
+import { isMade, lastDue } from '../../src/operations/backup/last-due.ts';
+import { chooseKept } from '../../src/operations/backup/prune-backups.ts';
+import type { Manifest } from '../../src/operations/backup/types.ts';
 import type { BackupRun, BackupTrigger } from '../../src/store/ports/index.ts';
 
 const DAY = 86_400;

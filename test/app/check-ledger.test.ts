@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
-import { createLedgerCheck } from '../../src/app/operations/check-ledger.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createLedgerCheck } from '../../src/operations/watches/check-ledger.ts';
 import { openStore } from '../../src/store/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRelease } from '../../src/app/upgrade/fetch-release.ts';
+import { openRelease } from '../../src/operations/upgrade/fetch-release.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { trustedCertificates } from '../upstream/harness.ts';
 

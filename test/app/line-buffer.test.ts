@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createLineBuffer } from '../../src/app/logging/line-buffer.ts';
+import { createLineBuffer } from '../../src/telemetry/logging/line-buffer.ts';
 import { until } from '../support/until.ts';
 
 const KIB = 1024;

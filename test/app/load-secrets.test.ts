@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/app/config/load-secrets.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/operations/secrets/load-secrets.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const unset = { sessionSecret: '', sessionSecretPrevious: [], cryptoSecret: '', cryptoSecretPrevious: [] };
@@ -32,7 +32,7 @@ test('configured secrets override the file; if both are set no file is created',
 
 test('two processes that start at once share one pair', async () => {
   const dir = temporaryFolder();
-  const script = `import { loadSecrets } from ${JSON.stringify(new URL('../../src/app/config/load-secrets.ts', import.meta.url).pathname)};
+  const script = `import { loadSecrets } from ${JSON.stringify(new URL('../../src/operations/secrets/load-secrets.ts', import.meta.url).pathname)};
     process.stdout.write(JSON.stringify(loadSecrets(${JSON.stringify(unset)}, ${JSON.stringify(dir)})));`;
   const runs = await Promise.all(
     [1, 2, 3].map(async () => {

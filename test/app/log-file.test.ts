@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { openLogFile } from '../../src/app/logging/log-file.ts';
+import { openLogFile } from '../../src/telemetry/logging/log-file.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

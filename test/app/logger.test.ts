@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { createLogger } from '../../src/app/logging/logger.ts';
-import { redactFields, redactText } from '../../src/app/logging/redact-fields.ts';
 import type { Logger } from '../../src/kernel/index.ts';
+import { createLogger } from '../../src/telemetry/logging/logger.ts';
+import { redactFields, redactText } from '../../src/telemetry/logging/redact-fields.ts';
 
 const SECRET = 'hunter2-hunter2-hunter2';
 

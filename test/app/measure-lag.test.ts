@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { Registry } from 'prom-client';
-import { measureLag } from '../../src/app/operations/event-loop-lag.ts';
 import { systemClock } from '../../src/kernel/index.ts';
+import { measureLag } from '../../src/telemetry/metrics/event-loop-lag.ts';
 import { call, openKit } from '../http/kit-harness.ts';
 import { until } from '../support/until.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { planService } from '../../src/app/service/plan-service.ts';
-import type { ServiceInput } from '../../src/app/service/types.ts';
+import { planService } from '../../src/operations/service/plan-service.ts';
+import type { ServiceInput } from '../../src/operations/service/types.ts';
 import { findProgram } from '../support/find-program.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -1,14 +1,14 @@
 /** A backup of PostgreSQL is restored into the schema that the target's search path leads to. */
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { SQL } from 'bun';
-import { openBackupPlace } from '../../src/app/backup/open-place.ts';
-import { restoreBackup } from '../../src/app/backup/restore-backup.ts';
-import { runBackup } from '../../src/app/backup/run-backup.ts';
-import { verifyBackup } from '../../src/app/backup/verify-backup.ts';
-import { openBeside } from '../../src/app/cli/open-beside.ts';
 import { readConfig } from '../../src/app/config/config.ts';
-import { checkBackups } from '../../src/app/operations/check-backups.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openBackupPlace } from '../../src/operations/backup/open-place.ts';
+import { restoreBackup } from '../../src/operations/backup/restore-backup.ts';
+import { runBackup } from '../../src/operations/backup/run-backup.ts';
+import { verifyBackup } from '../../src/operations/backup/verify-backup.ts';
+import { checkBackups } from '../../src/operations/doctor/check-backups.ts';
+import { openBeside } from '../../src/operations/start/open-beside.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { addUser } from '../support/add-user.ts';
@@ -20,6 +20,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 setDefaultTimeout(120_000);
 
 const signal = new AbortController().signal;
+const version = '1.2.3';
 const deps = { clock: systemClock, logger: silentLogger };
 
 async function run(url: string, ...statements: string[]): Promise<void> {
@@ -77,12 +78,12 @@ test.each<[string, string, 'role' | 'url']>([
     'create table other.users (id int)',
     'insert into other.users values (1)',
   );
-  const to = temporaryFolder();
-  const made = await runBackup({ config, to, trigger: 'manual', seal: undefined, signal });
+  const to = { kind: 'folder', path: temporaryFolder() } as const;
+  const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
   if (!made) throw new Error('no backup was made');
   const target = configOf(await databaseIn(into, by));
   const place = openBackupPlace({ ...deps, config: target }, to);
-  const all = { ...deps, config: target, place, signal };
+  const all = { ...deps, version, config: target, place, signal };
   expect(await verifyBackup(all, made.manifest, { unseal: undefined, readResults: false })).toMatchObject({
     results: 0,
   });
@@ -105,7 +106,14 @@ test('tables in two schemas: the backup is refused when it is made, and by the d
     ...['create schema newer', 'alter table task_views set schema newer'],
     `alter role current_user in database ${pathname.slice(1)} set search_path = newer, public`,
   );
-  const made = runBackup({ config, to: temporaryFolder(), trigger: 'manual', seal: undefined, signal });
+  const made = runBackup({
+    config,
+    version,
+    to: { kind: 'folder', path: temporaryFolder() },
+    trigger: 'manual',
+    seal: undefined,
+    signal,
+  });
   await expect(made).rejects.toThrow('newer, public');
   const store = await openBeside(config);
   const options = { flag: () => true, number: () => 3 } as unknown as OptionValues;
@@ -117,12 +125,12 @@ test('tables in two schemas: the backup is refused when it is made, and by the d
 test('a database with tables where the dump is loaded first is refused and stays as it is', async () => {
   const config = configOf(await databaseIn('app'));
   await migrateStore({ ...deps, databaseUrl: config.databaseUrl, dataDir: config.dataDir, synchronous: 'FULL' });
-  const to = temporaryFolder();
-  const made = await runBackup({ config, to, trigger: 'manual', seal: undefined, signal });
+  const to = { kind: 'folder', path: temporaryFolder() } as const;
+  const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
   const target = configOf(await databaseIn('public'));
   await run(target.databaseUrl, 'create schema app', 'create table app.mine (id int)');
   const place = openBackupPlace({ ...deps, config: target }, to);
-  const all = { ...deps, config: target, place, signal };
+  const all = { ...deps, version, config: target, place, signal };
   await expect(restoreBackup(all, made?.manifest as never, { unseal: undefined })).rejects.toThrow('schema app');
   await run(target.databaseUrl, 'drop table app.mine');
 });
@@ -140,11 +148,11 @@ test('planted schema: what acts by itself in a backup is left out, and ours is m
     'create rule silent as on delete to users do instead nothing',
     'alter table api_keys enable row level security',
   );
-  const to = temporaryFolder();
-  const made = await runBackup({ config, to, trigger: 'manual', seal: undefined, signal });
+  const to = { kind: 'folder', path: temporaryFolder() } as const;
+  const made = await runBackup({ config, version, to, trigger: 'manual', seal: undefined, signal });
   const target = configOf(await databaseIn('public'));
   const place = openBackupPlace({ ...deps, config: target }, to);
-  const all = { ...deps, config: target, place, signal };
+  const all = { ...deps, version, config: target, place, signal };
   const { notes } = await restoreBackup(all, made?.manifest as never, { unseal: undefined });
   for (const name of [
     'trigger promote',

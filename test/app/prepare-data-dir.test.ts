@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { prepareDataDir } from '../../src/app/operations/prepare-data-dir.ts';
+import { prepareDataDir } from '../../src/operations/start/prepare-data-dir.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 test('the folder is created with mode 0700, without a trace of the probe', () => {

@@ -2,11 +2,11 @@
 import { expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { copyResults, keepResults } from '../../src/app/backup/copy-results.ts';
-import { openBackupPlace } from '../../src/app/backup/open-place.ts';
-import { pruneBackups } from '../../src/app/backup/prune-backups.ts';
 import type { Config } from '../../src/app/config/config-variables.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { copyResults, keepResults } from '../../src/operations/backup/copy-results.ts';
+import { openBackupPlace } from '../../src/operations/backup/open-place.ts';
+import { pruneBackups } from '../../src/operations/backup/prune-backups.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const NOW = Date.UTC(2026, 4, 10, 12) / 1000;
@@ -20,7 +20,7 @@ function openFolder() {
   const folder = join(temporaryFolder(), 'backups');
   mkdirSync(folder);
   const deps = { config: {} as Config, clock: systemClock, logger: silentLogger };
-  const place = openBackupPlace(deps, folder);
+  const place = openBackupPlace(deps, { kind: 'folder', path: folder });
   return {
     place,
     prune: () => pruneBackups(place, { keep: ONE_OF_EACH, installation: 'a', now: NOW }),
@@ -159,7 +159,7 @@ test('two installations in one place: what another removes after it was found is
   await keep('kept', 30);
   await source.keep('kept', 30);
   const deps = { place, config: { dataDir: temporaryFolder() } as Config, clock: systemClock, logger: silentLogger };
-  const made = { ...deps, signal: new AbortController().signal };
+  const made = { ...deps, version: '1.2.3', signal: new AbortController().signal };
   const wanted = async function* () {
     yield { sha256: sha256('kept'), bytes: 4 };
   };

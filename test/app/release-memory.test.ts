@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { startMemoryRelease } from '../../src/app/operations/release-memory.ts';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
+import { startMemoryRelease } from '../../src/operations/watches/release-memory.ts';
 import { until } from '../support/until.ts';
 
 /** A clock whose sleeps end when the test says so. */

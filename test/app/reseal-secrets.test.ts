@@ -3,8 +3,8 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getTableColumns, getTableName } from 'drizzle-orm';
-import { findUnreadable, resealSecrets } from '../../src/app/operations/reseal-secrets.ts';
 import { createSecretBox, systemClock } from '../../src/kernel/index.ts';
+import { findUnreadable, resealSecrets } from '../../src/operations/secrets/reseal-secrets.ts';
 import { SEALED_COLUMNS, type Store } from '../../src/store/ports/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { addKey, describeEachStore } from '../contract/each-store.ts';
@@ -152,12 +152,12 @@ describeEachStore(
 
 /** Files that seal something. Where does it end up? Add the column to `SEALED_COLUMNS` first. */
 const SEALERS = [
-  'src/app/move-in/plan-channels.ts',
-  'src/app/move-in/plan-factors.ts',
-  'src/app/move-in/plan-options.ts',
-  'src/app/move-in/plan-providers.ts',
-  'src/app/move-in/write-import.ts',
-  'src/app/operations/demo-channel.ts',
+  'src/importing/plan-channels.ts',
+  'src/importing/plan-factors.ts',
+  'src/importing/plan-options.ts',
+  'src/importing/plan-providers.ts',
+  'src/importing/write-import.ts',
+  'src/app/demo-vendor/demo-channel.ts',
   'src/auth/api-keys/edit-api-key.ts',
   'src/auth/api-keys/rotate-api-key.ts',
   'src/auth/oauth/custom-providers.ts',

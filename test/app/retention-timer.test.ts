@@ -1,7 +1,7 @@
 /** The timer behind "within minutes": soon after the start, then every ten minutes. */
 import { expect, test } from 'bun:test';
-import { startRetention } from '../../src/app/operations/run-retention.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { startRetention } from '../../src/operations/retention/run-retention.ts';
 import { until } from '../support/until.ts';
 
 test('what is due is looked for after five seconds and then every ten minutes, also after a failure', async () => {

@@ -2,14 +2,14 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeStaleWork } from '../../src/app/backup/open-place.ts';
-import { runBackup } from '../../src/app/backup/run-backup.ts';
-import { runScheduledBackup } from '../../src/app/backup/run-scheduled-backup.ts';
-import { sealForRecipients } from '../../src/app/backup/seal-secrets.ts';
-import { openBeside } from '../../src/app/cli/open-beside.ts';
 import { readConfig } from '../../src/app/config/config.ts';
-import { checkBackups } from '../../src/app/operations/check-backups.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { removeStaleWork } from '../../src/operations/backup/open-place.ts';
+import { runBackup } from '../../src/operations/backup/run-backup.ts';
+import { runScheduledBackup } from '../../src/operations/backup/run-scheduled-backup.ts';
+import { sealForRecipients } from '../../src/operations/backup/seal-secrets.ts';
+import { checkBackups } from '../../src/operations/doctor/check-backups.ts';
+import { openBeside } from '../../src/operations/start/open-beside.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import { runRaw } from '../contract/open-raw.ts';
@@ -33,7 +33,13 @@ test('a second process finds that a backup is under way, and leaves its files al
   const reading = readConfig({ DATABASE_URL: databaseUrl, DATA_DIR: dataDir, ...SECRETS });
   if (!reading.ok) throw new Error(reading.faults.join());
   const made = await runBackup({
-    ...{ config: reading.config, to: temporaryFolder(), trigger: 'manual', seal: undefined },
+    ...{
+      config: reading.config,
+      version: '1.2.3',
+      to: { kind: 'folder', path: temporaryFolder() },
+      trigger: 'manual',
+      seal: undefined,
+    },
     signal: new AbortController().signal,
   });
   expect(made).toBeUndefined();
@@ -77,7 +83,13 @@ test('a bucket that may not delete: the backup is recorded, and the old ones are
     });
     if (!reading.ok) throw new Error(reading.faults.join());
     const { config } = reading;
-    const request = { config, to: undefined, seal: undefined, signal: new AbortController().signal };
+    const request = {
+      config,
+      version: '1.2.3',
+      to: config.backupTo,
+      seal: undefined,
+      signal: new AbortController().signal,
+    };
     const made = await runScheduledBackup(request);
     expect(made?.warnings).toContainEqual(expect.stringMatching(/old ones could not be removed: .*AccessDenied/));
     const store = await openBeside(config);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { createRetention, isQuietHour } from '../../src/app/operations/run-retention.ts';
 import type { Clock } from '../../src/kernel/index.ts';
+import { createRetention, isQuietHour } from '../../src/operations/retention/run-retention.ts';
 import type { RetentionStep } from '../../src/operations/retention/types.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 

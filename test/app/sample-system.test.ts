@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { describeSystemHistory } from '../../src/app/operations/describe-system-history.ts';
-import { createSampler } from '../../src/app/operations/sample-system.ts';
 import { systemClock } from '../../src/kernel/index.ts';
+import { describeSystemHistory } from '../../src/operations/overview/describe-system-history.ts';
+import { createSampler } from '../../src/operations/retention/sample-system.ts';
 import { openTestStore } from '../auth/harness.ts';
 
 let opened: Awaited<ReturnType<typeof openTestStore>>;

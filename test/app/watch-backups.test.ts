@@ -1,8 +1,8 @@
 /** What the home page says about backups, and whom a failed one reaches. */
 import { expect, test } from 'bun:test';
-import { createBackups } from '../../src/app/backup/backup-schedule.ts';
 import type { Config } from '../../src/app/config/config-variables.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createBackups } from '../../src/operations/backup/backup-schedule.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import type { BackupRun, Repositories, Store } from '../../src/store/ports/index.ts';
 import { until } from '../support/until.ts';

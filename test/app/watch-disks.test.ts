@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createDiskWatch, type DiskReading } from '../../src/app/operations/watch-disks.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createDiskWatch, type DiskReading } from '../../src/operations/watches/watch-disks.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 function watch(
@@ -33,7 +33,7 @@ test('a writable folder reports its free space and keeps no probe file', async (
   expect(disks.states()).toEqual([{ name: 'data', path, freeBytes: expect.any(Number) }]);
   expect(readdirSync(path)).toEqual([]);
   expect(disks.canStore()).toBe(true);
-  await disks.requireWritable();
+  expect(await disks.findFault()).toBeUndefined();
 });
 
 test('a removed folder is a fault until it is there again', async () => {
@@ -69,15 +69,15 @@ test('a full data directory stops readiness and polling; a full uploads folder o
   faults[1] = 'is read-only';
   await disks.check();
   expect(disks.canStore()).toBe(true);
-  await expect(disks.requireWritable()).rejects.toThrow('The disk of the folder of uploads is read-only.');
+  expect(await disks.findFault()).toBe('The disk of the folder of uploads is read-only.');
   faults[0] = 'is full';
   await disks.check();
   expect(disks.canStore()).toBe(false);
-  await expect(disks.requireWritable()).rejects.toThrow('The disk of the data directory is full.');
+  expect(await disks.findFault()).toBe('The disk of the data directory is full.');
   faults.fill(undefined);
   await disks.check();
   expect(disks.canStore()).toBe(true);
-  await disks.requireWritable();
+  expect(await disks.findFault()).toBeUndefined();
 });
 
 test('a folder that was never writable does not count: a node on PostgreSQL may have none', async () => {
@@ -91,7 +91,7 @@ test("the database's write error counts even if the folder is writable", async (
   const disks = watch({ databaseFault: () => fault });
   await disks.check();
   expect(disks.canStore()).toBe(false);
-  await expect(disks.requireWritable()).rejects.toThrow('The database file cannot be written.');
+  expect(await disks.findFault()).toBe('The database file cannot be written.');
   fault = undefined;
   expect(disks.canStore()).toBe(true);
 });
@@ -110,7 +110,7 @@ test('readiness trusts no reading that is older than five seconds: an idle gatew
   await disks.check();
   fault = 'is full';
   nowMs = 4000;
-  await disks.requireWritable();
+  expect(await disks.findFault()).toBeUndefined();
   nowMs = 5001;
-  await expect(disks.requireWritable()).rejects.toThrow('The disk of the data directory is full.');
+  expect(await disks.findFault()).toBe('The disk of the data directory is full.');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { createCleanUp } from '../../src/app/operations/clean-up.ts';
 import { authCleanUpSteps, warnOfManySessions } from '../../src/auth/index.ts';
 import { type CleanUpStep, type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createCleanUp } from '../../src/operations/retention/clean-up.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { FlowRecord, SessionRecord, Store } from '../../src/store/ports/index.ts';
 import { describeEachStore, newSession } from '../contract/each-store.ts';

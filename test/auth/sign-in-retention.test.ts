@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { createCleanUp } from '../../src/app/operations/clean-up.ts';
 import { authCleanUpSteps } from '../../src/auth/index.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createCleanUp } from '../../src/operations/retention/clean-up.ts';
 import { openTestStore } from './harness.ts';
 
 const DAY = 86_400;

@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL } from 'bun';
-import { TABLES } from '../../src/app/move-in/new-api-mapping.ts';
+import { TABLES } from '../../src/importing/new-api-mapping.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const SAMPLE = new URL('../fixtures/new-api-sample.db.gz', import.meta.url);

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { CommandError } from './command.ts';
+import { OperatorError } from '../../kernel/index.ts';
 
 type Owner = { uid: number; gid: number };
 
@@ -15,7 +15,7 @@ export const explainRefusal = (message: string): string =>
 /**
  * Root in a folder of another user becomes that user for good, before it reads or writes there: the
  * user may have put a symbolic link under any name. Nothing happens for others, or on Windows.
- * @throws `CommandError` where the system does not allow it, as in a container without the right to
+ * @throws `OperatorError` where the system does not allow it, as in a container without the right
  */
 export function becomeOwner(folder: string): void {
   const owner = otherOwner(folder);
@@ -91,9 +91,9 @@ function takeGroups({ uid, gid }: Owner): void {
   }
 }
 
-function refused(folder: string, { uid }: Owner, error: unknown): CommandError {
+function refused(folder: string, { uid }: Owner, error: unknown): OperatorError {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? 'it stays root';
-  return new CommandError(
+  return new OperatorError(
     `${folder} belongs to the user ${uid}, and root cannot become that user here (${code}): run the command as that user`,
   );
 }

@@ -38,9 +38,6 @@ export class UsageError extends Error {
   }
 }
 
-/** An expected failure that its message explains: exit 1, no stack. */
-export class CommandError extends Error {}
-
 /** The value of a string option, `undefined` if it was not given. */
 export const option = (input: CommandInput, name: string): string | undefined => {
   const value = input.values[name];

@@ -1,14 +1,14 @@
 import { type Auth, createAuth, rootHasOtherSignInMethod } from '../../auth/index.ts';
-import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
+import { createSecretBox, type JsonObject, OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { loadSecrets } from '../../operations/secrets/load-secrets.ts';
+import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import { authSettings, createSettingsService, readOptions, type SettingsService } from '../../settings/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { AuditAction, Store } from '../../store/ports/index.ts';
 import { createSendMail, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
-import { loadSecrets } from '../config/load-secrets.ts';
 import { configuredNode } from '../config/node-address.ts';
-import { prepareDataDir } from '../operations/prepare-data-dir.ts';
-import { CommandError, type CommandInput } from './command.ts';
+import type { CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 import { requireDatabase } from './require-database.ts';
 
@@ -32,7 +32,7 @@ const MAIL_MS = 10_000;
  * Runs `work` with the auth room on the configured database, which it migrates first. A gateway may
  * be running. `creates`: where there is no database yet, it is created.
  *
- * @throws `CommandError` where there is none otherwise
+ * @throws `OperatorError` where there is none otherwise
  */
 export async function withAccounts<T>(
   input: CommandInput,
@@ -114,6 +114,6 @@ async function writeAudit(
 export async function readPassword(input: CommandInput): Promise<string> {
   const password = (await input.io.readStdin()).replace(/\r?\n$/, '');
   if (password === '')
-    throw new CommandError('no password on standard input: printf %s "$PASSWORD" | taskgate admin …');
+    throw new OperatorError('no password on standard input: printf %s "$PASSWORD" | taskgate admin …');
   return password;
 }

@@ -1,28 +1,36 @@
 import { existsSync } from 'node:fs';
-import { silentLogger, systemClock } from '../../kernel/index.ts';
-import { findBackup } from '../backup/list-backups.ts';
-import { openBackupPlace } from '../backup/open-place.ts';
-import type { BackupDeps, Manifest } from '../backup/types.ts';
-import { CommandError, type CommandInput, option } from './command.ts';
+import { resolve } from 'node:path';
+import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { findBackup } from '../../operations/backup/list-backups.ts';
+import { openBackupPlace } from '../../operations/backup/open-place.ts';
+import type { BackupConfig, BackupDeps, Manifest } from '../../operations/backup/types.ts';
+import type { StorageLocation } from '../../operations/storage/result-files.ts';
+import type { Config } from '../config/config-variables.ts';
+import { backupPlace } from '../config/results-place.ts';
+import { VERSION } from '../version.ts';
+import { type CommandInput, option, UsageError } from './command.ts';
 import { readSettings } from './read-settings.ts';
 import { stopSignals } from './stop-signals.ts';
 
 /**
  * Runs `work` with the place of `--from` or BACKUP_TO; a signal to stop aborts `signal`.
  *
- * @throws `CommandError` where the place is a folder that is not there: a wrong name is not a place
- * without backups
+ * @throws `OperatorError` where the place is a folder that is not there: a wrong name is not a
+ * place without backups
  */
-export async function withBackupPlace<T>(input: CommandInput, work: (deps: BackupDeps) => Promise<T>): Promise<T> {
+export async function withBackupPlace<T>(
+  input: CommandInput,
+  work: (deps: BackupDeps & { config: Config }) => Promise<T>,
+): Promise<T> {
   // On the day of a restore the secrets may be in the backup alone.
   const { config } = readSettings(input, { needsSecrets: false });
   const base = { config, clock: systemClock, logger: silentLogger };
-  const place = openBackupPlace(base, option(input, 'from'));
+  const place = openBackupPlace(base, readBackupLocation(config, option(input, 'from')));
   try {
     if (place.folder !== undefined && !existsSync(place.folder)) {
-      throw new CommandError(`there is no folder ${place.folder}: --from and BACKUP_TO say where backups are`);
+      throw new OperatorError(`there is no folder ${place.folder}: --from and BACKUP_TO say where backups are`);
     }
-    return await work({ ...base, place, signal: stopSignals() });
+    return await work({ ...base, version: VERSION, place, signal: stopSignals() });
   } finally {
     await place.close();
   }
@@ -31,3 +39,30 @@ export async function withBackupPlace<T>(input: CommandInput, work: (deps: Backu
 /** The backup that `--id` names, or the newest. */
 export const chosenBackup = (input: CommandInput, { place }: BackupDeps): Promise<Manifest> =>
   findBackup(place, option(input, 'id'));
+
+/**
+ * The place that `given` names, or else BACKUP_TO. A relative folder is one of the current
+ * directory.
+ * @throws `UsageError` without a place, or with one that is neither a folder nor a bucket
+ */
+export function readBackupLocation(
+  { backupTo }: Pick<BackupConfig, 'backupTo'>,
+  given: string | undefined,
+): StorageLocation {
+  const location = given === undefined ? backupTo : parseLocation(given);
+  if (location.kind === 'folder' && location.path === '') {
+    throw new UsageError('no backup location: give a folder or s3://…, or set BACKUP_TO');
+  }
+  return location;
+}
+
+function parseLocation(given: string): StorageLocation {
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(given) ?? [];
+  if (scheme !== undefined && !/^s3$/i.test(scheme)) {
+    throw new UsageError(`backups go into a folder or a bucket (s3://…), not to ${scheme}://`);
+  }
+  if (!/^s3:/i.test(given)) return { kind: 'folder', path: resolve(given) };
+  const read = backupPlace.parse(given);
+  if (read.ok) return read.value;
+  throw new UsageError(`the bucket cannot be understood: ${read.error}; allowed: ${backupPlace.allowed}`);
+}

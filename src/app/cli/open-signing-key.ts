@@ -1,6 +1,7 @@
+import { OperatorError } from '../../kernel/index.ts';
 import { needsPassword, readSecretKeyFile, type SigningKey } from '../../plugins/index.ts';
 import { askSecret } from './ask-secret.ts';
-import { CommandError, type CommandInput } from './command.ts';
+import type { CommandInput } from './command.ts';
 import { readText } from './with-sandbox.ts';
 
 const FAULTS = {
@@ -23,10 +24,10 @@ export async function openSigningKeys(input: CommandInput, files: readonly strin
       password = await askSecret(`Password of ${file}: `);
       lines ??= password === undefined ? (await input.io.readStdin()).split(/\r?\n/) : [];
       password ??= lines.shift();
-      if (!password) throw new CommandError(`${file} needs its password, at the terminal or on standard input`);
+      if (!password) throw new OperatorError(`${file} needs its password, at the terminal or on standard input`);
     }
     const key = readSecretKeyFile(text, password);
-    if (!key.ok) throw new CommandError(`${file} ${FAULTS[key.error]}`);
+    if (!key.ok) throw new OperatorError(`${file} ${FAULTS[key.error]}`);
     keys.push(key.value);
   }
   return keys;
@@ -36,12 +37,12 @@ export async function openSigningKeys(input: CommandInput, files: readonly strin
 export async function askNewPassword(input: CommandInput, what: string): Promise<string> {
   const first = await askSecret(`New password of ${what}: `);
   if (first !== undefined && first !== '') {
-    if ((await askSecret('Again: ')) !== first) throw new CommandError('the passwords do not match');
+    if ((await askSecret('Again: ')) !== first) throw new OperatorError('the passwords do not match');
     return first;
   }
   const [line = ''] = first === undefined ? (await input.io.readStdin()).split(/\r?\n/) : [];
   if (line === '') {
-    throw new CommandError(
+    throw new OperatorError(
       'no password: enter one, send it on standard input, or write the key without one by --no-password',
     );
   }

@@ -1,21 +1,22 @@
+import { OperatorError } from '../../kernel/index.ts';
 import {
   configuredPassphrase,
   readPassphraseFile,
   requirePassphrase,
   unsealWithIdentities,
   unsealWithPassphrase,
-} from '../backup/seal-secrets.ts';
-import type { Unseal } from '../backup/types.ts';
+} from '../../operations/backup/seal-secrets.ts';
+import type { Unseal } from '../../operations/backup/types.ts';
 import type { Config } from '../config/config-variables.ts';
 import { askSecret } from './ask-secret.ts';
-import { CommandError, type CommandInput, option, UsageError } from './command.ts';
+import { type CommandInput, option, UsageError } from './command.ts';
 
 /** Asks at the terminal; undefined without one. */
 export async function askPassphrase({ twice }: { twice: boolean }): Promise<string | undefined> {
   const first = await askSecret('Passphrase of the backup: ');
   if (first === undefined) return undefined;
   requirePassphrase(first);
-  if (twice && (await askSecret('Once more: ')) !== first) throw new CommandError('the two passphrases differ');
+  if (twice && (await askSecret('Once more: ')) !== first) throw new OperatorError('the two passphrases differ');
   return first;
 }
 

@@ -24,7 +24,7 @@ export type PluginFile = {
 /**
  * Reads a plugin file; one of TypeScript is bundled with what it imports.
  *
- * @throws `CommandError` if it cannot be read or bundled
+ * @throws `OperatorError` if it cannot be read or bundled
  */
 export async function readPlugin(file: string): Promise<PluginFile> {
   if (!file.endsWith('.ts')) {

@@ -1,7 +1,8 @@
+import { OperatorError } from '../../kernel/index.ts';
 import { type ConfigOverrides, loadConfig } from '../config/config.ts';
 import type { Config, VariableName } from '../config/config-variables.ts';
 import { becomeOwner } from './become-owner.ts';
-import { CommandError, type CommandInput, option, UsageError } from './command.ts';
+import { type CommandInput, option, UsageError } from './command.ts';
 
 const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
   ['host', 'host'],
@@ -20,7 +21,7 @@ type Needs = {
  * Reads the configuration; the command's flags override it. Run by root, the command goes on as the
  * owner of the data directory.
  *
- * @throws `UsageError` for an invalid flag, else `CommandError` that lists every fault
+ * @throws `UsageError` for an invalid flag, else `OperatorError` that lists every fault
  */
 export function readSettings(
   input: CommandInput,
@@ -39,5 +40,5 @@ export function readSettings(
   // An invalid flag is wrong usage; an invalid variable is a failure.
   const wrong = reading.faults.filter((fault) => fault.startsWith('--'));
   if (wrong.length > 0) throw new UsageError(wrong.join('; '));
-  throw new CommandError(`the configuration is not valid:\n${reading.faults.map((fault) => `  ${fault}`).join('\n')}`);
+  throw new OperatorError(`the configuration is not valid:\n${reading.faults.map((fault) => `  ${fault}`).join('\n')}`);
 }

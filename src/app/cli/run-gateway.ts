@@ -1,9 +1,9 @@
 import { systemClock } from '../../kernel/index.ts';
+import type { LogFile } from '../../telemetry/logging/log-file.ts';
+import { createLogger, type ProcessLogger } from '../../telemetry/logging/logger.ts';
+import { createRequestContext, type RequestContext } from '../../telemetry/logging/request-context.ts';
 import type { Config } from '../config/config-variables.ts';
 import { recordAddress } from '../desktop/record-address.ts';
-import type { LogFile } from '../logging/log-file.ts';
-import { createLogger, type ProcessLogger } from '../logging/logger.ts';
-import { createRequestContext, type RequestContext } from '../logging/request-context.ts';
 import { type Gateway, startGateway } from '../start-gateway.ts';
 import { VERSION } from '../version.ts';
 import { type CommandInput, EXIT, type ExitCode } from './command.ts';
@@ -47,7 +47,7 @@ export async function runGateway(
 }
 
 async function openFile({ logFile: path, logFileMb, logFileKeep: keep, logFileDaily }: Config): Promise<LogFile> {
-  const { openLogFile } = await import('../logging/log-file.ts');
+  const { openLogFile } = await import('../../telemetry/logging/log-file.ts');
   return openLogFile({ path, maxBytes: logFileMb * MIB, keep, ...(logFileDaily ? { daily: systemClock } : {}) });
 }
 

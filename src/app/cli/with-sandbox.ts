@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { silentLogger, systemClock } from '../../kernel/index.ts';
+import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
 import { createSandbox, type Sandbox, type SandboxLimits } from '../../sandbox/index.ts';
 import { readConfig } from '../config/config.ts';
 import { sandboxCommand, sandboxLimits } from '../config/sandbox-settings.ts';
-import { CommandError } from './command.ts';
 
 /**
  * Runs `work` with a sandbox of one process under the default limits, without configuration.
@@ -21,12 +20,12 @@ export async function withSandbox<T>(work: (sandbox: Sandbox, limits: SandboxLim
   }
 }
 
-/** @throws `CommandError` if the file cannot be read */
+/** @throws `OperatorError` if the file cannot be read */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw new CommandError(`${path} cannot be read (${code})`);
+    throw new OperatorError(`${path} cannot be read (${code})`);
   }
 }

@@ -1,7 +1,14 @@
 import { panelManifest } from '../../../build/panel/manifest.gen.ts';
 import { findRelyingParty, rootHasOtherSignInMethod, tryOidc } from '../../auth/index.ts';
 import { createAccountStatements } from '../../billing/index.ts';
-import { createHttpApp, type HttpApp } from '../../http/index.ts';
+import { createHttpApp, type HttpApp, NotReady } from '../../http/index.ts';
+import { describeBackups } from '../../operations/overview/describe-backups.ts';
+import { describeSystem } from '../../operations/overview/describe-system.ts';
+import { describeSystemHistory } from '../../operations/overview/describe-system-history.ts';
+import { exportUser } from '../../operations/overview/export-user.ts';
+import { listAttention } from '../../operations/overview/list-attention.ts';
+import { listOfferedModels } from '../../operations/overview/list-offered-models.ts';
+import { createLedgerCheck } from '../../operations/watches/check-ledger.ts';
 import { createMarketplace } from '../../plugins/index.ts';
 import {
   authSettings,
@@ -21,16 +28,9 @@ import { marketSources } from '../config/market-sources.ts';
 import { servesTls } from '../config/node-address.ts';
 import { panelHostNames } from '../config/panel-names.ts';
 import { isRetentionDecided, retentionSettings } from '../config/retention-settings.ts';
-import { createLedgerCheck } from '../operations/check-ledger.ts';
-import { createDemoChannel, type DemoChannel } from '../operations/demo-channel.ts';
-import { describeBackups } from '../operations/describe-backups.ts';
-import { describeSystem } from '../operations/describe-system.ts';
-import { describeSystemHistory } from '../operations/describe-system-history.ts';
-import { exportUser } from '../operations/export-user.ts';
-import { listAttention } from '../operations/list-attention.ts';
-import { listOfferedModels } from '../operations/list-offered-models.ts';
-import { createMarketPins } from '../operations/pin-market-key.ts';
+import { createDemoChannel, type DemoChannel } from '../demo-vendor/demo-channel.ts';
 import { VERSION } from '../version.ts';
+import { createMarketPins } from './pin-market-key.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 const MIB = 1024 * 1024;
@@ -163,7 +163,10 @@ export function composeHttp(
       // The store opens migrated or not at all, so its answer covers the migrations.
       database: () => store.ping(),
       sandbox: () => sandbox.ready(),
-      disk: () => disks.requireWritable(),
+      disk: async () => {
+        const fault = await disks.findFault();
+        if (fault !== undefined) throw new NotReady(fault);
+      },
     },
     metrics,
     tracer: tracing?.requests,

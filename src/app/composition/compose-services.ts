@@ -5,6 +5,12 @@ import { createBilling } from '../../billing/index.ts';
 import { createChannels } from '../../channels/index.ts';
 import { createMetrics } from '../../http/index.ts';
 import { createCallbackUrls } from '../../notifications/index.ts';
+import { createBackups } from '../../operations/backup/backup-schedule.ts';
+import { openResultFiles } from '../../operations/storage/result-files.ts';
+import { createNotices } from '../../operations/watches/queue-notices.ts';
+import { createBalanceWatch } from '../../operations/watches/watch-balances.ts';
+import { createChannelWatch } from '../../operations/watches/watch-channels.ts';
+import { createDiskWatch } from '../../operations/watches/watch-disks.ts';
 import { createPluginService } from '../../plugins/index.ts';
 import {
   authSettings,
@@ -15,29 +21,23 @@ import {
   serverAddress,
   taskPublicAddress,
 } from '../../settings/index.ts';
+import { measureLag } from '../../telemetry/metrics/event-loop-lag.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
-import { createBackups } from '../backup/backup-schedule.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { billingSettings } from '../config/billing-settings.ts';
 import { configuredNode } from '../config/node-address.ts';
-import { openResultFiles } from '../config/result-files.ts';
 import { resultSettings } from '../config/result-settings.ts';
 import { retentionSettings } from '../config/retention-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
 import { linkLimits, taskLimits } from '../config/task-limits.ts';
-import { measureLag } from '../operations/event-loop-lag.ts';
-import { measureHooks } from '../operations/measure-hooks.ts';
-import { measureTasks } from '../operations/measure-tasks.ts';
-import { createPluginFacts } from '../operations/plugin-facts.ts';
-import { createNotices } from '../operations/queue-notices.ts';
-import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../operations/register-metrics.ts';
-import { createBalanceWatch } from '../operations/watch-balances.ts';
-import { createChannelWatch } from '../operations/watch-channels.ts';
-import { createDiskWatch } from '../operations/watch-disks.ts';
-import { openTracing } from '../tracing/open-tracing.ts';
+import { measureHooks } from '../telemetry/measure-hooks.ts';
+import { measureTasks } from '../telemetry/measure-tasks.ts';
+import { openTracing } from '../telemetry/open-tracing.ts';
+import { countSignIns, measureCaches, measurePolls, registerMetrics } from '../telemetry/register-metrics.ts';
 import { composeTasks } from './compose-tasks.ts';
 import { createGatewayDelivery } from './gateway-delivery.ts';
 import { openShared } from './open-shared.ts';
+import { createPluginFacts } from './plugin-facts.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 /** In the data directory. */

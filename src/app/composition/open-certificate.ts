@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Listening } from '../../http/index.ts';
+import { createAcmeRequests } from '../../operations/certificates/acme-requests.ts';
+import { listenForHttpChallenges } from '../../operations/certificates/answer-http-challenges.ts';
+import { createTlsChallenges, type LendPort } from '../../operations/certificates/answer-tls-challenges.ts';
+import { openCertificateFiles } from '../../operations/certificates/certificate-files.ts';
+import { keepCertificate } from '../../operations/certificates/keep-certificate.ts';
+import { orderCertificate } from '../../operations/certificates/order-certificate.ts';
+import type { AnswerChallenge } from '../../operations/certificates/types.ts';
+import { type Certificate, createCertificateWatch } from '../../operations/certificates/watch-certificate.ts';
 import { createUpstream } from '../../upstream/index.ts';
-import { createAcmeRequests } from '../acme/acme-requests.ts';
-import { listenForHttpChallenges } from '../acme/answer-http-challenges.ts';
-import { createTlsChallenges, type LendPort } from '../acme/answer-tls-challenges.ts';
-import { openCertificateFiles } from '../acme/certificate-files.ts';
-import { keepCertificate } from '../acme/keep-certificate.ts';
-import { orderCertificate } from '../acme/order-certificate.ts';
-import type { AnswerChallenge } from '../acme/types.ts';
-import { type Certificate, createCertificateWatch } from '../operations/watch-certificate.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 /** Where the listeners' certificate comes from. */

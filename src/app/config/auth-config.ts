@@ -1,7 +1,7 @@
 import type { AuthConfig, CleanUpConfig } from '../../auth/index.ts';
 import { createCallbackUrls } from '../../notifications/index.ts';
+import type { Secrets } from '../../operations/secrets/load-secrets.ts';
 import type { Config } from './config-variables.ts';
-import type { Secrets } from './load-secrets.ts';
 
 /** A refresh token is valid at most 30 days, as in new-api. */
 const REFRESH_DAYS = 30;

@@ -1,9 +1,10 @@
+import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import { passphrase, text } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
-import { backupPlace, type ResultsPlace } from './results-place.ts';
+import { backupPlace } from './results-place.ts';
 
 const bucketKey = { ...text(), type: 'secret' };
-const NOWHERE: ResultsPlace = { kind: 'folder', path: '' };
+const NOWHERE: StorageLocation = { kind: 'folder', path: '' };
 
 /** Where backups go, and who can open the secrets in them. */
 export const BACKUP_VARIABLES = {

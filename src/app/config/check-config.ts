@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { warnOfProtocol } from '../tracing/collector-settings.ts';
+import { warnOfProtocol } from './collector-settings.ts';
 import type { Config } from './config-variables.ts';
 
 /**

@@ -1,10 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { err, ok, type Result } from '../../kernel/index.ts';
-import type { BucketPlace } from '../../store/index.ts';
+import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import { folder, type ValueKind } from './config-kinds.ts';
-
-/** Where kept results are. An empty path: in the data directory. */
-export type ResultsPlace = { kind: 'folder'; path: string } | ({ kind: 's3' } & BucketPlace);
 
 const FORM = 's3://BUCKET[/PREFIX]?endpoint=https://…&region=…&path_style=true|false&sse=AES256|aws:kms';
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
@@ -16,7 +13,7 @@ const PARAMETERS = ['endpoint', 'region', 'path_style', 'sse'];
 const DEFAULT_REGION = 'us-east-1';
 
 /** A folder, or a bucket. Hints name the faulty part and never its value. */
-export const resultsPlace: ValueKind<ResultsPlace> = {
+export const resultsPlace: ValueKind<StorageLocation> = {
   type: 'place',
   allowed: `the absolute path of a folder, or ${FORM}`,
   parse(value) {
@@ -28,7 +25,7 @@ export const resultsPlace: ValueKind<ResultsPlace> = {
 };
 
 /** The same for backups. A folder may be absent: a disk that is not there must stop no start. */
-export const backupPlace: ValueKind<ResultsPlace> = {
+export const backupPlace: ValueKind<StorageLocation> = {
   ...resultsPlace,
   parse(value) {
     if (/^s3:/i.test(value)) return readBucket(value, 'BACKUP');
@@ -37,7 +34,7 @@ export const backupPlace: ValueKind<ResultsPlace> = {
 };
 
 /** `variables`: how the names of the variables for its credentials begin. */
-function readBucket(value: string, variables: 'RESULTS' | 'BACKUP'): Result<ResultsPlace, string> {
+function readBucket(value: string, variables: 'RESULTS' | 'BACKUP'): Result<StorageLocation, string> {
   const [place = '', search = ''] = splitAt(value.slice('s3:'.length), '?');
   const [bucket = '', path = ''] = splitAt(place.startsWith('//') ? place.slice(2) : '', '/');
   if (bucket.includes('@')) {
@@ -68,7 +65,7 @@ const isDots = (segment: string): boolean => segment === '.' || segment === '..'
 function readParameters(
   { bucket, prefix }: { bucket: string; prefix: string },
   query: URLSearchParams,
-): Result<ResultsPlace, string> {
+): Result<StorageLocation, string> {
   const region = query.get('region') ?? DEFAULT_REGION;
   if (!REGION.test(region)) return err('region has letters, digits and hyphens');
   const own = query.get('endpoint');

@@ -1,10 +1,11 @@
 import { availableParallelism } from 'node:os';
+import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import { boolean, folder, integer, origin, text } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
-import { type ResultsPlace, resultsPlace } from './results-place.ts';
+import { resultsPlace } from './results-place.ts';
 import { webhookReceivers } from './webhook-receivers.ts';
 
-const IN_DATA_DIR: ResultsPlace = { kind: 'folder', path: '' };
+const IN_DATA_DIR: StorageLocation = { kind: 'folder', path: '' };
 
 /** As the server gave it. */
 const bucketKey = { ...text(), type: 'secret' };

@@ -1,17 +1,7 @@
 import { err, ok } from '../../kernel/index.ts';
+import { SAMPLERS, type SamplerName } from '../../telemetry/tracing/types.ts';
 import { boolean, integer, oneOf, pemFile, text, type ValueKind } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
-
-export const SAMPLERS = [
-  'always_on',
-  'always_off',
-  'traceidratio',
-  'parentbased_always_on',
-  'parentbased_always_off',
-  'parentbased_traceidratio',
-] as const;
-
-export type SamplerName = (typeof SAMPLERS)[number];
 
 const PROTOCOLS = ['http/json', 'http/protobuf', 'grpc'] as const;
 type Protocol = (typeof PROTOCOLS)[number];

@@ -1,7 +1,7 @@
 import { err, ok } from '../../kernel/index.ts';
 import type { AllowedReceivers } from '../../notifications/index.ts';
-import { checkAddress } from '../../upstream/index.ts';
-import { readRange, type ValueKind } from './config-kinds.ts';
+import { checkAddress, readRange } from '../../upstream/index.ts';
+import type { ValueKind } from './config-kinds.ts';
 
 /** Labels of letters, digits and hyphens, of any script. */
 const NAME = /^(?=.{1,253}$)[\p{L}\p{N}](?:[\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u;

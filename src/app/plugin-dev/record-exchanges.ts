@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Clock, createSemaphore, parseJson } from '../../kernel/index.ts';
+import { type Clock, createSemaphore, OperatorError, parseJson } from '../../kernel/index.ts';
+import { replaceFile } from '../../operations/secrets/replace-file.ts';
 import { addCases, type HookCall, openPlugin, readFixture, recordCall } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import { CommandError } from '../cli/command.ts';
-import { replaceFile } from '../cli/replace-file.ts';
 
 export type Recorder = {
   /** Queues a call of `source` for the file. */
@@ -26,7 +25,7 @@ type RecorderOptions = {
  * absent, with the current time as its `unixNow`, which makes results that use the clock
  * repeatable.
  *
- * @throws `CommandError` if the file is not a fixture
+ * @throws `OperatorError` if the file is not a fixture
  */
 export function createRecorder({ path, sandbox, channelKey, clock, print }: RecorderOptions): Recorder {
   if (existsSync(path)) readExisting(path);
@@ -68,7 +67,7 @@ export function createRecorder({ path, sandbox, channelKey, clock, print }: Reco
 function readExisting(path: string) {
   const text = readFileSync(path, 'utf8');
   const fixture = readFixture(parseJson(text));
-  if (!fixture.ok) throw new CommandError(`${path} is not a fixture: ${fixture.error}`);
+  if (!fixture.ok) throw new OperatorError(`${path} is not a fixture: ${fixture.error}`);
   return { text, fixture: fixture.value };
 }
 
@@ -76,6 +75,6 @@ function writeNew(path: string, unixNow: number): void {
   try {
     writeFileSync(path, `${JSON.stringify({ unixNow, cases: [] }, null, 2)}\n`, { flag: 'wx' });
   } catch (error) {
-    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
   }
 }

@@ -3,9 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { localOrigin } from '../../auth/index.ts';
 import type { DevelopmentView } from '../../http/index.ts';
-import { AppError, type Clock, isObject, type Logger, parseJson, randomToken } from '../../kernel/index.ts';
+import {
+  AppError,
+  type Clock,
+  isObject,
+  type Logger,
+  OperatorError,
+  parseJson,
+  randomToken,
+} from '../../kernel/index.ts';
 import type { HookCall, Manifest, PluginFault } from '../../plugins/index.ts';
-import { CommandError } from '../cli/command.ts';
 import type { Services } from '../composition/types.ts';
 import { readConfig } from '../config/config.ts';
 import { type Gateway, startGateway } from '../start-gateway.ts';
@@ -38,7 +45,7 @@ export type DevInstance = {
   /**
    * Serves a new source and binds the channel to it; or returns its faults and changes nothing.
    *
-   * @throws `CommandError` if the price does not fit it; the source before it serves on
+   * @throws `OperatorError` if the price does not fit it; the source before it serves on
    */
   reload(source: string): Promise<Manifest | PluginFault[]>;
   /** Shows on the page which cases of the fixture no longer fit. */
@@ -62,7 +69,7 @@ const PLENTY = 1000 * 500_000;
  * Starts a gateway for one plugin: on loopback, with a root account, an API key, and a channel
  * bound to the plugin. Reads nothing from the environment, which may be that of another gateway.
  *
- * @throws `CommandError` with the faults of a source that cannot serve
+ * @throws `OperatorError` with the faults of a source that cannot serve
  */
 export async function startDevInstance(options: DevOptions): Promise<DevInstance> {
   const { dataDir, clock, logger, vendor, onHookCall } = options;
@@ -95,7 +102,7 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
       return developed.value;
     };
     const manifest = await serve(options.source);
-    if (Array.isArray(manifest)) throw new CommandError(manifest.map(({ message }) => message).join('; '));
+    if (Array.isArray(manifest)) throw new OperatorError(manifest.map(({ message }) => message).join('; '));
     let serving = options.source;
     const reload = async (source: string): Promise<Manifest | PluginFault[]> => {
       try {
@@ -147,11 +154,11 @@ function devConfig(dataDir: string, port: number) {
       sandboxKillsToSuspend: flag('1000'),
     },
   );
-  if (!reading.ok) throw new CommandError(reading.faults.join('; '));
+  if (!reading.ok) throw new OperatorError(reading.faults.join('; '));
   return reading.config;
 }
 
-/** @throws `CommandError` for a folder of another program, such as a gateway in production */
+/** @throws `OperatorError` for a folder of another program, such as a gateway in production */
 function readAccounts(folder: string): Accounts | undefined {
   const file = join(folder, ACCOUNTS_FILE);
   if (existsSync(file)) {
@@ -161,10 +168,10 @@ function readAccounts(folder: string): Accounts | undefined {
       if (typeof username === 'string' && typeof password === 'string' && typeof apiKey === 'string')
         return { username, password, apiKey };
     }
-    throw new CommandError(`${file} is damaged: remove the folder ${folder}`);
+    throw new OperatorError(`${file} is damaged: remove the folder ${folder}`);
   }
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new CommandError(
+    throw new OperatorError(
       `${folder} is not empty and was not created by "plugin dev": choose another folder with --data-dir`,
     );
   }
@@ -186,7 +193,7 @@ async function createAccounts({ services }: Gateway, folder: string): Promise<Ac
 
 async function logIn({ auth }: Services, account: { username: string; password: string }) {
   const login = await auth.passwords.logIn({ ...account, origin: localOrigin('taskgate plugin dev') });
-  if (login.kind !== 'session') throw new CommandError('the account of this folder asks for a second factor');
+  if (login.kind !== 'session') throw new OperatorError('the account of this folder asks for a second factor');
   return auth.authenticatePanel(`Bearer ${login.bundle.access_token}`);
 }
 
@@ -209,7 +216,7 @@ async function setPrices({ services }: Gateway, manifest: Manifest, expression: 
   for (const model of manifest.models) {
     await prices.save({ pluginKey, model, expression }).catch((error) => {
       if (!(error instanceof AppError)) throw error;
-      throw new CommandError(
+      throw new OperatorError(
         `--price ${expression}: ${error.message} Stop the command and start it with another --price.`,
       );
     });

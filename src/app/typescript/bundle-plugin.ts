@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
-import { isObject, parseJson } from '../../kernel/index.ts';
-import { CommandError } from '../cli/command.ts';
+import { isObject, OperatorError, parseJson } from '../../kernel/index.ts';
 import { readSourceMap, type SourcePlace } from './read-source-map.ts';
 
 export type BundledPlugin = {
@@ -17,10 +16,10 @@ export type BundledPlugin = {
  * Makes one JavaScript module of a TypeScript file and what it imports. Checks no types: an editor
  * or `tsc` does. The same files give the same text on every machine.
  *
- * @throws `CommandError` with what is wrong, each with its place
+ * @throws `OperatorError` with what is wrong, each with its place
  */
 export async function bundlePlugin(file: string): Promise<BundledPlugin> {
-  if (!existsSync(file)) throw new CommandError(`${file} cannot be read (ENOENT)`);
+  if (!existsSync(file)) throw new OperatorError(`${file} cannot be read (ENOENT)`);
   const built = await Bun.build({
     entrypoints: [resolve(file)],
     root: dirname(resolve(file)),
@@ -30,7 +29,7 @@ export async function bundlePlugin(file: string): Promise<BundledPlugin> {
     throw: false,
   });
   const [script, map] = ['entry-point', 'sourcemap'].map((kind) => built.outputs.find((one) => one.kind === kind));
-  if (!built.success || !script || !map) throw new CommandError(built.logs.map(describeLog).join('\n'));
+  if (!built.success || !script || !map) throw new OperatorError(built.logs.map(describeLog).join('\n'));
   const sourceMap = parseJson(await map.text());
   if (!isObject(sourceMap)) throw new Error('the bundler gave no source map');
   const { sources, mappings } = sourceMap as { sources: string[]; mappings: string };

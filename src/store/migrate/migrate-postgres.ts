@@ -14,7 +14,7 @@ import {
   READ_HISTORY,
   READ_LEFT,
   requireNone,
-  requireWayBack,
+  requireReversible,
 } from './plan.ts';
 
 /**
@@ -62,7 +62,7 @@ export const revertPostgres = (databaseUrl: string, steps: readonly Migration[])
       await tx.unsafe('set local statement_timeout = 0');
       await tx.unsafe(CREATE_LEFT);
       for (const step of steps) {
-        await requireWayBack(step, (query) => values(tx, query));
+        await requireReversible(step, (query) => values(tx, query));
         await tx.unsafe('insert into left_migrations (number, name) values ($1, $2)', [step.number, step.name]);
         await tx.unsafe('delete from schema_migrations where number = $1', [step.number]);
       }

@@ -86,12 +86,12 @@ const closed = (name: string, why: string) =>
   });
 
 /** @throws `store.irreversible` when one of the migrations can never be taken back */
-export function requireNoneForGood(steps: readonly Migration[]): void {
+export function refuseIrreversible(steps: readonly Migration[]): void {
   for (const { name, back } of steps) if ('never' in back) throw closed(name, back.never);
 }
 
 /** @throws `store.irreversible` when what the database holds closes the way back */
-export async function requireWayBack(
+export async function requireReversible(
   { name, back }: Migration,
   find: (query: string) => unknown[][] | Promise<unknown[][]>,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { toStoreError } from '../drivers/errors.ts';
 import { lockDataDir } from '../sqlite/lock-data-dir.ts';
 import { requireOneFile } from '../sqlite/log-owner.ts';
 import { copySqliteFile, openSqliteFile, sqlitePath } from '../sqlite/open-sqlite.ts';
-import { CREATE_LEFT, READ_HISTORY, requireNoneForGood, requireWayBack } from './plan.ts';
+import { CREATE_LEFT, READ_HISTORY, refuseIrreversible, requireReversible } from './plan.ts';
 
 type Place = { databaseUrl: string; dataDir: string };
 
@@ -56,7 +56,7 @@ export async function revertStore(
   const last = await databaseVersion(place);
   const steps = known.filter(({ number }) => number > to && number <= last).reverse();
   if (steps.length === 0) return [];
-  requireNoneForGood(steps);
+  refuseIrreversible(steps);
   try {
     if (databaseUrl === '') await revertSqlite(dataDir, steps);
     else await (await import('./migrate-postgres.ts')).revertPostgres(databaseUrl, steps);
@@ -72,7 +72,7 @@ async function revertSqlite(dataDir: string, steps: readonly Migration[]): Promi
     const file = openSqliteFile(dataDir, 'FULL');
     try {
       // Nobody else writes: the lock of the data directory is held.
-      for (const step of steps) await requireWayBack(step, (query) => file.query(query).values());
+      for (const step of steps) await requireReversible(step, (query) => file.query(query).values());
       file.transaction(() => {
         file.run(CREATE_LEFT);
         for (const { number, name } of steps) {

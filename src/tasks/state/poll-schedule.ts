@@ -12,10 +12,10 @@ export const firstPollDelayMs = (intervalMs: number): number => Math.min(FIRST_P
  * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the
  * interval, ±10 %. A vendor's Retry-After can only make it longer.
  */
-export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs = 0): number {
+export function nextPollDelayMs(ageMs: number, intervalMs: number, waitMs = 0): number {
   const first = firstPollDelayMs(intervalMs);
   const regular = jitter(Math.min(Math.max(ageMs / 10, first), intervalMs), SPREAD);
-  return Math.max(regular, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+  return Math.max(regular, Math.min(waitMs, MAX_RETRY_AFTER_MS));
 }
 
 /** The shortest delay of any poll. */

@@ -1,6 +1,6 @@
 /** Sources whose channels, prices, providers and options are broken or written by an attacker. */
 import { describe, expect, test } from 'bun:test';
-import { describeReport } from '../../../src/app/move-in/report.ts';
+import { describeReport } from '../../../src/importing/report.ts';
 import { describeEachStore } from '../../contract/each-store.ts';
 import { RULE_DATABASES } from '../../support/databases.ts';
 import { sampleFile } from '../../support/new-api-source.ts';

@@ -1,5 +1,5 @@
-import { moveIn } from '../../../src/app/move-in/move-in.ts';
-import type { ImportReport } from '../../../src/app/move-in/report.ts';
+import { importNewApi } from '../../../src/importing/import-new-api.ts';
+import type { ImportReport } from '../../../src/importing/report.ts';
 import { type Clock, createSecretBox, systemClock } from '../../../src/kernel/index.ts';
 import { openSource, readSourceAddress } from '../../../src/store/index.ts';
 import type { Store } from '../../../src/store/ports/index.ts';
@@ -22,7 +22,7 @@ export async function importFrom(
   if (!source.ok) throw new Error(source.error);
   try {
     const options = { dryRun, ...(onProgress ? { onProgress } : {}) };
-    return await moveIn({ store, secretBox, clock }, source.value, options);
+    return await importNewApi({ store, secretBox, clock }, source.value, options);
   } finally {
     await source.value.close();
   }

@@ -1,7 +1,7 @@
 /** The sample of new-api's own making becomes accounts, keys, channels, prices and options here. */
 import { expect, test } from 'bun:test';
 import { SQL } from 'bun';
-import { describeReport, type ImportReport } from '../../../src/app/move-in/report.ts';
+import { describeReport, type ImportReport } from '../../../src/importing/report.ts';
 import { sha256Hex } from '../../../src/kernel/index.ts';
 import type { Store } from '../../../src/store/ports/index.ts';
 import { describeEachStore } from '../../contract/each-store.ts';

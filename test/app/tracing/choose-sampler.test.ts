@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'bun:test';
 import { ROOT_CONTEXT, type SpanContext, SpanKind, trace } from '@opentelemetry/api';
 import { SamplingDecision } from '@opentelemetry/sdk-trace';
-import type { SamplerName } from '../../../src/app/config/trace-variables.ts';
-import { chooseSampler } from '../../../src/app/tracing/choose-sampler.ts';
-import { readTraceparent } from '../../../src/app/tracing/trace-context.ts';
+import { chooseSampler } from '../../../src/telemetry/tracing/choose-sampler.ts';
+import { readTraceparent } from '../../../src/telemetry/tracing/trace-context.ts';
+import type { SamplerName } from '../../../src/telemetry/tracing/types.ts';
 
 /** A ratio takes this id first. */
 const LOW_ID = '00000000000000000000000000000001';

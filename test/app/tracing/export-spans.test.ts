@@ -1,9 +1,9 @@
 /** Spans on their way to a collector that is slow, refuses, asks to wait or is not there. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { TracerProvider } from '@opentelemetry/sdk-trace';
-import { createSender, type SendResult } from '../../../src/app/tracing/send-spans.ts';
-import { createSpanQueue } from '../../../src/app/tracing/span-queue.ts';
 import { type Logger, silentLogger, systemClock } from '../../../src/kernel/index.ts';
+import { createSender, type SendResult } from '../../../src/telemetry/tracing/send-spans.ts';
+import { createSpanQueue } from '../../../src/telemetry/tracing/span-queue.ts';
 import { createUpstream } from '../../../src/upstream/index.ts';
 import { freePort } from '../../support/free-port.ts';
 import { startCollector, type TraceCollector } from '../../support/trace-collector.ts';

@@ -2,9 +2,9 @@
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
+import { collectorSettings, collectorUrl } from '../../../src/app/config/collector-settings.ts';
 import { readConfig } from '../../../src/app/config/config.ts';
-import { collectorSettings, collectorUrl } from '../../../src/app/tracing/collector-settings.ts';
-import { openTracing } from '../../../src/app/tracing/open-tracing.ts';
+import { openTracing } from '../../../src/app/telemetry/open-tracing.ts';
 import { silentLogger, systemClock } from '../../../src/kernel/index.ts';
 import { FAR_MS } from '../../support/far-limits.ts';
 import { makeCertificate } from '../../support/make-certificate.ts';
@@ -134,7 +134,7 @@ async function evaluated(environment: Record<string, string>): Promise<string[]>
   const source = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).pathname);
   const program = `
     const { readConfig } = await import(${source('app/config/config.ts')});
-    const { openTracing } = await import(${source('app/tracing/open-tracing.ts')});
+    const { openTracing } = await import(${source('app/telemetry/open-tracing.ts')});
     await import(${source('tasks/index.ts')});
     const { Registry } = await import('prom-client');
     const { silentLogger, systemClock } = await import(${source('kernel/index.ts')});

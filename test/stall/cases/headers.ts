@@ -1,5 +1,4 @@
 import { Elysia } from 'elysia';
-import { redactText } from '../../../src/app/logging/redact-fields.ts';
 import { pickLanguage } from '../../../src/auth/mail/mail-languages.ts';
 import { parseAuthorization } from '../../../src/auth/principals.ts';
 import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/telegram/read-assertion.ts';
@@ -11,6 +10,7 @@ import { createClientIp } from '../../../src/http/pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../../../src/http/pipeline/guard-host.ts';
 import { guardOrigin } from '../../../src/http/pipeline/guard-origin.ts';
 import { sanitizeMessage } from '../../../src/kernel/index.ts';
+import { redactText } from '../../../src/telemetry/logging/redact-fields.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
 const KIB = 1024;

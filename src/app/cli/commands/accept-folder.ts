@@ -1,7 +1,7 @@
 import { countOf, silentLogger, systemClock } from '../../../kernel/index.ts';
-import { acceptResultFiles } from '../../config/result-files.ts';
+import { openBeside } from '../../../operations/start/open-beside.ts';
+import { acceptResultFiles } from '../../../operations/storage/result-files.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { openBeside } from '../open-beside.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 

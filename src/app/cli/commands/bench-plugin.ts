@@ -1,6 +1,6 @@
-import { countOf, parseJson, systemClock } from '../../../kernel/index.ts';
+import { countOf, OperatorError, parseJson, systemClock } from '../../../kernel/index.ts';
 import { type BenchReport, benchPlugin } from '../../../plugins/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
 import { readPlugin } from '../read-plugin.ts';
@@ -17,7 +17,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const plugin = await readPlugin(file);
   const { source } = plugin;
   const fixture = parseJson(readText(fixtureFile));
-  if (fixture === undefined) throw new CommandError(`${fixtureFile} is not JSON`);
+  if (fixture === undefined) throw new OperatorError(`${fixtureFile} is not JSON`);
   const benched = await withSandbox((sandbox, { callTimeoutMs }) =>
     benchPlugin(sandbox, { source, fixture }, { clock: systemClock, durationMs, limitMs: callTimeoutMs }),
   );

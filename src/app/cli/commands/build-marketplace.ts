@@ -1,11 +1,11 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { countOf, systemClock } from '../../../kernel/index.ts';
+import { countOf, OperatorError, systemClock } from '../../../kernel/index.ts';
+import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { readRevocations, type SigningKey, signIndex, writeIndex } from '../../../plugins/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { openSigningKeys } from '../open-signing-key.ts';
-import { replaceFile } from '../replace-file.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 const DEFAULT_DAYS = 90;
@@ -30,7 +30,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     } catch (error) {
       const { code, path } = error as NodeJS.ErrnoException;
       if (code === undefined) throw error;
-      throw new CommandError(`${path ?? folder} cannot be read (${code})`);
+      throw new OperatorError(`${path ?? folder} cannot be read (${code})`);
     }
   });
   const ok = faults.length === 0;
@@ -39,7 +39,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     ok && keys
       ? signIndex({ ...keys, text, file: basename(out), serial: serial ?? 0, keyBefore, now, read })
       : undefined;
-  if (signed && !signed.ok) throw new CommandError(signed.error);
+  if (signed && !signed.ok) throw new OperatorError(signed.error);
   const files = [...(signed?.value ?? []), { ending: '', text }].map(({ ending, text: after }): Change => {
     const path = `${out}${ending}`;
     return { path, before: readIfThere(path), text: after };
@@ -82,7 +82,7 @@ function readRevoked(input: CommandInput) {
   const file = option(input, 'revoked');
   if (file === undefined) return undefined;
   const revocations = readRevocations(readText(file));
-  if (!revocations.ok) throw new CommandError(`${file}: ${revocations.error}`);
+  if (!revocations.ok) throw new OperatorError(`${file}: ${revocations.error}`);
   return revocations.value;
 }
 
@@ -91,12 +91,12 @@ const readIfThere = (path: string): string | undefined => (existsSync(path) ? re
 function write({ path, before, text }: Change): void {
   if (before !== undefined) {
     if (!replaceFile(path, before, text))
-      throw new CommandError(`${path} was changed meanwhile: run the command again`);
+      throw new OperatorError(`${path} was changed meanwhile: run the command again`);
     return;
   }
   try {
     writeFileSync(path, text, { flag: 'wx' });
   } catch (error) {
-    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
   }
 }

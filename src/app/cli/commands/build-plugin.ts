@@ -1,9 +1,9 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { countOf } from '../../../kernel/index.ts';
+import { countOf, OperatorError } from '../../../kernel/index.ts';
+import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { lintPlugin } from '../../../plugins/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { readPlugin } from '../read-plugin.ts';
-import { replaceFile } from '../replace-file.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 /** Makes the one file that an upload takes of a plugin in TypeScript; nothing if it has faults. */
@@ -33,12 +33,12 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 function write(path: string, text: string): void {
   if (existsSync(path)) {
     const before = readText(path);
-    if (before !== text && !replaceFile(path, before, text)) throw new CommandError(`${path} was saved meanwhile`);
+    if (before !== text && !replaceFile(path, before, text)) throw new OperatorError(`${path} was saved meanwhile`);
     return;
   }
   try {
     writeFileSync(path, text, { flag: 'wx' });
   } catch (error) {
-    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
   }
 }

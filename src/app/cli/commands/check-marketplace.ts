@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { countOf, systemClock } from '../../../kernel/index.ts';
+import { countOf, OperatorError, systemClock } from '../../../kernel/index.ts';
 import { checkFolder, type PublicKey, parsePublicKeyFile } from '../../../plugins/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
@@ -29,6 +29,6 @@ function readKey(input: CommandInput): PublicKey | undefined {
   const given = option(input, 'public-key');
   if (given === undefined) return undefined;
   const key = parsePublicKeyFile(given) ?? parsePublicKeyFile(readText(given));
-  if (!key) throw new CommandError(`${given} is neither a public key of minisign nor the file of one`);
+  if (!key) throw new OperatorError(`${given} is neither a public key of minisign nor the file of one`);
   return key;
 }

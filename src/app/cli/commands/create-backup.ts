@@ -1,15 +1,18 @@
 import { setPriority } from 'node:os';
-import { runBackup } from '../../backup/run-backup.ts';
-import { runScheduledBackup } from '../../backup/run-scheduled-backup.ts';
+import { OperatorError } from '../../../kernel/index.ts';
+import { runBackup } from '../../../operations/backup/run-backup.ts';
+import { runScheduledBackup } from '../../../operations/backup/run-scheduled-backup.ts';
 import {
   configuredSeal,
   readPassphraseFile,
   sealForRecipients,
   sealWithPassphrase,
-} from '../../backup/seal-secrets.ts';
-import type { Seal } from '../../backup/types.ts';
+} from '../../../operations/backup/seal-secrets.ts';
+import type { Seal } from '../../../operations/backup/types.ts';
 import type { Config } from '../../config/config-variables.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { VERSION } from '../../version.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { readBackupLocation } from '../open-backup.ts';
 import { askPassphrase } from '../read-passphrase.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
@@ -30,7 +33,14 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const isScheduled = input.values.schedule === true;
   const seal = isScheduled ? await configuredSeal(config) : await chooseSeal(input, config);
   const acceptFolder = input.values['accept-folder'] === true;
-  const request = { config, to: option(input, 'to'), acceptFolder, seal, signal: stopSignals() };
+  const request = {
+    config,
+    version: VERSION,
+    to: readBackupLocation(config, option(input, 'to')),
+    acceptFolder,
+    seal,
+    signal: stopSignals(),
+  };
   const made = await (isScheduled ? runScheduledBackup(request) : runBackup({ ...request, trigger: 'manual' }));
   if (!made) {
     const why = isScheduled ? 'no backup is due, or one is running' : 'another backup is running';
@@ -60,7 +70,7 @@ async function chooseSeal(input: CommandInput, config: Config): Promise<Seal | u
   if (configured) return configured;
   const asked = await askPassphrase({ twice: true });
   if (asked !== undefined) return sealWithPassphrase(asked);
-  throw new CommandError(
+  throw new OperatorError(
     'no way to encrypt the secrets is set: set BACKUP_PASSPHRASE_FILE or BACKUP_RECIPIENTS, give --passphrase-file or --recipients, or leave the secrets out with --without-secrets',
   );
 }

@@ -1,7 +1,7 @@
-import { systemClock } from '../../../kernel/index.ts';
+import { OperatorError, systemClock } from '../../../kernel/index.ts';
 import { integer } from '../../config/config-kinds.ts';
 import { createDemoVendor, createStrictVendor, DEMO_VENDOR_PORT, STRICT_VENDOR_KEY } from '../../demo-vendor/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 
 const PORT = integer(0, 65_535);
 
@@ -29,7 +29,7 @@ async function start(port: number, create: typeof createDemoVendor | typeof crea
     return await create({ clock: systemClock }).start(port);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-      throw new CommandError(`port ${port} is in use: choose another with --port`);
+      throw new OperatorError(`port ${port} is in use: choose another with --port`);
     }
     throw error;
   }

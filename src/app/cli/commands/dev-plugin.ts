@@ -1,14 +1,14 @@
-import { AppError, countOf, systemClock } from '../../../kernel/index.ts';
+import { AppError, countOf, OperatorError, systemClock } from '../../../kernel/index.ts';
 import { type HookCall, type LintReport, lintPlugin, type Manifest } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
+import { createLogger } from '../../../telemetry/logging/logger.ts';
 import { integer } from '../../config/config-kinds.ts';
-import { createLogger } from '../../logging/logger.ts';
 import { describeHookCall, summarizeHookCall } from '../../plugin-dev/describe-hook-call.ts';
 import { describeMisfits, findMisfits } from '../../plugin-dev/find-misfits.ts';
 import { openVendor, type Vendor } from '../../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { fixtureBeside } from '../fixture-file.ts';
 import { quoteForShell } from '../quote-for-shell.ts';
 import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
@@ -142,7 +142,7 @@ async function reload(
       [...lines, `not reloaded: ${countOf(result.length, 'fault')}; the last valid one keeps serving\n`].join('\n'),
     );
   } catch (error) {
-    if (!(error instanceof AppError || error instanceof CommandError)) throw error;
+    if (!(error instanceof AppError || error instanceof OperatorError)) throw error;
     answer(input, { event: 'reloaded', ok: false, error: error.message }, `not reloaded: ${error.message}\n`);
   }
   return serving;

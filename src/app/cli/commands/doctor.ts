@@ -1,6 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { AppError, createSecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { AppError, createSecretBox, OperatorError, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { checkBackups } from '../../../operations/doctor/check-backups.ts';
+import { checkResults } from '../../../operations/doctor/check-results.ts';
+import { type Finding, runDoctorChecks } from '../../../operations/doctor/doctor-checks.ts';
+import { readSecrets } from '../../../operations/secrets/load-secrets.ts';
+import { openBeside } from '../../../operations/start/open-beside.ts';
+import { describeFolder } from '../../../operations/start/prepare-data-dir.ts';
+import { openResultFiles } from '../../../operations/storage/result-files.ts';
 import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
 import { describeSqlite } from '../../../store/index.ts';
@@ -9,15 +16,8 @@ import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/panel-names.ts';
-import { readSecrets } from '../../config/read-secrets.ts';
-import { openResultFiles } from '../../config/result-files.ts';
 import { sandboxCommand, sandboxLimits } from '../../config/sandbox-settings.ts';
-import { checkBackups } from '../../operations/check-backups.ts';
-import { checkResults } from '../../operations/check-results.ts';
-import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
-import { describeFolder } from '../../operations/prepare-data-dir.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, UsageError } from '../command.ts';
-import { openBeside } from '../open-beside.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
@@ -90,7 +90,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
       await store.close();
     }
   } catch (error) {
-    if (!(error instanceof AppError || error instanceof CommandError)) throw error;
+    if (!(error instanceof AppError || error instanceof OperatorError)) throw error;
     return [{ check: 'database', level: 'error', message: error.message }];
   }
 }

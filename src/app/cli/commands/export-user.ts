@@ -1,6 +1,6 @@
-import { systemClock } from '../../../kernel/index.ts';
-import { exportUser } from '../../operations/export-user.ts';
-import { CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { OperatorError, systemClock } from '../../../kernel/index.ts';
+import { exportUser } from '../../../operations/overview/export-user.ts';
+import { type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
 import { readAccount } from '../read-account.ts';
 
@@ -10,7 +10,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   await withAccounts(input, async ({ store, audit }) => {
     const user =
       'id' in account ? await store.users.adminById(account.id) : await store.users.byLogin(account.username.trim());
-    if (!user) throw new CommandError('there is no such account');
+    if (!user) throw new OperatorError('there is no such account');
     await audit({ action: 'user.export', userId: user.id, detail: {} });
     for await (const piece of exportUser({ store }, user.id, systemClock.unix())) {
       input.io.out(piece);

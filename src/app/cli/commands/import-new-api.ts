@@ -1,15 +1,22 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSecretBox, randomToken, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { importNewApi } from '../../../importing/index.ts';
+import { describeReport, type ImportReport } from '../../../importing/report.ts';
+import {
+  createSecretBox,
+  OperatorError,
+  randomToken,
+  type SecretBox,
+  silentLogger,
+  systemClock,
+} from '../../../kernel/index.ts';
+import { hasSecrets, loadSecrets } from '../../../operations/secrets/load-secrets.ts';
+import { prepareDataDir } from '../../../operations/start/prepare-data-dir.ts';
 import { databaseVersion, migrateStore, openSource, openStore, readSourceAddress } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import type { Config } from '../../config/config-variables.ts';
-import { hasSecrets, loadSecrets } from '../../config/load-secrets.ts';
-import { moveIn } from '../../move-in/move-in.ts';
-import { describeReport, type ImportReport } from '../../move-in/report.ts';
-import { prepareDataDir } from '../../operations/prepare-data-dir.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
 /** Users between two lines of progress on a terminal. */
@@ -29,11 +36,11 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const file = option(input, 'report');
   if (file !== undefined) writeReport(file, '');
   const opened = await openSource(address.value);
-  if (!opened.ok) throw new CommandError(`the source cannot be opened: ${opened.error}`);
+  if (!opened.ok) throw new OperatorError(`the source cannot be opened: ${opened.error}`);
   let report: ImportReport;
   try {
     report = await withTarget(config, dryRun, async ({ store, secretBox }) => {
-      const done = await moveIn({ store, secretBox, clock: systemClock }, opened.value, {
+      const done = await importNewApi({ store, secretBox, clock: systemClock }, opened.value, {
         dryRun,
         onProgress: (users) => {
           if (input.io.isTerminal && users % PROGRESS_USERS === 0) input.io.err(`${users} users written\n`);
@@ -107,7 +114,7 @@ function writeReport(path: string, content: string): void {
   try {
     writeFileSync(path, content, { mode: 0o600 });
   } catch (error) {
-    throw new CommandError(
+    throw new OperatorError(
       `the report cannot be written to ${path}: ${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}`,
     );
   }

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
+import { OperatorError } from '../../../kernel/index.ts';
 import { generateSigningKey, writePublicKeyFile, writeSecretKeyFile } from '../../../plugins/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { askNewPassword } from '../open-signing-key.ts';
 
 /** Writes a new key pair: NAME.key, which only its owner can read, and NAME.pub. */
@@ -36,6 +37,6 @@ function write(path: string, text: string, mode: number): void {
     writeFileSync(path, text, { flag: 'wx', mode });
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new CommandError(code === 'EEXIST' ? `${path} is there already` : `${path} cannot be written (${code})`);
+    throw new OperatorError(code === 'EEXIST' ? `${path} is there already` : `${path} cannot be written (${code})`);
   }
 }

@@ -1,5 +1,5 @@
 import { countOf, isoTime } from '../../../kernel/index.ts';
-import { listBackups } from '../../backup/list-backups.ts';
+import { listBackups } from '../../../operations/backup/list-backups.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withBackupPlace } from '../open-backup.ts';
 

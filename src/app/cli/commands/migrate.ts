@@ -1,8 +1,8 @@
 import { silentLogger, systemClock } from '../../../kernel/index.ts';
+import { findStartProblems } from '../../../operations/start/find-start-problems.ts';
+import { prepareDataDir } from '../../../operations/start/prepare-data-dir.ts';
 import { migrateStore } from '../../../store/index.ts';
 import type { Config } from '../../config/config-variables.ts';
-import { findStartProblems } from '../../operations/find-start-problems.ts';
-import { prepareDataDir } from '../../operations/prepare-data-dir.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 

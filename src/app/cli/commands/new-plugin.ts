@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { OperatorError } from '../../../kernel/index.ts';
 import { newPlugin } from '../../../plugins/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { quoteForShell } from '../quote-for-shell.ts';
 
 /** Writes the files of a new plugin; exit 1, and nothing is written, if one of them exists. */
@@ -15,7 +16,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   // A file that all plugins of a folder share is kept if it has the same text.
   const missing = files.filter(({ path, text, shared }) => !(shared && isSame(path, text)));
   const taken = missing.find(({ path }) => existsSync(path));
-  if (taken) throw new CommandError(`${taken.path} already exists: choose another name, or another folder with --dir`);
+  if (taken) throw new OperatorError(`${taken.path} already exists: choose another name, or another folder with --dir`);
   write(dir, missing);
   const plugin = join(dir, `${key}.${typescript ? 'ts' : 'js'}`);
   const written = missing.map(({ path }) => path);
@@ -55,6 +56,6 @@ function write(dir: string, files: readonly { path: string; text: string }[]): v
   } catch (error) {
     for (const path of done) rmSync(path, { force: true });
     const { code, path } = error as NodeJS.ErrnoException;
-    throw new CommandError(`${path ?? dir} cannot be written (${code ?? String(error)})`);
+    throw new OperatorError(`${path ?? dir} cannot be written (${code ?? String(error)})`);
   }
 }

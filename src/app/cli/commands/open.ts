@@ -1,7 +1,8 @@
+import { OperatorError } from '../../../kernel/index.ts';
 import { readEnvironment } from '../../config/config.ts';
 import { findRunning } from '../../desktop/find-running.ts';
 import { browserCommand, openBrowser, processSurroundings } from '../../desktop/open-browser.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
 /**
@@ -13,7 +14,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const running = await findRunning(config);
   if (running === undefined) {
     const place = config.databaseUrl === '' ? `with the data directory ${config.dataDir}` : 'at the configured address';
-    throw new CommandError(`no gateway is running ${place}: start one with "taskgate serve"`);
+    throw new OperatorError(`no gateway is running ${place}: start one with "taskgate serve"`);
   }
   const command =
     input.values.print === true ? undefined : browserCommand(running.link, processSurroundings(readEnvironment()));

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { countOf, isObject, type JsonObject, parseJson, systemClock } from '../../../kernel/index.ts';
+import { countOf, isObject, type JsonObject, OperatorError, parseJson, systemClock } from '../../../kernel/index.ts';
+import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import {
   cleanExchange,
   type HookCall,
@@ -9,16 +10,15 @@ import {
   runFixture,
 } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
-import { createLogger } from '../../logging/logger.ts';
+import { createLogger } from '../../../telemetry/logging/logger.ts';
 import { shorten } from '../../plugin-dev/describe-hook-call.ts';
 import { openVendor } from '../../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { runTask } from '../../plugin-dev/run-task.ts';
 import { startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { fixtureBeside } from '../fixture-file.ts';
 import { readPlugin } from '../read-plugin.ts';
-import { replaceFile } from '../replace-file.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { withSandbox } from '../with-sandbox.ts';
 
@@ -118,7 +118,7 @@ async function removeMisfits(sandbox: Sandbox, { source, path }: { source: strin
   const report = await runFixture(sandbox, { source, fixture: parseJson(text) });
   const gone = report.cases.flatMap(({ name, ok }, index) => (!ok && isRecorded(name) ? [index] : []));
   if (gone.length > 0 && !replaceFile(path, text, removeCases(text, gone))) {
-    throw new CommandError(`${path} was saved meanwhile: try again`);
+    throw new OperatorError(`${path} was saved meanwhile: try again`);
   }
   return gone.length;
 }

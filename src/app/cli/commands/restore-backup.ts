@@ -1,9 +1,9 @@
-import { countOf } from '../../../kernel/index.ts';
-import { restoreBackup } from '../../backup/restore-backup.ts';
-import { unsealWithPassphrase } from '../../backup/seal-secrets.ts';
-import type { Manifest, Unseal } from '../../backup/types.ts';
+import { countOf, OperatorError } from '../../../kernel/index.ts';
+import { restoreBackup } from '../../../operations/backup/restore-backup.ts';
+import { unsealWithPassphrase } from '../../../operations/backup/seal-secrets.ts';
+import type { Manifest, Unseal } from '../../../operations/backup/types.ts';
 import type { Config } from '../../config/config-variables.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
 import { askPassphrase, configuredUnseal } from '../read-passphrase.ts';
 
@@ -35,13 +35,13 @@ async function chooseUnseal(
 ): Promise<Unseal | undefined> {
   if (input.values['without-secrets'] === true) return undefined;
   if (!secrets) {
-    throw new CommandError(`the backup ${id} has no secrets; to restore it all the same, give --without-secrets`);
+    throw new OperatorError(`the backup ${id} has no secrets; to restore it all the same, give --without-secrets`);
   }
   const configured = configuredUnseal(input, config);
   if (configured) return configured;
   const asked = secrets.sealed_with === 'passphrase' ? await askPassphrase({ twice: false }) : undefined;
   if (asked !== undefined) return unsealWithPassphrase(asked);
-  throw new CommandError(
+  throw new OperatorError(
     secrets.sealed_with === 'passphrase'
       ? 'the passphrase of the backup is missing: give --passphrase-file, set BACKUP_PASSPHRASE_FILE, or restore --without-secrets'
       : 'the secret key of age is missing: give --identity, or restore --without-secrets',

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { systemClock } from '../../../kernel/index.ts';
+import { OperatorError, systemClock } from '../../../kernel/index.ts';
+import { prepareDataDir } from '../../../operations/start/prepare-data-dir.ts';
 import { replaceSqlite } from '../../../store/index.ts';
-import { prepareDataDir } from '../../operations/prepare-data-dir.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { noDatabaseIn } from '../require-database.ts';
 
@@ -16,7 +16,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const file = isAbsolute(given) ? given : resolve(given);
   const { config } = readSettings(input, { needsSecrets: false });
   if (config.databaseUrl !== '') {
-    throw new CommandError('DATABASE_URL is set: a copy takes the place of a SQLite database, and of no other');
+    throw new OperatorError('DATABASE_URL is set: a copy takes the place of a SQLite database, and of no other');
   }
   // The database itself may be away: somebody has moved it out of the copy's way.
   if (!OF_A_GATEWAY.some((name) => existsSync(join(config.dataDir, name)))) throw noDatabaseIn(config.dataDir);

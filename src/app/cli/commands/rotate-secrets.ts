@@ -1,10 +1,15 @@
-import { createSecretBox, systemClock } from '../../../kernel/index.ts';
+import { createSecretBox, OperatorError, systemClock } from '../../../kernel/index.ts';
+import {
+  fingerprintSecrets,
+  generateSecrets,
+  hasSecrets,
+  loadSecrets,
+} from '../../../operations/secrets/load-secrets.ts';
+import { type ResealCount, resealSecrets } from '../../../operations/secrets/reseal-secrets.ts';
+import { NODE_ALIVE_SECONDS } from '../../../operations/start/announce-node.ts';
+import { openBeside } from '../../../operations/start/open-beside.ts';
 import type { Store } from '../../../store/ports/index.ts';
-import { fingerprintSecrets, generateSecrets, hasSecrets, loadSecrets } from '../../config/load-secrets.ts';
-import { NODE_ALIVE_SECONDS } from '../../operations/announce-node.ts';
-import { type ResealCount, resealSecrets } from '../../operations/reseal-secrets.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { openBeside } from '../open-beside.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
 
@@ -17,7 +22,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   await requireDatabase(config);
   if (!hasSecrets(config, config.dataDir)) {
-    throw new CommandError('there are no secrets yet: nothing to rotate');
+    throw new OperatorError('there are no secrets yet: nothing to rotate');
   }
   const store = await openBeside(config);
   try {
@@ -44,7 +49,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 async function requireStopped(store: Store): Promise<void> {
   const [node] = await store.nodes.alive(systemClock.unix() - NODE_ALIVE_SECONDS);
   if (!node) return;
-  throw new CommandError(
+  throw new OperatorError(
     `the node ${node.id} is running and does not know secrets that are made now: stop it, run this again, then start it. A node that was killed counts as running for ${NODE_ALIVE_SECONDS} seconds`,
   );
 }
@@ -54,7 +59,7 @@ async function requireKnown(store: Store, prints: readonly string[]): Promise<vo
   const wanted = prints.find((print) => print.startsWith('crypto:')) ?? '';
   for (const node of await store.nodes.alive(systemClock.unix() - NODE_ALIVE_SECONDS)) {
     if (node.fingerprints.includes(wanted)) continue;
-    throw new CommandError(
+    throw new OperatorError(
       `the node ${node.id} is running and does not know this CRYPTO_SECRET: name it there in CRYPTO_SECRET or CRYPTO_SECRET_PREVIOUS, restart the node, then run this again`,
     );
   }

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { OperatorError } from '../../../kernel/index.ts';
+import { planService } from '../../../operations/service/plan-service.ts';
+import { SYSTEM_DATA_DIR } from '../../../operations/service/systemd-unit.ts';
+import type { ServicePlan, ServiceScope, ServiceStep } from '../../../operations/service/types.ts';
 import { readEnvironment } from '../../config/config.ts';
-import { planService } from '../../service/plan-service.ts';
-import { SYSTEM_DATA_DIR } from '../../service/systemd-unit.ts';
-import type { ServicePlan, ServiceScope, ServiceStep } from '../../service/types.ts';
 import { TARGET } from '../../version.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
 type Outcome = { code: number; text: string };
@@ -23,7 +24,7 @@ export async function install(input: CommandInput): Promise<ExitCode> {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content, { mode: 0o644 });
   } catch (error) {
-    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
   }
   try {
     await runSteps(plan.install);
@@ -64,7 +65,7 @@ export async function status(input: CommandInput): Promise<ExitCode> {
 
 function readPlan(input: CommandInput): { plan: ServicePlan; scope: ServiceScope } {
   // From source, the program would be the runtime.
-  if (TARGET === '') throw new CommandError('only the compiled program can be a service: npm run build');
+  if (TARGET === '') throw new OperatorError('only the compiled program can be a service: npm run build');
   if (input.values.system === true && input.values.user === true) {
     throw new UsageError('--system and --user cannot be used together');
   }
@@ -89,7 +90,7 @@ async function runSteps(steps: readonly ServiceStep[]): Promise<boolean> {
   let succeeded = false;
   for (const { command, mayFail } of steps) {
     const { code, text } = await runStep(command);
-    if (code !== 0 && !mayFail) throw new CommandError(`${command.join(' ')} failed: ${text}`);
+    if (code !== 0 && !mayFail) throw new OperatorError(`${command.join(' ')} failed: ${text}`);
     succeeded ||= code === 0;
   }
   return succeeded;

@@ -1,12 +1,12 @@
-import { countOf, parseJson, systemClock } from '../../../kernel/index.ts';
+import { countOf, OperatorError, parseJson, systemClock } from '../../../kernel/index.ts';
+import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { addExpected, type FixtureReport, runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { describeMismatch } from '../describe-mismatch.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
 import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
-import { replaceFile } from '../replace-file.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
@@ -49,7 +49,7 @@ async function repeatOnSave(
     watcher.mark();
     ok = await work(({ files: more }) => watcher.add(more)).catch((error) => {
       // A file may be missing or incomplete for a moment: the next save may fix it.
-      if (!(error instanceof CommandError)) throw error;
+      if (!(error instanceof OperatorError)) throw error;
       answer(input, { ok: false, error: error.message }, error.message);
       return false;
     });
@@ -68,7 +68,7 @@ async function testOnce(
   const { source } = plugin;
   const text = readText(fixtureFile);
   const fixture = parseJson(text);
-  if (fixture === undefined) throw new CommandError(`${fixtureFile} is not JSON`);
+  if (fixture === undefined) throw new OperatorError(`${fixtureFile} is not JSON`);
   const filter = option(input, 'filter');
   const found = await runFixture(sandbox, { source, fixture, ...(filter === undefined ? {} : { filter }) });
   const report: TestReport = { ...found, unjudged: found.unjudged.map(({ name }) => name), written: [], volatile: [] };
@@ -79,7 +79,7 @@ async function testOnce(
     report.volatile = found.unjudged.filter(({ result }) => !result.repeatable).map(({ name }) => name);
     if (additions.length > 0) {
       if (!replaceFile(fixtureFile, text, addExpected(text, additions)))
-        throw new CommandError(`${fixtureFile} was saved meanwhile; nothing was written to it`);
+        throw new OperatorError(`${fixtureFile} was saved meanwhile; nothing was written to it`);
       report.written = additions.map(({ name }) => name);
     }
   }

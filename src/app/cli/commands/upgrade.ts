@@ -1,21 +1,33 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { isObject } from '../../../kernel/index.ts';
+import { isObject, OperatorError } from '../../../kernel/index.ts';
+import { backUpDatabase } from '../../../operations/upgrade/back-up-database.ts';
+import { openRelease, type ReadFile } from '../../../operations/upgrade/fetch-release.ts';
+import { probeExecutable, runForJson } from '../../../operations/upgrade/probe-executable.ts';
+import {
+  CHECKSUMS_FILE,
+  type OfferedRelease,
+  readRelease,
+  SIGNATURE_FILE,
+} from '../../../operations/upgrade/read-release.ts';
+import {
+  executablePaths,
+  isPackaged,
+  swapBack,
+  swapInNext,
+  writeNext,
+} from '../../../operations/upgrade/swap-executable.ts';
+import { unpackExecutable } from '../../../operations/upgrade/unpack-executable.ts';
 import { parsePublicKey } from '../../../plugins/index.ts';
 import { databaseVersion, revertStore } from '../../../store/index.ts';
 import type { Config } from '../../config/config-variables.ts';
-import { backUpDatabase } from '../../upgrade/back-up-database.ts';
-import { openRelease, type ReadFile } from '../../upgrade/fetch-release.ts';
-import { probeExecutable, runForJson } from '../../upgrade/probe-executable.ts';
-import { CHECKSUMS_FILE, type OfferedRelease, readRelease, SIGNATURE_FILE } from '../../upgrade/read-release.ts';
-import { executablePaths, isPackaged, swapBack, swapInNext, writeNext } from '../../upgrade/swap-executable.ts';
-import { unpackExecutable } from '../../upgrade/unpack-executable.ts';
 import { TARGET, VERSION } from '../../version.ts';
 import { asOwner, becomeOwner } from '../become-owner.ts';
-import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
+import { stopSignals } from '../stop-signals.ts';
 
 const MAX_LIST_BYTES = 64 * 1024;
 const MAX_ARCHIVE_BYTES = 300 * 1024 * 1024;
@@ -28,10 +40,10 @@ const RESTART = 'Restart the gateway to run it: "systemctl restart taskgate" whe
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   // From source, the program would be the runtime.
-  if (TARGET === '') throw new CommandError('only the compiled program can be upgraded');
+  if (TARGET === '') throw new OperatorError('only the compiled program can be upgraded');
   const { config } = readSettings(input, { staysRoot: true });
   if (input.values.check !== true && isPackaged(process.execPath)) {
-    throw new CommandError('this taskgate belongs to a package: install the newer package instead');
+    throw new OperatorError('this taskgate belongs to a package: install the newer package instead');
   }
   // The owner of the executable could put another one into its place at any time.
   becomeOwner(dirname(process.execPath));
@@ -45,8 +57,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 }
 
 function requirePlace({ upgradeUrl, upgradeKey }: Config): string {
-  if (upgradeUrl === '') throw new CommandError('UPGRADE_URL is not set: it says where releases are');
-  if (upgradeKey === '') throw new CommandError('UPGRADE_PUBLIC_KEY is not set: it says who signs releases');
+  if (upgradeUrl === '') throw new OperatorError('UPGRADE_URL is not set: it says where releases are');
+  if (upgradeKey === '') throw new OperatorError('UPGRADE_PUBLIC_KEY is not set: it says who signs releases');
   return upgradeUrl;
 }
 
@@ -71,7 +83,10 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
   try {
     writeNext(paths, await fetchExecutable(offered, read));
     await requireUsable(paths.next, version);
-    const copy = isCopied ? await asOwner(config.dataDir, () => backUpDatabase(config, version)) : undefined;
+    const backup = { config, version: VERSION, next: version };
+    const copy = isCopied
+      ? await asOwner(config.dataDir, () => backUpDatabase({ ...backup, signal: stopSignals() }))
+      : undefined;
     swapInNext(paths);
     const lines = [
       `taskgate ${version} is installed; ${VERSION} is kept as ${paths.previous}`,
@@ -88,26 +103,26 @@ async function upgrade(input: CommandInput, config: Config, read: ReadFile): Pro
 async function findRelease({ upgradeKey }: Config, read: ReadFile): Promise<OfferedRelease> {
   const key = parsePublicKey(upgradeKey);
   const checksums = await read(CHECKSUMS_FILE, MAX_LIST_BYTES);
-  if (!checksums.ok) throw new CommandError(`the release cannot be read: ${checksums.error.message}`);
+  if (!checksums.ok) throw new OperatorError(`the release cannot be read: ${checksums.error.message}`);
   const signature = await read(SIGNATURE_FILE, MAX_LIST_BYTES);
   if (!signature.ok && !signature.error.absent) {
-    throw new CommandError(`the release cannot be read: ${signature.error.message}`);
+    throw new OperatorError(`the release cannot be read: ${signature.error.message}`);
   }
-  if (!key) throw new CommandError('UPGRADE_PUBLIC_KEY is no public key');
+  if (!key) throw new OperatorError('UPGRADE_PUBLIC_KEY is no public key');
   const files = { checksums: checksums.value, signature: signature.ok ? signature.value : undefined };
   const release = readRelease({ ...files, key, target: TARGET });
-  if (!release.ok) throw new CommandError(`${release.error}; nothing was replaced`);
+  if (!release.ok) throw new OperatorError(`${release.error}; nothing was replaced`);
   return release.value;
 }
 
 async function fetchExecutable({ file, sha256 }: OfferedRelease, read: ReadFile): Promise<Uint8Array> {
   const archive = await read(file, MAX_ARCHIVE_BYTES);
-  if (!archive.ok) throw new CommandError(`the release cannot be read: ${archive.error.message}`);
+  if (!archive.ok) throw new OperatorError(`the release cannot be read: ${archive.error.message}`);
   if (createHash('sha256').update(archive.value).digest('hex') !== sha256) {
-    throw new CommandError(`${file} is not what ${CHECKSUMS_FILE} says: it was changed, or cut; nothing was replaced`);
+    throw new OperatorError(`${file} is not what ${CHECKSUMS_FILE} says: it was changed, or cut; nothing was replaced`);
   }
   const executable = unpackExecutable(archive.value, file);
-  if (!executable) throw new CommandError(`${file} holds no executable; nothing was replaced`);
+  if (!executable) throw new OperatorError(`${file} holds no executable; nothing was replaced`);
   return executable;
 }
 
@@ -115,24 +130,24 @@ async function fetchExecutable({ file, sha256 }: OfferedRelease, read: ReadFile)
 async function requireUsable(path: string, version: string): Promise<void> {
   const probed = await probeExecutable(path);
   if (probed?.version !== version) {
-    throw new CommandError(`the executable of ${version} does not run here; nothing was replaced`);
+    throw new OperatorError(`the executable of ${version} does not run here; nothing was replaced`);
   }
   const { body } = await runForJson([path, 'migrate', '--dry-run', '--json']);
   const problems = isObject(body) && Array.isArray(body.problems) ? body.problems.map(String) : [];
   // A gateway that runs holds its data directory; its next start checks the rest.
   const serious = problems.filter((problem) => !problem.startsWith('Another gateway is running'));
   if (serious.length > 0) {
-    throw new CommandError(`taskgate ${version} would not start; nothing was replaced:\n  ${serious.join('\n  ')}`);
+    throw new OperatorError(`taskgate ${version} would not start; nothing was replaced:\n  ${serious.join('\n  ')}`);
   }
 }
 
 async function goBack(input: CommandInput, config: Config): Promise<ExitCode> {
   const paths = executablePaths(process.execPath);
   const previous = await probeExecutable(paths.previous);
-  if (!previous) throw new CommandError(`there is no previous executable that runs: ${paths.previous}`);
+  if (!previous) throw new OperatorError(`there is no previous executable that runs: ${paths.previous}`);
   const { version, database } = previous;
   if (database === undefined) {
-    throw new CommandError(`taskgate ${version} does not say which database it knows: restore the backup from before`);
+    throw new OperatorError(`taskgate ${version} does not say which database it knows: restore the backup from before`);
   }
   const reverted = await asOwner(config.dataDir, async () => {
     await requireDatabase(config);

@@ -1,5 +1,5 @@
 import { countOf } from '../../../kernel/index.ts';
-import { verifyBackup } from '../../backup/verify-backup.ts';
+import { verifyBackup } from '../../../operations/backup/verify-backup.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
 import { configuredUnseal } from '../read-passphrase.ts';

@@ -1,33 +1,10 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import type { BackupsView } from '../../../operations/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 import type { RecordAudit } from '../record-audit.ts';
-
-/** Backups for the owner. Times are Unix seconds. */
-export type BackupsView = {
-  /** Null: BACKUP_TO is not set. */
-  place: string | null;
-  daily: boolean;
-  hour: number;
-  /** False: the secrets are left out of backups, since nothing says how to seal them. */
-  sealed: boolean;
-  /** The latest runs, the newest first. */
-  runs: {
-    id: string;
-    trigger: 'schedule' | 'manual';
-    status: 'running' | 'done' | 'failed';
-    /** The id of the backup; empty until it exists. */
-    backup: string;
-    place: string;
-    started_at: number;
-    /** 0: it runs. */
-    ended_at: number;
-    bytes: number;
-    message: string;
-  }[];
-};
 
 export type BackupRouteDeps = {
   auth: Auth;

@@ -1,65 +1,6 @@
 import { Elysia, t } from 'elysia';
+import type { SystemHistory, SystemView } from '../../../operations/index.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-
-/** The state of the gateway for administrators. Times are Unix seconds. */
-export type SystemView = {
-  nodes: {
-    id: string;
-    role: string;
-    version: string;
-    started_at: number;
-    heartbeat_at: number;
-    /** False: no heartbeat lately, and the node did not announce a shutdown. */
-    alive: boolean;
-    /** True for the node that answers this request. */
-    self: boolean;
-  }[];
-  queue: { unfinished: number; due: number; latest_lateness_ms: number };
-  /** Polls of this node since its start. */
-  polls: { polling: boolean; made: number; running: number; waiting: number };
-  /** The sandbox processes of this node; `queued` counts calls that wait for one. */
-  sandbox: {
-    processes: number;
-    max_processes: number;
-    calls: number;
-    kills: number;
-    queued: number;
-    suspended: string[];
-    resident_bytes: number;
-  };
-  plugins: { generation: number; published_at: number; errors: Record<string, string> };
-  webhooks: { pending: number; oldest_seconds: number };
-  /** `free_bytes`: what a SQLite file keeps for later rows after others were removed. */
-  database: { kind: 'sqlite' | 'postgres'; bytes: number; free_bytes: number; shared_cache: boolean };
-  /** This node's latest check; null before the first one, which the first request starts. */
-  ledger: {
-    checked_at: number;
-    ok: boolean;
-    users: { user_id: number; quota: number; ledger: number }[];
-    tasks: { task_id: string; quota: number; ledger: number }[];
-  } | null;
-  /** Keyed by environment variable. */
-  limits: Record<string, number>;
-};
-
-/** The state over time. Null: nothing was noted, because no node ran. */
-export type SystemHistory = {
-  /** What a point stands for. */
-  step_seconds: number;
-  points: {
-    at: number;
-    /** Of all nodes together. */
-    polls: number | null;
-    /** The longest that a node's event loop was held. */
-    lag_ms: number | null;
-    unfinished: number | null;
-    due: number | null;
-    lateness_ms: number | null;
-    database_bytes: number | null;
-  }[];
-  /** Runs that have ended, the oldest first. */
-  backups: { at: number; seconds: number; done: boolean; bytes: number }[];
-};
 
 const PERIODS = { '24': 24, '168': 168, '336': 336 } as const;
 

@@ -1,0 +1,79 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { TaskMeter } from '../../tasks/index.ts';
+import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
+
+/** Channels and plugins with series of their own; all others share `other`. */
+const MAX_CHANNELS = 200;
+const MAX_PLUGINS = 200;
+
+const VENDOR_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const PHASE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Statuses with a series of their own; a vendor could send a thousand. */
+const STATUSES = new Set([
+  ...[200, 201, 202, 204, 400, 401, 402, 403, 404, 409, 410, 413, 422, 429],
+  ...[500, 502, 503, 504, 529],
+]);
+
+/** What submissions and polls of this node do, in counters and histograms. */
+export function measureTasks(registry: Registry): TaskMeter {
+  const registers = [registry];
+  const channelLabel = boundedLabel(MAX_CHANNELS);
+  const pluginLabel = boundedLabel(MAX_PLUGINS);
+  const ended = new Counter({
+    name: 'taskgate_tasks_ended_total',
+    help: 'Tasks that this node has ended, by plugin, channel and outcome: success or failure.',
+    labelNames: ['plugin', 'channel', 'outcome'],
+    registers,
+  });
+  const spend = new Counter({
+    name: 'taskgate_spend_quota_total',
+    help: 'What this node has billed for tasks and relayed requests, in units of quota, by channel.',
+    labelNames: ['channel'],
+    registers,
+  });
+  const implausible = new Counter({
+    name: 'taskgate_implausible_usage_total',
+    help: 'Answers of vendors that reported more usage than the request allowed, and were billed as reserved, by channel.',
+    labelNames: ['channel'],
+    registers,
+  });
+  const answers = new Counter({
+    name: 'taskgate_vendor_responses_total',
+    help: 'Requests to vendors of this node, by channel, call (submit or poll) and status, or how the request failed.',
+    labelNames: ['channel', 'call', 'status'],
+    registers,
+  });
+  const latency = new Histogram({
+    name: 'taskgate_vendor_request_duration_seconds',
+    help: "Time to the head of a vendor's answer, or to the failure, by channel and call.",
+    labelNames: ['channel', 'call'],
+    buckets: VENDOR_BUCKETS,
+    registers,
+  });
+  const phases = new Histogram({
+    name: 'taskgate_submission_phase_duration_seconds',
+    help: 'Duration of the phases of submissions: wait, prepare, reserve, send (vendor and parsing), record.',
+    labelNames: ['phase'],
+    buckets: PHASE_BUCKETS,
+    registers,
+  });
+  return {
+    ended({ plugin, channelId, succeeded }) {
+      const channel = channelLabel(`${channelId}`);
+      ended.inc({ plugin: pluginLabel(plugin), channel, outcome: succeeded ? 'success' : 'failure' });
+    },
+    spent(channelId, quota) {
+      if (quota > 0) spend.inc({ channel: channelLabel(`${channelId}`) }, quota);
+    },
+    implausibleUsage: (channelId) => implausible.inc({ channel: channelLabel(`${channelId}`) }),
+    answered({ channelId, call, status, ms }) {
+      const channel = channelLabel(`${channelId}`);
+      answers.inc({ channel, call, status: typeof status === 'string' ? status : statusLabel(status) });
+      latency.observe({ channel, call }, ms / 1000);
+    },
+    phase: (phase, ms) => phases.observe({ phase }, ms / 1000),
+  };
+}
+
+const statusLabel = (status: number): string => (STATUSES.has(status) ? `${status}` : `${Math.floor(status / 100)}xx`);

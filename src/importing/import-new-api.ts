@@ -1,0 +1,145 @@
+import { type Clock, countOf, OperatorError, type SecretBox, sha256Hex } from '../kernel/index.ts';
+import type { SourceDatabase } from '../store/index.ts';
+import { ROLE, type Store } from '../store/ports/index.ts';
+import { LEFT_TABLES, QUOTA_PER_USD } from './new-api-mapping.ts';
+import { planChannels } from './plan-channels.ts';
+import type { PlanContext } from './plan-context.ts';
+import { planOptions } from './plan-options.ts';
+import { planPrices } from './plan-prices.ts';
+import { planProviders } from './plan-providers.ts';
+import { planUsers } from './plan-users.ts';
+import { faultOf, numberOf, readSource, type SourceReader, textOf } from './read-source.ts';
+import { createReporter, type ImportReport, silentReporter } from './report.ts';
+import { KEEPS_IDS, writeSettings, writeUsers } from './write-import.ts';
+
+/** A gateway beside it waits while they are written, so there are few. */
+const WRITTEN_AT_ONCE = 8;
+/** The longest rest after a page of users. */
+const MAX_REST_MS = 100;
+const UNIT = 'QuotaPerUnit';
+
+export type ImportDeps = { store: Store; secretBox: SecretBox; clock: Clock };
+export type ImportOptions = {
+  dryRun: boolean;
+  /** Called after each page of users that was written. */
+  onProgress?: (users: number) => void;
+};
+
+/**
+ * Takes a database of new-api over. The whole source is read and checked first; a dry run ends
+ * there. Then settings are written in one transaction, and users a few at a time, each time in one:
+ * a run that was ended goes on where it was, and a further run changes nothing.
+ *
+ * @throws `OperatorError` where the source cannot be read or understood
+ */
+export async function importNewApi(
+  { store, secretBox, clock }: ImportDeps,
+  database: SourceDatabase,
+  { dryRun, onProgress }: ImportOptions,
+): Promise<ImportReport> {
+  const source = await readSource(database);
+  const identity = await identify(source);
+  const { key: sourceKey } = identity;
+  const { options, unreadable } = await readSourceOptions(source);
+  const reporter = createReporter();
+  const keepsIds = await findKeepsIds(store, sourceKey);
+  const common = {
+    ...{ source, sourceKey, store, secretBox, report: reporter, options, unreadable, keepsIds },
+    scale: QUOTA_PER_USD / readUnit(options, unreadable),
+    hasRoot: (await store.users.countByRole(ROLE.root)) > 0,
+    now: clock.unix(),
+  };
+  const providers = await planProviders(common);
+  const context: PlanContext = { ...common, providers: providers.slugs };
+  const channels = await planChannels(context);
+  const prices = await planPrices(context, channels.models);
+  const settings = await planOptions(context);
+  let lastUserId = 0;
+  for await (const page of withRests(clock, planUsers(context))) {
+    for (const { sourceId } of page) lastUserId = Math.max(lastUserId, Number(sourceId));
+  }
+  await reportSkipped(source, reporter);
+
+  if (!dryRun) {
+    const deps = { store, clock, secretBox, sourceKey };
+    const planned = {
+      providers: providers.planned,
+      channels: channels.planned,
+      prices,
+      options: settings,
+      keepsIds,
+      lastUserId,
+    };
+    await writeSettings(deps, planned);
+    let written = 0;
+    for await (const page of withRests(clock, planUsers({ ...context, report: silentReporter }))) {
+      for (let at = 0; at < page.length; at += WRITTEN_AT_ONCE) {
+        await writeUsers(deps, page.slice(at, at + WRITTEN_AT_ONCE));
+      }
+      written += page.length;
+      onProgress?.(written);
+    }
+  }
+  return reporter.report({ source: { kind: database.kind, ...identity }, dry_run: dryRun });
+}
+
+/** Half of a processor is left to a gateway beside it: each page is followed by as long a rest. */
+async function* withRests<T>(clock: Clock, pages: AsyncIterable<T>): AsyncGenerator<T> {
+  let began = clock.monotonicMs();
+  for await (const page of pages) {
+    await clock.sleep(Math.min(clock.monotonicMs() - began, MAX_REST_MS));
+    yield page;
+    began = clock.monotonicMs();
+  }
+}
+
+/**
+ * The installation, by when it was set up, or by its first account: the same whether its database
+ * is copied, dumped into another kind of server, or has gone on.
+ */
+async function identify(source: SourceReader): Promise<{ key: string; version: string }> {
+  const [setup] = await source.all('setups');
+  const initialized = setup === undefined ? undefined : numberOf(setup, 'initialized_at');
+  const [first] = await source.page('users', Number.MIN_SAFE_INTEGER, 1);
+  const mark = initialized || `${first ? textOf(first, 'id') : ''} ${first ? textOf(first, 'created_at') : ''}`;
+  return {
+    key: `new-api-${sha256Hex(`new-api ${mark}`).slice(0, 16)}`,
+    version: setup ? textOf(setup, 'version') : '',
+  };
+}
+
+type SourceOptions = { options: Map<string, string>; unreadable: string[] };
+
+async function readSourceOptions(source: SourceReader): Promise<SourceOptions> {
+  const options = new Map<string, string>();
+  const unreadable: string[] = [];
+  for (const row of await source.all('options')) {
+    const key = textOf(row, 'key');
+    if (faultOf(row, ['key', 'value']) === undefined) options.set(key, textOf(row, 'value'));
+    else unreadable.push(key);
+  }
+  return { options, unreadable };
+}
+
+function readUnit(options: ReadonlyMap<string, string>, unreadable: readonly string[]): number {
+  const text = unreadable.includes(UNIT) ? '?' : options.get(UNIT);
+  const unit = text === undefined || text.trim() === '' ? QUOTA_PER_USD : Number(text);
+  if (Number.isFinite(unit) && unit >= 1 && unit <= 1e12) return unit;
+  throw new OperatorError(
+    `the option ${UNIT} of the source is no number that balances can be counted by: ${text?.slice(0, 40)}`,
+  );
+}
+
+/** Users keep their ids where nobody has one yet: passkeys and notes of people refer to them. */
+async function findKeepsIds(store: Store, sourceKey: string): Promise<boolean> {
+  const known = (await store.imports.targets(sourceKey, 'run', [KEEPS_IDS])).get(KEEPS_IDS);
+  return known === undefined ? (await store.imports.lastUserId()) === 0 : known === 1;
+}
+
+async function reportSkipped(source: SourceReader, reporter: ReturnType<typeof createReporter>): Promise<void> {
+  for (const [table, message] of Object.entries(LEFT_TABLES)) {
+    const count = await source.count(table);
+    if (!count) continue;
+    reporter.remark({ kind: 'table', id: table, name: countOf(count, 'row'), effect: 'left', code: 'stays', message });
+  }
+}

@@ -1,0 +1,200 @@
+import {
+  checkBaseUrl,
+  checkKey,
+  checkMapping,
+  checkName,
+  checkNames,
+  keyHintOf,
+  RELAY_TYPE,
+} from '../channels/index.ts';
+import { AppError, countOf, hasHiddenCharacters, type JsonObject, parseJson } from '../kernel/index.ts';
+import type { SourceRow } from '../store/index.ts';
+import { type EnabledStatus, type NewChannel, STATUS } from '../store/ports/index.ts';
+import { CHANNEL_TYPES, type ChannelRule, UNKNOWN_TYPE } from './new-api-mapping.ts';
+import { listOf, objectOf, type PlanContext } from './plan-context.ts';
+import { faultOf, numberOf, textOf } from './read-source.ts';
+import { isObjectOrNone, unsupportedColumns } from './unsupported-columns.ts';
+import { gatewayKeys, splitKeys } from './vendor-keys.ts';
+
+/** One channel here for each of its keys. `sourceId`: `10`, or `10/2` for the second of several. */
+export type PlannedChannel = { sourceId: string; channel: NewChannel };
+
+/** The plugin key of relayed models and their prices. */
+export const EVERYWHERE = '*';
+
+const VERTEX = 41;
+/** As `/api/channel` takes them. */
+const MAX_NAME = 64;
+const MAX_MODEL = 191;
+const MAX_GROUP = 64;
+const MAX_MAPPED = 1000;
+const MAX_RANK = 1_000_000;
+/** Of all channels: they are written in one transaction, for which a gateway beside it waits. */
+const MAX_CHANNELS = 5000;
+
+/** All channels: there are tens. `models`: those of channels that are taken, now or earlier. */
+export async function planChannels(
+  context: PlanContext,
+): Promise<{ planned: PlannedChannel[]; models: ReadonlyMap<string, ReadonlySet<string>> }> {
+  const rows = await context.source.all('channels');
+  const present = await context.store.imports.targets(
+    context.sourceKey,
+    'channel',
+    rows.map((row) => textOf(row, 'id')),
+  );
+  const planned: PlannedChannel[] = [];
+  const models = new Map<string, Set<string>>();
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const id = textOf(row, 'id');
+    const isPresent = present.has(id);
+    const isTwice = seen.has(id);
+    seen.add(id);
+    if (isPresent) context.report.skip('channel');
+    const own = isPresent ? [] : planChannel(context, row, { isTwice, room: MAX_CHANNELS - planned.length });
+    planned.push(...own);
+    const rule = ruleOfChannel(row);
+    if (rule === undefined || (own.length === 0 && !isPresent)) continue;
+    const plugin = 'plugin' in rule ? rule.plugin : EVERYWHERE;
+    for (const model of listOf(textOf(row, 'models'))) {
+      models.set(model, (models.get(model) ?? new Set()).add(plugin));
+    }
+  }
+  return { planned, models };
+}
+
+/** Where a channel of the source leads; `undefined` for one that stays there. */
+const ruleOfChannel = (row: SourceRow): ChannelRule | undefined => {
+  const type = numberOf(row, 'type') ?? 0;
+  return Object.hasOwn(CHANNEL_TYPES, type) ? CHANNEL_TYPES[type] : undefined;
+};
+
+function planChannel(
+  context: PlanContext,
+  row: SourceRow,
+  { isTwice, room }: { isTwice: boolean; room: number },
+): PlannedChannel[] {
+  const id = textOf(row, 'id');
+  const given = cut(textOf(row, 'name').trim(), MAX_NAME);
+  const isHidden = hasHiddenCharacters(given);
+  const name = given === '' || isHidden ? `channel ${id.slice(0, 20)}` : given;
+  const remark = (effect: 'left' | 'changed' | 'note', code: string, message: string) => {
+    context.report.remark({ kind: 'channel', id, name, effect, code, message });
+  };
+  const rule = ruleOfChannel(row);
+  const fault = findFault(row, isTwice);
+  const keys = fault === undefined ? splitKeys(row) : [];
+  const refusal = fault ?? (rule === undefined ? `${UNKNOWN_TYPE} (${textOf(row, 'type')})` : undefined);
+  if (refusal !== undefined || rule === undefined) {
+    remark('left', fault === undefined ? 'unknown_type' : 'unreadable', refusal ?? UNKNOWN_TYPE);
+    return [];
+  }
+  if (keys.length > room) {
+    remark(
+      'left',
+      'too_many',
+      `with its ${countOf(keys.length, 'key')} there would be more than ${MAX_CHANNELS} channels`,
+    );
+    return [];
+  }
+  if (keys.length === 0) {
+    remark('left', 'no_key', 'it has no key');
+    return [];
+  }
+  const off = [...unsupportedColumns(row), ...gatewayKeys(row, keys)];
+  if (off.length > 0) {
+    remark(
+      'changed',
+      'disabled',
+      `it is disabled until you review it: it has ${off.join(', ')}, which channels here do not support`,
+    );
+  }
+  if (keys.length > 1)
+    remark('changed', 'split', `its ${keys.length} keys became ${keys.length} channels, which share its weight`);
+  if (isHidden) remark('changed', 'renamed', 'its name has characters that are not shown');
+  const [priority, weight] = [numberOf(row, 'priority') ?? 0, Math.max(0, numberOf(row, 'weight') ?? 0)];
+  if (Math.abs(priority) > MAX_RANK || weight > MAX_RANK) {
+    remark('changed', 'rank', `its priority or weight is beyond ${MAX_RANK}, the most here`);
+  }
+  try {
+    const shared = sharedFields(context, row, rule);
+    const isOn = numberOf(row, 'status') === STATUS.enabled && off.length === 0;
+    const planned = keys.map(({ key, enabled }, index) => ({
+      sourceId: keys.length === 1 ? id : `${id}/${index + 1}`,
+      channel: {
+        ...shared,
+        ...keyFields(context, key),
+        name: checkName(keys.length === 1 ? name : `${cut(name, 56)} (${index + 1})`),
+        weight: Math.ceil(Math.min(weight, MAX_RANK) / keys.length),
+        status: (isOn && enabled ? STATUS.enabled : STATUS.disabled) as EnabledStatus,
+      },
+    }));
+    context.report.take('channel', planned.length);
+    return planned;
+  } catch (error) {
+    // What the channels' own rules refuse.
+    if (!(error instanceof AppError)) throw error;
+    remark('left', 'refused', error.message);
+    return [];
+  }
+}
+
+/** Why it cannot be taken as it was written. */
+function findFault(row: SourceRow, isTwice: boolean): string | undefined {
+  if (numberOf(row, 'id') === undefined) return 'its id is not a whole number';
+  if (isTwice) return 'another channel has its id';
+  const fault = faultOf(row, ['key', 'models', 'group', 'model_mapping', 'base_url', 'channel_info', 'other']);
+  if (fault !== undefined) return fault;
+  if (!isObjectOrNone(textOf(row, 'channel_info')))
+    return 'its channel_info cannot be read, which tells its keys apart';
+  const mapping = objectOf(textOf(row, 'model_mapping'));
+  const names = [...listOf(textOf(row, 'models')), ...Object.entries(mapping).flat()];
+  if (names.some((name) => typeof name === 'string' && name.length > MAX_MODEL)) {
+    return `the name of a model has more than ${MAX_MODEL} characters`;
+  }
+  if (Object.keys(mapping).length > MAX_MAPPED) return `its model_mapping has more than ${MAX_MAPPED} names`;
+  if (listOf(textOf(row, 'group')).some((name) => name.length > MAX_GROUP)) {
+    return `the name of a group has more than ${MAX_GROUP} characters`;
+  }
+  return undefined;
+}
+
+const cut = (text: string, longest: number): string => [...text].slice(0, longest).join('');
+
+function keyFields({ secretBox }: PlanContext, text: string) {
+  const key = checkKey(text);
+  return { keySealed: secretBox.seal(key), keyHint: keyHintOf(key) };
+}
+
+function sharedFields({ now }: PlanContext, row: SourceRow, rule: ChannelRule) {
+  const address = textOf(row, 'base_url').trim() || rule.address;
+  const groups = listOf(textOf(row, 'group'));
+  return {
+    type: 'relay' in rule ? RELAY_TYPE : (numberOf(row, 'type') ?? 0),
+    taskPluginKey: null,
+    baseUrl: checkBaseUrl(address),
+    models: checkNames('models', listOf(textOf(row, 'models'))),
+    groups: checkNames('groups', groups.length > 0 ? groups : ['default']),
+    modelMapping: checkMapping(mappingOf(textOf(row, 'model_mapping'))),
+    priority: Math.max(-MAX_RANK, Math.min(numberOf(row, 'priority') ?? 0, MAX_RANK)),
+    settings: settingsOf(row),
+    createdAt: numberOf(row, 'created_time') || now,
+    updatedAt: now,
+  };
+}
+
+/** Names that are no text break the mapping, and then the channel is refused. */
+function mappingOf(text: string): Record<string, string> {
+  if (text.trim() === '') return {};
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { '': '' };
+  return value as Record<string, string>;
+}
+
+/** Vertex's region, for all models or by model, has the same form here. */
+function settingsOf(row: SourceRow): JsonObject {
+  const region = textOf(row, 'other').trim();
+  if (numberOf(row, 'type') !== VERTEX || region === '') return {};
+  const byModel = objectOf(region);
+  return { region: Object.keys(byModel).length > 0 ? byModel : region };
+}

@@ -1,0 +1,52 @@
+import type { JsonObject } from '../kernel/index.ts';
+import { isObject, parseJson, type SecretBox } from '../kernel/index.ts';
+import type { Store } from '../store/ports/index.ts';
+import type { SourceReader } from './read-source.ts';
+import type { Reporter } from './report.ts';
+
+/** What every plan looks at. */
+export type PlanContext = {
+  source: SourceReader;
+  /** Names this source among all that were imported, whenever and from wherever it is read. */
+  sourceKey: string;
+  store: Store;
+  secretBox: SecretBox;
+  report: Reporter;
+  /** The options of the source. */
+  options: ReadonlyMap<string, string>;
+  /** Those of them whose value cannot be read. */
+  unreadable: readonly string[];
+  /** Quota here for one unit of quota there. */
+  scale: number;
+  /** Whether users keep their ids. */
+  keepsIds: boolean;
+  /** Whether a root account exists here, or was taken by an earlier run. */
+  hasRoot: boolean;
+  /** Slugs of custom providers by their id in the source. */
+  providers: ReadonlyMap<string, string>;
+  /** Unix seconds. */
+  now: number;
+};
+
+/** A JSON object in a text; empty for anything else. */
+export function objectOf(text: string | undefined): JsonObject {
+  const value = parseJson(text ?? '');
+  return isObject(value) ? (value as JsonObject) : {};
+}
+
+/** Whole quota here: never more than there. */
+export const toQuota = (scale: number, quota: number): number => Math.floor(quota * scale);
+
+/** What was spent, for figures alone: at least 0, and no number that is not exact. */
+export const toUsed = (scale: number, quota: number | undefined): number =>
+  Math.min(toQuota(scale, Math.max(0, quota ?? 0)), Number.MAX_SAFE_INTEGER);
+
+/** The entries of a list that commas separate, without blanks around them, each once. */
+export const listOf = (text: string): string[] => [
+  ...new Set(
+    text
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ''),
+  ),
+];

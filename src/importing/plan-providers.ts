@@ -1,0 +1,102 @@
+import { DEFAULT_FIELDS, MAX_CLIENT_SECRET, toProviderRecord, validateProvider, validateSlug } from '../auth/index.ts';
+import { AppError } from '../kernel/index.ts';
+import type { SourceRow } from '../store/index.ts';
+import { AUTH_STYLE, type NewOAuthProvider, type OAuthAuthStyle } from '../store/ports/index.ts';
+import type { PlanContext } from './plan-context.ts';
+import { faultOf, flagOf, numberOf, textOf } from './read-source.ts';
+
+export type PlannedProvider = { sourceId: string; provider: NewOAuthProvider };
+
+const TEXTS = [
+  ...([
+    'name',
+    'icon',
+    'client_id',
+    'authorization_endpoint',
+    'token_endpoint',
+    'user_info_endpoint',
+    'scopes',
+  ] as const),
+  ...(['user_id_field', 'username_field', 'display_name_field', 'email_field', 'well_known'] as const),
+  ...(['access_policy', 'access_denied_message'] as const),
+];
+
+/** Custom sign-in providers that work by the rules here, and their slugs by their id there. */
+export async function planProviders(
+  context: Omit<PlanContext, 'providers'>,
+): Promise<{ planned: PlannedProvider[]; slugs: Map<string, string> }> {
+  const { source, store, sourceKey, report } = context;
+  const rows = await source.all('custom_oauth_providers');
+  const present = await store.imports.targets(
+    sourceKey,
+    'provider',
+    rows.map((row) => textOf(row, 'id')),
+  );
+  const existing = new Map((await store.providers.all()).map((provider) => [provider.id, provider.slug]));
+  const planned: PlannedProvider[] = [];
+  const slugs = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const id = textOf(row, 'id');
+    const target = present.get(id);
+    if (target !== undefined) {
+      report.skip('provider');
+      const slug = existing.get(target);
+      if (slug !== undefined) slugs.set(id, slug);
+      continue;
+    }
+    const remark = (effect: 'left' | 'changed', code: string, message: string) =>
+      report.remark({ kind: 'provider', id, name: textOf(row, 'slug').slice(0, 64), effect, code, message });
+    const leave = (code: string, message: string) => remark('left', code, message);
+    const fault = faultOf(row, [...TEXTS, 'slug', 'client_secret']);
+    if (fault !== undefined || seen.has(id)) {
+      leave('unreadable', fault ?? 'another provider has its id');
+      continue;
+    }
+    seen.add(id);
+    try {
+      const provider = toProvider(context, row);
+      if ([...existing.values()].includes(provider.slug)) {
+        leave('slug_taken', 'a provider here has its slug');
+        continue;
+      }
+      if (planned.some((earlier) => earlier.provider.slug === provider.slug)) {
+        leave('slug_taken', 'an earlier provider of the source has its slug');
+        continue;
+      }
+      if (textOf(row, 'client_secret').trim().length > MAX_CLIENT_SECRET) {
+        remark('changed', 'secret_left', `its secret has more than ${MAX_CLIENT_SECRET} characters: enter it again`);
+      }
+      planned.push({ sourceId: id, provider });
+      slugs.set(id, provider.slug);
+    } catch (error) {
+      // What the rules of providers refuse.
+      if (!(error instanceof AppError)) throw error;
+      leave('refused', error.message);
+    }
+  }
+  report.take('provider', planned.length);
+  return { planned, slugs };
+}
+
+function toProvider({ secretBox, now }: Omit<PlanContext, 'providers'>, row: SourceRow): NewOAuthProvider {
+  const given = Object.fromEntries(
+    TEXTS.flatMap((name) => (textOf(row, name) === '' ? [] : [[name, textOf(row, name)]])),
+  );
+  const style = numberOf(row, 'auth_style') ?? AUTH_STYLE.auto;
+  const fields = validateProvider({
+    ...DEFAULT_FIELDS,
+    ...given,
+    enabled: flagOf(row, 'enabled'),
+    auth_style: (Object.values<number>(AUTH_STYLE).includes(style) ? style : AUTH_STYLE.auto) as OAuthAuthStyle,
+  });
+  const whole = textOf(row, 'client_secret').trim();
+  const secret = whole.length > MAX_CLIENT_SECRET ? '' : whole;
+  return {
+    slug: validateSlug(textOf(row, 'slug')),
+    ...toProviderRecord(fields),
+    clientSecretSealed: secret === '' ? '' : secretBox.seal(secret),
+    createdAt: now,
+    updatedAt: now,
+  };
+}

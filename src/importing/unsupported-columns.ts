@@ -1,0 +1,62 @@
+import { parseJson } from '../kernel/index.ts';
+import type { SourceRow } from '../store/index.ts';
+import { objectOf } from './plan-context.ts';
+import { faultOf, numberOf, textOf } from './read-source.ts';
+
+const CUSTOM = 8;
+
+/** What a channel of new-api may say and a channel here cannot. */
+const FOREIGN: readonly (readonly [column: string, isSet: (text: string) => boolean, what: string])[] = [
+  ['param_override', isFilled, 'param_override'],
+  ['header_override', isFilled, 'header_override'],
+  ['status_code_mapping', isFilled, 'status_code_mapping'],
+  ['open_ai_organization', (text) => text.trim() !== '', 'an organization'],
+];
+/** Members of its two columns of settings that change what is sent, or which way. */
+const FOREIGN_MEMBERS = {
+  setting: ['proxy', 'system_prompt', 'force_format', 'thinking_to_content', 'pass_through_body_enabled'],
+  settings: ['advanced_custom', 'disable_store'],
+} as const;
+/** Of Vertex: here its key is that of a service account. */
+const API_KEY = 'api_key';
+
+/**
+ * What keeps a channel from being enabled: parts that a channel here has not, and those that cannot
+ * be read and may be such.
+ */
+export function unsupportedColumns(row: SourceRow): string[] {
+  const unreadable = Object.keys(FOREIGN_MEMBERS).filter((column) => !isObjectOrNone(textOf(row, column)));
+  const broken = ['setting', 'settings', 'open_ai_organization', ...FOREIGN.map(([column]) => column)].filter(
+    (column) => faultOf(row, [column]) !== undefined,
+  );
+  return [
+    ...FOREIGN.flatMap(([column, isSet, what]) => (isSet(textOf(row, column)) ? [what] : [])),
+    // Its address names one endpoint, to which nothing is appended there.
+    ...(numberOf(row, 'type') === CUSTOM ? ['the address of a single endpoint'] : []),
+    ...foreignMembers(row, 'setting'),
+    ...foreignMembers(row, 'settings'),
+    ...(objectOf(textOf(row, 'settings')).vertex_key_type === API_KEY ? ['an API key for Vertex AI'] : []),
+    ...[...new Set([...unreadable, ...broken])].map((column) => `a ${column} that cannot be read`),
+  ];
+}
+
+function foreignMembers(row: SourceRow, column: keyof typeof FOREIGN_MEMBERS): string[] {
+  const given = objectOf(textOf(row, column));
+  return FOREIGN_MEMBERS[column].filter((name) => {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+    return value !== undefined && value !== null && value !== '' && value !== false && !isEmpty;
+  });
+}
+
+function isFilled(text: string): boolean {
+  const value = parseJson(text);
+  return text.trim() !== '' && !(typeof value === 'object' && value !== null && Object.keys(value).length === 0);
+}
+
+/** What a column of JSON holds that is in use there: an object, null or nothing. */
+export function isObjectOrNone(text: string): boolean {
+  if (text.trim() === '') return true;
+  const value = parseJson(text);
+  return value === null || (typeof value === 'object' && !Array.isArray(value));
+}

@@ -1,0 +1,238 @@
+import { type Clock, isObject, type Logger, parseJson, type SentenceParams, sleepInStep } from '../../kernel/index.ts';
+import type { OptionValues } from '../../settings/index.ts';
+import type { BackupRun, Store } from '../../store/ports/index.ts';
+import type { Notices } from '../watches/queue-notices.ts';
+import { describeNotPruned, mayTell, noteSchedule, pruningFault, scheduledSince } from './backup-notes.ts';
+import { describePlace } from './describe-place.ts';
+import { isMade, lastDue, RETRY_SECONDS } from './last-due.ts';
+import type { BackupConfig } from './types.ts';
+
+/** Looks for what is due soon after the start, then at this interval. */
+const FIRST_LOOK_MS = 30_000;
+const LOOK_MS = 60_000;
+const DAY_SECONDS = 86_400;
+/** So long after its hour a backup that is not there is overdue: it may take a while. */
+const OVERDUE_SECONDS = 6 * 3600;
+/** So far the clocks of nodes may differ. */
+const CLOCK_SECONDS = 300;
+const SHOWN_RUNS = 10;
+const SHOWN_WARNINGS = 10;
+const ANSWER_BYTES = 64 * 1024;
+
+export type BackupReport = {
+  /** Null: BACKUP_TO is not set. */
+  place: string | null;
+  daily: boolean;
+  hour: number;
+  /** Whether the secrets are in the backups of the schedule and of the panel. */
+  sealed: boolean;
+  runs: BackupRun[];
+};
+
+type BackupFault = 'backup_failed' | 'backup_overdue' | 'backup_unsealed' | 'backup_not_pruned';
+
+/** Faults with which there are backups all the same. */
+export const isWarning = (code: BackupFault): boolean => code === 'backup_unsealed' || code === 'backup_not_pruned';
+
+export type Backups = {
+  report(): Promise<BackupReport>;
+  lastDone(): Promise<BackupRun | undefined>;
+  /** What an administrator should look at. */
+  attention(): Promise<{ code: BackupFault; message: string; params?: SentenceParams }[]>;
+  /** Begins a backup at once, in a process of its own. False: no place is set. */
+  begin(): boolean;
+  /** Makes a backup each day from now on, on one of several nodes. */
+  start(): void;
+  stop(): Promise<void>;
+};
+
+type Deps = {
+  store: Pick<Store, 'backups' | 'options'>;
+  clock: Clock;
+  logger: Logger;
+  config: BackupConfig;
+  options: OptionValues;
+  /** This program, as a command to which words are added. */
+  program: readonly string[];
+  notices: Pick<Notices, 'write'>;
+};
+
+/**
+ * Backups of a serving gateway. Each is made by a process of its own, `taskgate backup create`, of
+ * low priority: copying SQLite blocks a process, and memory goes with it.
+ */
+export function createBackups(deps: Deps): Backups {
+  const { store, clock, logger, config, options, program, notices } = deps;
+  const place = describePlace(config);
+  const sealed = config.backupRecipients !== '' || config.backupPassphrase !== '' || config.backupPassphraseFile !== '';
+  const stopping = new AbortController();
+  const children = new Set<Bun.Subprocess>();
+  let looking: Promise<void> | undefined;
+  /** Why the last one failed here: before it could record a run, no row says so. */
+  let failure: string | undefined;
+
+  async function make(words: readonly string[]): Promise<void> {
+    const command = [...program, 'backup', 'create', '--json', '--data-dir', config.dataDir, ...words];
+    const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'pipe', stderr: 'ignore' });
+    children.add(child);
+    try {
+      const text = (await new Response(child.stdout).text()).slice(0, ANSWER_BYTES);
+      const code = await child.exited;
+      if (stopping.signal.aborted) return;
+      const answer = readAnswer(text);
+      if (code === 0) {
+        failure = undefined;
+        if (answer.created) logger.info({ backup: answer.id, bytes: answer.bytes }, 'a backup was made and verified');
+        for (const warning of Array.isArray(answer.warnings) ? answer.warnings.slice(0, SHOWN_WARNINGS) : []) {
+          logger.warn({ backup: answer.id, reason: String(warning).slice(0, 500) }, 'a backup was made with a warning');
+        }
+        return;
+      }
+      const reason = String(answer.error ?? `its process ended with ${code}`).slice(0, 500);
+      failure = reason;
+      logger.error({ reason }, 'a backup failed');
+      if (!words.includes('--schedule')) return;
+      // It is tried again each hour, or each minute where it failed before it began.
+      const { id } = lastDue(clock.unix(), options.number('backup.hour'));
+      await notices.write(async (tx, queue) => {
+        if (!(await mayTell(tx.options, 'failed', id))) return;
+        const mail = { kind: 'backup_failed', reason } as const;
+        await queue({ event: 'backup.failed', subject: 'backup', data: { reason }, mail });
+      });
+    } finally {
+      children.delete(child);
+    }
+  }
+
+  async function makeIfDue(): Promise<void> {
+    if (place === null || !options.flag('backup.daily')) return;
+    const now = clock.unix();
+    const due = lastDue(now, options.number('backup.hour'));
+    const runs = await store.backups.latest(SHOWN_RUNS);
+    const run = runs.find((each) => each.id === due.id);
+    const isWaiting =
+      run?.status === 'failed' && now - run.endedAt < RETRY_SECONDS && run.endedAt <= now + CLOCK_SECONDS;
+    if (run?.status === 'running' || isWaiting || isMade(runs, due)) return;
+    await make(['--schedule']);
+  }
+
+  /** The latest runs, the newest first. One of the future, by a wrong clock, tells nothing. */
+  async function pastRuns(): Promise<BackupRun[]> {
+    const limit = clock.unix() + CLOCK_SECONDS;
+    return (await store.backups.latest(SHOWN_RUNS)).filter(({ startedAt }) => startedAt <= limit);
+  }
+
+  async function lastDone(): Promise<BackupRun | undefined> {
+    const done = await store.backups.latestDone();
+    if (done === undefined || done.startedAt <= clock.unix() + CLOCK_SECONDS) return done;
+    return (await pastRuns()).find(({ status }) => status === 'done');
+  }
+
+  /** The hours since the latest backup where one is overdue, or since they are made each day. */
+  async function overdueHours(latest: BackupRun | undefined): Promise<{ hours: number; isFirst: boolean } | undefined> {
+    const done = await lastDone();
+    const from = Math.max(done?.startedAt ?? 0, await scheduledSince(store.options));
+    const { at } = lastDue(clock.unix(), options.number('backup.hour'));
+    // What was due before the last one counts once this one has had its time as well.
+    const limit = clock.unix() - at > OVERDUE_SECONDS ? at : at - DAY_SECONDS;
+    if (from === 0 || from >= limit || latest?.status === 'running') return undefined;
+    const shown = done?.startedAt ?? from;
+    return { hours: Math.floor((clock.unix() - shown) / 3600), isFirst: done === undefined };
+  }
+
+  async function tellIfOverdue(): Promise<void> {
+    const isOn = place !== null && options.flag('backup.daily');
+    await noteSchedule(store.options, isOn, clock.unix());
+    if (!isOn) return;
+    const [latest] = await pastRuns();
+    // Of a failed one they know already.
+    if (latest?.status === 'failed' || failure !== undefined) return;
+    const overdue = await overdueHours(latest);
+    if (!overdue) return;
+    const { id } = lastDue(clock.unix(), options.number('backup.hour'));
+    const { hours } = overdue;
+    await notices.write(async (tx, queue) => {
+      if (!(await mayTell(tx.options, 'overdue', id))) return;
+      const mail = { kind: 'backup_overdue', hours } as const;
+      await queue({ event: 'backup.overdue', subject: 'backup', data: { hours }, mail });
+    });
+  }
+
+  async function look(): Promise<void> {
+    await clock.sleep(FIRST_LOOK_MS, stopping.signal);
+    while (!stopping.signal.aborted) {
+      await makeIfDue().catch((error) =>
+        logger.warn({ err: error }, 'the daily backup could not be begun; it is tried again in a minute'),
+      );
+      await tellIfOverdue().catch((error) => logger.warn({ err: error }, 'nobody could be told of a missing backup'));
+      await sleepInStep(clock, LOOK_MS, stopping.signal);
+    }
+  }
+
+  return {
+    async report() {
+      const runs = await store.backups.latest(SHOWN_RUNS);
+      return { place, daily: options.flag('backup.daily'), hour: options.number('backup.hour'), sealed, runs };
+    },
+
+    lastDone,
+
+    async attention() {
+      const items: Awaited<ReturnType<Backups['attention']>> = [];
+      const [latest] = await pastRuns();
+      const reason = latest?.status === 'failed' ? latest.message : failure;
+      if (reason !== undefined) {
+        items.push({ code: 'backup_failed', message: `The latest backup failed: ${reason}.` });
+      }
+      const isDaily = options.flag('backup.daily');
+      if (isDaily && place === null) {
+        items.push({ code: 'backup_overdue', message: 'No backup is made: BACKUP_TO is not set.' });
+      } else if (isDaily && reason === undefined) {
+        const overdue = await overdueHours(latest);
+        if (overdue) {
+          const { hours, isFirst } = overdue;
+          const message = isFirst
+            ? `No backup was made yet, ${hours} hours after daily ones were switched on.`
+            : `The latest backup is ${hours} hours old.`;
+          items.push({ code: 'backup_overdue', message, params: { hours } });
+        }
+      }
+      const stays = isDaily && place !== null ? await pruningFault(store.options) : '';
+      if (stays !== '') {
+        items.push({ code: 'backup_not_pruned', message: describeNotPruned(stays) });
+      }
+      if (isDaily && place !== null && !sealed) {
+        const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: backups lack the secrets.';
+        items.push({ code: 'backup_unsealed', message });
+      }
+      return items;
+    },
+
+    begin() {
+      if (place === null) return false;
+      make(sealed ? [] : ['--without-secrets']).catch((error) => logger.error({ err: error }, 'a backup failed'));
+      return true;
+    },
+
+    start() {
+      looking = look();
+    },
+
+    async stop() {
+      stopping.abort();
+      for (const child of children) child.kill();
+      await Promise.all([looking, ...[...children].map(({ exited }) => exited)]);
+    },
+  };
+}
+
+function readAnswer(text: string): {
+  created?: unknown;
+  id?: unknown;
+  bytes?: unknown;
+  warnings?: unknown;
+  error?: unknown;
+} {
+  const value = parseJson(text.trim().split('\n').at(-1) ?? '');
+  return isObject(value) ? value : {};
+}

@@ -1,0 +1,71 @@
+import { isObject, isoTime, OperatorError, parseJson, randomAlnum } from '../../kernel/index.ts';
+import { LATEST_MIGRATION } from '../../store/index.ts';
+import { readBytes } from './streams.ts';
+import type { BackupPlace, Manifest } from './types.ts';
+
+export const MANIFEST = 'manifest.json';
+export const SECRETS_PART = 'secrets.age';
+export const RESULTS_PART = 'results.txt';
+export const RESULTS_FOLDER = 'results';
+/** What a backup in the making may have stored stays at least as long. */
+export const UNFINISHED_SECONDS = 2 * 86_400;
+/** A manifest has some 1 KB. */
+const MAX_BYTES = 64 * 1024;
+const ID = /^\d{8}T\d{6}Z-[A-Za-z0-9]{6}$/;
+const DIGEST = /^[0-9a-f]{64}$/;
+/** Where a manifest may say that its parts are. */
+const PART = /^[a-z]{1,20}(?:\.[a-z]{1,10}){0,3}$/;
+
+/** Ids sort as their times. */
+export const newBackupId = (nowMs: number): string => `${isoTime(nowMs).replace(/[-:]|\.\d+/g, '')}-${randomAlnum(6)}`;
+
+export const isBackupId = (text: string): boolean => ID.test(text);
+
+/**
+ * The manifest of a backup; undefined: it does not exist, or its making did not end.
+ * @throws `OperatorError` when it cannot be understood
+ */
+export async function readManifest({ objects }: BackupPlace, id: string): Promise<Manifest | undefined> {
+  const stream = isBackupId(id) ? await objects.open(`${id}/${MANIFEST}`) : undefined;
+  if (!stream) return undefined;
+  const bytes = await readBytes(stream, MAX_BYTES);
+  const value = bytes && parseJson(Buffer.from(bytes).toString('utf8'));
+  if (isObject(value) && typeof value.format === 'number' && value.format > 1) throw newer(id, String(value.version));
+  if (!isManifest(value) || value.id !== id) throw new OperatorError(`the manifest of the backup ${id} is damaged`);
+  return value;
+}
+
+/** @throws `OperatorError` when a newer version has made the backup */
+export function requireKnownLayout({ id, version, database }: Manifest): void {
+  if (database.migration > LATEST_MIGRATION) throw newer(id, version);
+}
+
+const newer = (id: string, version: string) =>
+  new OperatorError(
+    `the backup ${id} was made by the newer version ${version.slice(0, 40)}: use that version of taskgate, or a later one`,
+  );
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+const isPart = (value: unknown): value is Record<string, unknown> =>
+  isObject(value) &&
+  typeof value.file === 'string' &&
+  PART.test(value.file) &&
+  isCount(value.bytes) &&
+  DIGEST.test(String(value.sha256));
+
+function isManifest(value: unknown): value is Manifest {
+  if (!isObject(value) || value.format !== 1 || !isCount(value.created_at)) return false;
+  const { database, counts, secrets, results } = value;
+  const texts = [value.id, value.trigger, value.version, value.installation];
+  if (texts.some((text) => typeof text !== 'string' || text.length > 200)) return false;
+  if (!isPart(database) || !isCount(database.migration)) return false;
+  const { kind, unpacked } = database;
+  if (kind === 'sqlite') {
+    if (!isObject(unpacked) || !isCount(unpacked.bytes) || !DIGEST.test(String(unpacked.sha256))) return false;
+  } else if (kind !== 'postgres') return false;
+  if (!isObject(counts) || !/^-?\d{1,40}$/.test(String(counts.ledger_sum))) return false;
+  if (![counts.users, counts.tasks, counts.ledger_entries].every(isCount)) return false;
+  if (secrets !== null && !isPart(secrets)) return false;
+  return isPart(results) && isCount(results.count) && isCount(results.total_bytes) && isCount(results.missing);
+}

@@ -1,0 +1,63 @@
+import { readdir, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { OperatorError, randomAlnum } from '../../kernel/index.ts';
+import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
+import { openBucketSender, type StorageLocation } from '../storage/result-files.ts';
+import { isBackupId, RESULTS_FOLDER } from './manifest.ts';
+import type { BackupDeps, BackupPlace } from './types.ts';
+
+/** In the data directory: copies and uploads of a backup in the making. */
+export const WORK_FOLDER = 'taskgate.backup';
+
+/** Of a verification, beside the others: a killed one leaves a whole database there. */
+const VERIFYING = /^taskgate\.backup\.[A-Za-z0-9]{8}$/;
+const STALE_SECONDS = 86_400;
+
+export const newVerifyFolder = (dataDir: string): string => join(dataDir, `${WORK_FOLDER}.${randomAlnum(8)}`);
+
+/** Removes what verifications have left that were killed more than a day ago. */
+export async function removeStaleWork(dataDir: string, now: number): Promise<void> {
+  const names = await readdir(dataDir).catch(() => []);
+  for (const name of names.filter((each) => VERIFYING.test(each))) {
+    const path = join(dataDir, name);
+    const changedAt = (await stat(path)).mtimeMs / 1000;
+    if (changedAt < now - STALE_SECONDS) await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Opens a place of backups. @throws `OperatorError` for a bucket without credentials */
+export function openBackupPlace(
+  { config, clock, logger }: Pick<BackupDeps, 'config' | 'clock' | 'logger'>,
+  place: StorageLocation,
+): BackupPlace {
+  if (place.kind === 'folder') {
+    const folder = resolve(place.path);
+    return {
+      name: folder,
+      folder,
+      objects: createFolderObjects(folder),
+      results: createFolderFiles({ folder: join(folder, RESULTS_FOLDER), minFreeBytes: 0 }),
+      close: async () => {},
+    };
+  }
+  const credentials = { accessKeyId: config.backupS3KeyId, secretAccessKey: config.backupS3Secret };
+  if (credentials.accessKeyId === '' || credentials.secretAccessKey === '') {
+    throw new OperatorError('BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY are not set; a bucket needs both');
+  }
+  const { send, close } = openBucketSender(place, { clock, logger, transfers: 4 });
+  const options = {
+    credentials,
+    send,
+    clock,
+    spoolFolder: join(resolve(config.dataDir), WORK_FOLDER, 'upload'),
+    minFreeBytes: 0,
+  };
+  const prefix = place.prefix === '' ? RESULTS_FOLDER : `${place.prefix}/${RESULTS_FOLDER}`;
+  return {
+    name: `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`,
+    folder: undefined,
+    objects: createS3Objects({ ...options, place, isOwn: (key) => isBackupId(key.split('/')[0] ?? '') }),
+    results: createS3Files({ ...options, place: { ...place, prefix } }),
+    close,
+  };
+}

@@ -1,0 +1,206 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { countOf, OperatorError, silentLogger } from '../../kernel/index.ts';
+import {
+  beginSqliteRestore,
+  endSqliteRestore,
+  lockDataDir,
+  removeForeignSchema,
+  requireOwnSchema,
+} from '../../store/index.ts';
+import type { EndedPast, FileStore, Store } from '../../store/ports/index.ts';
+import { SECRETS_FILE } from '../secrets/load-secrets.ts';
+import { prepareDataDir } from '../start/prepare-data-dir.ts';
+import { openUnguardedFiles } from '../storage/result-files.ts';
+import { sameCounts, withCheckedCopy } from './check-copy.ts';
+import { renewInstallation } from './installation.ts';
+import { requireKnownLayout } from './manifest.ts';
+import { openSecrets, resultsOf, unpackDatabase } from './read-parts.ts';
+import type { BackupDeps, Manifest, Unseal } from './types.ts';
+
+/** Former secrets and those of PostgreSQL, as variables of the environment. */
+export const SECRETS_ENV = 'secrets.restored.env';
+
+export type RestoredBackup = EndedPast & {
+  results: number;
+  /** What somebody must do or know, each a sentence. */
+  notes: string[];
+};
+
+const MOST_NAMED = 10;
+
+type Opened = { session: string[]; crypto: string[] };
+
+/**
+ * Restores a backup into an empty place, so that a gateway can start on it. Interrupted, it has
+ * restored nothing; the next call begins again.
+ * `unseal` undefined: without the secrets.
+ * @throws `OperatorError`, or an error of the store, with the reason
+ */
+export async function restoreBackup(
+  deps: BackupDeps,
+  manifest: Manifest,
+  { unseal }: { unseal: Unseal | undefined },
+): Promise<RestoredBackup> {
+  const { config, place } = deps;
+  requireKnownLayout(manifest);
+  const wanted = config.databaseUrl === '' ? 'sqlite' : 'postgres';
+  if (manifest.database.kind !== wanted) {
+    throw new OperatorError(
+      wanted === 'sqlite'
+        ? 'the backup is of PostgreSQL: set DATABASE_URL to an empty database'
+        : 'the backup is of SQLite: restore it without DATABASE_URL',
+    );
+  }
+  // First, so that a wrong passphrase changes nothing.
+  const secrets = unseal ? await openSecrets(place, manifest, unseal) : undefined;
+  if (wanted === 'sqlite') return restoreSqlite(deps, manifest, secrets);
+  const { restorePostgres } = await import('./restore-postgres.ts');
+  const { path: dataDir } = prepareDataDir(config.dataDir);
+  const { past, foreign, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
+  const results = await restoreResults(deps, manifest, resumed);
+  const notes = [...noteForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
+  await past.end();
+  return { ...past.ended, ...results, notes };
+}
+
+async function restoreSqlite(
+  deps: BackupDeps,
+  manifest: Manifest,
+  secrets: Opened | undefined,
+): Promise<RestoredBackup> {
+  const { path: dataDir } = prepareDataDir(deps.config.dataDir);
+  const unlock = lockDataDir(dataDir);
+  try {
+    const { folder, resumed } = beginSqliteRestore(dataDir);
+    await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
+    const foreign = removeForeignSchema(folder);
+    const past = await withCheckedCopy(deps, folder, async (store, counts) => {
+      if (!sameCounts(counts, manifest.counts)) {
+        throw new OperatorError(`the backup ${manifest.id} does not hold what its manifest says`);
+      }
+      return endPast(deps, store, manifest);
+    });
+    requireOwnSchema(folder);
+    const results = await restoreResults(deps, manifest, resumed);
+    const files = secrets ? [SECRETS_FILE] : [];
+    if (secrets) {
+      const current = { session_secret: secrets.session[0], crypto_secret: secrets.crypto[0] };
+      writeFileSync(join(folder, SECRETS_FILE), `${JSON.stringify(current)}\n`, { mode: 0o600, flush: true });
+    }
+    const notes = [...noteForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
+    deps.signal.throwIfAborted();
+    await endSqliteRestore(dataDir, files);
+    return { ...past, ...results, notes };
+  } finally {
+    unlock();
+  }
+}
+
+/** In the restored database; nothing of it may act for the past. */
+async function endPast({ clock }: BackupDeps, store: Store, { id, created_at }: Manifest): Promise<EndedPast> {
+  const now = clock.unix();
+  const ended = await store.backups.endPast(now);
+  await renewInstallation(store);
+  await store.logs.addAudit({
+    userId: null,
+    username: '',
+    authMethod: 'cli',
+    ip: '',
+    action: 'backup.restore',
+    target: `backup:${id}`,
+    detail: { ...ended, created_at },
+    createdAt: now,
+  });
+  return ended;
+}
+
+async function restoreResults(
+  deps: BackupDeps,
+  manifest: Manifest,
+  resumed: boolean,
+): Promise<Pick<RestoredBackup, 'results' | 'notes'>> {
+  const { config, clock, place, signal } = deps;
+  const { files, close } = openUnguardedFiles(config, { clock, logger: silentLogger });
+  try {
+    if (!resumed && manifest.results.count > 0) await requireEmpty(files);
+    let results = 0;
+    let missing = 0;
+    for await (const { sha256 } of resultsOf(place, manifest)) {
+      signal.throwIfAborted();
+      if (await restoreOne(deps, files, sha256)) results += 1;
+      else missing += 1;
+    }
+    const notes =
+      missing === 0
+        ? []
+        : [
+            `${countOf(missing, 'file of a kept result is', 'files of kept results are')} missing or damaged in the backup`,
+          ];
+    return { results, notes };
+  } finally {
+    await close();
+  }
+}
+
+/** What runs by itself, and no version of the program has made. */
+const noteForeign = (foreign: readonly string[]): string[] =>
+  foreign.length === 0
+    ? []
+    : [
+        `left out, since it is none of this program: ${foreign.slice(0, MOST_NAMED).join(', ')}${foreign.length > MOST_NAMED ? ', …' : ''}`,
+      ];
+
+async function requireEmpty(files: FileStore): Promise<void> {
+  if ((await files.list('', 1)).length === 0) return;
+  throw new OperatorError(
+    'the place of kept results (RESULTS_URL) is not empty: give the restored gateway an empty one',
+  );
+}
+
+async function restoreOne({ place, signal }: BackupDeps, files: FileStore, sha256: string): Promise<boolean> {
+  if ((await files.size(sha256)) !== undefined) return true;
+  const opened = await place.results.open(sha256);
+  if (!opened) return false;
+  const bytes = opened instanceof ReadableStream ? opened : opened.stream();
+  const put = await files.put(bytes, { maxBytes: Number.POSITIVE_INFINITY, signal });
+  if (!put.ok) throw new OperatorError(`a kept result could not be restored: ${put.error.message}`);
+  if (put.value.sha256 === sha256) return true;
+  await files.delete(put.value.sha256);
+  return false;
+}
+
+/**
+ * Says which secrets the gateway must be given, and writes those that no file of it holds. Before
+ * the restore ends: then it cannot be repeated.
+ */
+function noteSecrets({ config }: BackupDeps, dataDir: string, secrets: Opened | undefined): string[] {
+  if (!secrets) {
+    return ['the secrets were not restored: everybody signs in again, and stored credentials must be entered again'];
+  }
+  const given = {
+    SESSION_SECRET: config.sessionSecret,
+    CRYPTO_SECRET: config.cryptoSecret,
+    SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious.join(','),
+    CRYPTO_SECRET_PREVIOUS: config.cryptoSecretPrevious.join(','),
+  };
+  const inFile = config.databaseUrl === '' && given.SESSION_SECRET === '' && given.CRYPTO_SECRET === '';
+  const needed = {
+    SESSION_SECRET: inFile ? '' : (secrets.session[0] ?? ''),
+    CRYPTO_SECRET: inFile ? '' : (secrets.crypto[0] ?? ''),
+    SESSION_SECRET_PREVIOUS: secrets.session.slice(1).join(','),
+    CRYPTO_SECRET_PREVIOUS: secrets.crypto.slice(1).join(','),
+  };
+  const names = Object.keys(needed) as (keyof typeof needed)[];
+  const different = names.filter((name) => needed[name] !== given[name] && needed[name] !== '');
+  if (different.length === 0) return [];
+  const path = join(dataDir, SECRETS_ENV);
+  const text = different.map((name) => `${name}=${needed[name]}\n`).join('');
+  try {
+    rmSync(path, { force: true });
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    throw new OperatorError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
+  }
+  return [`set ${different.join(', ')} as ${path} says before you start the gateway, then delete that file`];
+}

@@ -1,0 +1,69 @@
+import { OperatorError, silentLogger } from '../../kernel/index.ts';
+import { openStore } from '../../store/index.ts';
+import type { EndedPast, Store } from '../../store/ports/index.ts';
+import { beginPostgresRestore, endPostgresRestore, settleRestored } from '../../store/postgres-backup.ts';
+import { requireConsistent, sameCounts } from './check-copy.ts';
+import { schemaOfDump } from './dump-postgres.ts';
+import { databaseName, runPostgresProgram } from './postgres-programs.ts';
+import { openPart, requirePart } from './read-parts.ts';
+import type { BackupDeps, Manifest } from './types.ts';
+
+export type RestoredPostgres = {
+  past: {
+    ended: EndedPast;
+    /** Until then no gateway starts on the database. */
+    end(): Promise<void>;
+  };
+  /** What was left out, by name: it acts by itself, and is none of this program. */
+  foreign: string[];
+  /** An earlier run was interrupted. */
+  resumed: boolean;
+};
+
+/**
+ * Loads the dump into an empty database in one transaction, migrates it and runs `endPast` there.
+ * A table marks the database until `end`, so that an interrupted run can be repeated.
+ */
+export async function restorePostgres(
+  deps: BackupDeps,
+  manifest: Manifest,
+  endPast: (store: Store) => Promise<EndedPast>,
+): Promise<RestoredPostgres> {
+  const { config, clock, place } = deps;
+  const { databaseUrl } = config;
+  const { id, database } = manifest;
+  await requirePart(place, id, database);
+  const schema = await schemaOfDump(deps, manifest);
+  const { loaded, toMove, resumed } = await beginPostgresRestore(databaseUrl, { backup: id, schema });
+  if (!loaded && !toMove) {
+    // The schema itself is there: a dump would create it once more.
+    const args = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', `--schema=${schema}`];
+    const loading = runPostgresProgram(deps, {
+      program: 'pg_restore',
+      args: [...args, `--dbname=${databaseName(databaseUrl)}`],
+      input: await openPart(place, id, database),
+    });
+    await loading.ended();
+  }
+  // Again where an earlier run got so far: it has then nothing to do.
+  const foreign = await settleRestored(databaseUrl, { schema, migration: database.migration });
+  const store = await openStore({
+    databaseUrl,
+    dataDir: config.dataDir,
+    synchronous: 'FULL',
+    clock,
+    logger: silentLogger,
+    restoring: true,
+  });
+  try {
+    const counts = await store.backups.measure();
+    if (!sameCounts(counts, manifest.counts)) {
+      throw new OperatorError(`the backup ${id} does not hold what its manifest says`);
+    }
+    await requireConsistent(store);
+    const ended = await endPast(store);
+    return { past: { ended, end: () => endPostgresRestore(databaseUrl) }, foreign, resumed };
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,138 @@
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import {
+  AppError,
+  type Clock,
+  type Logger,
+  newUuid,
+  OperatorError,
+  silentLogger,
+  systemClock,
+} from '../../kernel/index.ts';
+import { lockBackups } from '../../store/index.ts';
+import type { BackupTrigger, Store } from '../../store/ports/index.ts';
+import { readSecrets } from '../secrets/load-secrets.ts';
+import { openBeside } from '../start/open-beside.ts';
+import type { StorageLocation } from '../storage/result-files.ts';
+import { createBackup } from './create-backup.ts';
+import { type DueBackup, RETRY_SECONDS } from './last-due.ts';
+import { openBackupPlace, WORK_FOLDER } from './open-place.ts';
+import { requireKnownFolder } from './require-known-folder.ts';
+import type { BackupConfig, BackupPlace, CreatedBackup, Seal } from './types.ts';
+
+/**
+ * A run whose process has died is over after this. Copying SQLite blocks the process, so its lease
+ * must be longer; there a lock of the data directory tells sooner that a process has died.
+ */
+const LEASE_MS = { postgres: 90_000, sqlite: 1_800_000 };
+const RENEW_MS = 20_000;
+
+export type BackupRequest = {
+  config: BackupConfig;
+  version: string;
+  to: StorageLocation;
+  /** Takes a folder in which the backups that were made there are missing. */
+  acceptFolder?: boolean;
+  trigger: BackupTrigger;
+  /** Names a run of the schedule by its day, so that one of several nodes makes it. */
+  run?: (store: Store) => Promise<DueBackup>;
+  seal: Seal | undefined;
+  signal: AbortSignal;
+  clock?: Clock;
+  logger?: Logger;
+  /** Runs once the backup is recorded, which it cannot undo; returns what did not work. */
+  afterwards?: (at: { place: BackupPlace; store: Store }) => Promise<string[]>;
+};
+
+/**
+ * Makes a backup of the configured gateway and records the run in its database; the gateway may be
+ * running. Undefined: another one is under way, or the run of that day is done or has just failed.
+ * @throws `OperatorError` or `AppError` with the reason; the run is recorded as failed
+ */
+export async function runBackup(request: BackupRequest): Promise<CreatedBackup | undefined> {
+  const { config, clock = systemClock, logger = silentLogger } = request;
+  const dataDir = resolve(config.dataDir);
+  const place = openBackupPlace({ config, clock, logger }, request.to);
+  try {
+    const store = await openBeside({ ...config, dataDir }, { clock, logger });
+    try {
+      const unlock = store.dialect === 'sqlite' ? lockBackups(dataDir) : () => {};
+      if (!unlock) return undefined;
+      try {
+        return await recordRun(request, { store, place, clock, logger });
+      } finally {
+        unlock();
+      }
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await place.close();
+  }
+}
+
+async function recordRun(
+  request: BackupRequest,
+  { store, place, clock, logger }: { store: Store; place: BackupPlace; clock: Clock; logger: Logger },
+): Promise<CreatedBackup | undefined> {
+  const { config, trigger, run, seal } = request;
+  const secrets = readSecrets(config);
+  const due = await run?.(store);
+  const lease = { id: due?.id ?? newUuid(), owner: newUuid() };
+  const leaseForMs = LEASE_MS[store.dialect];
+  const alone = store.dialect === 'sqlite';
+  const dueAt = due ? { dueAt: due.at } : {};
+  const begun = { trigger, place: place.name, leaseForMs, retrySeconds: RETRY_SECONDS, alone, ...dueAt };
+  if (!(await store.backups.begin({ ...lease, ...begun }))) return undefined;
+  const lost = new AbortController();
+  const signal = AbortSignal.any([request.signal, lost.signal]);
+  const ended = new AbortController();
+  const renewing = renewUntilEnd({ store, clock, lease, leaseForMs, lost, ended: ended.signal });
+  try {
+    if (!request.acceptFolder) await requireKnownFolder(store, place);
+    const made = await createBackup(
+      { config, version: request.version, clock, logger, place, signal, store },
+      { trigger, secrets, seal },
+    );
+    const message = made.warnings.join('; ');
+    await store.backups.end(lease, { status: 'done', backup: made.manifest.id, bytes: made.bytes, message });
+    const later = await request.afterwards?.({ place, store });
+    return { ...made, warnings: [...made.warnings, ...(later ?? [])] };
+  } catch (error) {
+    const message = describeFailure(error, request.signal);
+    await store.backups.end(lease, { status: 'failed', backup: '', bytes: 0, message }).catch(() => undefined);
+    throw error instanceof OperatorError || error instanceof AppError ? error : new OperatorError(message);
+  } finally {
+    ended.abort();
+    await renewing;
+    // Only of the run that holds the lease: another process of this folder may be making one.
+    await rm(join(resolve(config.dataDir), WORK_FOLDER), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+async function renewUntilEnd(deps: {
+  store: Store;
+  clock: Clock;
+  lease: { id: string; owner: string };
+  leaseForMs: number;
+  lost: AbortController;
+  ended: AbortSignal;
+}): Promise<void> {
+  const { store, clock, lease, leaseForMs, lost, ended } = deps;
+  for (;;) {
+    await clock.sleep(RENEW_MS, ended);
+    if (ended.aborted) return;
+    // A database that is away for a moment ends no backup; a lost lease does.
+    const held = await store.backups.renew(lease, leaseForMs).catch(() => true);
+    if (!held) lost.abort();
+  }
+}
+
+/** Safe to store and to show: our own sentences, or the kind of a fault. */
+export function describeFailure(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return 'it was stopped';
+  if (error instanceof OperatorError || error instanceof AppError) return error.message;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (/^[A-Z_0-9]{2,40}$/.test(code)) return `the backup failed (${code})`;
+  return `the backup failed (${error instanceof Error ? error.name : 'unknown reason'})`;
+}

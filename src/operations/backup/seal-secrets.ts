@@ -1,0 +1,124 @@
+import { readFileSync, statSync } from 'node:fs';
+import { isObject, OperatorError, parseJson } from '../../kernel/index.ts';
+import type { Secrets } from '../secrets/load-secrets.ts';
+import type { BackupConfig, Seal, Unseal } from './types.ts';
+
+const MIN_PASSPHRASE = 12;
+const MAX_FILE_BYTES = 64 * 1024;
+
+/** The plain text of `secrets.age`. It names its backup, so that it cannot stand in another. */
+type SealedSecrets = { backup: string; database_sha256: string; session: string[]; crypto: string[] };
+
+/** What the configuration says about sealing; undefined: nothing. Files are read at each use. */
+export async function configuredSeal(config: BackupConfig): Promise<Seal | undefined> {
+  if (config.backupRecipients !== '') return sealForRecipients(config.backupRecipients);
+  const passphrase = configuredPassphrase(config);
+  return passphrase === undefined ? undefined : sealWithPassphrase(passphrase);
+}
+
+export function configuredPassphrase(config: BackupConfig): string | undefined {
+  if (config.backupPassphraseFile !== '') return readPassphraseFile(config.backupPassphraseFile);
+  return config.backupPassphrase || undefined;
+}
+
+/** @throws `OperatorError` when it cannot be read or its first line is too short */
+export function readPassphraseFile(path: string): string {
+  const [line = ''] = readSmallFile(path).split(/\r?\n/);
+  if (line.length < MIN_PASSPHRASE) {
+    throw new OperatorError(
+      `the first line of ${path} is no passphrase: it has less than ${MIN_PASSPHRASE} characters`,
+    );
+  }
+  return line;
+}
+
+export function requirePassphrase(text: string): string {
+  if (text.length >= MIN_PASSPHRASE) return text;
+  throw new OperatorError(`a passphrase has at least ${MIN_PASSPHRASE} characters`);
+}
+
+export function sealWithPassphrase(passphrase: string): Seal {
+  return {
+    with: 'passphrase',
+    async encrypt(text) {
+      const { Encrypter } = await import('age-encryption');
+      const encrypter = new Encrypter();
+      encrypter.setPassphrase(passphrase);
+      return encrypter.encrypt(text);
+    },
+  };
+}
+
+/** @throws `OperatorError` for a key that is none */
+export async function sealForRecipients(list: string): Promise<Seal> {
+  const { Encrypter } = await import('age-encryption');
+  const encrypter = new Encrypter();
+  const keys = list.split(',').map((key) => key.trim());
+  for (const [at, key] of keys.entries()) {
+    try {
+      encrypter.addRecipient(key);
+    } catch {
+      // Not repeated: it may be a secret key.
+      throw new OperatorError(`number ${at + 1} of the recipients is no public key of age (age1…)`);
+    }
+  }
+  return { with: 'recipients', encrypt: (text) => encrypter.encrypt(text) };
+}
+
+export function unsealWithPassphrase(passphrase: string): Unseal {
+  return (sealed) => open(sealed, (decrypter) => decrypter.addPassphrase(passphrase));
+}
+
+/** `path`: a file of secret keys, as `age-keygen` writes it. */
+export function unsealWithIdentities(path: string): Unseal {
+  const keys = readSmallFile(path)
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith('AGE-SECRET-KEY-'));
+  if (keys.length === 0) throw new OperatorError(`${path} has no secret key of age (AGE-SECRET-KEY-…)`);
+  return (sealed) =>
+    open(sealed, (decrypter) => {
+      for (const key of keys) decrypter.addIdentity(key);
+    });
+}
+
+type AgeDecrypter = import('age-encryption').Decrypter;
+
+async function open(sealed: Uint8Array, add: (decrypter: AgeDecrypter) => void): Promise<string | undefined> {
+  const { Decrypter } = await import('age-encryption');
+  const decrypter = new Decrypter();
+  try {
+    add(decrypter);
+    return await decrypter.decrypt(sealed, 'text');
+  } catch {
+    return undefined;
+  }
+}
+
+function readSmallFile(path: string): string {
+  try {
+    if (statSync(path).size > MAX_FILE_BYTES) throw new OperatorError(`${path} is too large`);
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
+  }
+}
+
+export const writeSecrets = (
+  { session, crypto }: Pick<Secrets, 'session' | 'crypto'>,
+  of: { backup: string; database_sha256: string },
+): string => JSON.stringify({ ...of, session: [...session], crypto: [...crypto] } satisfies SealedSecrets);
+
+/** The secrets in an opened `secrets.age`; undefined: they are not those of this backup. */
+export function readSecretsOf(
+  text: string,
+  of: { backup: string; database_sha256: string },
+): Pick<SealedSecrets, 'session' | 'crypto'> | undefined {
+  const value = parseJson(text);
+  if (!isObject(value) || value.backup !== of.backup || value.database_sha256 !== of.database_sha256) return undefined;
+  const { session, crypto } = value;
+  return isChain(session) && isChain(crypto) ? { session, crypto } : undefined;
+}
+
+const isChain = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.length > 0 && value.every((secret) => typeof secret === 'string' && secret !== '');

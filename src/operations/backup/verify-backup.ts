@@ -1,0 +1,79 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { OperatorError } from '../../kernel/index.ts';
+import { sameCounts, withCheckedCopy } from './check-copy.ts';
+import { requireKnownLayout } from './manifest.ts';
+import { newVerifyFolder, removeStaleWork } from './open-place.ts';
+import { openSecrets, requirePart, resultsOf, unpackDatabase } from './read-parts.ts';
+import { digestOf } from './streams.ts';
+import type { BackupDeps, Manifest, Unseal } from './types.ts';
+
+export type VerifiedBackup = {
+  /** Whether the secrets were opened, or only compared with the manifest. */
+  secrets: 'opened' | 'compared' | 'absent';
+  results: number;
+};
+
+/**
+ * Reads a whole backup: every digest, the database as a database, with its ledger and counts.
+ * `readResults`: the bytes of kept results too, not only their sizes.
+ * @throws `OperatorError` with the first fault
+ */
+export async function verifyBackup(
+  deps: BackupDeps,
+  manifest: Manifest,
+  { unseal, readResults }: { unseal: Unseal | undefined; readResults: boolean },
+): Promise<VerifiedBackup> {
+  requireKnownLayout(manifest);
+  if (manifest.database.kind === 'sqlite') await verifySqlite(deps, manifest);
+  else {
+    const { verifyPostgres } = await import('./dump-postgres.ts');
+    await verifyPostgres(deps, manifest);
+  }
+  const { place, signal } = deps;
+  if (manifest.secrets) {
+    if (unseal) await openSecrets(place, manifest, unseal);
+    else await requirePart(place, manifest.id, manifest.secrets);
+  }
+  let results = 0;
+  for await (const { sha256, bytes } of resultsOf(place, manifest)) {
+    signal.throwIfAborted();
+    await requireResult(deps, { sha256, bytes, readResults });
+    results += 1;
+  }
+  if (results !== manifest.results.count) throw new OperatorError(`the backup ${manifest.id} lists other results`);
+  return { secrets: manifest.secrets ? (unseal ? 'opened' : 'compared') : 'absent', results };
+}
+
+async function verifySqlite(deps: BackupDeps, manifest: Manifest): Promise<void> {
+  // Of its own: others may be made or verified meanwhile.
+  const dataDir = resolve(deps.config.dataDir);
+  await removeStaleWork(dataDir, deps.clock.unix());
+  const folder = newVerifyFolder(dataDir);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  try {
+    await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
+    await withCheckedCopy(deps, folder, async (_store, counts) => {
+      if (!sameCounts(counts, manifest.counts)) {
+        throw new OperatorError(`the backup ${manifest.id} does not hold what its manifest says`);
+      }
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function requireResult(
+  { place }: BackupDeps,
+  { sha256, bytes, readResults }: { sha256: string; bytes: number; readResults: boolean },
+): Promise<void> {
+  const size = await place.results.size(sha256);
+  if (size === undefined) throw new OperatorError(`the kept result ${sha256} is missing in ${place.name}`);
+  if (size !== bytes) throw new OperatorError(`the kept result ${sha256} in ${place.name} has another size`);
+  if (!readResults) return;
+  const opened = await place.results.open(sha256);
+  const stream = opened instanceof ReadableStream ? opened : opened?.stream();
+  if (!stream || (await digestOf(stream)).sha256 !== sha256) {
+    throw new OperatorError(`the kept result ${sha256} in ${place.name} is damaged`);
+  }
+}

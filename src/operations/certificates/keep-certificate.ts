@@ -1,0 +1,128 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
+import type { CertificateFiles } from './certificate-files.ts';
+import { createSelfSigned } from './make-certificates.ts';
+import type { Certificate } from './watch-certificate.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** A certificate of 90 days has a month left then; a shorter one a third of its time. */
+const RENEW_BEFORE_MS = 30 * DAY_MS;
+/** Let's Encrypt allows five failed verifications an hour for a name. */
+const FIRST_RETRY_MS = 300_000;
+const MAX_RETRY_MS = 6 * HOUR_MS;
+const SELF_SIGNED_DAYS = 7;
+
+type KeepConfig = {
+  names: readonly string[];
+  files: CertificateFiles;
+  /** Orders a certificate. Rejects in words that people can be shown. */
+  order(signal: AbortSignal): Promise<Certificate>;
+  clock: Clock;
+  logger: Logger;
+  /** Serves new connections with this certificate. */
+  serve(certificate: Certificate): void;
+};
+
+/** Keeps a certificate of an ACME authority: the first one, and a new one before each ends. */
+export function keepCertificate({ names, files, order, clock, logger, serve }: KeepConfig) {
+  const stopping = new AbortController();
+  let dueMs = 0;
+  let failures = 0;
+  let fault: string | undefined;
+  /** What is served and could not be stored: after a restart it would be ordered anew. */
+  let unsaved: Certificate | undefined;
+  let loop: Promise<void> = Promise.resolve();
+  let turn: Promise<void> = Promise.resolve();
+
+  async function renew(): Promise<void> {
+    try {
+      const certificate = await order(stopping.signal);
+      const { validFrom, validTo } = check(certificate, names, clock.nowMs());
+      serve(certificate);
+      dueMs = dueOf(validFrom, validTo);
+      failures = 0;
+      fault = undefined;
+      logger.info({ names, valid_until: validTo }, 'serving the new TLS certificate');
+      unsaved = certificate;
+    } catch (error) {
+      if (stopping.signal.aborted) return;
+      failures += 1;
+      const reason = error instanceof Error ? error.message : 'unknown reason';
+      fault = `The TLS certificate for ${names.join(', ')} could not be renewed (${reason}). The previous one is used, or one that browsers refuse if there was none. The gateway tries again within six hours.`;
+      logger.error({ names, failures, err: error }, 'the TLS certificate could not be renewed');
+    }
+  }
+
+  async function save(): Promise<void> {
+    if (!unsaved) return;
+    try {
+      await files.write(unsaved);
+      unsaved = undefined;
+      failures = 0;
+      fault = undefined;
+    } catch (error) {
+      failures += 1;
+      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+      fault = `The new TLS certificate for ${names.join(', ')} is in use but could not be stored (${reason}). The gateway tries again within six hours.`;
+      logger.error({ names, failures, err: error }, 'the new TLS certificate could not be stored');
+    }
+  }
+
+  const renewIfDue = (): Promise<void> => {
+    turn = turn.then(async () => {
+      if (clock.nowMs() >= dueMs) await renew();
+      await save();
+    });
+    return turn;
+  };
+
+  return {
+    /** The certificate to begin with: the latest, or one that signs itself until there is one. */
+    async first(): Promise<Certificate> {
+      try {
+        const found = await files.read();
+        if (found) {
+          const { validFrom, validTo } = check(found, names, clock.nowMs());
+          dueMs = dueOf(validFrom, validTo);
+          return found;
+        }
+      } catch (error) {
+        logger.warn({ names, err: error }, 'the stored TLS certificate cannot be served; a new one is ordered');
+      }
+      return createSelfSigned(names, { nowMs: clock.nowMs(), days: SELF_SIGNED_DAYS });
+    },
+    start() {
+      loop = (async () => {
+        while (!stopping.signal.aborted) {
+          await renewIfDue();
+          const retryMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+          await clock.sleep(failures === 0 ? HOUR_MS : jitter(retryMs, 0.2), stopping.signal);
+        }
+      })();
+    },
+    /** Tries at once where a new one is due. Never rejects. */
+    reload: renewIfDue,
+    /** In a sentence, why there is no new certificate. */
+    fault: () => fault,
+    async stop() {
+      stopping.abort();
+      await Promise.all([loop, turn]);
+    },
+  };
+}
+
+function dueOf(validFrom: string, validTo: string): number {
+  const endMs = Date.parse(validTo);
+  return endMs - Math.min(RENEW_BEFORE_MS, (endMs - Date.parse(validFrom)) / 3);
+}
+
+/** @throws when the two cannot be served: in words that show nothing of the key */
+function check({ cert, key }: Certificate, names: readonly string[], nowMs: number): X509Certificate {
+  const certificate = new X509Certificate(cert);
+  if (!certificate.checkPrivateKey(createPrivateKey(key))) throw new Error('the certificate has another key');
+  const missing = names.find((name) => certificate.checkHost(name) === undefined);
+  if (missing !== undefined) throw new Error(`the certificate is not for ${missing}`);
+  if (Date.parse(certificate.validTo) <= nowMs) throw new Error(`the certificate ended on ${certificate.validTo}`);
+  return certificate;
+}

@@ -1,0 +1,257 @@
+import type { Clock, SecretBox } from '../../kernel/index.ts';
+import { countOf } from '../../kernel/index.ts';
+import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import { findUnreadable } from '../secrets/reseal-secrets.ts';
+import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
+
+import { LISTED } from '../watches/check-ledger.ts';
+
+/** If a poll is this late, no node polls, or they cannot keep up. */
+export const LATE_MS = 60_000;
+
+export type Finding = {
+  check:
+    | 'configuration'
+    | 'address'
+    | 'data_dir'
+    | 'database'
+    | 'ledger'
+    | 'audit'
+    | 'secrets'
+    | 'sqlite'
+    | 'tasks'
+    | 'results'
+    | 'sandbox'
+    | 'backups'
+    | 'clock'
+    | 'nodes';
+  /** An error changes the exit code; a warning does not. */
+  level: 'ok' | 'warning' | 'error';
+  message: string;
+  details?: unknown;
+};
+
+/** A heartbeat further ahead of our clock than this is no network delay. */
+const SKEW_SECONDS = 5;
+
+export type DoctorDeps = { store: Store; secretBox: SecretBox; clock: Clock; node: NodeAddress };
+
+/** Checks the database without writing to it: safe beside a running gateway. */
+export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorDeps): Promise<Finding[]> {
+  await store.ping();
+  const findings: Finding[] = [
+    {
+      check: 'database',
+      level: 'ok',
+      message: `${store.dialect === 'sqlite' ? 'SQLite' : 'PostgreSQL'} answers and is up to date`,
+    },
+  ];
+  findings.push(await checkLedger(store));
+  findings.push(await checkAudit(store));
+  findings.push(await checkSecrets(store, secretBox));
+  findings.push(await checkOptions(store, secretBox));
+  findings.push(await checkAddress(store, secretBox, node));
+  findings.push(await checkProviders(store, secretBox));
+  findings.push(await checkTwoFactor(store, secretBox));
+  findings.push(await checkWebhooks(store, secretBox));
+  findings.push(await checkInner(store, secretBox));
+  findings.push(await checkTasks(store));
+  findings.push(await checkClock(store, clock));
+  findings.push(await checkNodes(store, clock));
+  return findings;
+}
+
+async function checkLedger(store: Store): Promise<Finding> {
+  const { users, tasks } = await store.ledger.imbalances(LISTED);
+  if (users.length + tasks.length === 0) {
+    return { check: 'ledger', level: 'ok', message: 'every balance is the sum of its ledger lines' };
+  }
+  const more = users.length === LISTED || tasks.length === LISTED;
+  const named = [
+    ...users.map((row) => `user ${row.userId}: balance ${row.quota}, ledger ${row.ledger}`),
+    ...tasks.map((row) => `task ${row.taskId}: quota ${row.quota}, ledger ${row.ledger}`),
+  ];
+  return {
+    check: 'ledger',
+    level: 'error',
+    message: `${more ? 'at least ' : ''}${countOf(named.length, 'balance does', 'balances do')} not match the ledger: ${named.join('; ')}`,
+    details: { users, tasks },
+  };
+}
+
+async function checkAudit(store: Store): Promise<Finding> {
+  const { faults, chained, unchained } = await store.logs.verifyAudit();
+  if (faults.length > 0) {
+    const named = faults.map(({ chain, id, fault }) =>
+      fault === 'changed' ? `row ${id} was changed` : `rows next to row ${id} are gone (${chain})`,
+    );
+    return {
+      check: 'audit',
+      level: 'error',
+      message: `the audit log was altered: ${named.join('; ')}`,
+      details: { faults },
+    };
+  }
+  if (unchained > 0) {
+    return {
+      check: 'audit',
+      level: 'warning',
+      message: `${countOf(unchained, 'row of the audit log is', 'rows of the audit log are')} outside its chain, written by a node of an older version or another program`,
+      details: { unchained },
+    };
+  }
+  return {
+    check: 'audit',
+    level: 'ok',
+    message: `the audit log is unaltered (${countOf(chained, 'row')} in its chains)`,
+  };
+}
+
+async function checkSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const channels = await store.channels.all();
+  const lost = channels.filter((channel) => secretBox.open(channel.keySealed) === undefined);
+  if (lost.length === 0) {
+    return { check: 'secrets', level: 'ok', message: `every channel's key can be read (${channels.length})` };
+  }
+  const named = lost.map((channel) => `${channel.id} (${channel.name})`).join(', ');
+  return {
+    check: 'secrets',
+    level: 'error',
+    message: `no CRYPTO_SECRET decrypts the keys of channels ${named}: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { channels: lost.map((channel) => channel.id) },
+  };
+}
+
+async function checkOptions(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const options = [...readOptions(await store.options.all(), secretBox).unreadable];
+  if (options.length === 0) return { check: 'secrets', level: 'ok', message: "every option's secret can be read" };
+  return {
+    check: 'secrets',
+    level: 'error',
+    message: `no CRYPTO_SECRET decrypts the options ${options.join(', ')}, which count as not set: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { options },
+  };
+}
+
+async function checkAddress(store: Store, secretBox: SecretBox, node: NodeAddress): Promise<Finding> {
+  const options = readOptions(await store.options.all(), secretBox);
+  const missing = describeMissingAddress(options, node);
+  return missing === undefined
+    ? { check: 'address', level: 'ok', message: `links lead to ${taskPublicAddress(options, node)}` }
+    : { check: 'address', level: 'warning', message: missing };
+}
+
+async function checkProviders(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const lost = (await store.providers.all()).filter(
+    ({ clientSecretSealed: sealed }) => sealed !== '' && secretBox.open(sealed) === undefined,
+  );
+  if (lost.length === 0) return { check: 'secrets', level: 'ok', message: "every added provider's secret can be read" };
+  const slugs = lost.map(({ slug }) => slug);
+  return {
+    check: 'secrets',
+    level: 'error',
+    message: `no CRYPTO_SECRET decrypts the client secrets of the added providers ${slugs.join(', ')}, so that nobody can sign in there: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { providers: slugs },
+  };
+}
+
+/** Rows per read. */
+const FACTOR_PAGE = 500;
+const WEBHOOK_PAGE = 500;
+
+async function checkTwoFactor(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const lost: number[] = [];
+  for (let last = 0; ; ) {
+    const page = await store.twoFactor.enabledAfter(last, FACTOR_PAGE);
+    lost.push(
+      ...page.filter(({ secretSealed }) => secretBox.open(secretSealed) === undefined).map((row) => row.userId),
+    );
+    last = page.at(-1)?.userId ?? last;
+    if (page.length < FACTOR_PAGE) break;
+  }
+  if (lost.length === 0)
+    return { check: 'secrets', level: 'ok', message: "every user's authenticator secret can be read" };
+  const users = await Promise.all(lost.slice(0, LISTED).map((id) => store.users.byId(id)));
+  const named = users.map((user, i) => `${lost[i]} (${user?.username ?? 'deleted'})`).join(', ');
+  const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
+  return {
+    check: 'secrets',
+    level: 'error',
+    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${countOf(lost.length, 'user')}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator resets their second factor`,
+    details: { users: lost },
+  };
+}
+
+async function checkWebhooks(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const lost: { id: number; name: string }[] = [];
+  for (let last = 0; ; ) {
+    const page = await store.apiKeys.withWebhookSecret(last, WEBHOOK_PAGE);
+    lost.push(...page.filter(({ sealed }) => secretBox.open(sealed) === undefined));
+    last = page.at(-1)?.id ?? last;
+    if (page.length < WEBHOOK_PAGE) break;
+  }
+  if (lost.length === 0)
+    return { check: 'secrets', level: 'ok', message: "every API key's webhook secret can be read" };
+  const named = lost.slice(0, LISTED).map(({ id, name }) => `${id} (${name})`);
+  const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
+  return {
+    check: 'secrets',
+    level: 'error',
+    message: `no CRYPTO_SECRET decrypts the webhook secrets of API keys ${named.join(', ')}${more}, whose webhooks cannot be signed: their owners create new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { api_keys: lost.map(({ id }) => id) },
+  };
+}
+
+/** Sealed values inside others: settings of channels, and webhook secrets that still sign along. */
+async function checkInner(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const channels = await findUnreadable({ store, secretBox }, 'channels.settings');
+  const keys = await findUnreadable({ store, secretBox }, 'api_keys.webhook_formers');
+  if (channels.length + keys.length === 0) {
+    return { check: 'secrets', level: 'ok', message: 'every secret inside settings can be read' };
+  }
+  const named = [
+    ...(channels.length > 0 ? [`the settings of channels ${channels.slice(0, LISTED).join(', ')}`] : []),
+    ...(keys.length > 0 ? [`former webhook secrets of API keys ${keys.slice(0, LISTED).join(', ')}`] : []),
+  ];
+  return {
+    check: 'secrets',
+    level: 'error',
+    message: `no CRYPTO_SECRET decrypts ${named.join(' and ')}: name the former secret in CRYPTO_SECRET_PREVIOUS, or enter them again`,
+    details: { channels, api_keys: keys },
+  };
+}
+
+async function checkTasks(store: Store): Promise<Finding> {
+  const depth = await store.tasks.queueDepth();
+  const late = depth.latestLatenessMs > LATE_MS;
+  const lateness = late
+    ? `; the latest poll is ${Math.round(depth.latestLatenessMs / 1000)} s late: is a gateway running?`
+    : '';
+  return {
+    check: 'tasks',
+    level: late ? 'warning' : 'ok',
+    message: `${depth.unfinished} unfinished tasks, ${depth.due} due${lateness}`,
+    details: depth,
+  };
+}
+
+async function checkClock(store: Store, clock: Clock): Promise<Finding> {
+  const now = clock.unix();
+  const nodes = await store.nodes.alive(now - NODE_ALIVE_SECONDS);
+  const ahead = Math.max(0, ...nodes.map((node) => node.heartbeatAt - now));
+  const names = nodes.map((node) => `${node.id} (${node.role}, ${node.version})`).join(', ');
+  const running = nodes.length === 0 ? 'no node is running' : `running: ${names}`;
+  if (ahead <= SKEW_SECONDS) return { check: 'clock', level: 'ok', message: `clock agrees with the nodes; ${running}` };
+  return { check: 'clock', level: 'warning', message: `a node's clock is ${ahead} s ahead of this one; ${running}` };
+}
+
+async function checkNodes(store: Store, clock: Clock): Promise<Finding> {
+  const nodes = await store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS);
+  if (onlyWorkers(nodes)) return { check: 'nodes', level: 'warning', message: ONLY_WORKERS };
+  return {
+    check: 'nodes',
+    level: 'ok',
+    message: nodes.length === 0 ? 'no node is running' : 'a running master cleans up',
+  };
+}

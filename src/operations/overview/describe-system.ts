@@ -1,0 +1,101 @@
+import type { Clock } from '../../kernel/index.ts';
+import type { Webhooks } from '../../notifications/index.ts';
+import type { PluginService } from '../../plugins/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
+import type { NodeRecord, Store } from '../../store/ports/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
+import { NODE_ALIVE_SECONDS } from '../start/announce-node.ts';
+import type { LedgerCheck } from '../watches/check-ledger.ts';
+import type { SystemView } from './types.ts';
+
+/** Nodes are listed this long after their last heartbeat. */
+const LISTED_SECONDS = 86_400;
+
+/** The settings that the system page shows. */
+type SystemConfig = {
+  updateTask: boolean;
+  sandboxProcesses: number;
+  redisUrl: string;
+  pollIntervalSeconds: number;
+  pollChannelConcurrency: number;
+  pollMaxFailures: number;
+  taskTimeoutMinutes: number;
+  protocolTimeoutSeconds: number;
+  maxFileMb: number;
+  syncFrequency: number;
+  shutdownSeconds: number;
+};
+
+/** What the system page shows, as this node sees it. */
+export async function describeSystem(deps: {
+  store: Store;
+  clock: Clock;
+  config: SystemConfig;
+  nodeId: string;
+  sandbox: Sandbox;
+  plugins: PluginService;
+  tasks: Tasks;
+  webhooks: Webhooks;
+  ledger: () => LedgerCheck | undefined;
+}): Promise<SystemView> {
+  const { store, clock, config, tasks } = deps;
+  const now = clock.unix();
+  const [nodes, queue, outbox, { bytes, freeBytes }] = await Promise.all([
+    store.nodes.alive(now - LISTED_SECONDS),
+    tasks.queueDepth(),
+    deps.webhooks.depth(),
+    store.figures.databaseSize(),
+  ]);
+  const { polls, running, waiting } = tasks.stats();
+  const { processes, calls, kills, queued, suspended, residentBytes } = deps.sandbox.stats();
+  const { currentGeneration, generationPublishedAt, pluginErrors } = deps.plugins.runtimeStatus();
+  const isAlive = ({ heartbeatAt }: NodeRecord) => heartbeatAt >= now - NODE_ALIVE_SECONDS;
+  // A SQLite database has one process: another row belongs to one that was killed.
+  const shown = nodes.filter((node) => isAlive(node) || store.dialect === 'postgres');
+  return {
+    nodes: shown.map((node) => ({
+      id: node.id,
+      role: node.role,
+      version: node.version,
+      started_at: node.startedAt,
+      heartbeat_at: node.heartbeatAt,
+      alive: isAlive(node),
+      self: node.id === deps.nodeId,
+    })),
+    queue: { unfinished: queue.unfinished, due: queue.due, latest_lateness_ms: queue.latestLatenessMs },
+    polls: { polling: config.updateTask, made: polls, running, waiting },
+    sandbox: {
+      processes,
+      max_processes: config.sandboxProcesses,
+      calls,
+      kills,
+      queued,
+      suspended,
+      resident_bytes: residentBytes,
+    },
+    plugins: { generation: currentGeneration, published_at: generationPublishedAt, errors: pluginErrors },
+    webhooks: { pending: outbox.pending, oldest_seconds: outbox.oldestSeconds },
+    database: { kind: store.dialect, bytes, free_bytes: freeBytes, shared_cache: config.redisUrl !== '' },
+    ledger: describeLedger(deps.ledger()),
+    limits: {
+      TASK_POLL_INTERVAL_SECONDS: config.pollIntervalSeconds,
+      TASK_POLL_CHANNEL_CONCURRENCY: config.pollChannelConcurrency,
+      TASK_POLL_MAX_FAILURES: config.pollMaxFailures,
+      TASK_TIMEOUT_MINUTES: config.taskTimeoutMinutes,
+      TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: config.protocolTimeoutSeconds,
+      MAX_FILE_DOWNLOAD_MB: config.maxFileMb,
+      SYNC_FREQUENCY: config.syncFrequency,
+      SHUTDOWN_TIMEOUT_SECONDS: config.shutdownSeconds,
+    },
+  };
+}
+
+function describeLedger(check: LedgerCheck | undefined): SystemView['ledger'] {
+  if (!check) return null;
+  return {
+    checked_at: check.checkedAt,
+    ok: check.users.length + check.tasks.length === 0,
+    users: check.users.map(({ userId, ...row }) => ({ user_id: userId, ...row })),
+    tasks: check.tasks.map(({ taskId, ...row }) => ({ task_id: taskId, ...row })),
+  };
+}

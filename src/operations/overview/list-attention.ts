@@ -1,0 +1,351 @@
+import type { Billing, OfferedModel } from '../../billing/index.ts';
+import type { Channels } from '../../channels/index.ts';
+import { type Clock, countOf } from '../../kernel/index.ts';
+import type { Webhooks } from '../../notifications/index.ts';
+import type { Marketplace, PluginService } from '../../plugins/index.ts';
+import type { ChannelHealth, Reports } from '../../reports/index.ts';
+import type { Results } from '../../results/index.ts';
+import { STATUS, type Store } from '../../store/ports/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
+import { type Backups, isWarning } from '../backup/backup-schedule.ts';
+import { LATE_MS } from '../doctor/doctor-checks.ts';
+import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
+import type { LedgerCheck } from '../watches/check-ledger.ts';
+import type { Notices } from '../watches/queue-notices.ts';
+import type { DiskWatch } from '../watches/watch-disks.ts';
+import { listModelAttention } from './list-model-attention.ts';
+import type { AttentionItem } from './types.ts';
+
+/** A node that ended without removing its row is reported this long after its last heartbeat. */
+const GONE_SECONDS = 86_400;
+/** Running tasks older than this are reported, unless TASK_TIMEOUT_MINUTES is shorter. */
+const OVERDUE_SECONDS = 43_200;
+/** Webhooks that wait longer than this are reported. */
+const OUTBOX_SECONDS = 3600;
+
+export type AttentionDeps = {
+  store: Store;
+  clock: Clock;
+  plugins: PluginService;
+  marketplace: Pick<Marketplace, 'revokedInUse'>;
+  channels: Channels;
+  billing: Billing;
+  tasks: Tasks;
+  reports: Reports;
+  webhooks: Webhooks;
+  results: Results;
+  offeredModels: () => OfferedModel[];
+  ledger: () => LedgerCheck | undefined;
+  /** A sentence that says what to set while no option names the gateway's address. */
+  missingAddress: () => string | undefined;
+  /** Unsafe settings, each as a sentence. */
+  risks: () => string[];
+  /** False while nobody has decided whether old prompts and answers are removed. */
+  isRetentionDecided: () => boolean;
+  /** The folders that this node writes to. */
+  disks: Pick<DiskWatch, 'faults' | 'low'>;
+  backups: Pick<Backups, 'attention'>;
+  notices: Pick<Notices, 'hasReceiver'>;
+  /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
+  taskTimeoutMinutes: number;
+  /** The address of a proxy that TRUSTED_PROXIES should list. */
+  unlistedProxy: string | undefined;
+};
+
+/** What an administrator should look at, errors first. */
+export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[]> {
+  const parts = await Promise.all([
+    pluginItems(deps),
+    revokedItems(deps),
+    failingItems(deps),
+    channelItems(deps),
+    taskItems(deps),
+    listModelAttention(deps),
+    addressItems(deps),
+    settingItems(deps),
+    proxyItems(deps),
+    diskItems(deps),
+    resultItems(deps),
+    retentionItems(deps),
+    ledgerItems(deps),
+    nodeItems(deps),
+    backupItems(deps),
+    noticeItems(deps),
+  ]);
+  const items = parts.flat();
+  return [
+    ...items.filter(({ severity }) => severity === 'error'),
+    ...items.filter(({ severity }) => severity !== 'error'),
+  ];
+}
+
+const PLACES = { query: 'the address', body: 'the body', log: 'the log' } as const;
+
+function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
+  const suspended = [...plugins.current().plugins.values()].filter((plugin) => plugin.suspended());
+  const broken = Object.entries(plugins.runtimeStatus().pluginErrors);
+  return [
+    ...suspended.map(({ key }) => ({
+      code: 'plugin_suspended' as const,
+      severity: 'error' as const,
+      target: { kind: 'plugin' as const, id: key },
+      params: { plugin: key },
+      message: `The plugin "${key}" was killed too often on this node and accepts no new tasks for a few minutes.`,
+    })),
+    ...broken.map(([key, message]) => ({
+      code: 'plugin_failed' as const,
+      severity: 'error' as const,
+      target: { kind: 'plugin' as const, id: key },
+      params: { plugin: key },
+      message: `The plugin "${key}" cannot serve the installed version: ${message}`,
+    })),
+    ...plugins.exposedCredentials().map(({ key, version, places }) => ({
+      code: 'credential_exposed' as const,
+      severity: 'warning' as const,
+      target: { kind: 'plugin' as const, id: key },
+      params: { plugin: key, version },
+      message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${countOf(calls, 'call')})`).join(', ')}, not only into headers.`,
+    })),
+  ];
+}
+
+const STAGES = { submit: 'submissions', poll: 'polls', artifact: 'requests for results' } as const;
+
+async function failingItems({ plugins }: AttentionDeps): Promise<AttentionItem[]> {
+  return (await plugins.failing()).map(({ key, version, formerVersion, verdict, rolledBack }) => {
+    const { stage, now, before } = verdict;
+    const figure = ({ cases, failures }: typeof now): string =>
+      `${failures} of ${cases} (${Math.round((100 * failures) / cases)} %)`;
+    const former =
+      before.cases === 0
+        ? `version ${formerVersion} before it has none to compare with`
+        : `of those of version ${formerVersion} before it, ${figure(before)}`;
+    const figures = `Of the last ${STAGES[stage]} of "${key}" ${version}, ${figure(now)} failed; ${former}.`;
+    return {
+      code: rolledBack ? 'plugin_rolled_back' : 'plugin_failing',
+      severity: rolledBack ? 'warning' : 'error',
+      target: { kind: 'plugin', id: key },
+      params: {
+        plugin: key,
+        version,
+        former: formerVersion,
+        failures: now.failures,
+        cases: now.cases,
+        formerFailures: before.failures,
+        formerCases: before.cases,
+      },
+      message: rolledBack ? `${figures} The gateway went back to version ${formerVersion}.` : figures,
+    };
+  });
+}
+
+async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionItem[]> {
+  const revoked = await marketplace.revokedInUse();
+  return revoked.map(({ key, version, source, reason, serves, unfinishedTasks }) => ({
+    code: serves ? 'plugin_revoked' : 'plugin_revoked_tasks',
+    severity: 'error',
+    target: { kind: 'plugin', id: key },
+    params: { plugin: key, version, source, reason },
+    message: `The plugin "${key}" ${serves ? 'serves' : `still polls ${unfinishedTasks} unfinished task(s) by its`} version ${version}, which the marketplace "${source}" has revoked: ${reason}`,
+  }));
+}
+
+async function channelItems({ channels, reports }: AttentionDeps): Promise<AttentionItem[]> {
+  const health = await reports.channelHealth();
+  return channels
+    .known()
+    .filter(({ status }) => status === STATUS.enabled)
+    .flatMap((channel): AttentionItem[] => {
+      const target = { kind: 'channel' as const, id: channel.id };
+      const found = health.get(channel.id);
+      const unwell = found ? unwellItems(found, channel.name, target) : [];
+      if (channels.isReadable(channel)) return unwell;
+      const message = `No CRYPTO_SECRET decrypts the key of the channel "${channel.name}". Enter it again.`;
+      const params = { channel: channel.name };
+      return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, message, params }];
+    });
+}
+
+/** What a channel's health gives reason to. The tasks room alone decides it (`read-health.ts`). */
+function unwellItems(
+  { state, succeeded, failed, lastFailureReason, lastTest }: ChannelHealth,
+  name: string,
+  target: AttentionItem['target'],
+): AttentionItem[] {
+  if (state !== 'failing' && state !== 'degraded') return [];
+  const counts = `Of the tasks of the channel "${name}" that ended within a day, ${failed} of ${failed + succeeded} failed.`;
+  const latest = ` The latest: ${lastFailureReason || 'no reason given'}`;
+  const test = lastTest?.failedStep ? ` The latest test failed: ${lastTest.message}` : '';
+  const message = `${counts}${failed > 0 ? latest : ''}${test}`;
+  const params = { channel: name, failed, ended: failed + succeeded };
+  return state === 'failing'
+    ? [{ code: 'channel_failing', severity: 'error', target, message, params }]
+    : [{ code: 'channel_degraded', severity: 'warning', target, message, params }];
+}
+
+async function taskItems({
+  store,
+  clock,
+  tasks,
+  webhooks,
+  taskTimeoutMinutes,
+}: AttentionDeps): Promise<AttentionItem[]> {
+  const age = taskTimeoutMinutes > 0 ? Math.min(OVERDUE_SECONDS, taskTimeoutMinutes * 60) : OVERDUE_SECONDS;
+  const [queue, outbox, overdue] = await Promise.all([
+    tasks.queueDepth(),
+    webhooks.depth(),
+    store.figures.countOverdue(clock.unix() - age),
+  ]);
+  const items: AttentionItem[] = [];
+  const seconds = Math.round(queue.latestLatenessMs / 1000);
+  if (queue.latestLatenessMs > LATE_MS) {
+    const message = `The latest poll is ${seconds} s late: no node polls (UPDATE_TASK), or they cannot keep up.`;
+    items.push({
+      code: 'polls_late',
+      severity: 'error',
+      target: { kind: 'system', id: null },
+      message,
+      params: { seconds },
+    });
+  }
+  if (overdue > 0) {
+    const hours = Math.round(age / 3600);
+    const message = `${countOf(overdue, 'task runs', 'tasks run')} longer than ${hours} hours.`;
+    const params = { count: overdue, hours };
+    items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
+  }
+  if (outbox.oldestSeconds > OUTBOX_SECONDS) {
+    const params = { count: outbox.pending, hours: Math.round(outbox.oldestSeconds / 3600) };
+    const message = `${params.count} webhooks wait to be delivered, one of them for ${params.hours} hours or longer.`;
+    items.push({ code: 'webhooks_late', severity: 'warning', target: { kind: 'system', id: null }, message, params });
+  }
+  return items;
+}
+
+function addressItems({ missingAddress }: AttentionDeps): AttentionItem[] {
+  const message = missingAddress();
+  if (message === undefined) return [];
+  const target = { kind: 'setting' as const, id: 'ServerAddress' };
+  return [{ code: 'address_missing', severity: 'warning', target, message: `${message}.` }];
+}
+
+const settingItems = ({ risks }: AttentionDeps): AttentionItem[] =>
+  risks().map((message) => ({
+    code: 'setting_unsafe',
+    severity: 'warning',
+    target: { kind: 'setting', id: /^[A-Za-z_.]+/.exec(message)?.[0] ?? null },
+    message,
+  }));
+
+function proxyItems({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
+  if (peer === undefined) return [];
+  const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: rate limits and allow-lists of API keys see one address for all its clients. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
+  return [
+    {
+      code: 'proxy_not_listed',
+      severity: 'warning',
+      target: { kind: 'setting', id: 'TRUSTED_PROXIES' },
+      message,
+      params: { address: peer },
+    },
+  ];
+}
+
+function diskItems({ disks }: AttentionDeps): AttentionItem[] {
+  const target = { kind: 'system' as const, id: null };
+  const faults = disks.faults();
+  if (faults.length > 0) {
+    return faults.map((message) => ({ code: 'disk_unwritable', severity: 'error', target, message }));
+  }
+  return disks.low().map(({ path, freeBytes = 0 }) => {
+    const params = { megabytes: Math.floor(freeBytes / 1024 / 1024), path };
+    const message = `Only ${params.megabytes} MB are free in ${path}.`;
+    return { code: 'disk_low', severity: 'warning', target, message, params };
+  });
+}
+
+async function resultItems({ results }: AttentionDeps): Promise<AttentionItem[]> {
+  const { lost, wanted } = await results.depth();
+  const placeFault = await results.findFault();
+  const items: AttentionItem[] = [];
+  if (placeFault !== undefined) {
+    const message = `Results cannot be kept: ${placeFault}. ${wanted} wait; their tasks are not affected.`;
+    const params = { count: wanted };
+    items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message, params });
+  }
+  if (lost > 0) {
+    const message = `${countOf(lost, 'result')} of the last seven days could not be kept.`;
+    const params = { count: lost };
+    items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
+  }
+  return items;
+}
+
+function retentionItems({ isRetentionDecided }: AttentionDeps): AttentionItem[] {
+  if (isRetentionDecided()) return [];
+  const target = { kind: 'setting' as const, id: 'retention.enabled' };
+  const message =
+    'Prompts and answers of old tasks are all kept, as before the update: switch retention.enabled on, or set the days of prompts, requests and answers to 0.';
+  return [{ code: 'retention_undecided', severity: 'warning', target, message }];
+}
+
+function ledgerItems({ ledger }: AttentionDeps): AttentionItem[] {
+  const check = ledger();
+  const count = (check?.users.length ?? 0) + (check?.tasks.length ?? 0);
+  if (count === 0) return [];
+  const message = `${count} or more balances are not the sum of their ledger lines: run taskgate doctor.`;
+  const target = { kind: 'system' as const, id: null };
+  return [{ code: 'ledger_mismatch', severity: 'error', target, message, params: { count } }];
+}
+
+async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem[]> {
+  // A SQLite database has one process: another row belongs to one that was killed.
+  if (store.dialect === 'sqlite') return [];
+  const now = clock.unix();
+  const known = await store.nodes.alive(now - GONE_SECONDS);
+  const alive = known.filter(({ heartbeatAt }) => heartbeatAt >= now - NODE_ALIVE_SECONDS);
+  const items: AttentionItem[] = known
+    .filter((node) => !alive.includes(node))
+    .map((node) => ({
+      code: 'node_gone',
+      severity: 'warning',
+      target: { kind: 'node', id: node.id },
+      params: { node: node.id, seconds: now - node.heartbeatAt },
+      message: `The node ${node.id} has sent no heartbeat for ${now - node.heartbeatAt} s and did not stop cleanly.`,
+    }));
+  const versions = [...new Set(alive.map(({ version }) => version))];
+  const system = { kind: 'system' as const, id: null };
+  if (versions.length > 1) {
+    const message = `The nodes run different versions: ${versions.join(', ')}.`;
+    const params = { versions: versions.join(', ') };
+    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, message, params });
+  }
+  if (onlyWorkers(alive)) items.push({ code: 'no_master', severity: 'warning', target: system, message: ONLY_WORKERS });
+  return items;
+}
+
+async function backupItems({ backups }: AttentionDeps): Promise<AttentionItem[]> {
+  return (await backups.attention()).map(({ code, message, params = {} }) => ({
+    code,
+    severity: isWarning(code) ? 'warning' : 'error',
+    target: { kind: 'system', id: null },
+    message,
+    params,
+  }));
+}
+
+async function noticeItems({ store, notices }: AttentionDeps): Promise<AttentionItem[]> {
+  const latest = notices.hasReceiver() ? await store.webhooks.latestOfOperator() : undefined;
+  if (!latest || latest.status === 'delivered') return [];
+  const status = latest.delivery?.httpStatus ?? 0;
+  const answer = status === 0 ? (latest.delivery?.error ?? '') : String(status);
+  return [
+    {
+      code: 'alert_webhook_failing',
+      severity: 'warning',
+      target: { kind: 'setting', id: 'alerts.webhook_url' },
+      message: `The operator's webhook did not arrive: ${latest.event}, ${latest.attempts} attempts, last answer ${answer}.`,
+      params: { event: latest.event, attempts: latest.attempts, answer },
+    },
+  ];
+}

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { AppError, OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { migrateStore, openStore } from '../../store/index.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE, type SecretsConfig } from '../secrets/load-secrets.ts';
+import { requireSharedSecrets } from './announce-node.ts';
+import type { DatabaseConfig } from './open-beside.ts';
+import { requireUsableDataDir } from './prepare-data-dir.ts';
+
+type StartConfig = DatabaseConfig & SecretsConfig;
+
+/**
+ * The migrations that a start would run, and what would stop it, one sentence each. Changes
+ * nothing. Does not check the port: before an upgrade the former program still uses it.
+ */
+export async function findStartProblems(config: StartConfig): Promise<{ migrations: string[]; problems: string[] }> {
+  const problems: string[] = [];
+  const attempt = async <T>(check: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await check();
+    } catch (error) {
+      if (!(error instanceof AppError || error instanceof OperatorError)) throw error;
+      problems.push(error.message);
+      return undefined;
+    }
+  };
+
+  const isLocal = config.databaseUrl === '';
+  if (isLocal) await attempt(() => requireUsableDataDir(config.dataDir));
+  // The start creates secrets that do not exist yet.
+  const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
+  const isStored = existsSync(resolve(config.dataDir, SECRETS_FILE));
+  const secrets = complete || isStored ? await attempt(() => loadSecrets(config, resolve(config.dataDir))) : undefined;
+
+  const options = {
+    databaseUrl: config.databaseUrl,
+    dataDir: config.dataDir,
+    synchronous: config.sqliteSynchronous,
+    clock: systemClock,
+    logger: silentLogger,
+  };
+  const migrations = await attempt(() => migrateStore({ ...options, dryRun: true }));
+  if (!isLocal && secrets && migrations?.length === 0) {
+    await attempt(async () => {
+      const store = await openStore({ ...options, migrate: false });
+      try {
+        await requireSharedSecrets(store, fingerprintSecrets(secrets), systemClock.unix());
+      } finally {
+        await store.close();
+      }
+    });
+  }
+  return { migrations: migrations ?? [], problems };
+}

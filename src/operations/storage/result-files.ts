@@ -1,0 +1,116 @@
+import { join, resolve } from 'node:path';
+import type { Clock, Logger } from '../../kernel/index.ts';
+import {
+  acceptBucket,
+  acceptFolder,
+  type BucketMarker,
+  type BucketPlace,
+  bucketUrl,
+  createBucketMarker,
+  createFolderFiles,
+  createS3Files,
+  guardBucket,
+  guardFolder,
+  type SendToBucket,
+} from '../../store/index.ts';
+import type { FileStore, Store } from '../../store/ports/index.ts';
+import { canonicalHost, createUpstream } from '../../upstream/index.ts';
+
+/** In the data directory. */
+const RESULTS_FOLDER = 'results';
+const SPOOL_FOLDER = 'results-upload';
+const MIB = 1024 * 1024;
+
+const CONNECT_MS = 10_000;
+/** A server that joins many parts, or is busy, may think for a while. */
+const ANSWER_MS = 60_000;
+
+/** A folder, or a bucket. An empty path: in the data directory. */
+export type StorageLocation = { kind: 'folder'; path: string } | ({ kind: 's3' } & BucketPlace);
+
+/** The settings of kept results. */
+export type ResultFilesConfig = {
+  dataDir: string;
+  resultsPlace: StorageLocation;
+  resultsMinFreeMb: number;
+  resultsS3KeyId: string;
+  resultsS3Secret: string;
+  artifactGlobalConcurrency: number;
+};
+
+type Opened = { files: FileStore; close: () => Promise<void> };
+/** `marker`: of a bucket alone; a folder's is a file in it. */
+type Unguarded = Opened & { marker?: BucketMarker };
+type Deps = { clock: Clock; logger: Logger; store: Pick<Store, 'options' | 'results'> };
+
+const folderOf = ({ dataDir }: Pick<ResultFilesConfig, 'dataDir'>, { path }: { path: string }): string =>
+  path || join(resolve(dataDir), RESULTS_FOLDER);
+
+/** The place of kept results. */
+export function openResultFiles(config: ResultFilesConfig, { clock, logger, store }: Deps): Opened {
+  const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
+  const { resultsPlace: place } = config;
+  if (marker) return { files: guardBucket(files, { marker, store, clock }), close };
+  return {
+    files: place.kind === 'folder' ? guardFolder(files, { folder: folderOf(config, place), store }) : files,
+    close,
+  };
+}
+
+/** Makes the place the database's, whatever it contains, and counts the files that it lacks. */
+export async function acceptResultFiles(
+  config: ResultFilesConfig,
+  { clock, logger, store }: Deps,
+): Promise<{ name: string; missing: number }> {
+  const { files, marker, close } = openUnguardedFiles(config, { clock, logger });
+  const { resultsPlace: place } = config;
+  try {
+    if (place.kind === 'folder') {
+      const folder = folderOf(config, place);
+      return { name: folder, ...(await acceptFolder(files, { folder, store })) };
+    }
+    const name = `s3://${[place.bucket, place.prefix].filter((part) => part !== '').join('/')}`;
+    return { name, ...(marker ? await acceptBucket(files, { marker, store }) : { missing: 0 }) };
+  } finally {
+    await close();
+  }
+}
+
+/** The same for a place that no database knows yet. */
+export function openUnguardedFiles(
+  config: ResultFilesConfig,
+  { clock, logger }: Pick<Deps, 'clock' | 'logger'>,
+): Unguarded {
+  const { resultsPlace: place, artifactGlobalConcurrency } = config;
+  const minFreeBytes = config.resultsMinFreeMb * MIB;
+  if (place.kind === 'folder') {
+    const files = createFolderFiles({ folder: folderOf(config, place), minFreeBytes });
+    return { files, close: async () => {} };
+  }
+  // Downloads by link, and as many again with API keys.
+  const { send, close } = openBucketSender(place, { clock, logger, transfers: 2 * artifactGlobalConcurrency });
+  const credentials = { accessKeyId: config.resultsS3KeyId, secretAccessKey: config.resultsS3Secret };
+  const spoolFolder = join(resolve(config.dataDir), SPOOL_FOLDER);
+  const access = { place, credentials, send, clock };
+  const files = createS3Files({ ...access, spoolFolder, minFreeBytes });
+  return { files, marker: createBucketMarker(access), close };
+}
+
+/** What sends requests to a bucket that the operator has chosen; no user can choose one. */
+export function openBucketSender(
+  place: BucketPlace,
+  { clock, logger, transfers }: { clock: Clock; logger: Logger; transfers: number },
+): { send: SendToBucket; close: () => Promise<void> } {
+  const upstream = createUpstream({ allowPrivate: false, clock, logger, transfers });
+  const privateHosts = [canonicalHost(new URL(bucketUrl(place)))];
+  const send: SendToBucket = (request) =>
+    upstream.request({
+      ...request,
+      privateHosts,
+      maxRedirects: 0,
+      connectTimeoutMs: CONNECT_MS,
+      headersTimeoutMs: ANSWER_MS,
+      idleTimeoutMs: ANSWER_MS,
+    });
+  return { send, close: () => upstream.close() };
+}

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { OperatorError } from '../../kernel/index.ts';
+import { copyDatabase } from '../../store/index.ts';
+import type { BackupConfig } from '../backup/types.ts';
+
+/** `version`: of this program. `next`: of the one that is to be installed. */
+type Request = { config: BackupConfig; version: string; next: string; signal: AbortSignal };
+
+/**
+ * Backs up as `taskgate backup create` does where BACKUP_TO says where to; else copies the SQLite
+ * database beside itself. A gateway may be running. Says what was made, in words.
+ *
+ * @throws `OperatorError` or `AppError` when there is no backup
+ */
+export async function backUpDatabase({ config, version, next, signal }: Request): Promise<string> {
+  const hasPlace = config.backupTo.kind !== 'folder' || config.backupTo.path !== '';
+  if (hasPlace) {
+    const [{ runBackup }, { configuredSeal }] = await Promise.all([
+      import('../backup/run-backup.ts'),
+      import('../backup/seal-secrets.ts'),
+    ]);
+    const seal = await configuredSeal(config);
+    const made = await runBackup({ config, version, to: config.backupTo, trigger: 'manual', seal, signal });
+    if (!made) throw new OperatorError('another backup is running: try again when it is done');
+    return `backup ${made.manifest.id}`;
+  }
+  if (config.databaseUrl !== '') {
+    throw new OperatorError('BACKUP_TO is not set: set it, or back PostgreSQL up and upgrade with --no-backup');
+  }
+  const target = join(config.dataDir, `taskgate.db.before-${next}`);
+  copyDatabase(config.dataDir, target);
+  return target;
+}

@@ -1,0 +1,151 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { OperatorError } from '../../kernel/index.ts';
+
+/**
+ * The files of an upgrade, all beside the executable: a rename does not leave a file system. The
+ * next one is each process's own, so that nobody renames what another one is writing.
+ */
+export type ExecutablePaths = { current: string; next: string; previous: string };
+
+/** The next executable of a process, by its number. */
+const NEXT = /\.next-(\d{1,10})(?:\.exe)?$/;
+
+export function executablePaths(current: string, pid = process.pid): ExecutablePaths {
+  const [stem, ending] = current.endsWith('.exe') ? [current.slice(0, -4), '.exe'] : [current, ''];
+  return { current, next: `${stem}.next-${pid}${ending}`, previous: `${stem}.previous${ending}` };
+}
+
+/**
+ * Writes the new executable beside the current one, flushed to the disk. What interrupted upgrades
+ * have left there goes.
+ *
+ * @throws `OperatorError` when it cannot be written, or while another upgrade runs
+ */
+export function writeNext(paths: ExecutablePaths, bytes: Uint8Array): void {
+  const { next } = paths;
+  try {
+    rmSync(next, { force: true });
+    const file = openSync(next, 'wx', 0o755);
+    try {
+      requireAlone(paths);
+      for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw unwritable(next, error);
+  }
+}
+
+/** Each process looks for others once its own file is there: of two at once, one sees the other. */
+function requireAlone({ current, next }: ExecutablePaths): void {
+  const folder = dirname(current);
+  const stem = basename(executablePaths(current).previous).replace(/\.previous(?:\.exe)?$/, '');
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name);
+    const [, pid] = (name.startsWith(`${stem}.next-`) && path !== next && NEXT.exec(name)) || [];
+    if (pid === undefined) continue;
+    if (isRunning(Number(pid))) {
+      throw new OperatorError(
+        `another upgrade is running (process ${pid}); nothing was replaced. If none is, delete ${path}`,
+      );
+    }
+    rmSync(path, { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/**
+ * Puts the next executable in the place of the current one, which becomes the previous. At every
+ * moment the name of the current one is that of a whole executable: a process that is killed in
+ * between has upgraded or has not. On Windows, where a running file cannot be replaced but renamed,
+ * the name is free for a moment.
+ *
+ * @throws `OperatorError` when the folder cannot be written
+ */
+export function swapInNext(paths: ExecutablePaths): void {
+  const { current, next, previous } = paths;
+  try {
+    if (process.platform === 'win32') {
+      rmSync(previous, { force: true });
+      renameSync(current, previous);
+      renameSync(next, current);
+      return;
+    }
+    const kept = `${previous}.tmp`;
+    rmSync(kept, { force: true });
+    linkOrCopy(current, kept);
+    renameSync(kept, previous);
+    renameSync(next, current);
+    flushFolder(dirname(current));
+  } catch (error) {
+    throw unwritable(current, error);
+  }
+}
+
+/**
+ * Puts the previous executable back; the current one becomes the previous, so that the same again
+ * undoes it.
+ */
+export function swapBack(paths: ExecutablePaths): void {
+  const { next, previous } = paths;
+  try {
+    rmSync(next, { force: true });
+    linkOrCopy(previous, next);
+    requireAlone(paths);
+  } catch (error) {
+    throw unwritable(next, error);
+  }
+  swapInNext(paths);
+}
+
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch {
+    // A file system without hard links.
+    copyFileSync(from, to);
+  }
+}
+
+function flushFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function unwritable(path: string, error: unknown): OperatorError {
+  if (error instanceof OperatorError) return error;
+  const code = (error as NodeJS.ErrnoException).code ?? String(error);
+  const advice = code === 'EACCES' || code === 'EPERM' || code === 'EROFS' ? ': run the command as its owner' : '';
+  return new OperatorError(`${path} cannot be written (${code})${advice}; nothing was replaced`);
+}
+
+/** Whether a package of the system owns the executable, and which kind. */
+export const PACKAGE_MARK = '/usr/share/taskgate/package';
+export const isPackaged = (executable: string): boolean =>
+  executable === '/usr/bin/taskgate' && existsSync(PACKAGE_MARK);
