@@ -1,5 +1,6 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { SQL } from 'bun';
+import { testInFullRun } from '../support/full-run.ts';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -50,7 +51,7 @@ async function pollOne(gateway: Gateway, vendor: ReturnType<typeof startVendor>)
   return { id: String(body.id), key };
 }
 
-test('SQLite: a killed node polls at once after its restart', async () => {
+testInFullRun('SQLite: a killed node polls at once after its restart', async () => {
   const vendor = startVendor();
   const gateway = await start({});
   const { id, key } = await pollOne(gateway, vendor);
