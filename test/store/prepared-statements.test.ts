@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun
 import { join } from 'node:path';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import type { RunStatement } from '../../src/store/drivers/connection.ts';
 import { createMemoryLeases } from '../../src/store/drivers/memory-leases.ts';
-import type { RunStatement } from '../../src/store/drivers/prepared-query.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { connectPostgres } from '../../src/store/postgres/open-postgres.ts';

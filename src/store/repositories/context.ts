@@ -1,7 +1,6 @@
 import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS, type Clock } from '../../kernel/index.ts';
-import { bindDatabase, type Database, type RunStatement } from '../drivers/connection.ts';
-import { PreparedQuery, storable } from '../drivers/prepared-query.ts';
+import { bindDatabase, type Database, PreparedQuery, type RunStatement, storable } from '../drivers/connection.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 

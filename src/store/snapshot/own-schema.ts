@@ -2,7 +2,7 @@ import { Database as SqliteFile } from 'bun:sqlite';
 import type { SQL } from 'bun';
 import { migrations, newSqliteDatabase } from '../../../migrations/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
-import { fillDatabase } from '../migrate/create-sqlite.ts';
+import { fillDatabase } from '../migrate/migrate-sqlite.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 
 type Item = { type: string; name: string; table: string; sql: string };

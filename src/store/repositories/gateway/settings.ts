@@ -1,5 +1,5 @@
-import { and, asc, eq, gte, sql } from 'drizzle-orm';
-import type { NodeStore, OptionStore, PriceStore } from '../../ports/index.ts';
+import { and, asc, eq, gte, type SQL, sql } from 'drizzle-orm';
+import type { NodeStore, OptionStore, PriceStore, SealedColumn, SealedStore } from '../../ports/index.ts';
 import type { Context } from '../context.ts';
 
 export function createPriceStore({ db, tables: { prices } }: Context): PriceStore {
@@ -69,6 +69,49 @@ export function createNodeStore({ db, tables: { nodes } }: Context): NodeStore {
 
     async remove(id) {
       await db.delete(nodes).where(eq(nodes.id, id));
+    },
+  };
+}
+
+type Location = { table: SQL; key: SQL; column: SQL; isNumber: boolean };
+
+const numbered = (table: string, key: string, column: string): Location => ({
+  table: sql.raw(table),
+  key: sql.raw(key),
+  column: sql.raw(column),
+  isNumber: true,
+});
+
+const LOCATIONS: Readonly<Record<SealedColumn, Location>> = {
+  'channels.key_sealed': numbered('channels', 'id', 'key_sealed'),
+  'channels.settings': numbered('channels', 'id', 'settings'),
+  'oauth_providers.client_secret_sealed': numbered('oauth_providers', 'id', 'client_secret_sealed'),
+  'two_factor.secret_sealed': numbered('two_factor', 'user_id', 'secret_sealed'),
+  'api_keys.webhook_secret_sealed': numbered('api_keys', 'id', 'webhook_secret_sealed'),
+  'api_keys.webhook_formers': numbered('api_keys', 'id', 'webhook_formers'),
+  'balance_alerts.webhook_secret_sealed': numbered('balance_alerts', 'user_id', 'webhook_secret_sealed'),
+  'options.value': { table: sql.raw('options'), key: sql.raw('key'), column: sql.raw('value'), isNumber: false },
+};
+
+export function createSealedStore({ statement }: Context): SealedStore {
+  return {
+    async page(name, after, limit) {
+      const { table, key, column, isNumber } = LOCATIONS[name];
+      const from = isNumber ? sql`${Number(after)}` : sql`${after}`;
+      const start = after === '' ? sql`` : sql`and ${key} > ${from}`;
+      const rows = await statement(
+        sql`select ${key}, ${column} from ${table} where ${column} like '%v1.%' ${start} order by ${key} limit ${limit}`,
+      );
+      return rows.map(([id, text]) => ({ id: String(id), text: String(text) }));
+    },
+
+    async replace(name, { id, text }, before) {
+      const { table, key, column, isNumber } = LOCATIONS[name];
+      const row = isNumber ? sql`${Number(id)}` : sql`${id}`;
+      const written = await statement(
+        sql`update ${table} set ${column} = ${text} where ${key} = ${row} and ${column} = ${before} returning 1`,
+      );
+      return written.length === 1;
     },
   };
 }

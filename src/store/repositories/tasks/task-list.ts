@@ -1,6 +1,12 @@
-import { and, asc, desc, eq, getTableColumns, gt, inArray, type SQL } from 'drizzle-orm';
-import { LIST_LIMITS, type TaskListFilter, type TaskListStore, type TaskSort } from '../../ports/index.ts';
-import { type Context, countAll } from '../context.ts';
+import { and, asc, desc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import {
+  LIST_LIMITS,
+  type TaskListFilter,
+  type TaskListStore,
+  type TaskSort,
+  type TaskViewStore,
+} from '../../ports/index.ts';
+import { atomic, type Context, countAll } from '../context.ts';
 import { createTaskMatcher, createTaskSlicer, type TaskSlice } from './task-slices.ts';
 
 /** Tasks that one statement looks at: ten milliseconds. */
@@ -249,4 +255,39 @@ function addCounts(counts: Map<string, number>, more: readonly { reason: string;
     const known = counts.get(reason);
     if (known !== undefined || counts.size < MAX_REASONS) counts.set(reason, (known ?? 0) + count);
   }
+}
+
+export function createTaskViewStore({ db, tables, statement }: Context): TaskViewStore {
+  const { taskViews: views } = tables;
+
+  return {
+    list: (userId) => db.select().from(views).where(eq(views.userId, userId)).orderBy(desc(views.id)),
+
+    save: atomic(async ({ userId, name, query, createdAt }, max) => {
+      await statement(sql`
+        insert into task_views (user_id, name, query, created_at)
+        select cast(${userId} as bigint), cast(${name} as text), cast(${query} as text), cast(${createdAt} as bigint)
+        where exists (select 1 from task_views where user_id = ${userId} and name = ${name})
+          or (select count(*) from task_views where user_id = ${userId}) < ${max}
+        on conflict (user_id, name) do update set query = excluded.query`);
+      const [row] = await db
+        .select()
+        .from(views)
+        .where(and(eq(views.userId, userId), eq(views.name, name)));
+      return row;
+    }),
+
+    async delete(id, userId) {
+      const [row] = await db
+        .delete(views)
+        .where(and(eq(views.id, id), eq(views.userId, userId)))
+        .returning();
+      return row;
+    },
+
+    async deleteAll(userId) {
+      const deleted = await db.delete(views).where(eq(views.userId, userId)).returning({ id: views.id });
+      return deleted.length;
+    },
+  };
 }
