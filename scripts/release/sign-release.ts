@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { releaseComment } from '../../src/operations/upgrade/read-release.ts';
+import { releaseComment } from '../../src/operations/upgrade/fetch-release.ts';
 import { readSecretKeyFile, type SigningKey, signData } from '../../src/plugins/index.ts';
 import type { Release } from './describe-release.ts';
 import { CHECKSUMS } from './write-checksums.ts';

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test';
 import { SQL } from 'bun';
 import { readConfig } from '../../src/app/config/config.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { openBackupPlace } from '../../src/operations/backup/open-place.ts';
+import { openBackupPlace } from '../../src/operations/backup/backup-location.ts';
 import { restoreBackup } from '../../src/operations/backup/restore-backup.ts';
 import { runBackup } from '../../src/operations/backup/run-backup.ts';
 import { verifyBackup } from '../../src/operations/backup/verify-backup.ts';

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, wr
 import { join } from 'node:path';
 import type { Config } from '../../src/app/config/config-variables.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openBackupPlace } from '../../src/operations/backup/backup-location.ts';
 import { copyResults, keepResults } from '../../src/operations/backup/copy-results.ts';
-import { openBackupPlace } from '../../src/operations/backup/open-place.ts';
 import { pruneBackups } from '../../src/operations/backup/prune-backups.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { systemClock } from '../../src/kernel/index.ts';
-import { describeSystemHistory } from '../../src/operations/overview/describe-system-history.ts';
+import { describeSystemHistory } from '../../src/operations/overview/describe-system.ts';
 import { createSampler } from '../../src/operations/retention/sample-system.ts';
 import { openTestStore } from '../auth/harness.ts';
 

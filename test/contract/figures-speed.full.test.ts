@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { systemClock } from '../../src/kernel/index.ts';
-import { describeSystemHistory } from '../../src/operations/overview/describe-system-history.ts';
+import { describeSystemHistory } from '../../src/operations/overview/describe-system.ts';
 import { createUsageAdder } from '../../src/reports/add-up-usage.ts';
 import { createChannelHistoryReader } from '../../src/reports/read-channel-history.ts';
 import { createFigureReader } from '../../src/reports/read-figures.ts';

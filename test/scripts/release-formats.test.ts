@@ -7,7 +7,7 @@ import { compress } from '../../scripts/release/pack-archive.ts';
 import { writeChecksums } from '../../scripts/release/write-checksums.ts';
 import { writeTar } from '../../scripts/release/write-tar.ts';
 import { writeZip } from '../../scripts/release/write-zip.ts';
-import { unpackExecutable } from '../../src/operations/upgrade/unpack-executable.ts';
+import { unpackExecutable } from '../../src/operations/upgrade/swap-executable.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const TIME = 1_700_000_000;

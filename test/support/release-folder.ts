@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { compress } from '../../scripts/release/pack-archive.ts';
 import { CHECKSUMS, writeChecksums } from '../../scripts/release/write-checksums.ts';
 import { writeTar } from '../../scripts/release/write-tar.ts';
-import { releaseComment } from '../../src/operations/upgrade/read-release.ts';
+import { releaseComment } from '../../src/operations/upgrade/fetch-release.ts';
 import { generateSigningKey, type SigningKey, signData } from '../../src/plugins/index.ts';
 import { BINARY, runCommand } from './run-command.ts';
 import { temporaryFolder } from './temporary-folder.ts';

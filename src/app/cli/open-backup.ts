@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { openBackupPlace } from '../../operations/backup/backup-location.ts';
 import { findBackup } from '../../operations/backup/list-backups.ts';
-import { openBackupPlace } from '../../operations/backup/open-place.ts';
 import type { BackupConfig, BackupDeps, Manifest } from '../../operations/backup/types.ts';
 import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import type { Config } from '../config/config-variables.ts';

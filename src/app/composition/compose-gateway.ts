@@ -10,7 +10,7 @@ import { createPageRelease } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
-import { retentionSettings } from '../config/retention-settings.ts';
+import { retentionSettings } from '../config/option-settings.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
 import { openCertificate } from './open-certificate.ts';

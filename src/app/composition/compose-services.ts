@@ -24,10 +24,8 @@ import {
 import { measureLag } from '../../telemetry/metrics/event-loop-lag.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
-import { billingSettings } from '../config/billing-settings.ts';
 import { configuredNode } from '../config/node-address.ts';
-import { resultSettings } from '../config/result-settings.ts';
-import { retentionSettings } from '../config/retention-settings.ts';
+import { billingSettings, resultSettings, retentionSettings } from '../config/option-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
 import { linkLimits, taskLimits } from '../config/task-limits.ts';
 import { measureHooks } from '../telemetry/measure-hooks.ts';

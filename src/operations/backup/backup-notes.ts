@@ -21,7 +21,7 @@ export const scheduledSince = async (options: Pick<Options, 'get'>): Promise<num
   Number((await options.get(SINCE)) ?? '');
 
 /** Whether nobody has been told of this yet; of several nodes that ask, one is told so. */
-export const mayTell = (options: Options, what: keyof typeof TOLD, run: string): Promise<boolean> =>
+export const claimNotification = (options: Options, what: keyof typeof TOLD, run: string): Promise<boolean> =>
   write(options, TOLD[what], run);
 
 /** Returns whether this call has changed the value. */

@@ -2,8 +2,8 @@ import { type Clock, isObject, type Logger, parseJson, type SentenceParams, slee
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Notices } from '../watches/queue-notices.ts';
-import { describeNotPruned, mayTell, noteSchedule, pruningFault, scheduledSince } from './backup-notes.ts';
-import { describePlace } from './describe-place.ts';
+import { describePlace } from './backup-location.ts';
+import { claimNotification, describeNotPruned, noteSchedule, pruningFault, scheduledSince } from './backup-notes.ts';
 import { isMade, lastDue, RETRY_SECONDS } from './last-due.ts';
 import type { BackupConfig } from './types.ts';
 
@@ -95,7 +95,7 @@ export function createBackups(deps: Deps): Backups {
       // It is tried again each hour, or each minute where it failed before it began.
       const { id } = lastDue(clock.unix(), options.number('backup.hour'));
       await notices.write(async (tx, queue) => {
-        if (!(await mayTell(tx.options, 'failed', id))) return;
+        if (!(await claimNotification(tx.options, 'failed', id))) return;
         const mail = { kind: 'backup_failed', reason } as const;
         await queue({ event: 'backup.failed', subject: 'backup', data: { reason }, mail });
       });
@@ -152,7 +152,7 @@ export function createBackups(deps: Deps): Backups {
     const { id } = lastDue(clock.unix(), options.number('backup.hour'));
     const { hours } = overdue;
     await notices.write(async (tx, queue) => {
-      if (!(await mayTell(tx.options, 'overdue', id))) return;
+      if (!(await claimNotification(tx.options, 'overdue', id))) return;
       const mail = { kind: 'backup_overdue', hours } as const;
       await queue({ event: 'backup.overdue', subject: 'backup', data: { hours }, mail });
     });

@@ -3,9 +3,8 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '../../kernel/index.ts';
 import type { FileStore } from '../../store/ports/index.ts';
+import { putPart, WORK_FOLDER } from './backup-location.ts';
 import { RESULTS_PART } from './manifest.ts';
-import { WORK_FOLDER } from './open-place.ts';
-import { putPart } from './put-part.ts';
 import { resultsOf } from './read-parts.ts';
 import type { BackupDeps, Manifest } from './types.ts';
 

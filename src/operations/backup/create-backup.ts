@@ -2,12 +2,11 @@ import { resolve } from 'node:path';
 import { countOf, silentLogger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openResultFiles } from '../storage/result-files.ts';
+import { bytesOf, putPart, removeStaleWork } from './backup-location.ts';
 import { copyResults, keepResults } from './copy-results.ts';
 import { dumpSqlite } from './dump-sqlite.ts';
 import { findInstallation } from './installation.ts';
 import { MANIFEST, newBackupId, SECRETS_PART, UNFINISHED_SECONDS } from './manifest.ts';
-import { removeStaleWork } from './open-place.ts';
-import { bytesOf, putPart } from './put-part.ts';
 import { writeSecrets } from './seal-secrets.ts';
 import type { BackupDeps, CreatedBackup, DumpedDatabase, Manifest, NewBackup } from './types.ts';
 

@@ -1,12 +1,12 @@
 import { OperatorError } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
 import { withPostgresSnapshot } from '../../store/postgres-backup.ts';
+import { putPart } from './backup-location.ts';
 import { requireConsistent } from './check-copy.ts';
 import { neededFiles } from './dump-sqlite.ts';
 import { runPostgresProgram } from './postgres-programs.ts';
-import { putPart } from './put-part.ts';
 import { openPart, requirePart } from './read-parts.ts';
-import { schemasFault } from './schemas-fault.ts';
+import { findSchemasFault } from './schemas-fault.ts';
 import { digestOf, linesOf } from './streams.ts';
 import type { BackupDeps, DumpedDatabase, Manifest } from './types.ts';
 
@@ -114,7 +114,7 @@ export async function schemaOfDump(deps: BackupDeps, { id, database }: Manifest)
 }
 
 function requireOneSchema(schemas: readonly string[]): string {
-  const fault = schemasFault(schemas);
+  const fault = findSchemasFault(schemas);
   if (fault !== undefined) throw new OperatorError(fault);
   return schemas[0] ?? '';
 }

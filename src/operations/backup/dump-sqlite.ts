@@ -3,9 +3,8 @@ import { join, resolve } from 'node:path';
 import { OperatorError, silentLogger } from '../../kernel/index.ts';
 import { copySqliteDatabase, LATEST_MIGRATION, openStore, sqliteBytes } from '../../store/index.ts';
 import type { ResultStore } from '../../store/ports/index.ts';
+import { putPart, WORK_FOLDER } from './backup-location.ts';
 import { withCheckedCopy } from './check-copy.ts';
-import { WORK_FOLDER } from './open-place.ts';
-import { putPart } from './put-part.ts';
 import { compressFile, decompress } from './streams.ts';
 import type { BackupDeps, DumpedDatabase } from './types.ts';
 

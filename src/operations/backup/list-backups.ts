@@ -1,9 +1,9 @@
 import { OperatorError } from '../../kernel/index.ts';
 import { isBackupId, readManifest } from './manifest.ts';
-import type { BackupPlace, Manifest } from './types.ts';
+import type { BackupLocation, Manifest } from './types.ts';
 
 /** The backups of a place, the newest first. `unfinished`: ids without a manifest. */
-export async function listBackups(place: BackupPlace): Promise<{
+export async function listBackups(place: BackupLocation): Promise<{
   backups: Manifest[];
   unfinished: string[];
   /** Ids whose manifest cannot be understood, with the reason. */
@@ -30,7 +30,7 @@ export async function listBackups(place: BackupPlace): Promise<{
  * The backup with this id, or the newest one.
  * @throws `OperatorError` when there is none
  */
-export async function findBackup(place: BackupPlace, id: string | undefined): Promise<Manifest> {
+export async function findBackup(place: BackupLocation, id: string | undefined): Promise<Manifest> {
   if (id === undefined) {
     const [newest] = (await listBackups(place)).backups;
     if (newest) return newest;

@@ -1,7 +1,7 @@
 import { isObject, isoTime, OperatorError, parseJson, randomAlnum } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
 import { readBytes } from './streams.ts';
-import type { BackupPlace, Manifest } from './types.ts';
+import type { BackupLocation, Manifest } from './types.ts';
 
 export const MANIFEST = 'manifest.json';
 export const SECRETS_PART = 'secrets.age';
@@ -25,7 +25,7 @@ export const isBackupId = (text: string): boolean => ID.test(text);
  * The manifest of a backup; undefined: it does not exist, or its making did not end.
  * @throws `OperatorError` when it cannot be understood
  */
-export async function readManifest({ objects }: BackupPlace, id: string): Promise<Manifest | undefined> {
+export async function readManifest({ objects }: BackupLocation, id: string): Promise<Manifest | undefined> {
   const stream = isBackupId(id) ? await objects.open(`${id}/${MANIFEST}`) : undefined;
   if (!stream) return undefined;
   const bytes = await readBytes(stream, MAX_BYTES);

@@ -2,7 +2,7 @@ import { isoTime } from '../../kernel/index.ts';
 import { listBackups } from './list-backups.ts';
 import { isBackupId, MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
 import { resultsOf } from './read-parts.ts';
-import type { BackupPlace, Manifest } from './types.ts';
+import type { BackupLocation, Manifest } from './types.ts';
 
 export type Keep = { daily: number; weekly: number; monthly: number };
 type Pruning = {
@@ -56,7 +56,7 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
  * before it counts.
  * Returns how many backups went.
  */
-export async function pruneBackups(place: BackupPlace, { keep, installation, now }: Pruning): Promise<number> {
+export async function pruneBackups(place: BackupLocation, { keep, installation, now }: Pruning): Promise<number> {
   const { backups, unfinished, unreadable } = await listBackups(place);
   const [own, foreign] = [true, false].map((isOwn) =>
     backups.filter((each) => (each.installation === installation) === isOwn),
@@ -75,14 +75,14 @@ export async function pruneBackups(place: BackupPlace, { keep, installation, now
   return removed.length;
 }
 
-async function removeFiles({ objects }: BackupPlace, id: string): Promise<void> {
+async function removeFiles({ objects }: BackupLocation, id: string): Promise<void> {
   await objects.delete(`${id}/${MANIFEST}`);
   for (const file of (await objects.list(id)).files) await objects.delete(`${id}/${file}`);
 }
 
 type Unlisted = { staying: readonly Manifest[]; now: number; known: ReadonlySet<string> };
 
-async function removeUnlisted(place: BackupPlace, { staying, now, known }: Unlisted): Promise<void> {
+async function removeUnlisted(place: BackupLocation, { staying, now, known }: Unlisted): Promise<void> {
   const listed = new Set<string>();
   for (const manifest of staying) for await (const { sha256 } of resultsOf(place, manifest)) listed.add(sha256);
   for (let after = ''; ; ) {

@@ -1,7 +1,7 @@
 import { OperatorError } from '../../kernel/index.ts';
 import { readSecretsOf } from './seal-secrets.ts';
 import { createDigest, decompress, digestOf, linesOf, readBytes, writeNewFile } from './streams.ts';
-import type { BackupPlace, Manifest, StoredPart, Unseal } from './types.ts';
+import type { BackupLocation, Manifest, StoredPart, Unseal } from './types.ts';
 
 const MAX_SECRETS_BYTES = 256 * 1024;
 /** A digest, a space and a number. */
@@ -10,7 +10,7 @@ const LINE = /^([0-9a-f]{64}) (\d{1,15})$/;
 
 /** @throws `OperatorError` when the part is not there */
 export async function openPart(
-  { objects }: BackupPlace,
+  { objects }: BackupLocation,
   id: string,
   { file }: StoredPart,
 ): Promise<ReadableStream<Uint8Array>> {
@@ -26,7 +26,7 @@ const damaged = (id: string, file: string) =>
  * Writes the SQLite database of a backup to a new file.
  * @throws `OperatorError` when it is damaged
  */
-export async function unpackDatabase(place: BackupPlace, { id, database }: Manifest, path: string): Promise<void> {
+export async function unpackDatabase(place: BackupLocation, { id, database }: Manifest, path: string): Promise<void> {
   const { unpacked } = database;
   if (!unpacked) throw new OperatorError(`the backup ${id} has no SQLite database`);
   const stream = await openPart(place, id, database);
@@ -40,7 +40,7 @@ export async function unpackDatabase(place: BackupPlace, { id, database }: Manif
 }
 
 /** @throws `OperatorError` when the file is not what the manifest says */
-export async function requirePart(place: BackupPlace, id: string, part: StoredPart): Promise<void> {
+export async function requirePart(place: BackupLocation, id: string, part: StoredPart): Promise<void> {
   const { sha256, bytes } = await digestOf(await openPart(place, id, part));
   if (sha256 !== part.sha256 || bytes !== part.bytes) throw damaged(id, part.file);
 }
@@ -49,7 +49,7 @@ export async function requirePart(place: BackupPlace, id: string, part: StoredPa
  * @throws `OperatorError` when they are not in the backup, are damaged, or `unseal` does not open
  * them
  */
-export async function openSecrets(place: BackupPlace, { id, secrets, database }: Manifest, unseal: Unseal) {
+export async function openSecrets(place: BackupLocation, { id, secrets, database }: Manifest, unseal: Unseal) {
   if (!secrets) throw new OperatorError(`the backup ${id} was made without secrets`);
   await requirePart(place, id, secrets);
   const sealed = await readBytes(await openPart(place, id, secrets), MAX_SECRETS_BYTES);
@@ -69,7 +69,7 @@ export async function openSecrets(place: BackupPlace, { id, secrets, database }:
  * @throws `OperatorError` when the list is damaged
  */
 export async function* resultsOf(
-  place: BackupPlace,
+  place: BackupLocation,
   { id, results }: Pick<Manifest, 'id' | 'results'>,
 ): AsyncGenerator<{ sha256: string; bytes: number }> {
   const digest = createDigest();

@@ -3,22 +3,26 @@ import { join, resolve } from 'node:path';
 import {
   AppError,
   type Clock,
+  createSecretBox,
   type Logger,
   newUuid,
   OperatorError,
   silentLogger,
   systemClock,
 } from '../../kernel/index.ts';
+import { type OptionValues, readOptions } from '../../settings/index.ts';
 import { lockBackups } from '../../store/index.ts';
 import type { BackupTrigger, Store } from '../../store/ports/index.ts';
 import { readSecrets } from '../secrets/load-secrets.ts';
 import { openBeside } from '../start/open-beside.ts';
 import type { StorageLocation } from '../storage/result-files.ts';
+import { openBackupPlace, requireKnownFolder, WORK_FOLDER } from './backup-location.ts';
+import { describeNotPruned, notePruning } from './backup-notes.ts';
 import { createBackup } from './create-backup.ts';
-import { type DueBackup, RETRY_SECONDS } from './last-due.ts';
-import { openBackupPlace, WORK_FOLDER } from './open-place.ts';
-import { requireKnownFolder } from './require-known-folder.ts';
-import type { BackupConfig, BackupPlace, CreatedBackup, Seal } from './types.ts';
+import { findInstallation } from './installation.ts';
+import { type DueBackup, lastDue, RETRY_SECONDS } from './last-due.ts';
+import { type Keep, pruneBackups } from './prune-backups.ts';
+import type { BackupConfig, BackupLocation, CreatedBackup, Seal } from './types.ts';
 
 /**
  * A run whose process has died is over after this. Copying SQLite blocks the process, so its lease
@@ -41,7 +45,7 @@ export type BackupRequest = {
   clock?: Clock;
   logger?: Logger;
   /** Runs once the backup is recorded, which it cannot undo; returns what did not work. */
-  afterwards?: (at: { place: BackupPlace; store: Store }) => Promise<string[]>;
+  afterwards?: (at: { place: BackupLocation; store: Store }) => Promise<string[]>;
 };
 
 /**
@@ -73,7 +77,7 @@ export async function runBackup(request: BackupRequest): Promise<CreatedBackup |
 
 async function recordRun(
   request: BackupRequest,
-  { store, place, clock, logger }: { store: Store; place: BackupPlace; clock: Clock; logger: Logger },
+  { store, place, clock, logger }: { store: Store; place: BackupLocation; clock: Clock; logger: Logger },
 ): Promise<CreatedBackup | undefined> {
   const { config, trigger, run, seal } = request;
   const secrets = readSecrets(config);
@@ -135,4 +139,44 @@ export function describeFailure(error: unknown, signal: AbortSignal): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^[A-Z_0-9]{2,40}$/.test(code)) return `the backup failed (${code})`;
   return `the backup failed (${error instanceof Error ? error.name : 'unknown reason'})`;
+}
+
+/** Rows of runs stay for a year. */
+const RUN_SECONDS = 366 * 86_400;
+const BATCH = 500;
+
+/**
+ * Makes the backup of the day, unless it was made, and removes those that need not stay.
+ * Undefined: none is due, or one is under way.
+ */
+export function runScheduledBackup(
+  request: Pick<BackupRequest, 'config' | 'version' | 'to' | 'acceptFolder' | 'seal' | 'signal'>,
+): Promise<CreatedBackup | undefined> {
+  const box = createSecretBox(readSecrets(request.config).crypto);
+  const optionsOf = async (store: Store) => readOptions(await store.options.all(), box);
+  return runBackup({
+    ...request,
+    trigger: 'schedule',
+    run: async (store) => lastDue(systemClock.unix(), (await optionsOf(store)).number('backup.hour')),
+    async afterwards({ place, store }) {
+      const fault = await removeOld({ place, store, options: await optionsOf(store) }).then(
+        () => '',
+        (error) => describeFailure(error, request.signal),
+      );
+      await notePruning(store.options, fault);
+      return fault === '' ? [] : [describeNotPruned(fault)];
+    },
+  });
+}
+
+async function removeOld(deps: { place: BackupLocation; store: Store; options: OptionValues }): Promise<void> {
+  const { place, store, options } = deps;
+  const now = systemClock.unix();
+  await store.backups.deleteOld(now - RUN_SECONDS, BATCH);
+  const keep: Keep = {
+    daily: options.number('backup.keep_daily'),
+    weekly: options.number('backup.keep_weekly'),
+    monthly: options.number('backup.keep_monthly'),
+  };
+  await pruneBackups(place, { keep, installation: await findInstallation(store), now });
 }

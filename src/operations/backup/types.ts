@@ -33,7 +33,7 @@ export type Manifest = {
 };
 
 /** Where backups are: `ID/…` and, shared by all, `results/…`. */
-export type BackupPlace = {
+export type BackupLocation = {
   /** Safe to show. */
   name: string;
   /** Undefined: it is a bucket. */
@@ -69,7 +69,7 @@ export type BackupDeps = {
   version: string;
   clock: Clock;
   logger: Logger;
-  place: BackupPlace;
+  place: BackupLocation;
   signal: AbortSignal;
 };
 

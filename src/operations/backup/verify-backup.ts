@@ -1,9 +1,9 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { OperatorError } from '../../kernel/index.ts';
+import { newVerifyFolder, removeStaleWork } from './backup-location.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
 import { requireKnownLayout } from './manifest.ts';
-import { newVerifyFolder, removeStaleWork } from './open-place.ts';
 import { openSecrets, requirePart, resultsOf, unpackDatabase } from './read-parts.ts';
 import { digestOf } from './streams.ts';
 import type { BackupDeps, Manifest, Unseal } from './types.ts';

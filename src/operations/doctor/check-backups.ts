@@ -2,9 +2,9 @@ import { statSync } from 'node:fs';
 import { type Clock, countOf, silentLogger } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
+import { describePlace } from '../backup/backup-location.ts';
 import { createBackups, isWarning } from '../backup/backup-schedule.ts';
-import { describePlace } from '../backup/describe-place.ts';
-import { schemasFault } from '../backup/schemas-fault.ts';
+import { findSchemasFault } from '../backup/schemas-fault.ts';
 import type { BackupConfig } from '../backup/types.ts';
 import type { Finding } from './doctor-checks.ts';
 
@@ -24,7 +24,7 @@ export async function checkBackups(deps: Deps): Promise<Finding[]> {
     }),
   );
   const warn = (message: string) => findings.push({ check: 'backups', level: 'warning', message });
-  const unrestorable = schemasFault(await deps.store.backups.schemas());
+  const unrestorable = findSchemasFault(await deps.store.backups.schemas());
   if (unrestorable !== undefined) {
     findings.push({ check: 'backups', level: 'error', message: `No backup can be made: ${unrestorable}.` });
   }

@@ -158,7 +158,7 @@ async function channelItems({ channels, reports }: AttentionDeps): Promise<Atten
     .flatMap((channel): AttentionItem[] => {
       const target = { kind: 'channel' as const, id: channel.id };
       const found = health.get(channel.id);
-      const unwell = found ? unwellItems(found, channel.name, target) : [];
+      const unwell = found ? failingChannelItems(found, channel.name, target) : [];
       if (channels.isReadable(channel)) return unwell;
       const message = `No CRYPTO_SECRET decrypts the key of the channel "${channel.name}". Enter it again.`;
       const params = { channel: channel.name };
@@ -167,7 +167,7 @@ async function channelItems({ channels, reports }: AttentionDeps): Promise<Atten
 }
 
 /** What a channel's health gives reason to. The tasks room alone decides it (`read-health.ts`). */
-function unwellItems(
+function failingChannelItems(
   { state, succeeded, failed, lastFailureReason, lastTest }: ChannelHealth,
   name: string,
   target: AttentionItem['target'],

@@ -1,9 +1,7 @@
 import { posix, win32 } from 'node:path';
 import { OperatorError } from '../../kernel/index.ts';
-import { LAUNCHD_LABEL, launchdPlist } from './launchd-plist.ts';
-import { systemdUnit } from './systemd-unit.ts';
+import { LAUNCHD_LABEL, launchdPlist, systemdUnit, TASK_NAME, windowsTask } from './service-files.ts';
 import type { ServiceInput, ServicePlan, ServiceStep } from './types.ts';
-import { TASK_NAME, windowsTask } from './windows-task.ts';
 
 type Machine = {
   platform: NodeJS.Platform;

@@ -11,7 +11,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { OperatorError } from '../../kernel/index.ts';
+import { gunzipSync, inflateRawSync } from 'node:zlib';
+import { isObject, OperatorError, parseJson } from '../../kernel/index.ts';
 
 /**
  * The files of an upgrade, all beside the executable: a rename does not leave a file system. The
@@ -149,3 +150,74 @@ function unwritable(path: string, error: unknown): OperatorError {
 export const PACKAGE_MARK = '/usr/share/taskgate/package';
 export const isPackaged = (executable: string): boolean =>
   executable === '/usr/bin/taskgate' && existsSync(PACKAGE_MARK);
+
+/** Three times what an executable has. */
+const MAX_BYTES = 400 * 1024 * 1024;
+const TAR_BLOCK = 512;
+
+/**
+ * The executable in an archive of a release; `undefined` if there is none. The archive's digest has
+ * been checked: it is what a release wrote.
+ */
+export function unpackExecutable(archive: Uint8Array, file: string): Uint8Array | undefined {
+  try {
+    return file.endsWith('.zip')
+      ? fromZip(Buffer.from(archive))
+      : fromTar(gunzipSync(archive, { maxOutputLength: MAX_BYTES }));
+  } catch {
+    return undefined;
+  }
+}
+
+function fromTar(tar: Buffer): Uint8Array | undefined {
+  for (let at = 0; at + TAR_BLOCK <= tar.length; ) {
+    const [name = ''] = tar.toString('utf8', at, at + 100).split('\0', 1);
+    const size = Number.parseInt(tar.toString('latin1', at + 124, at + 135), 8);
+    if (name === '' || !Number.isSafeInteger(size) || size < 0) return undefined;
+    const start = at + TAR_BLOCK;
+    if (name.endsWith('/taskgate')) return start + size <= tar.length ? tar.subarray(start, start + size) : undefined;
+    at = start + Math.ceil(size / TAR_BLOCK) * TAR_BLOCK;
+  }
+  return undefined;
+}
+
+/** Reads the headers before the files, which a release writes with all sizes. */
+function fromZip(zip: Buffer): Uint8Array | undefined {
+  for (let at = 0; at + 30 <= zip.length && zip.readUInt32LE(at) === 0x04034b50; ) {
+    const size = zip.readUInt32LE(at + 18);
+    const nameEnd = at + 30 + zip.readUInt16LE(at + 26);
+    const start = nameEnd + zip.readUInt16LE(at + 28);
+    if (zip.toString('utf8', at + 30, nameEnd).endsWith('/taskgate.exe')) {
+      return inflateRawSync(zip.subarray(start, start + size), { maxOutputLength: MAX_BYTES });
+    }
+    at = start + size;
+  }
+  return undefined;
+}
+
+export type ProbedExecutable = {
+  version: string;
+  /** The number of the last migration that it knows; `undefined` for versions that do not say. */
+  database: number | undefined;
+};
+
+const TIMEOUT_MS = 30_000;
+
+/** Starts an executable to ask for its version; `undefined` if it does not run here. */
+export async function probeExecutable(path: string): Promise<ProbedExecutable | undefined> {
+  const { body } = await runForJson([path, 'version', '--json']);
+  if (!isObject(body) || body.name !== 'taskgate' || typeof body.version !== 'string') return undefined;
+  const { version, database } = body;
+  return { version, database: Number.isSafeInteger(database) ? Number(database) : undefined };
+}
+
+/** Runs a command that answers with one line of JSON, in this process's environment. */
+export async function runForJson(command: string[]): Promise<{ code: number; body: unknown }> {
+  try {
+    const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'pipe', stderr: 'ignore', timeout: TIMEOUT_MS });
+    const text = await new Response(child.stdout).text();
+    return { code: await child.exited, body: parseJson(text) };
+  } catch {
+    return { code: -1, body: undefined };
+  }
+}

@@ -1,10 +1,9 @@
 import { writeSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
 import { escapeHiddenInJson, isoTime, type Logger, outsideRequest, systemClock } from '../../kernel/index.ts';
-import { escapeFields } from './escape-fields.ts';
 import { createLineBuffer, type LineBuffer, type WriteBytes } from './line-buffer.ts';
 import type { LogFile } from './log-file.ts';
-import { redactFields, redactText } from './redact-fields.ts';
+import { escapeFields, redactFields, redactText } from './redact-fields.ts';
 import type { RequestContext } from './request-context.ts';
 
 export type LogOptions = {

@@ -1,7 +1,6 @@
 import { setPriority } from 'node:os';
 import { OperatorError } from '../../../kernel/index.ts';
-import { runBackup } from '../../../operations/backup/run-backup.ts';
-import { runScheduledBackup } from '../../../operations/backup/run-scheduled-backup.ts';
+import { runBackup, runScheduledBackup } from '../../../operations/backup/run-backup.ts';
 import {
   configuredSeal,
   readPassphraseFile,

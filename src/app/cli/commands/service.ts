@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../../kernel/index.ts';
 import { planService } from '../../../operations/service/plan-service.ts';
-import { SYSTEM_DATA_DIR } from '../../../operations/service/systemd-unit.ts';
+import { SYSTEM_DATA_DIR } from '../../../operations/service/service-files.ts';
 import type { ServicePlan, ServiceScope, ServiceStep } from '../../../operations/service/types.ts';
 import { readEnvironment } from '../../config/config.ts';
 import { TARGET } from '../../version.ts';

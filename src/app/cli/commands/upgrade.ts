@@ -3,22 +3,24 @@ import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isObject, OperatorError } from '../../../kernel/index.ts';
 import { backUpDatabase } from '../../../operations/upgrade/back-up-database.ts';
-import { openRelease, type ReadFile } from '../../../operations/upgrade/fetch-release.ts';
-import { probeExecutable, runForJson } from '../../../operations/upgrade/probe-executable.ts';
 import {
   CHECKSUMS_FILE,
   type OfferedRelease,
+  openRelease,
+  type ReadFile,
   readRelease,
   SIGNATURE_FILE,
-} from '../../../operations/upgrade/read-release.ts';
+} from '../../../operations/upgrade/fetch-release.ts';
 import {
   executablePaths,
   isPackaged,
+  probeExecutable,
+  runForJson,
   swapBack,
   swapInNext,
+  unpackExecutable,
   writeNext,
 } from '../../../operations/upgrade/swap-executable.ts';
-import { unpackExecutable } from '../../../operations/upgrade/unpack-executable.ts';
 import { parsePublicKey } from '../../../plugins/index.ts';
 import { databaseVersion, revertStore } from '../../../store/index.ts';
 import type { Config } from '../../config/config-variables.ts';

@@ -2,9 +2,10 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { OperatorError, randomAlnum } from '../../kernel/index.ts';
 import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
+import type { Store, StoredFile } from '../../store/ports/index.ts';
 import { openBucketSender, type StorageLocation } from '../storage/result-files.ts';
 import { isBackupId, RESULTS_FOLDER } from './manifest.ts';
-import type { BackupDeps, BackupPlace } from './types.ts';
+import type { BackupConfig, BackupDeps, BackupLocation } from './types.ts';
 
 /** In the data directory: copies and uploads of a backup in the making. */
 export const WORK_FOLDER = 'taskgate.backup';
@@ -29,7 +30,7 @@ export async function removeStaleWork(dataDir: string, now: number): Promise<voi
 export function openBackupPlace(
   { config, clock, logger }: Pick<BackupDeps, 'config' | 'clock' | 'logger'>,
   place: StorageLocation,
-): BackupPlace {
+): BackupLocation {
   if (place.kind === 'folder') {
     const folder = resolve(place.path);
     return {
@@ -60,4 +61,47 @@ export function openBackupPlace(
     results: createS3Files({ ...options, place: { ...place, prefix } }),
     close,
   };
+}
+
+/** Where BACKUP_TO leads, safe to show; null: it is not set. */
+export function describePlace({ backupTo: place }: Pick<BackupConfig, 'backupTo'>): string | null {
+  if (place.kind === 'folder') return place.path || null;
+  return `s3://${place.bucket}${place.prefix === '' ? '' : `/${place.prefix}`}`;
+}
+
+/** Runs that are looked through. A failed day has one row, so that is more than a year. */
+const LOOKED_AT = 400;
+
+/**
+ * A folder whose disk is not mounted looks like a new one, and backups would go to the disk that
+ * they are to outlive. So a folder that has held a backup of this database must still hold one.
+ * @throws `OperatorError` where it holds none
+ */
+export async function requireKnownFolder(
+  { backups }: Pick<Store, 'backups'>,
+  { folder, name, objects }: Pick<BackupLocation, 'folder' | 'name' | 'objects'>,
+): Promise<void> {
+  if (folder === undefined) return;
+  const isKnown = (await backups.latest(LOOKED_AT)).some(({ status, place }) => status === 'done' && place === name);
+  if (!isKnown) return;
+  if ((await objects.list('')).folders.some(isBackupId)) return;
+  throw new OperatorError(
+    `${name} holds none of the backups that were made there: mount its disk, or begin anew with "taskgate backup create --accept-folder"`,
+  );
+}
+
+/** Stores a file of a backup. @throws `OperatorError` when the place does not take it */
+export async function putPart(
+  { place, signal }: Pick<BackupDeps, 'place' | 'signal'>,
+  key: string,
+  source: AsyncIterable<Uint8Array>,
+): Promise<StoredFile> {
+  const put = await place.objects.put(key, source, { signal });
+  if (put.ok) return put.value;
+  throw new OperatorError(`the backup could not be written to ${place.name}: ${put.error.message}`);
+}
+
+/** A text as a source of bytes. */
+export async function* bytesOf(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  yield typeof content === 'string' ? Buffer.from(content) : content;
 }

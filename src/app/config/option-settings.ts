@@ -1,0 +1,71 @@
+import type { BillingSettings } from '../../billing/index.ts';
+import type { ResultSettings } from '../../files/index.ts';
+import type { Json } from '../../kernel/index.ts';
+import type { RetentionSettings } from '../../operations/index.ts';
+import type { MarketSource } from '../../plugins/index.ts';
+import { MARKET_SOURCES, type OptionValues, parseMarketSources } from '../../settings/index.ts';
+import type { Config } from './config-variables.ts';
+
+/** The settings of the billing room that follow from the options. */
+export const billingSettings = (options: OptionValues): BillingSettings => ({
+  // The catalogue has checked the ratios.
+  groupRatios: options.json('groups') as Record<string, number>,
+  unpriced: options.choice('billing.unpriced'),
+});
+
+/** The configured marketplaces; the catalogue has checked the option. */
+export function marketSources(options: OptionValues): MarketSource[] {
+  const sources = parseMarketSources(options.json(MARKET_SOURCES));
+  return sources.ok ? sources.value : [];
+}
+
+/** The host names, in lower case, under which the panel answers besides `localhost`. */
+export const panelHostNames = (
+  config: Pick<Config, 'trustedHosts' | 'cookieTrustedUrls'>,
+  options: OptionValues,
+): string[] => [
+  ...config.trustedHosts,
+  ...[options.text('ServerAddress'), options.text('TaskPublicAddress'), ...config.cookieTrustedUrls]
+    .filter((address) => URL.canParse(address))
+    .map((address) => new URL(address).hostname),
+];
+
+/** What the options say about old rows. */
+export const retentionSettings = (options: OptionValues): RetentionSettings => ({
+  enabled: options.flag('retention.enabled'),
+  promptDays: options.number('retention.prompt_days'),
+  requestDays: options.number('retention.request_days'),
+  answerDays: options.number('retention.answer_days'),
+  taskDays: options.number('retention.task_days'),
+  eventDays: options.number('retention.event_days'),
+  usageDays: options.number('retention.usage_days'),
+  ledgerDays: options.number('retention.ledger_days'),
+  webhookDays: options.number('retention.webhook_days'),
+});
+
+/**
+ * Whether an administrator has chosen what happens to old content. An update switches the retention
+ * off where the gateway was in use, and leaves the days as they are for a new one.
+ */
+export const isRetentionDecided = ({ enabled, promptDays, requestDays, answerDays }: RetentionSettings): boolean =>
+  enabled || (promptDays === 0 && requestDays === 0 && answerDays === 0);
+
+const MB = 1_000_000;
+const GB = 1_000_000_000;
+
+/** What the options say about kept results. */
+export const resultSettings = (options: OptionValues): ResultSettings => ({
+  keep: options.choice('results.keep'),
+  keepInputs: options.flag('results.keep_inputs'),
+  daysOf: (group) => ofGroup(options.json('results.days'), group),
+  quotaOf: (group) => ofGroup(options.json('results.quota_gb'), group) * GB || undefined,
+  usdPerGbDayOf: (group) => ofGroup(options.json('results.price_gb_day'), group),
+  previewBytes: options.number('results.previews_mb') * MB,
+  redirects: options.flag('results.s3_redirect'),
+});
+
+/** The catalogue has checked the objects of groups to numbers. */
+function ofGroup(value: Json, group: string): number {
+  const byGroup = value as Record<string, number>;
+  return (Object.hasOwn(byGroup, group) ? byGroup[group] : byGroup.default) ?? 0;
+}
