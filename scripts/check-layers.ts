@@ -72,6 +72,8 @@ const folderOrder: FolderOrder = {
     ...['passwords', 'proofs', 'passkeys', 'oauth', 'telegram', 'wechat', 'api-keys', 'own-account'],
     ...['administration', 'service'],
   ],
+  sandbox: ['.', 'system', 'child', 'pool'],
+  settings: ['catalogue', '.'],
   http: ['responses', 'bodies', 'panel-files', 'pipeline', 'v1', 'panel-api', 'openapi', 'operator', '.'],
   operations: [
     ...['secrets', 'start', 'storage', 'watches', 'retention', 'backup', 'certificates'],
@@ -82,7 +84,7 @@ const folderOrder: FolderOrder = {
 type FolderOrder = Readonly<Record<string, readonly string[]>>;
 
 /** Files that may be imported although they are not their room's `index.ts`. */
-const openFiles = ['src/sandbox/child.ts', 'src/store/postgres-backup.ts'];
+const openFiles = ['src/sandbox/child/run-child.ts', 'src/store/postgres-backup.ts'];
 
 /** Means of the platform and of packages that belong to certain places only. */
 const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [
@@ -186,5 +188,6 @@ function checkReserved(file: string, source: string): string[] {
 
 if (import.meta.main) {
   const breaches = checkLayers(root);
-  for (const _breach of breaches) process.exitCode = breaches.length > 0 ? 1 : 0;
+  for (const breach of breaches) process.stderr.write(`${breach}\n`);
+  process.exitCode = breaches.length > 0 ? 1 : 0;
 }

@@ -10,7 +10,7 @@ const [command = 'start'] = argv;
 if (command !== 'serve' && command !== 'start') Bun.unsafe.setJITPolicy(1);
 
 if (argv[0] === '__sandbox') {
-  void import('./sandbox/child.ts').then((child) => child.runSandboxChild());
+  void import('./sandbox/child/run-child.ts').then((child) => child.runSandboxChild());
 } else {
   void import('./app/index.ts').then(async (app) => {
     // Explicitly: what a library leaves open (a pooled connection, a timer) must not keep a

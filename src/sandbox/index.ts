@@ -8,6 +8,6 @@
  * not this file, so that a child loads nothing of the parent's side. `system/` is the filter of
  * system calls that a child is put under.
  */
-export { createSandbox } from './create-sandbox.ts';
+export { createSandbox } from './pool/create-sandbox.ts';
 export { MAX_RESULT_BYTES } from './read-result.ts';
 export type * from './types.ts';

@@ -5,17 +5,17 @@
  * network for trials, the types of `auth`. Never touches: accounts, money, tasks, plugins.
  */
 export { authSettings } from './auth-settings.ts';
-export { isOptionKey, type OptionKey, ruleOf } from './catalogue/option-catalogue.ts';
-export { describeRisks } from './describe-risks.ts';
-export { describeStatus } from './describe-status.ts';
-export { createLiveOptions, type LiveOptions } from './live-options.ts';
 export {
   DEFAULT_MARKET_SOURCES,
   MARKET_SOURCES,
   parseMarketSources,
   repinSources,
   replaceSources,
-} from './market-sources.ts';
+} from './catalogue/market-sources.ts';
+export { isOptionKey, type OptionKey, ruleOf } from './catalogue/option-catalogue.ts';
+export { describeStatus } from './describe-status.ts';
+export { createLiveOptions, type LiveOptions } from './live-options.ts';
+export { createOptionTrials } from './option-trials.ts';
 export {
   configuredAddress,
   describeMissingAddress,
@@ -26,7 +26,6 @@ export {
 export { readLogo } from './read-branding.ts';
 export { type OptionValues, readOptions } from './read-options.ts';
 export { FEATURES, missingFor } from './requirements.ts';
-export { createRiskLog } from './risk-log.ts';
+export { createRiskLog, describeRisks } from './risk-log.ts';
 export { createSettingsService } from './settings-service.ts';
-export { createOptionTrials } from './trials/option-trials.ts';
 export type { OptionFault, OptionTrials, PublicSettings, SettingsService } from './types.ts';

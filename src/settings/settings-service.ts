@@ -9,8 +9,7 @@ import {
   ruleOf,
   trialOf,
 } from './catalogue/option-catalogue.ts';
-import { findMovedProviders, refuseMovedSecrets } from './check-address-change.ts';
-import { checkChange } from './check-change.ts';
+import { checkChange, findMovedProviders, refuseMovedSecrets } from './check-change.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
 import type { OptionChanged, OptionFault, OptionView, SettingsService } from './types.ts';
 

@@ -1,7 +1,5 @@
 import type { Result, SentenceParams } from '../kernel/index.ts';
-
-/** What `POST /api/option/test` can try. */
-export type OptionTrial = 'smtp' | 'webhook' | 'oidc' | 'turnstile' | 'wechat' | 'telegram';
+import type { OptionProof, OptionTrial } from './catalogue/option-rule.ts';
 
 export type OptionView = {
   key: string;
@@ -43,9 +41,6 @@ export type OptionFault = {
   params?: SentenceParams;
   rule?: 'needs_force';
 };
-
-/** `settings.security`: the option decides who can sign in, or where a secret or link goes. */
-export type OptionProof = 'settings.security' | 'none';
 
 /** Reads and changes options. A change is in effect on this node once it resolves. */
 export type SettingsService = {

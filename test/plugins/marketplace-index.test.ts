@@ -8,7 +8,7 @@ import { installState } from '../../src/plugins/marketplace/install-state.ts';
 import { compareVersions, newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
 import { readIndex } from '../../src/plugins/marketplace/read-index.ts';
 import type { MarketIndex, MarketPlugin } from '../../src/plugins/marketplace/types.ts';
-import { parseMarketSources, repinSources, replaceSources } from '../../src/settings/market-sources.ts';
+import { parseMarketSources, repinSources, replaceSources } from '../../src/settings/catalogue/market-sources.ts';
 
 const BASE = new URL('https://market.example/plugins/index.json');
 const HASH = 'ab'.repeat(32);

@@ -11,7 +11,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createMarketplace, type Marketplace, type MarketSource, type PluginService } from '../../src/plugins/index.ts';
 import { createMarketReader } from '../../src/plugins/marketplace/fetch-file.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
-import { DEFAULT_MARKET_SOURCES } from '../../src/settings/market-sources.ts';
+import { DEFAULT_MARKET_SOURCES } from '../../src/settings/catalogue/market-sources.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 import { type MarketServer, PNG, publish, sha256, startMarket } from '../support/market-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { createReusableResults } from '../../src/sandbox/reusable-results.ts';
+import { createReusableResults } from '../../src/sandbox/pool/reusable-results.ts';
 import { hook, MEBIBYTE, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox({ processes: 1, memoryBytes: 32 * MEBIBYTE });

@@ -1,6 +1,6 @@
 /** A program in one file that is its own sandbox child, as the gateway is. */
 if (process.argv.includes('__sandbox')) {
-  void import('../../src/sandbox/child.ts').then((child) => child.runSandboxChild());
+  void import('../../src/sandbox/child/run-child.ts').then((child) => child.runSandboxChild());
 } else {
   void main();
 }
@@ -20,6 +20,6 @@ async function main(): Promise<void> {
     { key: 'p', version: '1.0.0', source, sourceHash: sha256Hex(source) },
     { owner: 'user:1', path: ['sum'], args: [40, 2], maxArgsBytes: 1_000, maxResultBytes: 1_000 },
   );
-  console.log(JSON.stringify(outcome.ok ? outcome.value.value : outcome.error));
+  process.stdout.write(`${JSON.stringify(outcome.ok ? outcome.value.value : outcome.error)}\n`);
   await sandbox.close();
 }

@@ -8,4 +8,4 @@ const module = plugin(
 await resultOf(sandbox, module, hook('id', [1]));
 if (process.argv[2] === 'busy') void sandbox.call(module, hook('stuck'));
 await Bun.sleep(200);
-console.log(childrenOf(process.pid).join());
+process.stdout.write(`${childrenOf(process.pid).join()}\n`);

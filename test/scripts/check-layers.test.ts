@@ -13,7 +13,7 @@ describe('allowed', () => {
     ['src/app/a.ts', "import { openSqlite } from '../store/drivers/sqlite.ts';"],
     ['src/app/a.ts', "import { factoryPlugins } from '../../build/factory/manifest.gen.ts';"],
     ['src/app/version.ts', "import manifest from '../../package.json';"],
-    ['src/main.ts', "void import('./sandbox/child.ts'); void import('./app/index.ts');"],
+    ['src/main.ts', "void import('./sandbox/child/run-child.ts'); void import('./app/index.ts');"],
     ['src/panel/a.ts', "import type { App } from '../http/index.ts';"],
     ['src/kernel/clock.ts', 'export const now = () => Date.now();'],
     ['src/http/pipeline/listen.ts', 'Bun.serve({\n  fetch(request) {\n    return handle(request);\n  },\n});'],

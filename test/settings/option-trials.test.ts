@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { tryOidc } from '../../src/auth/index.ts';
 import { createSecretBox, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createOptionTrials } from '../../src/settings/option-trials.ts';
 import { readOptions } from '../../src/settings/read-options.ts';
-import { createOptionTrials } from '../../src/settings/trials/option-trials.ts';
 import type { OptionTrials, TrialResult } from '../../src/settings/types.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 

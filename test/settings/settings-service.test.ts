@@ -6,11 +6,11 @@ import { findRelyingParty, rootHasOtherSignInMethod } from '../../src/auth/index
 import { createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { authSettings } from '../../src/settings/auth-settings.ts';
 import { OPTION_KEYS, type OptionKey, ruleOf } from '../../src/settings/catalogue/option-catalogue.ts';
-import { describeRisks } from '../../src/settings/describe-risks.ts';
 import { describeStatus } from '../../src/settings/describe-status.ts';
 import { createLiveOptions, type LiveOptions } from '../../src/settings/live-options.ts';
 import { configuredAddress, type NodeAddress } from '../../src/settings/public-address.ts';
 import { readOptions } from '../../src/settings/read-options.ts';
+import { describeRisks } from '../../src/settings/risk-log.ts';
 import { createSettingsService } from '../../src/settings/settings-service.ts';
 import type { OptionView, SettingsService } from '../../src/settings/types.ts';
 import type { Store } from '../../src/store/ports/index.ts';

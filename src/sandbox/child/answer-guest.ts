@@ -1,11 +1,9 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto';
-import type { Seed } from './create-seeds.ts';
 import { bytesOf, dataOf, digestData, hmacData, limitText } from './digest-data.ts';
 import { encodeRfc3986 } from './signatures/read-signing-input.ts';
 import { signAliyunRpc, signAliyunV3 } from './signatures/sign-aliyun.ts';
 import { signAwsV4 } from './signatures/sign-aws.ts';
-import { signTencentTc3 } from './signatures/sign-tencent.ts';
-import { signVolcV4 } from './signatures/sign-volc.ts';
+import { signTencentTc3, signVolcV4 } from './signatures/sign-tencent-volc.ts';
 
 /** The running call, as far as the host function needs it. `consoleLeft` is -1 once cut. */
 export type GuestCall = {
@@ -156,4 +154,45 @@ function computeValue(name: string, [first, second, third, fourth]: readonly unk
     default:
       throw new Error(`there is no function ${name}`);
   }
+}
+
+/** The state of `Math.random`: words of 32 bits with a sign. */
+export type Seed = ArrayLike<number>;
+
+/** 32-bit words of a state of `Math.random`. */
+const SEED_WORDS = 4;
+/** Words that are asked of the system at once; it takes as long as for one call. */
+const WORDS_AT_ONCE = 1024;
+/** First numbers for a fixture, which are dropped: of similar seeds they would be similar. */
+const DROPPED = 12;
+
+/**
+ * Gives the state of `Math.random` at the start of a call: from the system's random numbers, or
+ * for a fixture from its time in seconds.
+ */
+export function createSeeds(): (unixNow: number | undefined) => Seed {
+  const words = new Int32Array(WORDS_AT_ONCE);
+  let at = words.length;
+  return (unixNow) => {
+    if (unixNow !== undefined) return fixtureSeed(unixNow);
+    if (at === words.length) {
+      crypto.getRandomValues(words);
+      at = 0;
+    }
+    at += SEED_WORDS;
+    return words.subarray(at - SEED_WORDS, at);
+  };
+}
+
+/** The same generator as in `guestSource`. */
+function fixtureSeed(unixNow: number): number[] {
+  let [s0, s1, s2, s3] = [unixNow | 0, Math.floor(unixNow / 2 ** 32) | 0, 1, 1];
+  for (let i = 0; i < DROPPED; i++) {
+    const t = (((s0 + s1) | 0) + s3) | 0;
+    s3 = (s3 + 1) | 0;
+    s0 = s1 ^ (s1 >>> 9);
+    s1 = (s2 + (s2 << 3)) | 0;
+    s2 = (((s2 << 21) | (s2 >>> 11)) + t) | 0;
+  }
+  return [s0, s1, s2, s3];
 }

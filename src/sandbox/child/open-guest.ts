@@ -1,8 +1,7 @@
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';
-import { answerGuest, type GuestCall } from './answer-guest.ts';
+import { answerGuest, createSeeds, type GuestCall } from './answer-guest.ts';
 import { type CallGuest, createCallGuest } from './call-guest.ts';
-import { createSeeds } from './create-seeds.ts';
 import { guestSource } from './guest-source.ts';
 import type { Engine, GuestImports } from './load-engine.ts';
 import { captureImage, type MemoryImage } from './memory-image.ts';

@@ -4,8 +4,7 @@ import type { SandboxStats } from '../types.ts';
 import { checkWorkers } from './check-workers.ts';
 import { canUseIdleWorker, processesHeldBy } from './choose-worker.ts';
 import { createCallEstimates } from './estimate-calls.ts';
-import { GROW_AFTER_MS, sendNewJob, sendWaitingJobs } from './send-jobs.ts';
-import { requeue, settleEndedWorker, settleReply } from './settle-jobs.ts';
+import { GROW_AFTER_MS, requeue, sendNewJob, sendWaitingJobs, settleEndedWorker, settleReply } from './settle-jobs.ts';
 import type { Job, PoolOptions, PoolState, Worker } from './types.ts';
 import { killWorker, startSpareWorker, startWorker, stopChecks } from './worker-processes.ts';
 

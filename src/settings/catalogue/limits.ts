@@ -1,5 +1,6 @@
 import { isObject, parseJson } from '../../kernel/index.ts';
-import { boolean, integer, json, type OptionRules } from './option-rule.ts';
+import { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
+import { boolean, choice, integer, json, type OptionRules } from './option-rule.ts';
 
 /** The ceiling of every count below: the limit stores one timestamp for each success. */
 const MAX_MODEL_REQUESTS = 1_000_000;
@@ -29,6 +30,39 @@ export const limitOptions = {
       return valid
         ? undefined
         : `a JSON object of at most ${MAX_GROUPS} group names to [all, successful], whole numbers up to ${MAX_MODEL_REQUESTS}, the first at least 0, the second at least 1`;
+    }),
+  },
+} satisfies OptionRules;
+
+const isRatio = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+
+export const billingOptions = {
+  /** Who may use models without a price. */
+  'billing.unpriced': { proof: 'none', ...choice(['admins', 'everyone', 'nobody'], 'admins, everyone or nobody') },
+  /** Group name to price ratio. */
+  groups: {
+    proof: 'none',
+    ...json('{"default":1}', (value) => {
+      const groups = parseJson(value);
+      const valid =
+        isObject(groups) &&
+        Object.entries(groups).every(([name, ratio]) => /^[\w.-]{1,64}$/.test(name) && isRatio(ratio));
+      return valid ? undefined : 'a JSON object of group names (letters, digits, . _ -) to ratios of at least 0';
+    }),
+  },
+} satisfies OptionRules;
+
+export const pluginOptions = {
+  /** Goes back from a version that fails clearly more often than the one before it. */
+  'task_plugin.auto_rollback': { proof: 'none', ...boolean(false) },
+  /** The marketplaces that the panel lists. */
+  'task_plugin.marketplace_sources': {
+    proof: 'settings.security',
+    ...json(writeMarketSources(DEFAULT_MARKET_SOURCES), (value) => {
+      const sources = parseMarketSources(parseJson(value));
+      return sources.ok
+        ? undefined
+        : `a JSON array of {"name", "index_url", "public_key"?}. ${sources.error.message.replace(/\.$/, '')}`;
     }),
   },
 } satisfies OptionRules;

@@ -1,21 +1,19 @@
-import type { OptionView } from '../types.ts';
-import { alertOptions } from './alerts.ts';
-import { backupOptions } from './backups.ts';
-import { billingOptions } from './billing.ts';
-import { brandingOptions } from './branding.ts';
-import { challengeOptions } from './challenge.ts';
-import { gatewayOptions } from './gateway.ts';
-import { legalOptions } from './legal.ts';
-import { limitOptions } from './limits.ts';
-import { mailOptions } from './mail.ts';
-import { telegramOptions, wechatOptions } from './messengers.ts';
-import type { OptionRule, OptionType } from './option-rule.ts';
-import { passkeyOptions } from './passkey.ts';
-import { pluginOptions } from './plugins.ts';
-import { discordOptions, githubOptions, linuxdoOptions, oidcOptions } from './providers.ts';
-import { resultOptions } from './results.ts';
-import { retentionOptions } from './retention.ts';
-import { signInOptions } from './sign-in.ts';
+import { brandingOptions, gatewayOptions, legalOptions } from './gateway.ts';
+import { billingOptions, limitOptions, pluginOptions } from './limits.ts';
+import { alertOptions, mailOptions } from './mail.ts';
+import type { OptionRule, OptionTrial, OptionType } from './option-rule.ts';
+import { backupOptions, resultOptions, retentionOptions } from './retention.ts';
+import {
+  challengeOptions,
+  discordOptions,
+  githubOptions,
+  linuxdoOptions,
+  oidcOptions,
+  passkeyOptions,
+  signInOptions,
+  telegramOptions,
+  wechatOptions,
+} from './sign-in.ts';
 
 /** The groups in which the panel shows the options. */
 const GROUPS = {
@@ -100,7 +98,7 @@ const GROUP_OF = new Map<string, string>(
 export const groupOf = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
 
 /** Groups that can be tried, with their name in `POST /api/option/test`. */
-const TRIALS = new Map<string, NonNullable<OptionView['trial']>>([
+const TRIALS = new Map<string, OptionTrial>([
   ['mail', 'smtp'],
   ['alerts', 'webhook'],
   ['oidc', 'oidc'],
@@ -109,4 +107,4 @@ const TRIALS = new Map<string, NonNullable<OptionView['trial']>>([
   ['telegram', 'telegram'],
 ]);
 
-export const trialOf = (key: OptionKey): OptionView['trial'] => TRIALS.get(groupOf(key));
+export const trialOf = (key: OptionKey): OptionTrial | undefined => TRIALS.get(groupOf(key));

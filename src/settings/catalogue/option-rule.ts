@@ -1,6 +1,11 @@
 import { isIP } from 'node:net';
 import { hasHiddenCharacters } from '../../kernel/index.ts';
-import type { OptionProof } from '../types.ts';
+
+/** `settings.security`: the option decides who can sign in, or where a secret or link goes. */
+export type OptionProof = 'settings.security' | 'none';
+
+/** What `POST /api/option/test` can try. */
+export type OptionTrial = 'smtp' | 'webhook' | 'oidc' | 'turnstile' | 'wechat' | 'telegram';
 
 /** All values are stored and sent as text. A list is its entries, separated by commas. */
 export type OptionType = 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';

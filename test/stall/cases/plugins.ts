@@ -13,8 +13,8 @@ import { MAX_ICON_BYTES } from '../../../src/plugins/service/check-icon.ts';
 import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';
 import { createCompiler } from '../../../src/plugins/source/compile-plugin.ts';
 import { createPluginWorker } from '../../../src/plugins/worker/create-worker.ts';
-import { MAX_INSPECT_BYTES } from '../../../src/sandbox/create-sandbox.ts';
 import type { Sandbox } from '../../../src/sandbox/index.ts';
+import { MAX_INSPECT_BYTES } from '../../../src/sandbox/pool/create-sandbox.ts';
 import { startSandbox } from '../../sandbox/start-sandbox.ts';
 import { fill, stallCase } from '../measure-block.ts';
 

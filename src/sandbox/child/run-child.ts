@@ -2,13 +2,14 @@
  * The entry of a child process. Loads the guest's engine and nothing else of the product, so that a
  * child stays small: `main.ts` imports this file before anything else of the gateway.
  */
-import { type Channel, createChannel } from './child/channel.ts';
-import { confineProcess } from './child/confine-process.ts';
-import { createGuestCache, type GuestCache } from './child/guest-cache.ts';
-import { loadEngine } from './child/load-engine.ts';
-import type { Answer } from './child/open-guest.ts';
-import { createPageRelease } from './child/release-unused-pages.ts';
-import type { ForgetRequest, Hello, HookRequest, Reply, ReplyPart, RestRequest } from './frames.ts';
+
+import type { ForgetRequest, Hello, HookRequest, Reply, ReplyPart, RestRequest } from '../frames.ts';
+import { type Channel, createChannel } from './channel.ts';
+import { confineProcess } from './confine-process.ts';
+import { createGuestCache, type GuestCache } from './guest-cache.ts';
+import { loadEngine } from './load-engine.ts';
+import type { Answer } from './open-guest.ts';
+import { createPageRelease } from './release-unused-pages.ts';
 
 /**
  * A batch ends early after this many ms, or once its results have this many bytes: calls

@@ -7,15 +7,15 @@ import {
   parseJson,
   type Result,
   sanitizeMessage,
-} from '../kernel/index.ts';
-import { createKillCounter, type KillCounter } from './pool/count-kills.ts';
-import { createPool, type Pool } from './pool/create-pool.ts';
-import { callKeyOf } from './pool/estimate-calls.ts';
-import { CLOSED } from './pool/settle-jobs.ts';
-import type { Job, JobAnswer, PoolFailure } from './pool/types.ts';
-import { readResult } from './read-result.ts';
+} from '../../kernel/index.ts';
+import { readResult } from '../read-result.ts';
+import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from '../types.ts';
+import { createKillCounter, type KillCounter } from './count-kills.ts';
+import { createPool, type Pool } from './create-pool.ts';
+import { callKeyOf } from './estimate-calls.ts';
 import { createReusableResults, type ReusableResults } from './reusable-results.ts';
-import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
+import { CLOSED } from './settle-jobs.ts';
+import type { Job, JobAnswer, PoolFailure } from './types.ts';
 
 type SandboxOptions = {
   limits: SandboxLimits;

@@ -1,4 +1,4 @@
-import { err, hasHiddenCharacters, isObject, type Json, ok, parseJson, type Result } from '../kernel/index.ts';
+import { err, hasHiddenCharacters, isObject, type Json, ok, parseJson, type Result } from '../../kernel/index.ts';
 
 /**
  * A marketplace: `indexUrl` is the address of its index, `https:`, `http:` or `file:`; `publicKey`
