@@ -1,6 +1,4 @@
-import { isUsername } from '../auth/accounts/validate-account.ts';
-import { isImportableHash } from '../auth/credentials/password-hashes.ts';
-import { readMailAddress } from '../auth/mail/mail-address.ts';
+import { isImportableHash, isUsername, readMailAddress } from '../auth/index.ts';
 import { countOf, hasHiddenCharacters, OperatorError } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { ROLE, type Role, STATUS } from '../store/ports/index.ts';

@@ -1,6 +1,6 @@
-import { SETUP_OPTION } from '../auth/registration/set-up.ts';
+import { SETUP_OPTION } from '../auth/index.ts';
 import { type Clock, OperatorError, type SecretBox } from '../kernel/index.ts';
-import { ruleOf } from '../settings/catalogue/option-catalogue.ts';
+import { ruleOf } from '../settings/index.ts';
 import { type PriceRecord, type Repositories, ROLE, type Store } from '../store/ports/index.ts';
 import type { PlannedChannel } from './plan-channels.ts';
 import type { PlannedOption } from './plan-options.ts';
