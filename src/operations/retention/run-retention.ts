@@ -1,6 +1,6 @@
 import { type Clock, isOver, type Logger, sleepInStep } from '../../kernel/index.ts';
-import type { RetentionStep } from '../../operations/index.ts';
 import type { Store } from '../../store/ports/index.ts';
+import type { RetentionStep } from './types.ts';
 
 /** After the clean-up that follows the start. */
 const FIRST_RUN_MS = 5_000;
