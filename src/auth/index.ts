@@ -11,23 +11,23 @@
 
 export { type AuditAction, DELETED, ROLE, STATUS } from '../store/ports/index.ts';
 export { rootHasOtherSignInMethod } from './accounts/sign-in-methods.ts';
-export { isUsername, isUsername } from './accounts/validate-account.ts';
+export { isUsername } from './accounts/validate-account.ts';
 export type { AccountView } from './administration/list-accounts.ts';
 export { assertKeyAllows } from './api-keys/authenticate-api-key.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 export type { AuthConfig, AuthSettings } from './config.ts';
-export { isImportableHash, isImportableHash } from './credentials/password-hashes.ts';
+export { isImportableHash } from './credentials/password-hashes.ts';
 export { findRelyingParty, type RelyingParty } from './credentials/relying-party.ts';
 export { authErrors, proofErrors } from './errors.ts';
 export type { RateLimitState } from './limits/limit-model-requests.ts';
 export { addressKey } from './limits/limit-requests.ts';
-export { readMailAddress, readMailAddress } from './mail/mail-address.ts';
+export { readMailAddress } from './mail/mail-address.ts';
 export type { StoredMail } from './mail/types.ts';
 export { toRecord as toProviderRecord } from './oauth/describe-provider.ts';
 export { tryOidc } from './oauth/try-oidc.ts';
 export { DEFAULT_FIELDS, MAX_CLIENT_SECRET, validateProvider, validateSlug } from './oauth/validate-provider.ts';
 export * from './principals.ts';
-export { SETUP_OPTION, SETUP_OPTION } from './registration/set-up.ts';
+export { SETUP_OPTION } from './registration/set-up.ts';
 export type { Auth } from './service/auth.ts';
 export {
   auditRetentionSteps,
