@@ -192,7 +192,7 @@ describe('PostgreSQL says why it lets nobody in, and the sentence what to do', (
     const pooler = await startPgBouncer(plain, ['max_client_conn=1']);
     const holder = new SQL({ url: pooler.url, max: 1, prepare: false });
     try {
-      // The pooler frees the only place a moment after the connection that found it ready has ended.
+      // The check that the pooler answers leaves its only place a little later.
       await until('the holder has the only place', () =>
         holder`select 1`.then(
           () => true,
