@@ -1,7 +1,6 @@
+import type { Json } from '../kernel/index.ts';
 import { deadlineSignal, err, ok, type Result } from '../kernel/index.ts';
-import type { InputLoss, KeptInputs, NewInputs, StoredFile, TaskExecution } from '../store/ports/index.ts';
-import { MAX_STORED, type RequestSource } from './request-source.ts';
-import { retryableRequest, type StorableRequest } from './retryable-request.ts';
+import type { InputLoss, KeptInput, KeptInputs, NewInputs, StoredFile, TaskExecution } from '../store/ports/index.ts';
 import type { FileDeps, RequestBody } from './types.ts';
 
 /** What a task's row says of its files, and what is kept in the transaction that inserts it. */
@@ -131,4 +130,36 @@ function bodySource(text: string): RequestSource {
 function formOf(body: RequestBody): Pick<KeptInputs, 'fields' | 'tokenPrefix'> {
   if (body.kind === 'multipart') return { fields: body.fields };
   return body.kind === 'json' && body.extracted ? { tokenPrefix: body.extracted.prefix } : {};
+}
+
+/**
+ * Longest request that is stored with its task, in characters of JSON. A task's row is always read
+ * whole, so longer ones are files.
+ */
+export const MAX_STORED = 32 * 1024;
+
+type WithoutBytes<Input> = Input extends KeptInput ? Omit<Input, 'sha256' | 'size'> : never;
+
+/** A file of a request, as it is described in the task's row and as it is read. */
+export type RequestSource = {
+  described: WithoutBytes<KeptInput>;
+  size: number;
+  stream: () => AsyncIterable<Uint8Array>;
+  /** Where it stands already. */
+  kept?: StoredFile | undefined;
+};
+
+/** What a client asked for, as it is stored. */
+export type StorableRequest = {
+  body: RequestBody;
+  intent: { model: string; action: string; requestBody: Json | undefined };
+};
+
+/** What a retry of the task needs; undefined when the request cannot be repeated from the row. */
+export function retryableRequest({ body, intent }: StorableRequest): TaskExecution['request'] {
+  const hasFiles =
+    body.kind === 'multipart' ? body.files.length > 0 : body.kind === 'json' && body.extracted !== undefined;
+  const { model, action, requestBody = null } = intent;
+  if (hasFiles || JSON.stringify(requestBody).length > MAX_STORED) return undefined;
+  return { model, action, body: requestBody };
 }

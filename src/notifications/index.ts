@@ -3,8 +3,7 @@
  * retries. May touch: the store, upstream. Never touches: plugins, vendors, bills, HTTP requests.
  */
 
-export { createCallbackUrls, shownUrl } from './callback-urls.ts';
-export { chooseCallback, refuseCallback } from './choose-callback.ts';
+export { chooseCallback, createCallbackUrls, refuseCallback, shownUrl } from './callback-urls.ts';
 export { notificationErrors } from './errors.ts';
 export { GIVE_UP_AFTER_MS } from './retry-schedule.ts';
 export { readSecret } from './sign-message.ts';

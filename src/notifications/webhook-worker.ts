@@ -1,8 +1,7 @@
 import { inStep } from '../kernel/index.ts';
 import { isStoreUnavailable, MAIL, NO_API_KEY, type WebhookRecord } from '../store/ports/index.ts';
 import type { AttachArtifacts } from './attach-artifacts.ts';
-import { deliverMail } from './deliver-mail.ts';
-import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
+import { type Attempt, deliverMail, deliverWebhook } from './deliver-webhook.ts';
 import { createHostQueues } from './host-queues.ts';
 import { signingKeys } from './sign-message.ts';
 import type { DeliveryTracer, NotificationDeps } from './types.ts';

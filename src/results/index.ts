@@ -4,12 +4,12 @@
  * HTTP requests, relayed calls.
  */
 
+export { RESULT_KEY } from './artifacts/artifact-keys.ts';
 export { projectArtifacts, requirePlugin } from './artifacts/read-artifacts.ts';
 export { createResolvedLinks } from './artifacts/resolved-links.ts';
-export { RESULT_KEY } from './artifacts/result-artifact.ts';
 export { resultErrors } from './errors.ts';
+export { createVerifiedLinks } from './links/artifact-links.ts';
 export { createLinkLimit } from './links/limit-links.ts';
-export { createVerifiedLinks } from './links/verified-links.ts';
 export { createResults, type Results } from './results.ts';
 export { type ArtifactList, describeArtifacts } from './serving/describe-artifacts.ts';
 export { isDisplayed, readMediaType, writeMediaType } from './serving/media-types.ts';

@@ -2,7 +2,7 @@ import type { SmallFiles } from '../files/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
 import type { ResolvedLinks } from './artifacts/resolved-links.ts';
-import type { VerifiedLinks } from './links/verified-links.ts';
+import type { VerifiedLinks } from './links/artifact-links.ts';
 
 /** Why a result was not kept, in words for its owner, and when to try again; null: never. */
 export type CopyFailure = {

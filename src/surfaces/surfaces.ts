@@ -13,8 +13,7 @@ import {
   type SubmittedTask,
   taskErrors,
 } from '../tasks/index.ts';
-import { createImages, type ImagesAnswer } from './images/create-images.ts';
-import { makesImages } from './images/find-image-plugin.ts';
+import { createImages, type ImagesAnswer, makesImages } from './images/create-images.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './models/list-models.ts';
 import { type NativePath, openNativePath } from './native/open-native-path.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
@@ -23,8 +22,7 @@ import { resumeResponse } from './responses/resume-response.ts';
 import { ownResponse, retrieveResponse } from './responses/retrieve-response.ts';
 import { jsonRequest, type RequestOptions } from './tasks/json-request.ts';
 import { quoteRequest, type RequestToQuote } from './tasks/quote-request.ts';
-import { retryTask } from './tasks/retry-task.ts';
-import { submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';
+import { retryTask, submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';
 import type { SurfaceDeps } from './types.ts';
 import { readVideo, renderVideo, type VideoRequest } from './videos/read-video.ts';
 import { createRenderedVideos } from './videos/rendered-videos.ts';

@@ -12,8 +12,7 @@ import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
-import { ownTask, ownTaskSummary } from './state/own-tasks.ts';
-import { pageTasks, type TaskPage, type TaskPageRequest } from './state/page-tasks.ts';
+import { ownTask, ownTaskSummary, pageTasks, type TaskPage, type TaskPageRequest } from './state/own-tasks.ts';
 import { deleteUnusedSources } from './submission/keep-source.ts';
 import type { Caller, TaskDeps } from './types.ts';
 

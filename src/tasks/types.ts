@@ -12,7 +12,7 @@ import type {
   TaskProperties,
 } from '../store/ports/index.ts';
 import type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
-import type { RepeatLimit } from './idempotency/types.ts';
+import type { RepeatLimit } from './idempotency/limit-repeats.ts';
 import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
 import type { OutcomeCounter } from './state/count-outcomes.ts';
 import type { SourceKeeper } from './submission/keep-source.ts';

@@ -1,5 +1,5 @@
 import { type Clock, err, type Logger, memoizeTexts, ok, type Result } from '../kernel/index.ts';
-import { canonicalHost } from './canonical-host.ts';
+import { canonicalHost } from './check-address.ts';
 import { checkRequest } from './check-request.ts';
 import { abortedFailure, refused } from './failures.ts';
 import { followRedirect, isRedirect, type Step } from './follow-redirects.ts';

@@ -4,8 +4,7 @@
  */
 
 export { readRange } from './address-range.ts';
-export { canonicalHost } from './canonical-host.ts';
-export { checkAddress, isInRanges } from './check-address.ts';
+export { canonicalHost, checkAddress, isInRanges } from './check-address.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { decodeBody, decodedStream, findDecoder, readEncodings } from './content-encodings.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';

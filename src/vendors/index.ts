@@ -4,11 +4,10 @@
  * plugins, kept files, upstream. Never touches: the state of a task, bills, HTTP requests of clients.
  */
 
-export { BASE64_FROM, BASE64_KEEP } from './answer/cut-base64.ts';
+export { BASE64_FROM, BASE64_KEEP, restoreMedia } from './answer/cut-base64.ts';
 export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginAway, tooManyForUser } from './answer/hook-errors.ts';
 export { readReportedFields } from './answer/read-reported-fields.ts';
 export { readVendorAnswer, responseInfo, type VendorAnswer } from './answer/read-vendor-answer.ts';
-export { restoreMedia } from './answer/restore-media.ts';
 export {
   adviseRetry,
   isRepeatable,
@@ -17,11 +16,9 @@ export {
   type VendorOutcome,
 } from './answer/retry-advice.ts';
 export { askVendor } from './content/ask-vendor.ts';
-export { checkRedirects } from './content/check-redirects.ts';
-export { fetchContent, mayBeSignedForGet, pickHeaders } from './content/fetch-content.ts';
+export { checkRedirects, pointsToSelf } from './content/check-redirects.ts';
+export { fetchContent, isMultiRange, mayBeSignedForGet, pickHeaders } from './content/fetch-content.ts';
 export { createDownloadLimit } from './content/limit-downloads.ts';
-export { isMultiRange } from './content/multi-range.ts';
-export { pointsToSelf } from './content/points-to-self.ts';
 export type { ContentRequest, VendorContent } from './content/types.ts';
 export { createKeySecrets } from './credentials/key-secrets.ts';
 export { type Credential, localCredential, resolveCredential } from './credentials/resolve-credential.ts';

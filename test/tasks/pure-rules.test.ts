@@ -7,12 +7,12 @@ import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
 import { renderedVideo, videoObject } from '../../src/surfaces/videos/video-object.ts';
 import { replacePrivateIds, taskView } from '../../src/tasks/state/describe-task.ts';
-import { firstPollDelayMs, nextPollDelayMs } from '../../src/tasks/state/poll-schedule.ts';
-import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
-import { readModel } from '../../src/tasks/submission/read-model.ts';
+import { firstPollDelayMs, nextPollDelayMs } from '../../src/tasks/polling/poll-schedule.ts';
+import { trimSnapshot } from '../../src/tasks/state/stored-result.ts';
+import { readModel } from '../../src/tasks/submission/read-request.ts';
 import type { ClientRequest } from '../../src/tasks/types.ts';
 import { retryAfterMs } from '../../src/upstream/retry-after.ts';
-import { pointsToSelf } from '../../src/vendors/content/points-to-self.ts';
+import { pointsToSelf } from '../../src/vendors/content/check-redirects.ts';
 import { createKeySecrets } from '../../src/vendors/credentials/key-secrets.ts';
 import { buildUpstreamRequest } from '../../src/vendors/request/build-upstream-request.ts';
 

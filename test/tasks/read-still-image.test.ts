@@ -1,9 +1,9 @@
 /** What strangers may offer as a preview: one still image of known size, and nothing else. */
 import { describe, expect, test } from 'bun:test';
 import { deflateSync } from 'node:zlib';
-import { MAX_PREVIEW_BYTES } from '../../src/results/previews/images/preview-limits.ts';
 import { readStillImage } from '../../src/results/previews/images/read-still-image.ts';
-import type { StillType } from '../../src/results/previews/images/types.ts';
+import type { StillType } from '../../src/results/previews/images/still-image.ts';
+import { MAX_PREVIEW_BYTES } from '../../src/results/previews/images/still-image.ts';
 import {
   jpegSegment,
   makeJpeg,

@@ -18,7 +18,7 @@ import {
   systemClock,
 } from '../../src/kernel/index.ts';
 import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
-import { deliverMail } from '../../src/notifications/deliver-mail.ts';
+import { deliverMail } from '../../src/notifications/deliver-webhook.ts';
 import type { AllowedReceivers } from '../../src/notifications/types.ts';
 import { createWebhookWorker, type WebhookWorker } from '../../src/notifications/webhook-worker.ts';
 import { openStore } from '../../src/store/index.ts';

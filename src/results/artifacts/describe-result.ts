@@ -17,7 +17,7 @@ import {
 } from '../../vendors/index.ts';
 import { resultErrors } from '../errors.ts';
 import type { ResultDeps } from '../types.ts';
-import type { ArtifactSource } from './artifact-source.ts';
+import type { ArtifactSource } from './read-artifacts.ts';
 import { artifactHookError } from './read-artifacts.ts';
 
 type ResultSource = Omit<ArtifactSource, 'artifactKey'>;

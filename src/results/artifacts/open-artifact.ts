@@ -19,11 +19,11 @@ import {
 } from '../../vendors/index.ts';
 import { resultErrors } from '../errors.ts';
 import type { ArtifactChoice, ResultDeps } from '../types.ts';
-import type { ArtifactSource } from './artifact-source.ts';
+import { resultArtifact } from './artifact-keys.ts';
 import { describeResult } from './describe-result.ts';
 import { openResolved } from './open-resolved.ts';
+import type { ArtifactSource } from './read-artifacts.ts';
 import { contentHookError, projectArtifacts, requireAnswer, requirePlugin } from './read-artifacts.ts';
-import { resultArtifact } from './result-artifact.ts';
 
 /** Characters of a message that lists what there is. */
 const MAX_LISTED = 300;

@@ -8,7 +8,7 @@ import {
 } from '../../plugins/index.ts';
 import { artifactContext, askVendor, hookCause, type VendorContent, vendorErrors } from '../../vendors/index.ts';
 import type { ResultDeps } from '../types.ts';
-import type { ArtifactSource } from './artifact-source.ts';
+import type { ArtifactSource } from './read-artifacts.ts';
 import { contentHookError } from './read-artifacts.ts';
 import type { FoundLink } from './resolved-links.ts';
 

@@ -7,11 +7,12 @@ import {
   type LoadedPlugin,
   listArtifacts,
 } from '../../plugins/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import type { ContentRequest, Credential } from '../../vendors/index.ts';
 import { ASK_AGAIN_SECONDS, artifactContext, hookCause, hookError, vendorErrors } from '../../vendors/index.ts';
 import { resultErrors } from '../errors.ts';
 import type { ResultDeps } from '../types.ts';
-import { resultArtifact } from './result-artifact.ts';
+import { resultArtifact } from './artifact-keys.ts';
 
 /**
  * Reads a task's artifacts out of its stored answer. They are never stored: the plugin version that
@@ -85,3 +86,13 @@ export async function listTaskArtifacts(
     pin.release();
   }
 }
+
+/** An artifact that a client downloads, and what leads to it. */
+export type ArtifactSource = {
+  plugin: LoadedPlugin;
+  channel: ChannelRecord;
+  credential: Credential;
+  task: TaskRecord;
+  artifactKey: string;
+  client: ContentRequest;
+};

@@ -1,6 +1,6 @@
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { hasEnded, taskErrors } from '../../tasks/index.ts';
-import { previewedKey } from '../artifacts/preview-keys.ts';
+import { previewedKey } from '../artifacts/artifact-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
 import type { ResultDeps } from '../types.ts';

@@ -1,6 +1,6 @@
 import { PREVIEW_KIND } from '../../store/ports/index.ts';
 import { ownTask, taskErrors } from '../../tasks/index.ts';
-import { previewKey } from '../artifacts/preview-keys.ts';
+import { previewKey } from '../artifacts/artifact-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
 import type { ResultDeps } from '../types.ts';

@@ -1,5 +1,5 @@
 import type { ResultRecord, TaskRecord } from '../../store/ports/index.ts';
-import { previewedKey } from '../artifacts/preview-keys.ts';
+import { previewedKey } from '../artifacts/artifact-keys.ts';
 import { createLinkIssuer } from '../links/issue-artifact-links.ts';
 import type { ResultDeps } from '../types.ts';
 

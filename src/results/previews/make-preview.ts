@@ -2,14 +2,14 @@ import { AppError, err, type Result } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import type { CopiedFile, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
+import { previewedKey } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
-import { previewedKey } from '../artifacts/preview-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import type { Content, CopyFailure, ResultDeps } from '../types.ts';
-import { findPicture } from './find-picture.ts';
-import { MAX_PREVIEW_BYTES } from './images/preview-limits.ts';
 import { readStillImage } from './images/read-still-image.ts';
-import type { StillImage } from './images/types.ts';
+import type { StillImage } from './images/still-image.ts';
+import { MAX_PREVIEW_BYTES } from './images/still-image.ts';
+import { findPicture } from './schedule-previews.ts';
 import { storePreview } from './store-preview.ts';
 
 const RETRY_MS = 20_000;

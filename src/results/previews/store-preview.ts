@@ -1,7 +1,7 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
 import type { CopiedFile } from '../../store/ports/index.ts';
 import type { ResultDeps } from '../types.ts';
-import type { StillImage } from './images/types.ts';
+import type { StillImage } from './images/still-image.ts';
 
 /** Why a preview was not stored. `place`: what the place of results refused, for administrators. */
 export type PreviewFault = { kind: 'no_room' | 'unavailable'; place?: string };

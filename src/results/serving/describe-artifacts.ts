@@ -1,12 +1,11 @@
 import type { Artifact } from '../../plugins/index.ts';
 import { PREVIEW_KIND, type ResultRecord, type ResultState, type TaskRecord } from '../../store/ports/index.ts';
-import { previewKey } from '../artifacts/preview-keys.ts';
+import { previewKey } from '../artifacts/artifact-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
 import { issueArtifactLinks, readLinkLife } from '../links/issue-artifact-links.ts';
 import { describePreview, type Preview } from '../previews/describe-previews.ts';
-import { findPicture } from '../previews/find-picture.ts';
-import { wantPreviews } from '../previews/want-previews.ts';
+import { findPicture, wantPreviews } from '../previews/schedule-previews.ts';
 import type { ResultDeps } from '../types.ts';
 
 /** Whether the gateway keeps a result; nothing where it does not. */

@@ -1,10 +1,18 @@
-import type { ResultRecord, TaskRecord } from '../../store/ports/index.ts';
+import { randomAlnum, streamOf } from '../../kernel/index.ts';
+import type { ResultRecord } from '../../store/ports/index.ts';
+import {
+  type ByteSpan,
+  type FileStore,
+  type LinkedResult,
+  PREVIEW_KIND,
+  type TaskRecord,
+} from '../../store/ports/index.ts';
 import type { ContentRequest } from '../../vendors/index.ts';
+import { previewedKey } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
-import { previewedKey } from '../artifacts/preview-keys.ts';
 import { resultErrors } from '../errors.ts';
 import type { ArtifactChoice, Content, ResultDeps } from '../types.ts';
-import { openKept } from './open-kept.ts';
+import { isDisplayed, readMediaType, writeMediaType } from './media-types.ts';
 
 /**
  * An artifact for a client: the copy that the gateway keeps, or else the vendor's. `result`: what
@@ -23,3 +31,179 @@ export async function openContent(
     throw resultErrors.artifact_not_found();
   return openArtifact(deps, download);
 }
+
+/** How long a link to the place of the files works. */
+const REDIRECT_SECONDS = 300;
+/** Lists show the same previews again and again. A link shows one image for ever. */
+const PREVIEW_MAX_AGE_SECONDS = 3600;
+
+type Result = LinkedResult['result'];
+type Kept = Result & { sha256: string };
+type Download = {
+  task: Pick<TaskRecord, 'taskId'>;
+  choice: ArtifactChoice;
+  client: ContentRequest;
+  result?: Result;
+};
+
+/** The kept copy of an artifact; undefined where there is none, and the vendor is asked. */
+export async function openKept(
+  deps: ResultDeps,
+  { task, choice, client, result }: Download,
+): Promise<Content | undefined> {
+  const kept = result && isKept(result) ? result : await findKept(deps, task, choice);
+  if (!kept) return undefined;
+  const { files, settings } = deps.kept;
+  const isPreview = kept.kind === PREVIEW_KIND;
+  if (settings().redirects && client.method === 'GET' && !isPreview) {
+    const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
+    if (link !== undefined) return { status: 302, headers: { location: link }, body: null };
+  }
+  const opened = await answer(deps, kept, client);
+  if (!opened) {
+    const logFields = { task_id: task.taskId, artifact: kept.artifactKey, sha256: kept.sha256 };
+    deps.logger.error(logFields, 'the file of a kept result is missing; the vendor is asked instead');
+  }
+  return opened && isPreview ? { ...opened, maxAgeSeconds: PREVIEW_MAX_AGE_SECONDS } : opened;
+}
+
+/**
+ * What the place says of the bytes, without our other headers: only what a browser may display is
+ * not a download, since the place may be on an origin that matters.
+ */
+function servedAs(mimeType: string): { mimeType: string; disposition: string } {
+  const type = readMediaType(mimeType);
+  if (type && isDisplayed(type.essence)) return { mimeType: writeMediaType(type), disposition: 'inline' };
+  return { mimeType: 'application/octet-stream', disposition: 'attachment' };
+}
+
+const isKept = (row: Result | undefined): row is Kept => row?.state === 'kept' && row.sha256 !== null;
+
+async function findKept(
+  { store }: Pick<ResultDeps, 'store'>,
+  { taskId }: Pick<TaskRecord, 'taskId'>,
+  { key, variant }: { key?: string; variant?: string },
+): Promise<Kept | undefined> {
+  if (variant === undefined) {
+    const row = await store.results.find(taskId, key ?? '');
+    return isKept(row) ? row : undefined;
+  }
+  const rows = await store.results.ofTasks([taskId]);
+  const row = rows.find(
+    ({ artifactKey, kind }) =>
+      kind !== PREVIEW_KIND && (kind === variant || (variant !== 'video' && artifactKey === variant)),
+  );
+  return isKept(row) ? row : undefined;
+}
+
+/** Conditions and ranges of RFC 9110; the entity tag is the digest. */
+async function answer(
+  { kept: { files }, memory: { smallFiles } }: Pick<ResultDeps, 'kept' | 'memory'>,
+  kept: Kept,
+  client: ContentRequest,
+): Promise<Content | undefined> {
+  const { sha256, bytes, keptAt, mimeType } = kept;
+  const etag = `"${sha256}"`;
+  const headers: Record<string, string> = {
+    'accept-ranges': 'bytes',
+    etag,
+    'last-modified': new Date(keptAt * 1000).toUTCString(),
+    ...(mimeType === '' ? {} : { 'content-type': mimeType }),
+  };
+  if (isUnchanged(client.headers, { etag, keptAt })) return { status: 304, headers, body: null };
+  const spans = mayUseRange(client.headers, { etag, keptAt }) ? readRanges(client.headers.range, bytes) : undefined;
+  if (spans?.length === 0) {
+    return { status: 416, headers: { ...headers, 'content-range': `bytes */${bytes}` }, body: null };
+  }
+  if (spans && spans.length > 1) return sendParts(files, { kept, spans, headers, client });
+  const [span] = spans ?? [];
+  const { start, end } = span ?? { start: 0, end: bytes };
+  headers['content-length'] = String(end - start);
+  if (span) headers['content-range'] = `bytes ${start}-${end - 1}/${bytes}`;
+  const status = span ? 206 : 200;
+  if (client.method === 'HEAD')
+    return (await files.size(sha256)) === undefined ? undefined : { status, headers, body: null };
+  const small = await smallFiles.read(kept);
+  if (small) return { status, headers, body: small.subarray(start, end) };
+  const body = await files.open(sha256, span);
+  return body && { status, headers, body: body instanceof ReadableStream ? streamOf(body, client.onStreamEnd) : body };
+}
+
+type Parts = { kept: Kept; spans: readonly ByteSpan[]; headers: Record<string, string>; client: ContentRequest };
+
+/** Several ranges in one multipart answer (RFC 9110, 14.6). */
+async function sendParts(files: FileStore, { kept, spans, headers, client }: Parts): Promise<Content | undefined> {
+  if ((await files.size(kept.sha256)) === undefined) return undefined;
+  const boundary = randomAlnum(32);
+  const heads = spans.map(
+    ({ start, end }) =>
+      `\r\n--${boundary}\r\ncontent-type: application/octet-stream\r\ncontent-range: bytes ${start}-${end - 1}/${kept.bytes}\r\n\r\n`,
+  );
+  const tail = `\r\n--${boundary}--\r\n`;
+  const length = spans.reduce((sum, { start, end }, n) => sum + (heads[n]?.length ?? 0) + end - start, tail.length);
+  const sent = {
+    ...headers,
+    'content-type': `multipart/byteranges; boundary=${boundary}`,
+    'content-length': String(length),
+  };
+  if (client.method === 'HEAD') return { status: 206, headers: sent, body: null, isParts: true };
+  const parts = (async function* () {
+    for (const [n, span] of spans.entries()) {
+      yield Buffer.from(heads[n] ?? '');
+      const part = await files.open(kept.sha256, span);
+      if (!part) throw new Error('the file of a kept result is missing');
+      yield* part instanceof ReadableStream ? part : part.stream();
+    }
+    yield Buffer.from(tail);
+  })();
+  return { status: 206, headers: sent, body: streamOf(parts, client.onStreamEnd), isParts: true };
+}
+
+type Version = { etag: string; keptAt: number };
+
+function isUnchanged(headers: Record<string, string>, { etag, keptAt }: Version): boolean {
+  const tags = headers['if-none-match'];
+  if (tags !== undefined)
+    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+  const since = Date.parse(headers['if-modified-since'] ?? '');
+  return Number.isFinite(since) && keptAt * 1000 <= since;
+}
+
+/** If-Range: a part is sent only of the version that the client has. */
+function mayUseRange(headers: Record<string, string>, { etag, keptAt }: Version): boolean {
+  const condition = headers['if-range'];
+  if (condition === undefined) return true;
+  if (condition.startsWith('"')) return condition === etag;
+  return Date.parse(condition) === keptAt * 1000;
+}
+
+/** Ranges in one answer: players ask for one or two. More are answered with the whole file. */
+const MAX_RANGES = 8;
+/** A longer header is not read. */
+const MAX_HEADER = 400;
+
+/**
+ * The parts that a Range header requests of a file of `size` bytes (RFC 9110, 14.2). `undefined`:
+ * the header is not understood, so the whole file is sent. Empty: no part of it exists.
+ */
+export function readRanges(header: string | undefined, size: number): ByteSpan[] | undefined {
+  if (header === undefined || header.length > MAX_HEADER) return undefined;
+  const specs = /^bytes\s*=(.*)$/i.exec(header.trim())?.[1];
+  if (specs === undefined) return undefined;
+  const spans: ByteSpan[] = [];
+  const parts = specs.split(',').map((part) => part.trim());
+  for (const part of parts.filter((each) => each !== '')) {
+    const match = /^(\d{0,15})-(\d{0,15})$/.exec(part);
+    if (!match || part === '-') return undefined;
+    const [, first = '', last = ''] = match;
+    if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined;
+    // `-500`: the last 500 bytes.
+    const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+    const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
+    if (start < end) spans.push({ start, end });
+  }
+  const isWasteful = spans.length > MAX_RANGES || sumOf(spans) > size;
+  return isWasteful ? undefined : spans;
+}
+
+const sumOf = (spans: readonly ByteSpan[]): number => spans.reduce((sum, { start, end }) => sum + end - start, 0);

@@ -1,16 +1,14 @@
 import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
 import { type LinkedResult, STATUS } from '../../store/ports/index.ts';
 import type { ContentRequest } from '../../vendors/index.ts';
+import { previewedKey, previewKey } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
-import { previewedKey, previewKey } from '../artifacts/preview-keys.ts';
 import { resultErrors } from '../errors.ts';
-import type { LinkTerms } from '../links/artifact-links.ts';
+import type { LinkTerms, VerifiedLink, VerifiedLinks } from '../links/artifact-links.ts';
 import { isLinkExpired } from '../links/issue-artifact-links.ts';
 import { linkVersionOf } from '../links/link-versions.ts';
-import type { VerifiedLink, VerifiedLinks } from '../links/verified-links.ts';
 import type { Content, ResultDeps } from '../types.ts';
-import { openContent } from './open-content.ts';
-import { openKept } from './open-kept.ts';
+import { openContent, openKept } from './open-content.ts';
 
 /** An artifact and the capability in its link. */
 export type ArtifactLink = {

@@ -1,8 +1,12 @@
+import { mapModel } from '../../channels/index.ts';
 import { deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
+import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
+import type { Relay } from '../../relay/index.ts';
 import { readFlag } from '../../relay/index.ts';
 import { type Content, projectArtifacts, requirePlugin, resultErrors } from '../../results/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
 import {
   adviseOnFailure,
   type Caller,
@@ -17,7 +21,6 @@ import {
 } from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
-import { findImagePlugin } from './find-image-plugin.ts';
 
 /** Images of one answer in Base64: they are in memory at once. Links have no such limit. */
 const MAX_INLINE_BYTES = 16 * 1024 * 1024;
@@ -175,4 +178,47 @@ async function collect(body: Content['body'], left: { bytes: number }): Promise<
     chunks.push(chunk.slice());
   }
   return Buffer.concat(chunks);
+}
+
+/**
+ * The plugin that serves a model on `POST /v1/images/generations`: that of an enabled channel which
+ * lists the model, if it has artifacts and does not make videos of this model. One with a channel
+ * of the group goes before the others, which `hasChannel` tells apart. Undefined: none.
+ */
+export function findImagePlugin(
+  { channels }: Pick<SurfaceDeps['vendors'], 'channels'>,
+  { generation, model, group }: { generation: Generation; model: string; group: string },
+): { plugin: LoadedPlugin; hasChannel: boolean } | undefined {
+  let other: LoadedPlugin | undefined;
+  for (const channel of channels.known()) {
+    if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
+    const plugin = findDriver(generation, channel);
+    if (!plugin?.manifest.hasArtifacts) continue;
+    const upstreamModel = mapModel(channel.modelMapping, model);
+    const makesVideos = plugin.manifest.protocols.some(
+      ({ name, models }) => name === 'proto_video' && (models.includes(model) || models.includes(upstreamModel)),
+    );
+    if (makesVideos) continue;
+    if (channel.groups.includes(group)) return { plugin, hasChannel: true };
+    other ??= plugin;
+  }
+  return other && { plugin: other, hasChannel: false };
+}
+
+/**
+ * Whether a plugin serves the model to the caller on `POST /v1/images/generations`. One that has no
+ * channel for them leaves the model to a relay that has.
+ */
+export function makesImages(
+  deps: Pick<SurfaceDeps, 'vendors' | 'pin'> & { relay: Pick<Relay, 'serves'> },
+  caller: Caller,
+  model: string,
+): boolean {
+  const pin = deps.pin();
+  try {
+    const found = findImagePlugin(deps.vendors, { generation: pin.generation, model, group: caller.group });
+    return found !== undefined && (found.hasChannel || !deps.relay.serves(caller, model));
+  } finally {
+    pin.release();
+  }
 }

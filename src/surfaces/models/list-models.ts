@@ -5,7 +5,6 @@ import { type ChannelRecord, ROLE, STATUS } from '../../store/ports/index.ts';
 import { type Caller, findProtocolOwner } from '../../tasks/index.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeRequest, type RequestSchema } from './describe-request.ts';
-import { findServedModel } from './find-served-model.ts';
 
 /** A model that a user may request, with everything that a form for it needs. */
 export type CallableModel = {
@@ -144,4 +143,22 @@ function describeModel(
     channels: channels.length,
     since: Math.min(...channels.map(({ createdAt }) => createdAt)),
   };
+}
+
+/**
+ * The plugin's model behind a client's name: the name itself, or what a channel of the plugin that
+ * the caller may use maps it to. Without either it is the name, which the plugin does not serve.
+ */
+export function findServedModel(
+  { channels }: Pick<SurfaceDeps['vendors'], 'channels'>,
+  { plugin, caller, model }: { plugin: LoadedPlugin; caller: Caller; model: string },
+): string {
+  const { models, channelTypes } = plugin.manifest;
+  if (models.includes(model)) return model;
+  const request = { pluginKey: plugin.key, channelTypes, model, group: caller.group, except: [] };
+  for (const channel of channels.known()) {
+    const mapped = serves(channel, request) ? mapModel(channel.modelMapping, model) : model;
+    if (models.includes(mapped)) return mapped;
+  }
+  return model;
 }

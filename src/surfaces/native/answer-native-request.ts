@@ -27,7 +27,7 @@ import {
 } from '../../tasks/index.ts';
 import { decodeContext, hookCause, hookError, vendorErrors } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
-import { findServedModel } from '../models/find-served-model.ts';
+import { findServedModel } from '../models/list-models.ts';
 import type { SurfaceDeps } from '../types.ts';
 
 export type NativeCall = {

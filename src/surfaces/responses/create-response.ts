@@ -17,9 +17,13 @@ import {
 } from '../../tasks/index.ts';
 import { hookError, protocolContext } from '../../vendors/index.ts';
 import type { SurfaceDeps } from '../types.ts';
-import { responseFields } from './client-fields.ts';
 import { awaitResponse, streamResponse } from './follow-response.ts';
-import { assertFormSupported, type ResponseRequest, readResponseRequest } from './read-response-request.ts';
+import {
+  assertFormSupported,
+  type ResponseRequest,
+  readResponseRequest,
+  responseFields,
+} from './read-response-request.ts';
 import { findResponseRenderer } from './render-response.ts';
 import { pendingResponse } from './response-objects.ts';
 import type { ResponseEvent } from './write-response-events.ts';

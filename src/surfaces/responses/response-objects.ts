@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { RenderedFinal } from '../../plugins/index.ts';
 import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { isCancelled } from '../../tasks/index.ts';
-import { MAX_METADATA, validMetadata } from './client-fields.ts';
+import { MAX_METADATA, validMetadata } from './read-response-request.ts';
 
 export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'incomplete';
 

@@ -1,3 +1,4 @@
+import { restoreRequest } from '../../files/index.ts';
 import { userOwner } from '../../kernel/index.ts';
 import { decodeProtocolRequest } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
@@ -5,6 +6,7 @@ import {
   type Caller,
   type ClientRequest,
   findProtocolOwner,
+  hasEnded,
   type Idempotency,
   readModel,
   resolveOriginTasks,
@@ -17,7 +19,8 @@ import {
 import { hookError, protocolContext } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
-import { videoFields } from '../videos/video-fields.ts';
+import { videoFields } from '../videos/video-object.ts';
+import { jsonRequest, type RequestOptions } from './json-request.ts';
 
 type SurfaceRequest = { caller: Caller; requestId: string; request: ClientRequest };
 
@@ -130,4 +133,29 @@ async function decodeAndSubmitVideo(
   } finally {
     pin.release();
   }
+}
+
+type Retry = { caller: Caller; requestId: string; task: TaskRecord; options: RequestOptions };
+
+/**
+ * Submits the request of an ended task again as a new task, at today's price.
+ * @throws tasks.task_running, what `restoreRequest` throws, what a submission throws
+ */
+export async function retryTask(
+  deps: SurfaceDeps,
+  { caller, requestId, task, options }: Retry,
+): Promise<SubmittedTask> {
+  if (!hasEnded(task)) throw surfaceErrors.task_running();
+  const { pluginKey } = task.execution;
+  const { body, ...intent } = await restoreRequest(deps, task);
+  const plain = await jsonRequest(`/api/task/${task.taskId}/retry`, intent.requestBody, options);
+  const contentType = body.kind === 'multipart' ? 'multipart/form-data' : plain.contentType;
+  const request = { ...plain, contentType, body };
+  const absent = `The plugin "${pluginKey}" is no longer installed.`;
+  return submitOnce(deps, { caller, request }, (idempotency) =>
+    submitToPlugin(deps, {
+      ...{ pluginKey, absent, caller, requestId, request, intent, idempotency },
+      repeats: task.taskId,
+    }),
+  );
 }

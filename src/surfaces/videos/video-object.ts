@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import type { TaskStatus, TaskSummary } from '../../store/ports/index.ts';
+import type { TaskProperties, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
 import type { ShownTask } from '../../tasks/index.ts';
+import { firstValue, readFields, type Submission } from '../../tasks/index.ts';
 
 const VIDEO_STATUS: Record<TaskStatus, string> = {
   NOT_START: 'queued',
@@ -67,4 +68,26 @@ function withoutUrls(value: Json): Json {
   if (!isObject(value)) return value;
   const entries = Object.entries(value as JsonObject).filter(([name]) => name.toLowerCase() !== 'url');
   return Object.fromEntries(entries.map(([name, member]) => [name, withoutUrls(member)]));
+}
+
+/** Longer values are none that a video object could show. */
+const MAX_LENGTH = 32;
+
+/** What the request of a video asked for: its object shows it before a plugin has rendered it. */
+export function videoFields(submission: Pick<Submission, 'request' | 'originTasks'>): Pick<TaskProperties, 'video'> {
+  const { seconds, size } = readFields(submission.request);
+  const remixed = submission.originTasks?.tasks[0]?.taskId;
+  const video = {
+    ...shown('seconds', seconds),
+    ...shown('size', size),
+    ...(remixed === undefined ? {} : { remixed_from_video_id: remixed }),
+  };
+  return Object.keys(video).length === 0 ? {} : { video };
+}
+
+function shown<Name extends string>(name: Name, value: Json | undefined): { [name in Name]?: string } {
+  const single = firstValue(value);
+  const text = typeof single === 'number' ? String(single) : single;
+  if (typeof text !== 'string' || text === '' || text.length > MAX_LENGTH) return {};
+  return { [name]: text } as { [name in Name]?: string };
 }

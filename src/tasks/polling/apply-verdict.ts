@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
-import { nextPollDelayMs } from '../state/poll-schedule.ts';
+import { nextPollDelayMs } from './poll-schedule.ts';
 import { recordTransition } from '../state/record-transition.ts';
 import { DEFAULT_PROGRESS } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';

@@ -2,7 +2,7 @@ import { inStep, sleepInStep } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
-import { longestPollDelayMs, shortestPollDelayMs } from '../state/poll-schedule.ts';
+import { longestPollDelayMs, shortestPollDelayMs } from './poll-schedule.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';

@@ -33,8 +33,15 @@ import {
   type VendorAnswer,
 } from '../../vendors/index.ts';
 import { type CollectedUsage, usageOnComplete } from '../state/collect-usage.ts';
-import { storedResult, UNUSABLE, UNUSABLE_RESULT, VENDOR_FAILURE } from '../state/stored-result.ts';
-import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
+import {
+  MAX_SNAPSHOT_BYTES,
+  snapshotBytes,
+  storedResult,
+  trimSnapshot,
+  UNUSABLE,
+  UNUSABLE_RESULT,
+  VENDOR_FAILURE,
+} from '../state/stored-result.ts';
 import type { TaskDeps } from '../types.ts';
 import type { RepeatedAnswers } from './repeated-answers.ts';
 import type { AnswerChange, FailureClass, Verdict } from './types.ts';

@@ -1,10 +1,11 @@
+import type { AppError } from '../../kernel/index.ts';
 import { userOwner } from '../../kernel/index.ts';
+import type { ParsedSubmission } from '../../plugins/index.ts';
 import { parseSubmitError, type SubmitError } from '../../plugins/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import type { Prepared } from './prepare-submission.ts';
-import type { FailedAttempt } from './types.ts';
 
 type Refusal = { prepared: Prepared; answer: VendorAnswer; plain: FailedAttempt };
 
@@ -76,3 +77,12 @@ function clientError({ class: found, message, param, retryAfterSeconds }: Submit
       return taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.', shouldRetry });
   }
 }
+
+/**
+ * `mayTryAnother`: the vendor certainly has no job from this attempt, or the channel accepts that
+ * risk.
+ */
+export type FailedAttempt = { kind: 'failed'; error: AppError; mayTryAnother: boolean; outcome: VendorOutcome };
+
+/** `isCut`: media were cut out of the answer that the plugin saw. */
+export type SendOutcome = { kind: 'accepted'; result: ParsedSubmission; isCut: boolean } | FailedAttempt;

@@ -5,11 +5,19 @@ import { queryContext } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
 import { finishTask, leaseOf, recordLateSuccess } from '../state/finish-task.ts';
-import { firstPollDelayMs } from '../state/poll-schedule.ts';
+import { firstPollDelayMs } from '../polling/poll-schedule.ts';
 import { recordTransition } from '../state/record-transition.ts';
-import { DEFAULT_PROGRESS, storedResult, UNUSABLE, UNUSABLE_RESULT, VENDOR_FAILURE } from '../state/stored-result.ts';
+import {
+  DEFAULT_PROGRESS,
+  MAX_SNAPSHOT_BYTES,
+  snapshotBytes,
+  storedResult,
+  trimSnapshot,
+  UNUSABLE,
+  UNUSABLE_RESULT,
+  VENDOR_FAILURE,
+} from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
 import type { Ending, Submission, TaskDeps } from '../types.ts';
 import type { Prepared } from './prepare-submission.ts';
 

@@ -13,9 +13,9 @@ import {
 import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps } from '../types.ts';
+import type { FailedAttempt, SendOutcome } from './classify-refusal.ts';
 import { classifyRefusal } from './classify-refusal.ts';
 import type { Prepared } from './prepare-submission.ts';
-import type { FailedAttempt, SendOutcome } from './types.ts';
 
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
 const MAX_MESSAGE = 16 * 1024;

@@ -10,11 +10,10 @@ import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import { type Prepared, prepareSubmission } from './prepare-submission.ts';
-import { asksToKeep } from './read-retention-request.ts';
+import { asksToKeep, shownInput } from './read-request.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { sendSubmission } from './send-submission.ts';
-import { shownInput } from './shown-input.ts';
 import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
 import { adviseOnFailure, type Doubt } from './submission-doubt.ts';
 

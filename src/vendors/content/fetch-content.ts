@@ -18,10 +18,8 @@ import {
 import { vendorErrors } from '../errors.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../request/build-upstream-request.ts';
 import type { VendorDeps } from '../types.ts';
-import { checkRedirects } from './check-redirects.ts';
+import { checkRedirects, pointsToSelf } from './check-redirects.ts';
 import { decodeBase64Content } from './decode-base64-content.ts';
-import { isMultiRange } from './multi-range.ts';
-import { pointsToSelf } from './points-to-self.ts';
 import type { ContentRequest, VendorContent } from './types.ts';
 
 /** Client headers that are sent to the vendor: ranges and conditions. */
@@ -233,3 +231,9 @@ export function pickHeaders(headers: Record<string, string>): Record<string, str
   }
   return out;
 }
+
+/**
+ * A request for several ranges is answered with a multipart type, which is not forwarded. Without
+ * the header the vendor sends the whole file.
+ */
+export const isMultiRange = (name: string, value: string): boolean => name === 'range' && value.includes(',');

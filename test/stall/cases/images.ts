@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import type { Result } from '../../../src/kernel/index.ts';
-import { MAX_PREVIEW_BYTES } from '../../../src/results/previews/images/preview-limits.ts';
 import { readStillImage } from '../../../src/results/previews/images/read-still-image.ts';
+import { MAX_PREVIEW_BYTES } from '../../../src/results/previews/images/still-image.ts';
 import { jpegSegment, makePng, pngChunk, webpChunk, webpFile } from '../../support/still-images.ts';
 import { fill, stallCase } from '../measure-block.ts';
 

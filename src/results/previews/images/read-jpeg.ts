@@ -1,6 +1,6 @@
 import { err, ok, type Result } from '../../../kernel/index.ts';
-import { readOrientation } from './read-orientation.ts';
-import type { ReadImage } from './types.ts';
+import type { ReadImage } from './still-image.ts';
+import { readOrientation } from './still-image.ts';
 
 const SOI = 0xd8;
 const EOI = 0xd9;

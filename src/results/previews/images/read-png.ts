@@ -1,8 +1,7 @@
 import { crc32, inflateSync } from 'node:zlib';
 import { err, ok } from '../../../kernel/index.ts';
-import { MAX_PREVIEW_SIDE } from './preview-limits.ts';
-import { readOrientation } from './read-orientation.ts';
-import type { ReadImage } from './types.ts';
+import type { ReadImage } from './still-image.ts';
+import { MAX_PREVIEW_SIDE, readOrientation } from './still-image.ts';
 
 const SIGNATURE_BYTES = 8;
 /** Length, type and checksum of a chunk. */

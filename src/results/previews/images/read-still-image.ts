@@ -1,9 +1,9 @@
 import { err } from '../../../kernel/index.ts';
-import { MAX_PREVIEW_BYTES, MAX_PREVIEW_SIDE } from './preview-limits.ts';
 import { readJpeg } from './read-jpeg.ts';
 import { readPng } from './read-png.ts';
 import { readWebp } from './read-webp.ts';
-import type { ReadImage } from './types.ts';
+import type { ReadImage } from './still-image.ts';
+import { MAX_PREVIEW_BYTES, MAX_PREVIEW_SIDE } from './still-image.ts';
 
 /**
  * Reads a preview that a stranger made. It is parsed as a whole, so that nothing hides behind or

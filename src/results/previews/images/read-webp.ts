@@ -1,6 +1,6 @@
 import { err, ok, type Result } from '../../../kernel/index.ts';
-import { readOrientation } from './read-orientation.ts';
-import type { ReadImage } from './types.ts';
+import type { ReadImage } from './still-image.ts';
+import { readOrientation } from './still-image.ts';
 
 const HEADER_BYTES = 12;
 const CHUNK_BYTES = 8;

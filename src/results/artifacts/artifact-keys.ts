@@ -18,3 +18,13 @@ export function resultArtifact({ status, execution: { result } }: TaskRecord): A
   const start = 'url' in result ? result.url.slice(0, 65_536) : '';
   return { key: RESULT_KEY, type: TYPES.find(([, pattern]) => pattern.test(start))?.[0] ?? 'video' };
 }
+
+/** No artifact's key has a colon. */
+const PREFIX = 'preview:';
+
+/** The key of an artifact's preview. */
+export const previewKey = (artifactKey: string): string => `${PREFIX}${artifactKey}`;
+
+/** The key of the artifact that a preview shows; undefined: `key` is no preview's. */
+export const previewedKey = (key: string): string | undefined =>
+  key.startsWith(PREFIX) ? key.slice(PREFIX.length) : undefined;
