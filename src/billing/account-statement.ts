@@ -80,7 +80,7 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
     return found.map(({ opening, lines, amount, balanceAfter }) => ({
       id: opening.id,
       createdAt: opening.createdAt,
-      kind: kindOf(opening),
+      kind: classifyLine(opening),
       amount,
       balanceAfter,
       note: opening.taskId === null ? readableNote(opening) : '',
@@ -88,7 +88,7 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
       taskId: opening.taskId ?? opening.aboutTaskId,
       actor:
         opening.actorId === null || opening.actor === null ? null : { id: opening.actorId, username: opening.actor },
-      task: opening.taskId === null ? null : billOf(lines, stored.get(opening.taskId)),
+      task: opening.taskId === null ? null : sumBill(lines, stored.get(opening.taskId)),
     }));
   }
 
@@ -135,18 +135,20 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
 }
 
 function matches(opening: StatementLine, { kind, since = 0, until = Number.POSITIVE_INFINITY }: StatementFilter) {
-  return (kind === undefined || kindOf(opening) === kind) && opening.createdAt >= since && opening.createdAt <= until;
+  return (
+    (kind === undefined || classifyLine(opening) === kind) && opening.createdAt >= since && opening.createdAt <= until
+  );
 }
 
 /** As `countStatement` of the store says it. */
-const kindOf = ({ taskId, reason, kind }: StatementLine): StatementKind =>
+const classifyLine = ({ taskId, reason, kind }: StatementLine): StatementKind =>
   taskId !== null ? 'task' : ((reason || kind) as StatementKind);
 
 /** Lines of before have the request as their note, such as `add 2500000`. */
 const readableNote = ({ kind, note }: StatementLine): string =>
   kind === 'adjust' && /^(?:add|subtract|override) \d+$/.test(note) ? '' : note;
 
-function billOf(lines: readonly StatementLine[], stored: { model: string; isOpen: boolean } | undefined): TaskBill {
+function sumBill(lines: readonly StatementLine[], stored: { model: string; isOpen: boolean } | undefined): TaskBill {
   const sum = (wanted: (line: StatementLine) => boolean): number =>
     lines.filter(wanted).reduce((total, { amount }) => total + amount, 0);
   // A refund with a number is that of a reservation which another one has replaced.

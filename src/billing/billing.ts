@@ -169,7 +169,7 @@ export function createBilling(deps: {
     stop: prices.stop,
     needsFacts: (pluginKey, model, upstreamModel) =>
       (prices.find(pluginKey, model, upstreamModel)?.expression.factKeys.length ?? 0) > 0,
-    readsFacts: ({ expression }) => expression !== null && prices.factKeysOf(expression).length > 0,
+    readsFacts: ({ expression }) => expression !== null && prices.listFactKeys(expression).length > 0,
 
     quote(request) {
       const ratio = groupRatio(request.group);

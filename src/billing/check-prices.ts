@@ -41,7 +41,7 @@ export function findProblem(
     const who = everywhere ? 'No plugin and no channel' : `Neither the plugin "${row.pluginKey}" nor a channel of it`;
     return { code: 'model_gone', message: `${who} has the model "${row.model}".` };
   }
-  const priced = named.filter((offer) => priceOf(prices, offer) === row);
+  const priced = named.filter((offer) => findPrice(prices, offer) === row);
   const undeclared = parsed.value.factKeys.filter((key) =>
     priced.some(({ facts }) => facts !== null && !facts.includes(key)),
   );
@@ -60,7 +60,7 @@ export function findUnpriced(
 ): { pluginKey: string; models: { model: string; offered: boolean }[] }[] {
   const byPlugin = new Map<string, Map<string, boolean>>();
   for (const offer of models) {
-    if (priceOf(prices, offer)) continue;
+    if (findPrice(prices, offer)) continue;
     const pluginKey = offer.pluginKey ?? '*';
     const own = byPlugin.get(pluginKey) ?? new Map<string, boolean>();
     own.set(offer.model, offer.offered || (own.get(offer.model) ?? false));
@@ -74,5 +74,5 @@ export function findUnpriced(
     }));
 }
 
-const priceOf = (prices: PriceBook, { pluginKey, model, upstreamModel }: OfferedModel): PriceRecord | undefined =>
+const findPrice = (prices: PriceBook, { pluginKey, model, upstreamModel }: OfferedModel): PriceRecord | undefined =>
   prices.find(pluginKey ?? '*', model, upstreamModel)?.row;

@@ -31,7 +31,7 @@ export type PriceBook = {
   ): { row: PriceRecord; expression: PriceExpression } | undefined;
   all(): PriceRecord[];
   /** The keys that `u()` reads in an expression that was valid once. */
-  factKeysOf(expression: string): readonly string[];
+  listFactKeys(expression: string): readonly string[];
   /** The effect of a plugin's change on the prices. */
   checkChange(change: PluginChange): PriceChangeImpact;
   /**
@@ -66,7 +66,7 @@ export function createPriceBook(deps: {
   let byKey = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
   const factKeysCache = new Map<string, readonly string[]>();
   deps.watchCache?.('price_expressions', () => factKeysCache.size);
-  const keyOf = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
+  const toKey = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
   const replica = createReplica({
     topic: 'prices',
@@ -75,7 +75,7 @@ export function createPriceBook(deps: {
       const next: typeof byKey = new Map();
       for (const row of fresh) {
         const parsed = parsePriceExpression(row.expression);
-        if (parsed.ok) next.set(keyOf(row.pluginKey, row.model), { row, expression: parsed.value });
+        if (parsed.ok) next.set(toKey(row.pluginKey, row.model), { row, expression: parsed.value });
       }
       rows = fresh;
       byKey = next;
@@ -95,7 +95,7 @@ export function createPriceBook(deps: {
     stop: replica.stop,
     all: () => rows,
     checkChange: (change) => checkPriceChange(rows, change),
-    factKeysOf(expression) {
+    listFactKeys(expression) {
       const known = factKeysCache.get(expression);
       if (known) return known;
       const parsed = parsePriceExpression(expression);
@@ -106,7 +106,7 @@ export function createPriceBook(deps: {
     },
     find(pluginKey, model, upstreamModel) {
       for (const name of new Set([model, upstreamModel])) {
-        const found = byKey.get(keyOf(pluginKey, name)) ?? byKey.get(keyOf('*', name));
+        const found = byKey.get(toKey(pluginKey, name)) ?? byKey.get(toKey('*', name));
         if (found) return found;
       }
       return undefined;
@@ -160,7 +160,7 @@ function checkExpression(source: string, model: string, declared: Record<string,
  * MAX_SAMPLES.
  */
 function sampleFacts(keys: string[], declared: Record<string, DeclaredFact> | undefined): JsonObject[] {
-  const fields = keys.map((key) => ({ key, values: valuesOf(declared?.[key]) }));
+  const fields = keys.map((key) => ({ key, values: listValues(declared?.[key]) }));
   const pick = (choose: (values: Json[], index: number) => Json | undefined): JsonObject =>
     Object.fromEntries(fields.map(({ key, values }, index) => [key, choose(values, index) ?? null]));
   const single = fields.flatMap(({ values }, varied) =>
@@ -179,7 +179,7 @@ function sampleFacts(keys: string[], declared: Record<string, DeclaredFact> | un
   return [...single, ...spread];
 }
 
-function valuesOf(fact: DeclaredFact | undefined): Json[] {
+function listValues(fact: DeclaredFact | undefined): Json[] {
   if (fact?.kind === 'enum') return fact.values;
   if (fact?.kind === 'boolean') return [true, false];
   return [1, 0, fact?.max ?? 3600];

@@ -30,7 +30,7 @@ function summarize(node: Expression): PriceSummary | undefined {
     case 'Literal':
       return typeof node.value === 'number' ? { kind: 'amount', usd: node.value, per: [] } : undefined;
     case 'CallExpression': {
-      const key = factOf(node);
+      const key = readFact(node);
       return key === undefined ? undefined : { kind: 'amount', usd: 1, per: [key] };
     }
     case 'BinaryExpression':
@@ -64,7 +64,7 @@ function multiply(one: PriceSummary, other: PriceSummary): PriceSummary | undefi
 }
 
 function summarizeChoice({ test, consequent, alternate }: ConditionalExpression): PriceSummary | undefined {
-  const choice = choiceOf(test);
+  const choice = readChoice(test);
   const chosen = summarize(consequent);
   const rest = summarize(alternate);
   if (!choice || chosen?.kind !== 'amount' || !rest) return undefined;
@@ -77,10 +77,10 @@ function summarizeChoice({ test, consequent, alternate }: ConditionalExpression)
 }
 
 /** `u("sound")`, or `u("resolution") == "1080p"` in either order. */
-function choiceOf(node: Expression): { by: string; value: string } | undefined {
-  if (node.type === 'ParenthesizedExpression') return choiceOf(node.expression);
+function readChoice(node: Expression): { by: string; value: string } | undefined {
+  if (node.type === 'ParenthesizedExpression') return readChoice(node.expression);
   if (node.type === 'CallExpression') {
-    const by = factOf(node);
+    const by = readFact(node);
     return by === undefined ? undefined : { by, value: 'true' };
   }
   if (node.type !== 'BinaryExpression' || (node.operator !== '==' && node.operator !== '===')) return undefined;
@@ -89,14 +89,14 @@ function choiceOf(node: Expression): { by: string; value: string } | undefined {
     [node.right, node.left],
   ]) {
     if (call?.type !== 'CallExpression' || literal?.type !== 'Literal') continue;
-    const by = factOf(call);
+    const by = readFact(call);
     if (by === undefined || (typeof literal.value !== 'string' && typeof literal.value !== 'boolean')) continue;
     return { by, value: String(literal.value) };
   }
   return undefined;
 }
 
-function factOf({ callee, arguments: [key] }: CallExpression): string | undefined {
+function readFact({ callee, arguments: [key] }: CallExpression): string | undefined {
   const isFact = callee.type === 'Identifier' && callee.name === 'u';
   return isFact && key?.type === 'Literal' && typeof key.value === 'string' ? key.value : undefined;
 }

@@ -145,7 +145,7 @@ export function createChannels(deps: {
         name: checkName(input.name),
         type: input.type,
         keySealed: secretBox.seal(key),
-        keyHint: keyHintOf(key),
+        keyHint: shortenKey(key),
         baseUrl: binding.baseUrl,
         models: checkNames('models', input.models),
         groups: checkNames('groups', input.groups ?? ['default']),
@@ -178,7 +178,7 @@ export function createChannels(deps: {
           : checkKey(change.key, pluginOfBinding(plugins, { ...before, ...binding })?.keyFormat);
       const channel = await store.channels.update(id, {
         ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
-        ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: keyHintOf(key) }),
+        ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: shortenKey(key) }),
         // Unchanged columns are not written: the channel may have moved, with another key, since it
         // was read.
         ...(moves ? { type: binding.type, baseUrl: binding.baseUrl, taskPluginKey: binding.taskPluginKey } : {}),
@@ -206,4 +206,4 @@ export function createChannels(deps: {
 }
 
 /** The last four characters, if the key is long enough to reveal them safely. */
-export const keyHintOf = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');
+export const shortenKey = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');

@@ -11,7 +11,7 @@ export const isFilter = ({ keyword = '', status }: ChannelFilter): boolean => ke
 /** The channels that match all of the filter. */
 export function filterChannels(channels: readonly ChannelRecord[], filter: ChannelFilter): ChannelRecord[] {
   const part = (filter.keyword ?? '').toLowerCase();
-  const textsOf = ({ name, baseUrl, models, groups, taskPluginKey }: ChannelRecord): string[] => [
+  const listTexts = ({ name, baseUrl, models, groups, taskPluginKey }: ChannelRecord): string[] => [
     ...[name, baseUrl, taskPluginKey ?? ''],
     ...models,
     ...groups,
@@ -19,6 +19,6 @@ export function filterChannels(channels: readonly ChannelRecord[], filter: Chann
   return channels.filter(
     (channel) =>
       (filter.status === undefined || channel.status === filter.status) &&
-      textsOf(channel).some((text) => text.toLowerCase().includes(part)),
+      listTexts(channel).some((text) => text.toLowerCase().includes(part)),
   );
 }

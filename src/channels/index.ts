@@ -2,7 +2,7 @@
  * Owns: channels (accounts at vendors), their sealed credentials, and which of them serves a model.
  * May touch: the store's channels. Never touches: plugins' code, HTTP, money.
  */
-export { type ChannelChange, type Channels, createChannels, keyHintOf, type SavedChannel } from './channels.ts';
+export { type ChannelChange, type Channels, createChannels, type SavedChannel, shortenKey } from './channels.ts';
 export {
   type ChannelInput,
   checkBaseUrl,

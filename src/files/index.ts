@@ -6,7 +6,7 @@
 export { fileErrors } from './errors.ts';
 export { hasInputsToKeep, keepInputs, retryableRequest, type StoredInputs } from './keep-inputs.ts';
 export { findRetryBlock, type RetryBlock, restoreRequest } from './restore-inputs.ts';
+export { KEEP_TRIES_MS, scheduleResultCopies } from './schedule-copies.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
 export { resultCleanUpSteps } from './sweep-files.ts';
 export type { ExtractedFile, ExtractedFiles, KeptFiles, RequestBody, RequestFile, ResultSettings } from './types.ts';
-export { KEEP_TRIES_MS, wantResults } from './schedule-copies.ts';

@@ -34,8 +34,8 @@ export async function keepInputs(
     const owner = await deps.store.users.byId(userId);
     // The reservation will be refused. Nothing is stored for those who cannot pay.
     if (!owner || owner.quota < quota) return { execution: {} };
-    const { quotaOf, daysOf } = deps.kept.settings();
-    const quotaBytes = quotaOf(owner.group);
+    const { quotaFor, daysFor } = deps.kept.settings();
+    const quotaBytes = quotaFor(owner.group);
     const used = quotaBytes === undefined ? 0 : (await deps.store.results.usage(userId)).bytes;
     const room = quotaBytes === undefined ? Number.POSITIVE_INFINITY : quotaBytes - used;
     const stored = await storeAll(deps, { request, room, signal: deadline.signal });
@@ -44,7 +44,7 @@ export async function keepInputs(
       return { execution: { inputsLost: stored.error } };
     }
     const { files } = stored.value;
-    const days = daysOf(owner.group);
+    const days = daysFor(owner.group);
     return {
       execution: { inputs: stored.value },
       rows: {
@@ -70,8 +70,8 @@ async function storeAll(
   const { model, action, requestBody = null } = intent;
   const text = JSON.stringify(requestBody);
   const bodyIsFile = text.length > MAX_STORED;
-  const sources = [...sourcesOf(body), ...(bodyIsFile ? [bodySource(text)] : [])];
-  const kept: KeptInputs = { model, action, body: bodyIsFile ? null : requestBody, ...formOf(body), files: [] };
+  const sources = [...listSources(body), ...(bodyIsFile ? [bodySource(text)] : [])];
+  const kept: KeptInputs = { model, action, body: bodyIsFile ? null : requestBody, ...describeForm(body), files: [] };
   const described = JSON.stringify({ ...kept, body: null, files: sources.map(({ described }) => described) });
   if (described.length > MAX_STORED) return err('too_large');
   let left = room;
@@ -102,7 +102,7 @@ async function storeOne(
   }
 }
 
-function sourcesOf(body: RequestBody): RequestSource[] {
+function listSources(body: RequestBody): RequestSource[] {
   if (body.kind === 'multipart') {
     return body.files.map(({ ref, field, filename, mimeType, size, stream, kept }) => ({
       described: { as: 'part', ref, field, filename, mimeType },
@@ -127,7 +127,7 @@ function bodySource(text: string): RequestSource {
   };
 }
 
-function formOf(body: RequestBody): Pick<KeptInputs, 'fields' | 'tokenPrefix'> {
+function describeForm(body: RequestBody): Pick<KeptInputs, 'fields' | 'tokenPrefix'> {
   if (body.kind === 'multipart') return { fields: body.fields };
   return body.kind === 'json' && body.extracted ? { tokenPrefix: body.extracted.prefix } : {};
 }

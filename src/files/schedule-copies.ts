@@ -8,7 +8,7 @@ export const KEEP_TRIES_MS = 7 * 24 * 3_600_000;
  * Orders the results of a task that has just succeeded to be kept, in the transaction that ends it.
  * Its artifacts are listed later, since that takes its plugin.
  */
-export async function wantResults(
+export async function scheduleResultCopies(
   { kept, clock }: Pick<FileDeps, 'kept' | 'clock'>,
   tx: Pick<Repositories, 'results'>,
   { taskId, userId, properties }: Pick<TaskRecord, 'taskId' | 'userId' | 'properties'>,

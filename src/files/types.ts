@@ -15,11 +15,11 @@ export type ResultSettings = {
   /** Whether the files of requests are kept, so that their tasks can be run again. */
   keepInputs: boolean;
   /** Days for which the results of a group's users are kept; 0: for ever. */
-  daysOf(group: string): number;
+  daysFor(group: string): number;
   /** Bytes that a user of a group may keep; undefined: no limit. */
-  quotaOf(group: string): number | undefined;
+  quotaFor(group: string): number | undefined;
   /** USD for a GB (10^9 bytes) and day that users of a group pay; 0: nothing. */
-  usdPerGbDayOf(group: string): number;
+  usdPerGbDayFor(group: string): number;
   /** Whether downloads are redirected to the place of the files, where it makes links. */
   redirects: boolean;
   /** Bytes that all previews together may take; 0: there are none. */

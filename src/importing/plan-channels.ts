@@ -4,8 +4,8 @@ import {
   checkMapping,
   checkName,
   checkNames,
-  keyHintOf,
   RELAY_TYPE,
+  shortenKey,
 } from '../channels/index.ts';
 import { AppError, countOf, hasHiddenCharacters, type JsonObject, parseJson } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
@@ -163,7 +163,7 @@ const cut = (text: string, longest: number): string => [...text].slice(0, longes
 
 function keyFields({ secretBox }: PlanContext, text: string) {
   const key = checkKey(text);
-  return { keySealed: secretBox.seal(key), keyHint: keyHintOf(key) };
+  return { keySealed: secretBox.seal(key), keyHint: shortenKey(key) };
 }
 
 function sharedFields({ now }: PlanContext, row: SourceRow, rule: ChannelRule) {

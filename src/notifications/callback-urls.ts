@@ -26,7 +26,7 @@ export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
       // readers.
       if (/^[^/]*\/\/[^/?#\\]*@/.test(text)) return err('It carries a user name or a password.');
       if (text.includes('#')) return err('It has a fragment (#…), which is never sent.');
-      const literal = literalOf(url);
+      const literal = readLiteralAddress(url);
       const scope = literal === undefined ? 'public' : checkAddress(literal);
       if (scope === 'forbidden')
         return err('It names a link-local, metadata or reserved address, which is never called.');
@@ -49,7 +49,7 @@ export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
 }
 
 /** The IP address in a URL's host; undefined when the host is a name. */
-function literalOf({ hostname }: URL): string | undefined {
+function readLiteralAddress({ hostname }: URL): string | undefined {
   if (hostname.startsWith('[')) return hostname.slice(1, -1);
   // The URL parser has normalized every notation of an IPv4 address to four decimal parts.
   return /^[\d.]+$/.test(hostname) ? hostname.replace(/\.$/, '') : undefined;

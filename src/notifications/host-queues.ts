@@ -40,7 +40,7 @@ export function createHostQueues<T extends QueueKey>({
   const heldBy = new Map<number, number>();
   let held = 0;
 
-  const queueOf = (host: string): Queue<T> => {
+  const openQueue = (host: string): Queue<T> => {
     const queue = queues.get(host) ?? { running: 0, waiting: new Map(), size: 0 };
     queues.set(host, queue);
     return queue;
@@ -51,7 +51,7 @@ export function createHostQueues<T extends QueueKey>({
   return {
     add(claimed) {
       const { host, userId } = claimed;
-      const queue = queueOf(host);
+      const queue = openQueue(host);
       const own = queue.waiting.get(userId) ?? [];
       queue.waiting.set(userId, own);
       own.push(claimed);
@@ -75,7 +75,7 @@ export function createHostQueues<T extends QueueKey>({
     },
 
     ended({ host, userId }) {
-      const queue = queueOf(host);
+      const queue = openQueue(host);
       queue.running -= 1;
       held -= 1;
       const left = (heldBy.get(userId) ?? 0) - 1;

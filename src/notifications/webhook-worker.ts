@@ -69,16 +69,16 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   const longestSleepMs = store.dialect === 'sqlite' ? ONLY_NODE_TICK_MS : IDLE_TICK_MS;
   let loop: Promise<void> = Promise.resolve();
   let idle = new AbortController();
-  let quiet = new AbortController();
+  let wakeUp = new AbortController();
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       // Created before the claim, so that what happens during the claim also ends the sleep.
       idle = new AbortController();
-      quiet = new AbortController();
+      wakeUp = new AbortController();
       const limit = Math.min(batch, CAPACITY - queues.held());
       const dueInMs = limit > 0 ? await untilDue() : 0;
-      if (dueInMs > 0) await clock.sleep(Math.min(dueInMs, inStep(clock, longestSleepMs)), quiet.signal);
+      if (dueInMs > 0) await clock.sleep(Math.min(dueInMs, inStep(clock, longestSleepMs)), wakeUp.signal);
       else {
         const taken = limit > 0 ? await claim(limit) : 0;
         if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, idle.signal);
@@ -193,7 +193,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     const settle = () => store.webhooks.settle(lease, outcome, delivery);
     if (!(await retryWhileUnavailable(claimedAtMs, settle))) return;
     // It, or the one that waits for it, may be due before the loop would look.
-    quiet.abort();
+    wakeUp.abort();
     counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;
     if (outcome.status === 'delivered') return;
     const logFields = {
@@ -205,13 +205,13 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       ms: delivery.durationMs,
     };
     if (outcome.status === 'failed') {
-      const requestId = await requestIdOf(notice.taskId);
+      const requestId = await findRequestId(notice.taskId);
       logger.info({ ...logFields, request_id: requestId }, 'webhook notice failed; it is not retried');
     } else logger.debug(logFields, 'webhook notice not delivered; retrying later');
   }
 
   /** Of the request that made the task; `undefined` where nobody knows it any more. */
-  async function requestIdOf(taskId: string): Promise<string | undefined> {
+  async function findRequestId(taskId: string): Promise<string | undefined> {
     const task = await store.tasks.byTaskId(taskId).catch(() => undefined);
     return task?.execution.requestId || undefined;
   }
@@ -220,11 +220,11 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     start() {
       loop = run();
     },
-    wake: () => quiet.abort(),
+    wake: () => wakeUp.abort(),
     async stop(graceMs) {
       stopping.abort();
       idle.abort();
-      quiet.abort();
+      wakeUp.abort();
       await loop;
       const deadline = clock.monotonicMs() + graceMs;
       while (underway.size > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);

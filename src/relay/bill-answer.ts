@@ -2,7 +2,7 @@ import { mapModel } from '../channels/index.ts';
 import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
 import { ENDPOINTS, type ReportedFact } from './endpoints.ts';
 import { MARGIN, mostPlausible } from './estimate-usage.ts';
-import { mediaTypeOf } from './relay-answers.ts';
+import { readMediaEssence } from './relay-answers.ts';
 import type { billRelay } from './relay-billing.ts';
 import type { AnswerEnd, UsageFacts, UsageTap } from './tap-usage.ts';
 import type { Delivery, RelayDeps, RelayIntent, RelayShared } from './types.ts';
@@ -27,7 +27,7 @@ type Ended = { tap: UsageTap | undefined; how: AnswerEnd | 'whole' };
  * nothing, unless its client left before one came. A stream without usage is billed by what came of
  * it. What stays unknown is billed as reserved, and so is an implausible report.
  */
-export function billOf(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended): Bill {
+export function calculateBill(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended): Bill {
   const { intent, response } = delivery;
   const httpStatus = response.status;
   if (!tap) return { httpStatus, trouble: NO_USAGE };
@@ -36,7 +36,7 @@ export function billOf(deps: RelayDeps, delivery: Delivery, { tap, how }: Ended)
   const goesOn = intent.values.background === true;
   const { reports, answers } = ENDPOINTS[intent.kind];
   const isOver = how === 'whole' || how === 'ended' || (how === 'broke' && !tap.owesCount());
-  if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(mediaTypeOf(response)))
+  if (isOver && !goesOn && !isReported && !hasResult && !answers?.test(readMediaEssence(response)))
     return { httpStatus, usage: Object.fromEntries(reports.map((fact) => [fact, 0])) };
   if (Object.keys(facts).length === 0 || (goesOn && !isReported)) return { httpStatus, trouble: NO_USAGE };
   const trouble = refuseReport(deps, delivery, { tap, facts });

@@ -27,7 +27,7 @@ const QUERY = [
 ] as const;
 
 /** The vendor's host. Object ids are unique per host. */
-export const vendorOf = ({ baseUrl }: ChannelRecord): string => canonicalHost(new URL(baseUrl));
+export const vendorHost = ({ baseUrl }: ChannelRecord): string => canonicalHost(new URL(baseUrl));
 
 /** The vendor's collection, reached through a channel with its key. */
 type Target = { channel: ChannelRecord; key: string; kind: RelayKind };
@@ -63,7 +63,7 @@ export function buildRelayRequest(
     method,
     headers: { ...headers, authorization: `Bearer ${key}` },
     body,
-    privateHosts: [vendorOf(channel)],
+    privateHosts: [vendorHost(channel)],
     maxRedirects: method === 'GET' || method === 'HEAD' ? MAX_REDIRECTS : 0,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     ...(redirects ? { ...redirects, headersForEveryOrigin: CONTENT_HEADERS } : {}),
@@ -90,7 +90,7 @@ export function buildRelayBody(
 ): UpstreamBody {
   if (body.kind === 'json') {
     const isNamed = model !== undefined && (body.value as JsonObject).model === model;
-    const text = editJson(textOf(body), isNamed ? changes : { ...changes, model });
+    const text = editJson(writeJson(body), isNamed ? changes : { ...changes, model });
     if (!body.extracted) return { kind: 'text', text };
     // The body goes on as it came, so its files need no further limit.
     const restored = restoreFiles([text], {
@@ -112,5 +112,5 @@ export function buildRelayBody(
 }
 
 /** The JSON that the vendor gets, before the gateway changes it. */
-export const textOf = ({ text, value }: Extract<ClientRequest['body'], { kind: 'json' }>): string =>
+export const writeJson = ({ text, value }: Extract<ClientRequest['body'], { kind: 'json' }>): string =>
   text ?? JSON.stringify(value);

@@ -1,7 +1,7 @@
 import type { RelayKind } from '../store/ports/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import { ENDPOINTS } from './endpoints.ts';
-import { isJson, mediaTypeOf } from './relay-answers.ts';
+import { isJson, readMediaEssence } from './relay-answers.ts';
 
 const JSON_TYPE = 'application/json';
 const EVENTS_TYPE = 'text/event-stream';
@@ -21,17 +21,17 @@ type Content = 'json' | 'events' | 'html' | 'other';
 
 const utf8 = new TextDecoder();
 /** Without the byte-order mark, which the decoder drops, and leading spaces. */
-const beginningOf = (bytes: Uint8Array): string => utf8.decode(bytes).trimStart();
+const readBeginning = (bytes: Uint8Array): string => utf8.decode(bytes).trimStart();
 
-function contentOf(text: string): Content {
+function classifyContent(text: string): Content {
   if (JSON_TEXT.test(text)) return 'json';
   if (EVENT_TEXT.test(text)) return 'events';
   return HTML_TEXT.test(text) ? 'html' : 'other';
 }
 
 const hasContent = (bytes: Uint8Array): boolean => {
-  const text = beginningOf(bytes);
-  return (text.length >= LONGEST_BEGINNING && !OPEN_JSON.test(text)) || contentOf(text) !== 'other';
+  const text = readBeginning(bytes);
+  return (text.length >= LONGEST_BEGINNING && !OPEN_JSON.test(text)) || classifyContent(text) !== 'other';
 };
 
 /**
@@ -40,13 +40,13 @@ const hasContent = (bytes: Uint8Array): boolean => {
  * page, which must not be billed. Reads no more than the first bytes, and leaves them to be read.
  */
 export async function checkAnswer(kind: RelayKind, response: UpstreamResponse): Promise<UpstreamResponse | undefined> {
-  const type = mediaTypeOf(response);
+  const type = readMediaEssence(response);
   const { answers, streams } = ENDPOINTS[kind];
   const hasJsonType = isJson(type);
   const isOwn = answers?.test(type) === true;
   if (type === EVENTS_TYPE || (isOwn && !VAGUE.test(type))) return response;
   if (!hasJsonType && !isOwn && !VAGUE.test(type)) return undefined;
-  const content = contentOf(beginningOf(await response.peek(hasContent)));
+  const content = classifyContent(readBeginning(await response.peek(hasContent)));
   if (content === 'html') return undefined;
   if (content === 'events' && streams) return labelled(response, EVENTS_TYPE);
   if (hasJsonType) return response;

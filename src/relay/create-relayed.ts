@@ -14,7 +14,7 @@ import {
   taskErrors,
 } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
-import { adviseRetry, outcomeOfFailure, outcomeOfStatus } from '../vendors/index.ts';
+import { adviseRetry, classifyFailure, classifyStatus } from '../vendors/index.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
 import { checkAnswer } from './check-answer.ts';
 import { deliverAnswer } from './deliver-answer.ts';
@@ -195,7 +195,7 @@ async function quoteFor(
 const asksForUsage = ({ billing }: RelayDeps, { snapshot }: Quote, { settings }: ChannelRecord): boolean =>
   settings.stream_usage !== false &&
   snapshot.expression !== null &&
-  readsReport(ENDPOINTS.chat, billing.prices.factKeysOf(snapshot.expression));
+  readsReport(ENDPOINTS.chat, billing.prices.listFactKeys(snapshot.expression));
 
 async function send(
   deps: RelayDeps,
@@ -225,7 +225,7 @@ async function send(
   const acceptsRisk = channel.settings.retry_on_5xx === true;
   if (!sent.ok) {
     const { kind: failure, notSent, message } = sent.error;
-    const known = outcomeOfFailure(sent.error);
+    const known = classifyFailure(sent.error);
     const mayTryAnother = failure !== 'refused' && (notSent || acceptsRisk);
     const mayBeDone = known === 'in_doubt';
     const outcome = sendFailure(sent.error, adviseRetry(known));
@@ -245,7 +245,7 @@ async function send(
     deps.logger.warn({ channel_id: channel.id, status }, "vendor refused the channel's key; check the key");
   }
   const outcome = await refusalAnswer(deps.clock, sent.value, key).catch((error: AppError) => error);
-  const mayBeDone = outcomeOfStatus(status) === 'in_doubt';
+  const mayBeDone = classifyStatus(status) === 'in_doubt';
   const mayTryAnother = status === 429 || (status >= 500 && acceptsRisk);
   return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother, mayBeDone };
 }

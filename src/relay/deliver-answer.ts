@@ -1,9 +1,9 @@
 import { sliceChunks } from '../kernel/index.ts';
 import { taskErrors } from '../tasks/index.ts';
-import { asksToThink, billOf } from './bill-answer.ts';
+import { asksToThink, calculateBill } from './bill-answer.ts';
 import { deliverStream } from './deliver-stream.ts';
 import { ENDPOINTS, keepsObject } from './endpoints.ts';
-import { isJson, MAX_ANSWER_BYTES, mediaTypeOf, redactKey, vendorHeaders } from './relay-answers.ts';
+import { isJson, MAX_ANSWER_BYTES, readMediaEssence, redactKey, vendorHeaders } from './relay-answers.ts';
 import { billRelay, refundFailedJob } from './relay-billing.ts';
 import { tapUsage, type UsageTap } from './tap-usage.ts';
 import type { Delivery, RelayAnswer, RelayDeps } from './types.ts';
@@ -21,12 +21,12 @@ export async function deliverAnswer(deps: RelayDeps, delivery: Delivery): Promis
   const { intent, relay, response } = delivery;
   const { reports, streams } = ENDPOINTS[relay.kind];
   const { expression } = relay.billing;
-  const factKeys = expression === null ? [] : deps.billing.prices.factKeysOf(expression);
+  const factKeys = expression === null ? [] : deps.billing.prices.listFactKeys(expression);
   const needed = reports.filter((fact) => factKeys.includes(fact));
-  const isEvents = mediaTypeOf(response) === 'text/event-stream';
+  const isEvents = readMediaEssence(response) === 'text/event-stream';
   const thinks = asksToThink(intent);
   const tap = needed.length > 0 ? tapUsage(relay.kind, { isEvents, needed, thinks }) : undefined;
-  const isStream = isEvents || (streams === 'bytes' && !isJson(mediaTypeOf(response)));
+  const isStream = isEvents || (streams === 'bytes' && !isJson(readMediaEssence(response)));
   return isStream ? deliverStream(deps, delivery, { tap, isEvents }) : deliverWhole(deps, delivery, tap);
 }
 
@@ -41,7 +41,7 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
   const key = deps.vendors.channels.credential(channel);
   if (tap) for await (const slice of sliceChunks([body.value])) tap.push(slice);
-  await billRelay(deps, relay, tap ? billOf(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status });
+  await billRelay(deps, relay, tap ? calculateBill(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status });
   if (keepsObject(relay.kind)) {
     const ids = await findVendorIds(relay.kind, body.value);
     if (!ids.some(({ kind }) => kind === relay.kind)) {

@@ -1,6 +1,6 @@
 import { deadlineSignal } from '../kernel/index.ts';
 import { decodedStream, findDecoder, readEncodings } from '../upstream/index.ts';
-import { billOf, hasThoughtUnseen } from './bill-answer.ts';
+import { calculateBill, hasThoughtUnseen } from './bill-answer.ts';
 import { keepsObject } from './endpoints.ts';
 import { mostPlausible } from './estimate-usage.ts';
 import { readEvents } from './read-events.ts';
@@ -63,7 +63,8 @@ export async function deliverStream(
     },
     async onEnd(how: AnswerEnd) {
       // Without a bill the lease expires, and the request is refunded.
-      if (isMetered) await billRelay(deps, relay, billOf(deps, delivery, { tap: counted, how })).catch(() => undefined);
+      if (isMetered)
+        await billRelay(deps, relay, calculateBill(deps, delivery, { tap: counted, how })).catch(() => undefined);
       await release();
     },
   });

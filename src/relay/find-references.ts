@@ -1,7 +1,7 @@
 import type { RelayObject, RelayObjectKind, RelayPartKind } from '../store/ports/index.ts';
 import type { Caller, TaskDeps } from '../tasks/index.ts';
 import { relayErrors } from './errors.ts';
-import { channelOf, findOwnObject } from './forward-call.ts';
+import { findOwnObject, requireChannel } from './forward-call.ts';
 import type { Reference, RelayIntent } from './types.ts';
 import { isObjectId } from './vendor-ids.ts';
 
@@ -27,7 +27,7 @@ export async function findPinnedChannel(
       kind === 'item' || kind === 'container'
         ? own[kind].get(objectId)
         : await findOwnObject(deps, { userId: user.id, kind, id: objectId });
-    const channel = object && (await channelOf(deps, object));
+    const channel = object && (await requireChannel(deps, object));
     if (!channel || (only !== undefined && only !== channel.id)) throw notFound(reference);
     only = channel.id;
   }

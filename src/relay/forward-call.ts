@@ -3,12 +3,12 @@ import { holdSlotUntilSent } from '../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind } from '../store/ports/index.ts';
 import { type TaskDeps, taskErrors } from '../tasks/index.ts';
 import { checkRedirects, mayBeSignedForGet, pointsToSelf } from '../vendors/index.ts';
-import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
+import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorHost } from './build-relay-request.ts';
 import { relayErrors } from './errors.ts';
 import { readEvents } from './read-events.ts';
 import {
   MAX_ANSWER_BYTES,
-  mediaTypeOf,
+  readMediaEssence,
   redactKey,
   refusalAnswer,
   sendFailure,
@@ -71,12 +71,12 @@ export const findOwnObject = async (
 /**
  * The channel that made an object; undefined when it was deleted or now points to another vendor.
  */
-export async function channelOf(
+export async function requireChannel(
   deps: TaskDeps,
   object: Pick<RelayObject, 'channelId' | 'vendor'>,
 ): Promise<ChannelRecord | undefined> {
   const channel = deps.vendors.channels.find(object.channelId) ?? (await deps.store.channels.byId(object.channelId));
-  return channel?.type === RELAY_TYPE && vendorOf(channel) === object.vendor ? channel : undefined;
+  return channel?.type === RELAY_TYPE && vendorHost(channel) === object.vendor ? channel : undefined;
 }
 
 /**
@@ -100,7 +100,7 @@ async function send(
   deps: TaskDeps,
   { object, call, onStreamEnd }: { object: RelayObject; call: RelayCall; onStreamEnd: () => void },
 ): Promise<RelayAnswer> {
-  const channel = await channelOf(deps, object);
+  const channel = await requireChannel(deps, object);
   if (!channel) throw relayErrors.relay_object_gone();
   const { operation, query, signal } = call;
   const { path, method: defaultMethod } = OPERATIONS[operation];
@@ -141,7 +141,7 @@ async function send(
     sent.value.discard();
     return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };
   }
-  const isEvents = mediaTypeOf(sent.value) === 'text/event-stream';
+  const isEvents = readMediaEssence(sent.value) === 'text/event-stream';
   const outcome = operation === 'retrieve' ? refundOnFailure(deps, object, isEvents) : undefined;
   const length = Number(sent.value.headers['content-length']?.[0] ?? Number.POSITIVE_INFINITY);
   // What is encoded is decoded, to be read.

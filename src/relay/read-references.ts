@@ -50,7 +50,7 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
       refuseOtherSpelling(param, param);
     }
     if (isResponse && param === 'previous_response_id' && isText(value)) {
-      if (value !== '') found.push({ param, kind, objectId: idOf(value, param) });
+      if (value !== '') found.push({ param, kind, objectId: readId(value, param) });
       continue;
     }
     if (isResponse && SHARED.has(param) && value !== null && value !== undefined) throw shared(param, param);
@@ -61,7 +61,7 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
     }
     // A `video` that is a text is an address or the video's content.
     const { id, ...others } = isObject(value) ? value : { id: param === 'video' ? undefined : value };
-    if (isText(id) && id !== '') found.push({ param, kind: 'video', objectId: idOf(id, param) });
+    if (isText(id) && id !== '') found.push({ param, kind: 'video', objectId: readId(id, param) });
     else if (isNamed(id)) throw shared(param, param);
     for (const [member, inner] of Object.entries(others)) addReferences(found, { kind, member, value: inner, param });
   }
@@ -85,7 +85,7 @@ function addStoredItems(found: Reference[], input: readonly Json[]): void {
     if (!isObject(item)) continue;
     for (const name of Object.keys(item)) if (IN_ITEMS.has(plainName(name))) refuseOtherSpelling(name, 'input');
     if (isText(item.id) && !isWhole(item))
-      found.push({ param: 'input', kind: 'item', objectId: idOf(item.id, 'input') });
+      found.push({ param: 'input', kind: 'item', objectId: readId(item.id, 'input') });
   }
 }
 
@@ -129,7 +129,7 @@ function addReferences(found: Reference[], { kind, member, value, param = member
   visitMember(member, value ?? null, (name, inner) => {
     const part = kind === 'response' ? PARTS.get(name) : undefined;
     if (part && isText(inner)) {
-      if (inner !== '') found.push({ param, kind: part, objectId: idOf(inner, param) });
+      if (inner !== '') found.push({ param, kind: part, objectId: readId(inner, param) });
     } else if ((part || referencesObject(kind, name)) && isNamed(inner)) throw shared(param, name);
     const plain = plainName(name);
     if (plain !== name && isNamed(inner) && (PARTS.has(plain) || referencesObject(kind, plain)))
@@ -141,7 +141,7 @@ function addReferences(found: Reference[], { kind, member, value, param = member
 const isText = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number';
 
 /** @throws tasks.relay_request_invalid for a number that the vendor could read differently */
-function idOf(id: string | number, param: string): string {
+function readId(id: string | number, param: string): string {
   if (typeof id === 'string' || Number.isSafeInteger(id)) return String(id);
   throw relayErrors.relay_request_invalid({ message: 'Send this id as a text: as a number it is not exact.', param });
 }
@@ -158,11 +158,11 @@ type Visit = (name: string, value: Json) => void;
 function visitMember(name: string, value: Json, visit: Visit): void {
   if (FREE_TEXT.has(name)) return;
   visit(name, value);
-  visitMembersOf(value, visit);
+  visitMembers(value, visit);
 }
 
-function visitMembersOf(value: Json, visit: Visit): void {
-  if (Array.isArray(value)) for (const element of value) visitMembersOf(element, visit);
+function visitMembers(value: Json, visit: Visit): void {
+  if (Array.isArray(value)) for (const element of value) visitMembers(element, visit);
   else if (isObject(value)) for (const name of Object.keys(value)) visitMember(name, value[name] ?? null, visit);
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../kernel/index.ts';
 import type { RelayKind } from '../store/ports/index.ts';
 import { type ClientRequest, readModel, taskErrors } from '../tasks/index.ts';
-import { textOf } from './build-relay-request.ts';
+import { writeJson } from './build-relay-request.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
@@ -39,7 +39,7 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
   const values = isForm ? formValues(kind, body) : (body.value as JsonObject);
   const model = remix?.model ?? readModel(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
-  if (!isForm) refuseRepeatedNames(textOf(body), values);
+  if (!isForm) refuseRepeatedNames(writeJson(body), values);
   checkMembers({ kind, values, isForm });
   const isAsked = values.stream === true || (isForm && values.stream === 'true');
   const stream = streams === 'bytes' || (streams === 'events' && isAsked);

@@ -47,7 +47,7 @@ export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: bo
   );
 }
 
-export const mediaTypeOf = (response: UpstreamResponse): string =>
+export const readMediaEssence = (response: UpstreamResponse): string =>
   (response.headers['content-type']?.[0] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
 export const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json');

@@ -71,7 +71,7 @@ export function createRelay(deps: TaskDeps): Relay {
     }
   }
 
-  function ownerOf({ group }: Caller, kind: RelayKind, model: string): ProtocolOwner | undefined {
+  function findOwner({ group }: Caller, kind: RelayKind, model: string): ProtocolOwner | undefined {
     if (!hasProtocol(kind)) return undefined;
     const pin = deps.pin();
     try {
@@ -89,7 +89,7 @@ export function createRelay(deps: TaskDeps): Relay {
     listing(model).some(({ groups }) => groups.includes(group));
 
   function takes(caller: Caller, kind: RelayKind, model: string): boolean {
-    const owner = ownerOf(caller, kind, model);
+    const owner = findOwner(caller, kind, model);
     if (owner?.hasChannel) return false;
     return canServe(caller, model) || (!owner && listing(model).length > 0);
   }

@@ -122,21 +122,21 @@ const invalid = (name: string, rule: string) =>
     param: name,
   });
 
-const valuesOf = (rule: Rule, { kind, values }: Omit<Members, 'isForm'>): number[] =>
+const readNumbers = (rule: Rule, { kind, values }: Omit<Members, 'isForm'>): number[] =>
   namesOfKind(kind).flatMap((name) => {
     const value = values[name];
     return MEMBERS[name]?.rule === rule && value !== undefined && value !== null ? [Number(value)] : [];
   });
 
 /** The most results that checked members ask for. */
-export const mostResults = (members: Omit<Members, 'isForm'>): number => Math.max(1, ...valuesOf('count', members));
+export const mostResults = (members: Omit<Members, 'isForm'>): number => Math.max(1, ...readNumbers('count', members));
 
 /**
  * The largest limit that checked members name, for each result. `otherwise`: where none is named,
  * and in place of one that is 0.
  */
 export function largestLimit(members: Omit<Members, 'isForm'>, otherwise: number): number {
-  const limits = valuesOf('limit', members);
+  const limits = readNumbers('limit', members);
   const named = limits.length === 0 ? [otherwise] : limits.map((limit) => (limit === 0 ? otherwise : limit));
   return Math.max(...named, ...thoughtLimits(members.values));
 }

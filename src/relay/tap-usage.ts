@@ -52,7 +52,7 @@ const PLAIN_PART = /^(?:text|output_text|refusal|message)$/;
 const CALL_EVENT = /^response\.(?:reasoning|function_call|custom_tool_call)[a-z_]{0,40}\.[a-z]{1,20}$/;
 const CALL_PART = /^(?:reasoning|thinking|function_call|custom_tool_call)$/;
 
-const wantedOf = ({ counted, calls = {}, opaque = {}, results }: Endpoint): Record<string, WantedValue> => ({
+const listWantedValues = ({ counted, calls = {}, opaque = {}, results }: Endpoint): Record<string, WantedValue> => ({
   ...Object.fromEntries([...USAGE_COUNTS.keys(), ...TOOL_USAGE.keys()].map((path) => [path, 'number'] as const)),
   ...opaque,
   ...calls,
@@ -65,7 +65,7 @@ export function tapUsage(kind: RelayKind, { isEvents, needed, thinks = false }: 
   const { counted: countedPaths, calls = {}, results = {}, isOpaque = false } = ENDPOINTS[kind];
   const reports: ReadonlySet<string> = new Set(ENDPOINTS[kind].reports);
   const owed = needed.filter((fact) => fact !== 'cached_tokens');
-  const finder = createJsonValueFinder(wantedOf(ENDPOINTS[kind]));
+  const finder = createJsonValueFinder(listWantedValues(ENDPOINTS[kind]));
   /** By the latest texts that had them; what tools used is counted apart. */
   const reported: UsageFacts = {};
   const usedByTools: UsageFacts = {};

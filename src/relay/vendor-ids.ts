@@ -7,7 +7,7 @@ import {
 } from '../kernel/index.ts';
 import type { ChannelRecord, RelayObject, RelayObjectKind, RelayPartKind, RelayRecord } from '../store/ports/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
-import { vendorOf } from './build-relay-request.ts';
+import { vendorHost } from './build-relay-request.ts';
 import { keepsObject } from './endpoints.ts';
 import { type EventConsumer, findInEvents } from './read-events.ts';
 
@@ -117,7 +117,7 @@ export async function storeVendorIds(
     );
   }
   if (storable.length === 0) return;
-  const origin = { vendor: vendorOf(channel), userId, channelId: channel.id, relayId, createdAt: clock.unix() };
+  const origin = { vendor: vendorHost(channel), userId, channelId: channel.id, relayId, createdAt: clock.unix() };
   const [object] = storable.filter((id) => id.kind === kind);
   const parts = storable.flatMap(({ kind: part, objectId }) =>
     part === 'item' || part === 'container' ? [{ ...origin, kind: part, objectId }] : [],

@@ -85,7 +85,7 @@ export function createFigureReader(deps: { store: Store; clock: Clock; watchCach
   };
 }
 
-function endedOf(usage: readonly EndedTasks[]): Ended {
+function sumEnded(usage: readonly EndedTasks[]): Ended {
   const sum = { succeeded: 0, failed: 0, spend: 0 };
   for (const { kind, tasks, quota } of usage) {
     if (kind === 'refund') sum.failed += tasks;
@@ -99,7 +99,7 @@ function endedOf(usage: readonly EndedTasks[]): Ended {
 
 function describeDay(day: number, ended: readonly EndedTasks[], open: readonly OpenTasks[]) {
   const running = open.filter((row) => row.day === day).reduce((sum, { tasks }) => sum + tasks, 0);
-  return { day: day * DAY_SECONDS, running, ...endedOf(ended) };
+  return { day: day * DAY_SECONDS, running, ...sumEnded(ended) };
 }
 
 function byStatus(open: readonly OpenTasks[]): Figures['open'] {
@@ -114,7 +114,7 @@ function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
     .map((rows) => {
       const { pluginKey = '', model = '' } = rows[0] ?? {};
       const p50Seconds = percentile(rows, 0.5);
-      return { pluginKey, model, ...endedOf(rows), p50Seconds, p95Seconds: percentile(rows, 0.95) };
+      return { pluginKey, model, ...sumEnded(rows), p50Seconds, p95Seconds: percentile(rows, 0.95) };
     })
     .sort((a, b) => b.succeeded + b.failed - a.succeeded - a.failed || (a.model < b.model ? -1 : 1));
 }

@@ -57,7 +57,7 @@ export function createUsageReader(deps: { store: Store; clock: Clock }, addUp = 
 
   return async ({ period, by, only }) => {
     await addUp();
-    const { starts, ...frame } = frameOf(period, await keptFrom());
+    const { starts, ...frame } = chooseFrame(period, await keptFrom());
     const from = starts[0] ?? 0;
     const until = starts.at(-1) ?? from;
     const filter: UsageSumFilter = { unit: frame.reads, from, until, ...only };
@@ -73,7 +73,7 @@ export function createUsageReader(deps: { store: Store; clock: Clock }, addUp = 
       add(points[next], sum);
       add(totals, sum);
     }
-    const names = by === 'model' ? new Map<number, string>() : await store.usage.names(by, idsOf(shares));
+    const names = by === 'model' ? new Map<number, string>() : await store.usage.names(by, listIds(shares));
     return {
       zone: frame.zone,
       from,
@@ -108,10 +108,10 @@ function rest(totals: UsageSum, shares: readonly UsageSum[]): UsageSum {
   };
 }
 
-const idsOf = (shares: readonly UsageShare[]): number[] => shares.flatMap(({ id }) => (id > 0 ? id : []));
+const listIds = (shares: readonly UsageShare[]): number[] => shares.flatMap(({ id }) => (id > 0 ? id : []));
 
 /** Which sums a period is read from, and where its points begin; the last start is its end. */
-function frameOf({ fromDay, toDay, zone }: UsagePeriod, keptFrom: number) {
+function chooseFrame({ fromDay, toDay, zone }: UsagePeriod, keptFrom: number) {
   const days = toDay - fromDay + 1;
   const inZone = createZoneClock(zone);
   const from = inZone.startOf(fromDay);

@@ -93,13 +93,13 @@ export function createResults(deps: ResultDeps): Results {
     depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
     ofTask,
     async usage({ id, group }) {
-      const { keep, keepInputs, quotaOf, daysOf, usdPerGbDayOf } = kept.settings();
+      const { keep, keepInputs, quotaFor, daysFor, usdPerGbDayFor } = kept.settings();
       return {
         ...(await store.results.usage(id)),
         isOffered: keep !== 'off' || keepInputs,
-        quotaBytes: quotaOf(group) ?? null,
-        days: daysOf(group),
-        usdPerGbDay: usdPerGbDayOf(group),
+        quotaBytes: quotaFor(group) ?? null,
+        days: daysFor(group),
+        usdPerGbDay: usdPerGbDayFor(group),
       };
     },
     async retry(taskId) {

@@ -59,7 +59,7 @@ export function isInRanges(text: string, ranges: readonly string[]): boolean {
 
 function checkIPv4(address: ipaddr.IPv4): AddressVerdict {
   if (METADATA_ADDRESSES.has(address.toString())) return 'forbidden';
-  return verdictOf(address.range());
+  return readVerdict(address.range());
 }
 
 function checkIPv6(address: ipaddr.IPv6): AddressVerdict {
@@ -69,12 +69,12 @@ function checkIPv6(address: ipaddr.IPv6): AddressVerdict {
   if (range === 'ipv4Mapped' || range === 'rfc6145' || address.match(NAT64)) return checkEmbedded(bytes.slice(12));
   if (range === '6to4') return checkEmbedded(bytes.slice(2, 6));
   if (range === 'unicast' && !address.match(GLOBAL_IPV6)) return 'forbidden';
-  return verdictOf(range);
+  return readVerdict(range);
 }
 
 const checkEmbedded = (bytes: number[]): AddressVerdict => checkIPv4(new ipaddr.IPv4(bytes));
 
-function verdictOf(range: string): AddressVerdict {
+function readVerdict(range: string): AddressVerdict {
   if (range === 'unicast') return 'public';
   return PRIVATE_RANGES.has(range) ? 'private' : 'forbidden';
 }

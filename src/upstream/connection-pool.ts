@@ -40,7 +40,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   let idle = 0;
   let isSweeping = false;
 
-  function targetOf({ host }: URL): Target {
+  function findTarget({ host }: URL): Target {
     const known = targets.get(host);
     if (known) return known;
     const target: Target = { name: host, open: 0, idle: [], waiting: new Set() };
@@ -161,7 +161,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
 
   return {
     acquire(url, waiter) {
-      const target = targetOf(url);
+      const target = findTarget(url);
       const kept = takeIdle(target);
       if (kept || hasRoom(target)) {
         waiter.onConnection(kept ?? open(target, url));

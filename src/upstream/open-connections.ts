@@ -94,7 +94,7 @@ export function openConnections({
     });
   }
 
-  function poolOf(route: Route): ConnectionPool {
+  function openPool(route: Route): ConnectionPool {
     const name = `${route.secure}/${route.mayBePrivate}/${route.reuse}`;
     const known = pools.get(name);
     if (known) return known;
@@ -112,7 +112,7 @@ export function openConnections({
   }
 
   return {
-    acquire: (route, url, waiter) => poolOf(route).acquire(url, waiter),
+    acquire: (route, url, waiter) => openPool(route).acquire(url, waiter),
     close() {
       for (const pool of pools.values()) pool.close();
     },

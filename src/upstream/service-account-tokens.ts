@@ -76,7 +76,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
   watchCache?.('service_account_tokens', () => entries.size);
 
   /** The entry of a key, moved to the end of the eviction order. */
-  function entryOf(id: string): Entry {
+  function findEntry(id: string): Entry {
     const entry = entries.get(id) ?? {};
     entries.delete(id);
     entries.set(id, entry);
@@ -116,7 +116,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
     const { status, text } = answer.value;
     const body = parseJson(text);
     const fields = isObject(body) ? body : {};
-    if (status !== 200) return err(`The token server answered ${status}${detailOf(fields)}.`);
+    if (status !== 200) return err(`The token server answered ${status}${readDetail(fields)}.`);
     const { access_token: token, expires_in: life } = fields;
     if (typeof token !== 'string' || token === '' || !isFieldValue(token))
       return err('The token server answered without an access token.');
@@ -126,7 +126,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
 
   return {
     async get(key, labAddress) {
-      const entry = entryOf(idOf(key, labAddress));
+      const entry = findEntry(toId(key, labAddress));
       const now = clock.nowMs();
       const { known, failed } = entry;
       const isValid = known && isAhead(known.endsAtMs, now, HOUR_MS);
@@ -139,7 +139,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
       return entry.asking;
     },
     refused(key, labAddress) {
-      const entry = entries.get(idOf(key, labAddress));
+      const entry = entries.get(toId(key, labAddress));
       if (entry?.known && !isAhead(entry.known.sinceMs + REPLACE_AFTER_MS, clock.nowMs(), REPLACE_AFTER_MS))
         delete entry.known;
     },
@@ -151,7 +151,7 @@ const isAhead = (deadlineMs: number, nowMs: number, longestMs: number): boolean 
   !isOver(deadlineMs / 1000, { now: nowMs / 1000, longest: longestMs / 1000 });
 
 /** The cache key; the account's key itself is not stored. */
-const idOf = (key: string, labAddress: string): string => sha256Hex(`${labAddress}\n${key}`);
+const toId = (key: string, labAddress: string): string => sha256Hex(`${labAddress}\n${key}`);
 
 /** Parses a key, or says what is wrong with it. */
 function readAccount(key: string, labAddress: string): Result<Account, string> {
@@ -202,7 +202,7 @@ async function signAssertion(account: Account, now: number): Promise<string | un
 }
 
 /** OAuth's error fields (RFC 6749 5.2), if the answer has them. */
-function detailOf({ error, error_description: description }: Record<string, unknown>): string {
+function readDetail({ error, error_description: description }: Record<string, unknown>): string {
   const parts = [error, description].filter((part): part is string => typeof part === 'string' && part !== '');
   return parts.length === 0 ? '' : ` (${sanitizeMessage(parts.join(': ')).slice(0, 200)})`;
 }

@@ -10,9 +10,9 @@ export { readReportedFields } from './answer/read-reported-fields.ts';
 export { readVendorAnswer, responseInfo, type VendorAnswer } from './answer/read-vendor-answer.ts';
 export {
   adviseRetry,
+  classifyFailure,
+  classifyStatus,
   isRepeatable,
-  outcomeOfFailure,
-  outcomeOfStatus,
   type VendorOutcome,
 } from './answer/retry-advice.ts';
 export { askVendor } from './content/ask-vendor.ts';

@@ -83,9 +83,9 @@ export async function startEngine(
   const keeping: ResultSettings = {
     keep: 'off',
     keepInputs: false,
-    daysOf: () => 0,
-    quotaOf: () => undefined,
-    usdPerGbDayOf: () => 0,
+    daysFor: () => 0,
+    quotaFor: () => undefined,
+    usdPerGbDayFor: () => 0,
     redirects: false,
     previewBytes: 1_000_000,
   };

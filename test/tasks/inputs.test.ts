@@ -31,7 +31,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     await engine.start();
   });
   afterEach(async () => {
-    Object.assign(engine.keeping, { keepInputs: true, daysOf: () => 0, quotaOf: () => undefined });
+    Object.assign(engine.keeping, { keepInputs: true, daysFor: () => 0, quotaFor: () => undefined });
     for (const other of engines.splice(0)) await other.stop();
   });
   afterAll(() => engine.stop());
@@ -135,7 +135,7 @@ const describeInputs = (opened: () => OpenedStore) => {
 
   test('files that do not fit are told as the reason; the task is unharmed', async () => {
     const caller = await addCaller(store);
-    engine.keeping.quotaOf = () => 500;
+    engine.keeping.quotaFor = () => 500;
     const task = await send(caller, form({ input_reference: randomBytes(1000) }));
     expect([task.status, await engine.surfaces.retryBlock(task)]).toEqual(['SUCCESS', 'inputs_not_kept']);
     await expect(again(caller, task)).rejects.toMatchObject({
@@ -177,7 +177,7 @@ const describeInputs = (opened: () => OpenedStore) => {
   test('after their days, or with their task, files are gone and a retry says so', async () => {
     const caller = await addCaller(store);
     const deleted = await send(caller, form({ input_reference: randomBytes(2000) }));
-    engine.keeping.daysOf = () => 1;
+    engine.keeping.daysFor = () => 1;
     const expires = await send(caller, form({ input_reference: randomBytes(3000) }));
     const sizes = async (tasks: TaskRecord[]) =>
       (await Promise.all(tasks.map(({ taskId }) => store.results.inputsOf(taskId)))).map(({ length }) => length);
@@ -185,7 +185,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     await engine.tasks.delete(caller.user.id, deleted.taskId);
     expect((await store.tasks.byTaskId(deleted.taskId))?.execution.inputs).toBeUndefined();
     const stays = await send(caller, form({ input_reference: randomBytes(4000) }));
-    engine.keeping.daysOf = () => 0;
+    engine.keeping.daysFor = () => 0;
     const gone = (await store.results.inputsOf(expires.taskId))[0]?.sha256 ?? '';
 
     // A killed process left a file that no task needs.

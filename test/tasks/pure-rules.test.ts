@@ -6,8 +6,8 @@ import { artifactCapability, verifyCapability } from '../../src/results/links/ar
 import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
 import { renderedVideo, videoObject } from '../../src/surfaces/videos/video-object.ts';
-import { replacePrivateIds, taskView } from '../../src/tasks/state/describe-task.ts';
 import { firstPollDelayMs, nextPollDelayMs } from '../../src/tasks/polling/poll-schedule.ts';
+import { replacePrivateIds, taskView } from '../../src/tasks/state/describe-task.ts';
 import { trimSnapshot } from '../../src/tasks/state/stored-result.ts';
 import { readModel } from '../../src/tasks/submission/read-request.ts';
 import type { ClientRequest } from '../../src/tasks/types.ts';

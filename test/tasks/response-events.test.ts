@@ -9,9 +9,9 @@ import { assertFormSupported, readResponseRequest } from '../../src/surfaces/res
 import {
   failedResponse,
   pendingResponse,
+  readTaskId,
   renderedResponse,
   responseId,
-  taskIdOf,
 } from '../../src/surfaces/responses/response-objects.ts';
 import {
   createEventWriter,
@@ -396,7 +396,7 @@ describe('the response object', () => {
   });
 
   test('response ids convert to task ids and back, and other texts are no ids', () => {
-    expect(taskIdOf(responseId(ID))).toBe(ID);
+    expect(readTaskId(responseId(ID))).toBe(ID);
     for (const id of [
       ID,
       'resp_',
@@ -405,7 +405,7 @@ describe('the response object', () => {
       `resp_${BARE.slice(1)}é`,
       `${responseId(ID)}\n`,
     ]) {
-      expect(taskIdOf(id)).toBeUndefined();
+      expect(readTaskId(id)).toBeUndefined();
     }
   });
 });

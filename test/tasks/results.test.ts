@@ -29,9 +29,9 @@ const describeKeeping = (opened: () => OpenedStore) => {
   afterEach(async () => {
     Object.assign(engine.keeping, {
       keep: 'off',
-      daysOf: () => 0,
-      quotaOf: () => undefined,
-      usdPerGbDayOf: () => 0,
+      daysFor: () => 0,
+      quotaFor: () => undefined,
+      usdPerGbDayFor: () => 0,
       previewBytes: 1_000_000,
     });
     for (const other of engines.splice(0)) await other.stop();
@@ -245,7 +245,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
 
   test('a full account is told to its owner, and the task is unharmed', async () => {
     const caller = await addCaller(store);
-    Object.assign(engine.keeping, { keep: 'all', quotaOf: () => 10 });
+    Object.assign(engine.keeping, { keep: 'all', quotaFor: () => 10 });
     const full = await make(caller);
     const waiting = await until('it was tried', async () =>
       (await resultsOf(full)).find(({ attempts }) => attempts > 0),
@@ -255,7 +255,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
       { kept: 'wanted', kept_reason: waiting.reason },
     ]);
     expect((await download(full)).status).toBe(200);
-    engine.keeping.quotaOf = () => undefined;
+    engine.keeping.quotaFor = () => undefined;
     expect(await engine.results.retry(full.taskId)).toBe(1);
     await kept(full);
     expect(await engine.results.usage(caller.user)).toMatchObject({ results: 1, quotaBytes: null });
@@ -266,12 +266,12 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const { bytes } = await kept(await make(caller));
     const before = (await store.users.byId(caller.user.id))?.quota ?? 0;
-    engine.keeping.usdPerGbDayOf = () => 1_000_000;
+    engine.keeping.usdPerGbDayFor = () => 1_000_000;
     const charge = async (days: number) => {
       const clock = { ...systemClock, unix: () => systemClock.unix() + days * 86_400 };
       const node = await startEngine(store, sandbox, { clock });
       engines.push(node);
-      node.keeping.usdPerGbDayOf = engine.keeping.usdPerGbDayOf;
+      node.keeping.usdPerGbDayFor = engine.keeping.usdPerGbDayFor;
       for (const { step, deleteBatch } of node.results.cleanUpSteps)
         if (step === 'storage charges') await deleteBatch(1);
     };
@@ -332,7 +332,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const [stays, deleted] = [await make(caller), await make(caller)];
     // A copy is made after its task has ended, by what holds then.
     const before = { stays: await kept(stays), deleted: await kept(deleted) };
-    engine.keeping.daysOf = () => 1;
+    engine.keeping.daysFor = () => 1;
     const expires = await make(caller);
     const rows = { ...before, expires: await kept(expires) };
     expect(rows.expires.keptUntil).toBe(rows.expires.keptAt + 86_400);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import { adviseOnFailure } from '../../src/tasks/submission/submission-doubt.ts';
-import { adviseRetry, isRepeatable, outcomeOfFailure, outcomeOfStatus } from '../../src/vendors/answer/retry-advice.ts';
+import { adviseRetry, classifyFailure, classifyStatus, isRepeatable } from '../../src/vendors/answer/retry-advice.ts';
 
 test.each([
   [[200, 204, 301, 302, 303, 408, 409, 500, 502, 503, 504, 529], 'in_doubt', false, false],
@@ -11,7 +11,7 @@ test.each([
   [[429], 'throttled', undefined, true],
 ] as const)('a vendor that answers %p: %s', (statuses, outcome, advice, repeatable) => {
   for (const status of statuses) {
-    const known = outcomeOfStatus(status);
+    const known = classifyStatus(status);
     expect([status, known, adviseRetry(known), isRepeatable(known)]).toEqual([status, outcome, advice, repeatable]);
   }
 });
@@ -28,7 +28,7 @@ test.each([
   ['tls', true, 'not_sent', true, true],
   ['timeout', true, 'not_sent', true, true],
 ] as const)('a request that got no answer (%s, not sent: %p) is %s', (kind, notSent, outcome, advice, repeatable) => {
-  const known = outcomeOfFailure({ kind, notSent, message: '' });
+  const known = classifyFailure({ kind, notSent, message: '' });
   expect([known, adviseRetry(known), isRepeatable(known)]).toEqual([outcome, advice, repeatable]);
 });
 

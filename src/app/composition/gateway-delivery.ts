@@ -13,18 +13,18 @@ type Deps = {
 
 /** Signs and mails notices: the operator's by the options, those of users by their choice. */
 export function createGatewayDelivery({ store, options, secretBox, auth }: Deps): GatewayDelivery {
-  const keysOf = (secret: string): Uint8Array[] => {
+  const readKeys = (secret: string): Uint8Array[] => {
     const key = readSecret(secret);
     return key ? [key] : [];
   };
   return {
     async signingKeys({ userId }) {
       if (userId === OPERATOR) {
-        return options.isSet('alerts.webhook_url') ? keysOf(options.secret('alerts.webhook_secret')) : undefined;
+        return options.isSet('alerts.webhook_url') ? readKeys(options.secret('alerts.webhook_secret')) : undefined;
       }
       const alert = await store.balanceAlerts.byUser(userId);
       if (!alert?.webhookUrl) return undefined;
-      return keysOf((alert.webhookSecretSealed && secretBox.open(alert.webhookSecretSealed)) || '');
+      return readKeys((alert.webhookSecretSealed && secretBox.open(alert.webhookSecretSealed)) || '');
     },
     sendMail: (notice) => auth.mail.sendStored(notice),
   };

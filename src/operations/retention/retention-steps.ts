@@ -28,7 +28,7 @@ export async function retentionSteps(deps: Deps, settings: RetentionSettings): P
     await walk('tasks', taskDays, {
       // A kept result is found by its task, and has days of its own.
       isNeeded: ({ result }) => result !== undefined,
-      visit: (tx, tasks) => tx.retention.deleteTasks(idsOf(tasks)),
+      visit: (tx, tasks) => tx.retention.deleteTasks(listIds(tasks)),
     });
   }
   if (usageDays > 0) steps.push(usageStep(deps, before(usageDays)));
@@ -36,7 +36,7 @@ export async function retentionSteps(deps: Deps, settings: RetentionSettings): P
   return steps;
 }
 
-const idsOf = (tasks: readonly AgedTask[]): number[] => tasks.map(({ id }) => id);
+const listIds = (tasks: readonly AgedTask[]): number[] => tasks.map(({ id }) => id);
 
 /** Parts with the same days that are equally far go in one walk: each row is written once. */
 async function contentSteps(
@@ -63,7 +63,7 @@ async function contentSteps(
       names: parts as [ContentPart, ...ContentPart[]],
       // Its result is still being copied by what the vendor answered.
       ...(parts.includes('answer') ? { isNeeded: ({ result }: AgedTask) => result === 'wanted' } : {}),
-      visit: (tx, tasks) => clearContent(tx, idsOf(tasks), parts),
+      visit: (tx, tasks) => clearContent(tx, listIds(tasks), parts),
     }),
   );
 }

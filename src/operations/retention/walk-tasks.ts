@@ -30,7 +30,7 @@ export type Walk = {
  */
 export function walkTasks(store: Pick<Store, 'transaction'>, now: number, walk: Walk): RetentionStep {
   const { names, from, createdUntil } = walk;
-  let progress = startOf(from, now);
+  let progress = findStart(from, now);
   const isOld = ({ createdAt }: AgedTask) => createdAt <= createdUntil;
   return {
     step: walk.step,
@@ -55,7 +55,7 @@ export function walkTasks(store: Pick<Store, 'transaction'>, now: number, walk: 
 }
 
 /** Where a run begins: behind the last one, or at what that one skipped. */
-function startOf({ position, skipped, at }: RetentionProgress, now: number): RetentionProgress {
+function findStart({ position, skipped, at }: RetentionProgress, now: number): RetentionProgress {
   const again =
     skipped > 0 &&
     (position - skipped <= SHORT_WAY || isOver(at + LOOK_AGAIN_SECONDS, { now, longest: LOOK_AGAIN_SECONDS }));

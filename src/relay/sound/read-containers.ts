@@ -57,7 +57,7 @@ export async function readOgg(source: ByteSource, size: number): Promise<number 
     const bytes = lacing.reduce((sum, length) => sum + length, 0);
     await source.fill(bytes);
     const body = source.peek(bytes);
-    const stream = streams.get(serial) ?? { ...codecOf(body), packets: 0, seconds: 0 };
+    const stream = streams.get(serial) ?? { ...readCodec(body), packets: 0, seconds: 0 };
     if (streams.size >= MAX_TRACKS && !streams.has(serial)) return undefined;
     streams.set(serial, stream);
     let at = 0;
@@ -81,7 +81,7 @@ export async function readOgg(source: ByteSource, size: number): Promise<number 
   return all.every(({ codec }) => codec === 'opus') ? seconds : plausible(seconds, size);
 }
 
-function codecOf(body: Buffer): Pick<OggStream, 'codec' | 'rate'> {
+function readCodec(body: Buffer): Pick<OggStream, 'codec' | 'rate'> {
   if (body.toString('latin1', 0, 8) === 'OpusHead') return { codec: 'opus', rate: 48_000 };
   const isVorbis = body.toString('latin1', 0, 7) === '\x01vorbis' && body.length >= 16;
   return isVorbis ? { codec: 'vorbis', rate: Math.max(1, body.readUInt32LE(12)) } : { codec: undefined, rate: 1 };

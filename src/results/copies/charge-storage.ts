@@ -17,9 +17,9 @@ export function createStorageCharge({ store, clock, kept }: ResultDeps): CleanUp
       const at = clock.unix();
       const day = new Date(at * 1000).toISOString().slice(0, 10);
       if (day === chargedDay) return 0;
-      const { usdPerGbDayOf } = kept.settings();
+      const { usdPerGbDayFor } = kept.settings();
       for (const { userId, group, bytes } of await store.results.usageByUser()) {
-        const quota = Math.round((bytes / GB) * usdPerGbDayOf(group) * QUOTA_PER_USD);
+        const quota = Math.round((bytes / GB) * usdPerGbDayFor(group) * QUOTA_PER_USD);
         if (quota === 0) continue;
         const note = `${bytes} bytes of results on ${day}`;
         await store.ledger.grant({

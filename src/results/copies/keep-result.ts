@@ -64,7 +64,7 @@ export async function copyResult(
   const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
   if (task?.hiddenAt !== 0 || !owner) return err(lost('The task was deleted.'));
   const settings = kept.settings();
-  const quotaBytes = settings.quotaOf(owner.group);
+  const quotaBytes = settings.quotaFor(owner.group);
   const room = await findRoom(deps, { userId: owner.id, quota: quotaBytes });
   if (room <= 0) return err({ reason: 'The storage of this account is full.', inMs: FULL_PAUSE_MS });
   let content: Content;
@@ -83,19 +83,19 @@ export async function copyResult(
     const stored =
       announced > maxBytes
         ? err<FileFault>({ kind: 'too_large', message: '' })
-        : await kept.files.put(requirePace(chunksOf(content.body), clock), { maxBytes, signal });
+        : await kept.files.put(requirePace(readChunks(content.body), clock), { maxBytes, signal });
     if (stored.ok) {
       const { sha256, bytes } = stored.value;
       // A sweep may have deleted an equal file between the copy and this announcement.
       const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) === bytes;
       if (!isThere) return again('');
-      const days = settings.daysOf(owner.group);
+      const days = settings.daysFor(owner.group);
       const keptAt = clock.unix();
       const mimeType = content.headers['content-type'] ?? '';
       const keptUntil = days === 0 ? 0 : keptAt + days * 86_400;
       return ok({ ...stored.value, mimeType, keptAt, keptUntil, quotaBytes });
     }
-    return err(ofFault(stored.error, { isQuota: maxBytes < kept.maxFileBytes, attempts: result.attempts }));
+    return err(toCopyFailure(stored.error, { isQuota: maxBytes < kept.maxFileBytes, attempts: result.attempts }));
   } catch (error) {
     signal.throwIfAborted();
     if (error === tooSlow) return again(tooSlow.message);
@@ -124,7 +124,7 @@ async function openWhole(
   return openArtifact(deps, { task, choice: { key }, client });
 }
 
-async function* chunksOf(body: Content['body']): AsyncGenerator<Uint8Array> {
+async function* readChunks(body: Content['body']): AsyncGenerator<Uint8Array> {
   if (body instanceof ReadableStream) yield* body;
   else if (body instanceof Blob) yield await body.bytes();
   else if (body) yield body;
@@ -157,7 +157,7 @@ function toFailure(error: unknown, { attempts, reason }: Pick<ResultRecord, 'att
   return { reason: error.message, inMs: isOver && isRepeated ? null : pauseAfter(attempts) };
 }
 
-function ofFault(
+function toCopyFailure(
   { kind, message: placeFault }: FileFault,
   { isQuota, attempts }: { isQuota: boolean; attempts: number },
 ): CopyFailure {

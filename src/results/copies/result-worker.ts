@@ -66,17 +66,17 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
   let placeFault: string | undefined;
   const counts = { kept: 0, keptBytes: 0, failed: 0, lost: 0 };
   let loop: Promise<void> = Promise.resolve();
-  let quiet = new AbortController();
+  let wakeUp = new AbortController();
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       // Created before the claim, so that what happens during the claim also ends the sleep.
-      quiet = new AbortController();
+      wakeUp = new AbortController();
       const free = countFree();
       const dueInMs = await untilDue(free);
       // One for each user with due results; while there are slots, for each another one.
       if (dueInMs <= 0 && free > 0 && deps.node.canStore() && (await claim(free)) > 0) continue;
-      await clock.sleep(Math.min(Math.max(dueInMs, RETRY_MS), inStep(clock, idleTickMs)), quiet.signal);
+      await clock.sleep(Math.min(Math.max(dueInMs, RETRY_MS), inStep(clock, idleTickMs)), wakeUp.signal);
     }
   }
 
@@ -115,7 +115,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
     return [...new Set(users)].filter((user) => users.filter((other) => other === user).length >= USER_COPIES);
   }
 
-  const leaseOf = ({ id, leaseSeq }: ResultRecord): ResultLease => ({ id, leaseOwner: owner, leaseSeq });
+  const toLease = ({ id, leaseSeq }: ResultRecord): ResultLease => ({ id, leaseOwner: owner, leaseSeq });
 
   function begin(result: ResultRecord): void {
     const ended = attempt(result)
@@ -124,21 +124,21 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
         logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept');
         // Counted as an attempt: an error that comes each time must end some day.
         const failure = { reason: 'It could not be copied.', inMs: pauseAfter(result.attempts) };
-        await postpone(result, leaseOf(result), failure);
+        await postpone(result, toLease(result), failure);
       })
       .catch((error) =>
         logger.error({ err: error, task_id: result.taskId }, 'an attempt could not be noted; its claim will expire'),
       )
       .finally(() => {
         underway.delete(copy);
-        quiet.abort();
+        wakeUp.abort();
       });
     const copy = { id: result.id, userId: result.userId, sinceMs: clock.monotonicMs(), ended };
     underway.add(copy);
   }
 
   async function attempt(result: ResultRecord): Promise<void> {
-    const lease = leaseOf(result);
+    const lease = toLease(result);
     const held = holdLease(lease);
     try {
       if (result.artifactKey === '') {
@@ -204,10 +204,10 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
     start() {
       loop = run();
     },
-    wake: () => quiet.abort(),
+    wake: () => wakeUp.abort(),
     async stop() {
       stopping.abort(new Error('stopped'));
-      quiet.abort();
+      wakeUp.abort();
       await loop;
       if (underway.size === 0) return;
       await Promise.allSettled([...underway].map(({ ended }) => ended));

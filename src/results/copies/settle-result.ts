@@ -8,7 +8,7 @@ import type { ResultDeps } from '../types.ts';
 const EVENT = 'task.artifacts_kept';
 
 /** The same for each notice of a task, so that the outbox takes one and receivers know another. */
-const eventIdOf = (taskId: string): string => `msg_${sha256Hex(`${EVENT}\0${taskId}`).slice(0, 27)}`;
+const toEventId = (taskId: string): string => `msg_${sha256Hex(`${EVENT}\0${taskId}`).slice(0, 27)}`;
 
 /**
  * Ends an attempt at a result by `write`. When that leaves none of its task's results to copy, the
@@ -40,7 +40,7 @@ const isNotified = (task: TaskRecord): task is Notified => task.callbackUrl !== 
 function describeKept({ clock }: Pick<ResultDeps, 'clock'>, task: Notified) {
   const { callbackUrl: url, taskId, userId, apiKeyId } = task;
   return {
-    eventId: eventIdOf(taskId),
+    eventId: toEventId(taskId),
     taskId,
     userId,
     apiKeyId,

@@ -3,7 +3,7 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { resultErrors } from '../errors.ts';
 import type { LinkLimits, ResultDeps } from '../types.ts';
 import { artifactCapability, type LinkTerms } from './artifact-links.ts';
-import { linkVersionOf } from './link-versions.ts';
+import { readLinkVersion } from './link-versions.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -30,7 +30,7 @@ export async function createLinkIssuer(
   const version = (await store.users.byId(userId))?.linkVersion ?? 0;
   return (task) => (artifactKey) => {
     const { taskId } = task;
-    const terms = { expiresAt, version, taskVersion: linkVersionOf(task, artifactKey) };
+    const terms = { expiresAt, version, taskVersion: readLinkVersion(task, artifactKey) };
     const access = artifactCapability(links.secrets[0], { taskId, artifactKey }, terms);
     const url = `${base}/v1/tasks/${taskId}/artifacts/${encodeURIComponent(artifactKey)}/content?access=${access}`;
     return { url, expiresAt };

@@ -20,7 +20,7 @@ const versionUnder = (versions: Versions, key: string): number =>
  * The version of an artifact's links, which are also those of its preview. It only rises: each
  * revocation adds one.
  */
-export function linkVersionOf({ linkVersions }: Pick<TaskRecord, 'linkVersions'>, artifactKey: string): number {
+export function readLinkVersion({ linkVersions }: Pick<TaskRecord, 'linkVersions'>, artifactKey: string): number {
   if (linkVersions === '') return 0;
   const versions = readVersions(linkVersions);
   const key = previewedKey(artifactKey) ?? artifactKey;

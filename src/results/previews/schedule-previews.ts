@@ -34,7 +34,7 @@ type WantDeps = Pick<ResultDeps, 'store' | 'clock' | 'logger' | 'kept' | 'node'>
  * Orders the previews of a task that somebody looks at for the first time. `known`: its results. A
  * failure only costs the previews, so it is logged and forgotten.
  */
-export async function wantPreviews(
+export async function schedulePreviews(
   deps: WantDeps,
   { taskId, userId }: Pick<TaskRecord, 'taskId' | 'userId'>,
   { artifacts, known }: { artifacts: readonly Listed[]; known: readonly ResultRecord[] },

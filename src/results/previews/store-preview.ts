@@ -22,7 +22,7 @@ export async function storePreview(
 ): Promise<Result<CopiedFile, PreviewFault>> {
   const { store, clock, kept } = deps;
   if (!(await hasPreviewRoom(deps))) return err({ kind: 'no_room' });
-  const { daysOf, quotaOf } = kept.settings();
+  const { daysFor, quotaFor } = kept.settings();
   const { type: mimeType, width, height, bytes } = image;
   const source = (async function* () {
     yield bytes;
@@ -33,8 +33,8 @@ export async function storePreview(
   const { sha256 } = stored.value;
   const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) !== undefined;
   if (!isThere) return err({ kind: 'unavailable' });
-  const days = daysOf(group);
+  const days = daysFor(group);
   const keptAt = clock.unix();
   const keptUntil = days === 0 ? 0 : keptAt + days * 86_400;
-  return ok({ ...stored.value, mimeType, keptAt, keptUntil, size: { width, height }, quotaBytes: quotaOf(group) });
+  return ok({ ...stored.value, mimeType, keptAt, keptUntil, size: { width, height }, quotaBytes: quotaFor(group) });
 }

@@ -5,7 +5,7 @@ import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
 import { issueArtifactLinks, readLinkLife } from '../links/issue-artifact-links.ts';
 import { describePreview, type Preview } from '../previews/describe-previews.ts';
-import { findPicture, wantPreviews } from '../previews/schedule-previews.ts';
+import { findPicture, schedulePreviews } from '../previews/schedule-previews.ts';
 import type { ResultDeps } from '../types.ts';
 
 /** Whether the gateway keeps a result; nothing where it does not. */
@@ -68,19 +68,19 @@ export async function describeArtifacts(
   if (!base) throw resultErrors.artifact_url_error();
   const linkTo = await issueArtifactLinks(deps, task, { base, lifeSeconds });
   const listed = legacy ? [legacy] : artifacts;
-  await wantPreviews(deps, task, { artifacts: listed, known });
+  await schedulePreviews(deps, task, { artifacts: listed, known });
   const isListed = !results.some(({ artifactKey }) => artifactKey === '');
-  const keptOf = (key: string): KeptState => {
+  const findKeptState = (key: string): KeptState => {
     const result = results.find(({ artifactKey }) => artifactKey === (isListed ? key : ''));
     return result ? describeKept(result) : {};
   };
-  const previewOf = (key: string): Preview | undefined => {
+  const findPreview = (key: string): Preview | undefined => {
     const row = known.find(({ artifactKey, state }) => artifactKey === previewKey(key) && state === 'kept');
     return row && describePreview(row, linkTo);
   };
   if (legacy) {
     const { url, expiresAt } = linkTo(legacy.key);
-    const preview = previewOf(legacy.key);
+    const preview = findPreview(legacy.key);
     return {
       task_id: task.taskId,
       artifacts: [],
@@ -88,7 +88,7 @@ export async function describeArtifacts(
       legacy_content_type: legacy.type,
       ...(expiresAt === 0 ? {} : { legacy_content_expires_at: expiresAt }),
       ...(preview && { legacy_content_preview: preview }),
-      ...nameLegacy(keptOf(legacy.key)),
+      ...nameLegacy(findKeptState(legacy.key)),
     };
   }
   return {
@@ -96,9 +96,9 @@ export async function describeArtifacts(
     artifacts: artifacts.map((artifact) => {
       const { key, type, mimeType } = artifact;
       const { url, expiresAt } = linkTo(key);
-      const preview = previewOf(key);
+      const preview = findPreview(key);
       const picture = type === 'audio' ? findPicture(artifacts, artifact) : undefined;
-      const cover = picture && previewOf(picture.key);
+      const cover = picture && findPreview(picture.key);
       return {
         key,
         type,
@@ -107,7 +107,7 @@ export async function describeArtifacts(
         ...(expiresAt === 0 ? {} : { expires_at: expiresAt }),
         ...(preview && { preview }),
         ...(cover && { cover }),
-        ...keptOf(key),
+        ...findKeptState(key),
       };
     }),
   };

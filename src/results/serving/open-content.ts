@@ -202,8 +202,8 @@ export function readRanges(header: string | undefined, size: number): ByteSpan[]
     const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1);
     if (start < end) spans.push({ start, end });
   }
-  const isWasteful = spans.length > MAX_RANGES || sumOf(spans) > size;
+  const isWasteful = spans.length > MAX_RANGES || totalBytes(spans) > size;
   return isWasteful ? undefined : spans;
 }
 
-const sumOf = (spans: readonly ByteSpan[]): number => spans.reduce((sum, { start, end }) => sum + end - start, 0);
+const totalBytes = (spans: readonly ByteSpan[]): number => spans.reduce((sum, { start, end }) => sum + end - start, 0);

@@ -6,7 +6,7 @@ import { openArtifact } from '../artifacts/open-artifact.ts';
 import { resultErrors } from '../errors.ts';
 import type { LinkTerms, VerifiedLink, VerifiedLinks } from '../links/artifact-links.ts';
 import { isLinkExpired } from '../links/issue-artifact-links.ts';
-import { linkVersionOf } from '../links/link-versions.ts';
+import { readLinkVersion } from '../links/link-versions.ts';
 import type { Content, ResultDeps } from '../types.ts';
 import { openContent, openKept } from './open-content.ts';
 
@@ -80,7 +80,7 @@ function assertOpens(
 ): void {
   if (task.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw resultErrors.artifact_not_found();
   const isCurrent =
-    owner.linkVersion === terms.version && linkVersionOf(task, link.artifactKey) === (terms.taskVersion ?? 0);
+    owner.linkVersion === terms.version && readLinkVersion(task, link.artifactKey) === (terms.taskVersion ?? 0);
   if (!isCurrent || isLinkExpired(deps, terms, task)) throw resultErrors.artifact_not_found();
   if (task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();
 }

@@ -133,21 +133,21 @@ async function describeImages(deps: SurfaceDeps, { task, format, ...client }: Fi
       throw surfaceErrors.images_missing({ message: `The task ${task.taskId} has succeeded but has no image.` });
     }
     const data =
-      format === 'url' ? await linksOf(deps, task, images) : await bytesOf(deps, { task, images, ...client });
+      format === 'url' ? await linkImages(deps, task, images) : await encodeImages(deps, { task, images, ...client });
     return { id: task.taskId, created: task.createdAt, data };
   } finally {
     pin.release();
   }
 }
 
-async function linksOf(deps: SurfaceDeps, task: TaskRecord, images: readonly Artifact[]): Promise<JsonObject[]> {
+async function linkImages(deps: SurfaceDeps, task: TaskRecord, images: readonly Artifact[]): Promise<JsonObject[]> {
   const linkTo = await deps.results.issueLinks(task, { base: deps.results.publicAddress() ?? '' });
   return images.map(({ key }) => ({ url: linkTo(key).url }));
 }
 
 type Inline = Omit<Finished, 'format'> & { images: readonly Artifact[] };
 
-async function bytesOf(deps: SurfaceDeps, { task, images, requestId, signal }: Inline): Promise<JsonObject[]> {
+async function encodeImages(deps: SurfaceDeps, { task, images, requestId, signal }: Inline): Promise<JsonObject[]> {
   const release = deps.vendors.downloads.acquire(task.userId, 'download');
   const left = { bytes: MAX_INLINE_BYTES };
   try {

@@ -55,8 +55,8 @@ export function describeRequest(
     ...(protoVideo && !Object.hasOwn(usageSchema, 'size') ? { size: SIZE } : {}),
   };
   for (const [name, field] of Object.entries(usageSchema)) {
-    const range = rangeOf(vendor?.ranges?.[name], names);
-    const schema = range === null ? undefined : fieldOf(field, range);
+    const range = chooseRange(vendor?.ranges?.[name], names);
+    const schema = range === null ? undefined : describeField(field, range);
     if (schema && !Object.hasOwn(properties, name)) properties[name] = schema;
   }
   const required = inputs.flatMap(([name, input]) => (input.required ? [name] : []));
@@ -76,14 +76,14 @@ const SIZE: SchemaField = { type: 'string', pattern: '^[0-9]+x[0-9]+$' };
 
 type Ranges = NonNullable<NonNullable<Manifest['vendor']>['ranges']>[string];
 
-function rangeOf(ranges: Ranges | undefined, names: readonly string[]): FactRange | null {
+function chooseRange(ranges: Ranges | undefined, names: readonly string[]): FactRange | null {
   if (ranges === undefined) return { kind: 'any' };
   const named = names.find((name) => Object.hasOwn(ranges.models, name));
   return (named === undefined ? undefined : ranges.models[named]) ?? (named === undefined ? ranges.all : null);
 }
 
 /** The field's schema; undefined for quantities that only a vendor can count. */
-function fieldOf(field: UsageField, range: FactRange): SchemaField | undefined {
+function describeField(field: UsageField, range: FactRange): SchemaField | undefined {
   const text = field.description ? { 'x-description': field.description } : {};
   if (field.kind === 'boolean') return { type: 'boolean', ...text };
   if (field.kind === 'enum') {
@@ -93,10 +93,10 @@ function fieldOf(field: UsageField, range: FactRange): SchemaField | undefined {
   }
   const { unit } = field;
   if (unit !== 'second' && unit !== 'count') return undefined;
-  return { type: 'number', ...limitsOf(range, NUMBER_LIMITS[unit]), 'x-unit': unit, ...text };
+  return { type: 'number', ...describeLimits(range, NUMBER_LIMITS[unit]), 'x-unit': unit, ...text };
 }
 
-function limitsOf(range: FactRange, limit: number): Partial<SchemaField> {
+function describeLimits(range: FactRange, limit: number): Partial<SchemaField> {
   if (range.kind === 'any') return { minimum: 0, maximum: limit };
   if (range.kind === 'numbers') {
     const { minimum, maximum, whole } = range;

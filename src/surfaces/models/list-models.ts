@@ -41,7 +41,7 @@ export function listModels(deps: SurfaceDeps, caller: Caller): CallableModel[] {
     }
     return [...generation.plugins.values()]
       .sort((a, b) => b.manifest.sortPriority - a.manifest.sortPriority || (a.key < b.key ? -1 : 1))
-      .flatMap((plugin) => modelsOf(deps, { caller, generation, plugin, listing }));
+      .flatMap((plugin) => listPluginModels(deps, { caller, generation, plugin, listing }));
   } finally {
     pin.release();
   }
@@ -91,7 +91,7 @@ type PluginListing = {
   listing: ReadonlyMap<string, readonly ChannelRecord[]>;
 };
 
-function modelsOf(deps: SurfaceDeps, listing: PluginListing): CallableModel[] {
+function listPluginModels(deps: SurfaceDeps, listing: PluginListing): CallableModel[] {
   const { generation, plugin } = listing;
   return [...listing.listing]
     .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -41,7 +41,7 @@ export type NativeCall = {
 /** `replayed`: the answer to an earlier request with the same Idempotency-Key. */
 export type NativeAnswer = { body: Json; replayed: boolean };
 
-const optionsOf = ({ caller }: NativeCall) => ({ owner: userOwner(caller.user.id) });
+const hookOptions = ({ caller }: NativeCall) => ({ owner: userOwner(caller.user.id) });
 
 type View = Parameters<typeof renderNative>[1]['task'];
 type MatchedRoute = { plugin: LoadedPlugin; route: PluginRoute; generation: Generation };
@@ -74,7 +74,7 @@ export async function answerNativeRequest(
     return { body: await present(matched, call, { tasks: [task], view: taskView(task) }), replayed: false };
   }
   if (route.models) checkRouteModel(deps, matched, call);
-  const decoded = await decodeNativeRequest(plugin, { route, ctx: decodeContext(request) }, optionsOf(call));
+  const decoded = await decodeNativeRequest(plugin, { route, ctx: decodeContext(request) }, hookOptions(call));
   if (!decoded.ok) throw hookError(decoded.error);
   if (decoded.value.kind === 'query') {
     const tasks = await lookUp(deps, { plugin, call, ids: decoded.value.taskIds });
@@ -110,7 +110,7 @@ async function submit(
   const presented = await renderNative(
     await findPresenter(matched, [task]),
     { route, ctx: decodeContext(request), task: taskView(task) },
-    optionsOf(call),
+    hookOptions(call),
   );
   if (presented.ok) return { body: presented.value, replayed };
   // The task is stored and billed: the client must get its id, even in another form.
@@ -149,7 +149,7 @@ async function present(
   const presented = await renderNative(
     await findPresenter(matched, tasks),
     { route, ctx: decodeContext(call.request), task: view },
-    { ...optionsOf(call), reuse: true },
+    { ...hookOptions(call), reuse: true },
   );
   if (presented.ok) return presented.value;
   throw presenterError(presented.error, view);

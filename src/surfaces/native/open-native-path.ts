@@ -68,14 +68,14 @@ export function openNativePath(deps: SurfaceDeps, method: string, path: string):
         params,
         answer: (call) => answerNativeRequest(deps, { plugin, route, generation }, call),
       };
-    } else opened = { ...calls, kind: 'no_route', allow: methodsOf(generation, path) };
+    } else opened = { ...calls, kind: 'no_route', allow: listMethods(generation, path) };
     return opened;
   } finally {
     if (!opened) pin.release();
   }
 }
 
-function methodsOf(generation: Generation, path: string): string[] {
+function listMethods(generation: Generation, path: string): string[] {
   // No route takes OPTIONS, so this never finds one.
   const known = generation.matchRoute('OPTIONS', path);
   const get = generation.matchRoute('GET', path);

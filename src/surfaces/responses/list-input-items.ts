@@ -18,7 +18,7 @@ export function listInputItems({ taskId, execution }: TaskRecord, page: ItemPage
     throw fileErrors.request_not_kept({
       message: 'The input of this response is not kept: it was too large, or is past its retention.',
     });
-  const items = itemsOf(input).map((item, index): JsonObject => ({ id: `msg_${taskId}_input_${index}`, ...item }));
+  const items = toItems(input).map((item, index): JsonObject => ({ id: `msg_${taskId}_input_${index}`, ...item }));
   const ordered = page.order === 'asc' ? items : items.toReversed();
   const from = page.after === undefined ? 0 : ordered.findIndex(({ id }) => id === page.after) + 1;
   if (page.after !== undefined && from === 0) throw taskErrors.page_not_found({ param: 'after' });
@@ -34,7 +34,7 @@ export function listInputItems({ taskId, execution }: TaskRecord, page: ItemPage
 }
 
 /** OpenAI's clients may send a text, or messages without a type and with a text as content. */
-function itemsOf(input: Json): JsonObject[] {
+function toItems(input: Json): JsonObject[] {
   const items = Array.isArray(input) ? input : [{ role: 'user', content: input }];
   return items.map((item): JsonObject => {
     if (!isObject(item))

@@ -12,7 +12,7 @@ const RESPONSE_ID = /^resp_([A-Za-z0-9]{32})$/;
 export const responseId = (taskId: string): string => `resp_${taskId.slice(TASK_PREFIX.length)}`;
 
 /** The task id in a response's id; undefined for any other text. */
-export function taskIdOf(id: string): string | undefined {
+export function readTaskId(id: string): string | undefined {
   const bare = RESPONSE_ID.exec(id)?.[1];
   return bare === undefined ? undefined : TASK_PREFIX + bare;
 }
@@ -27,7 +27,7 @@ const STATUS: Record<TaskStatus, ResponseStatus> = {
 };
 
 /** The tokens that the vendor reported as usage facts; null where it counts something else. */
-function usageOf({ billing }: TaskRecord): JsonObject | null {
+function readUsage({ billing }: TaskRecord): JsonObject | null {
   const facts: JsonObject = { ...billing.submissionFacts, ...billing.completionFacts };
   const count = (name: string): number | undefined => {
     const value = facts[name];
@@ -78,7 +78,7 @@ export function responseObject(task: TaskRecord, status: ResponseStatus, details
     tools: [],
     top_p: 1,
     metadata: withHostMetadata(task, { ...metadata, ...details.metadata }, details.taskStatus),
-    usage: details.ended ? usageOf(task) : null,
+    usage: details.ended ? readUsage(task) : null,
     ...(user === undefined ? {} : { user }),
   };
 }

@@ -6,7 +6,7 @@ import { pluginAway, protocolContext } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { findResponseRenderer, renderEnded } from './render-response.ts';
-import { pendingResponse, taskIdOf } from './response-objects.ts';
+import { pendingResponse, readTaskId } from './response-objects.ts';
 
 /** How long a retrieval waits for a busy sandbox. */
 const DEADLINE_MS = 10_000;
@@ -56,7 +56,7 @@ export function requireKept({ status, properties }: TaskRecord): void {
 
 /** The task of the user's own response. @throws tasks.not_found */
 export async function ownResponse(deps: SurfaceDeps, userId: number, id: string): Promise<TaskRecord> {
-  const taskId = taskIdOf(id);
+  const taskId = readTaskId(id);
   const task = taskId === undefined ? undefined : await deps.store.tasks.byUser(userId, taskId);
   if (task?.execution.surface === 'proto_responses') return task;
   throw relayErrors.not_found({ message: `There is no response with the id "${id.slice(0, 60)}".` });

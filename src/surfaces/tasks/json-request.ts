@@ -24,14 +24,14 @@ export const jsonRequest = async (
   accept: 'application/json',
   body: { kind: 'json', value, ...(files ? { extracted: files } : {}) },
   ...(typeof idempotencyKey === 'string'
-    ? { idempotencyKey, digests: await digestsOf(value, { files, digests }) }
+    ? { idempotencyKey, digests: await digestRequest(value, { files, digests }) }
     : {}),
   ...(signal ? { signal } : {}),
   release: async () => {},
 });
 
 /** With files, the JSON itself is no use: their tokens are random for each request. */
-async function digestsOf(value: Json, { files, digests }: RequestOptions): Promise<BodyDigests> {
+async function digestRequest(value: Json, { files, digests }: RequestOptions): Promise<BodyDigests> {
   if (files && digests) return digests;
   const text = JSON.stringify(value);
   return { raw: sha256Hex(text), meaning: digests?.meaning ?? (await digestJson(text)) };

@@ -55,7 +55,7 @@ export function createRenderedVideos(maxBytes: number = MAX_BYTES): RenderedVide
       // The plugins may have changed while this was rendered.
       if (origin.generation !== generation) return;
       drop(task.taskId);
-      const bytes = ENTRY_BYTES + 2 * (json.length + origin.url.length + charsOf(task));
+      const bytes = ENTRY_BYTES + 2 * (json.length + origin.url.length + countChars(task));
       if (bytes > MAX_ENTRY_BYTES) return;
       entries.set(task.taskId, { task, url: origin.url, json, bytes });
       held += bytes;
@@ -76,7 +76,7 @@ function isSame(one: TaskShown, other: TaskShown): boolean {
   return true;
 }
 
-function charsOf(task: TaskShown): number {
+function countChars(task: TaskShown): number {
   let chars = 0;
   for (const value of Object.values(task)) if (typeof value === 'string') chars += value.length;
   return chars;

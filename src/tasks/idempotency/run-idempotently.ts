@@ -58,7 +58,7 @@ function readIdempotency(request: ClientRequest): (Idempotency & { formerHash: s
   if (key === undefined) return undefined;
   if (!KEY.test(key)) throw taskErrors.invalid_idempotency_key();
   if (!request.digests) throw new Error('A request with an Idempotency-Key has no digests.');
-  return { key, ...hashesOf(request, request.digests) };
+  return { key, ...hashRequest(request, request.digests) };
 }
 
 const VERSION = 'v2.';
@@ -69,7 +69,7 @@ const isFormer = (hash: string): boolean => !hash.startsWith(VERSION);
  * equal: SDKs send a form with a new boundary at each try. `formerHash` compares the raw bytes of
  * the body, as earlier releases did; rows of theirs live for a day after an upgrade.
  */
-function hashesOf({ method, path, query, body }: ClientRequest, { raw, meaning }: BodyDigests) {
+function hashRequest({ method, path, query, body }: ClientRequest, { raw, meaning }: BodyDigests) {
   const address = [method, path, Object.entries(query).sort(([a], [b]) => (a < b ? -1 : 1))];
   const digest = sha256Hex(JSON.stringify([...address, body.kind, meaning]));
   return {

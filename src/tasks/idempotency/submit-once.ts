@@ -26,12 +26,12 @@ export const submitOnce = (
     { caller, request },
     {
       first: async (idempotency) => ({ ...(await submit(idempotency)), replayed: false }),
-      repeat: async (taskId) => ({ ...(await outcomeOf(deps, { caller, request, taskId })), replayed: true }),
+      repeat: async (taskId) => ({ ...(await awaitOutcome(deps, { caller, request, taskId })), replayed: true }),
     },
   );
 
 /** Waits until the first request is submitted, at most as long as a submission may take. */
-async function outcomeOf(
+async function awaitOutcome(
   deps: TaskDeps,
   { caller, request, taskId }: { caller: Caller; request: ClientRequest; taskId: string },
 ): Promise<TaskRecord> {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
-import { finishTask, leaseOf } from '../state/finish-task.ts';
-import { nextPollDelayMs } from './poll-schedule.ts';
+import { finishTask, toLease } from '../state/finish-task.ts';
 import { recordTransition } from '../state/record-transition.ts';
 import { DEFAULT_PROGRESS } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
+import { nextPollDelayMs } from './poll-schedule.ts';
 import type { AnswerChange, Verdict, WritePolled } from './types.ts';
 
 const ORDER: Record<TaskStatus, number> = {
@@ -52,7 +52,7 @@ export async function applyVerdict(
   else if (verdict.kind === 'poll_failed') await countFailure(deps, { write, task, verdict });
   else {
     deps.logger.debug({ task_id: task.taskId, why: verdict.why }, 'poll postponed');
-    await write({ lease: leaseOf(task), change: {}, nextPollInMs: delay(deps, task, 0) });
+    await write({ lease: toLease(task), change: {}, nextPollInMs: delay(deps, task, 0) });
   }
 }
 
@@ -80,10 +80,10 @@ async function recordProgress(
   const event = moved ? { at: now, kind: 'transition' as const, status } : undefined;
   const needsNotice = task.callbackUrl !== null && (moved || progress !== task.progress);
   if (!needsNotice && Object.keys(reported).length === 0)
-    await write({ lease: leaseOf(task), change, nextPollInMs, ...(event ? { event } : {}) });
+    await write({ lease: toLease(task), change, nextPollInMs, ...(event ? { event } : {}) });
   else {
     await deps.store.transaction(async (tx) => {
-      if (!(await tx.tasks.advance(leaseOf(task), { ...change, ...reported }, nextPollInMs))) return;
+      if (!(await tx.tasks.advance(toLease(task), { ...change, ...reported }, nextPollInMs))) return;
       if (event) await tx.tasks.addEvent({ taskId: task.taskId, ...event });
       if (needsNotice) await recordTransition(deps, tx, { task, change });
     });
@@ -118,7 +118,7 @@ async function countFailure(
     return;
   }
   await write({
-    lease: leaseOf(task),
+    lease: toLease(task),
     change: { pollFailures: failures, polls },
     event: {
       at: deps.clock.unix(),

@@ -63,7 +63,7 @@ export function createChannelQueues({
   let polls = 0;
   let running = 0;
 
-  const queueOf = (channelId: number): Queue => {
+  const openQueue = (channelId: number): Queue => {
     let queue = queues.get(channelId);
     if (!queue) {
       queue = { waiting: [], full: false, writingTasks: 0, requesting: 0, parsing: 0, writing: 0 };
@@ -114,11 +114,11 @@ export function createChannelQueues({
       const touched = new Set<number>();
       for (const entry of claimed) {
         const { channelId } = entry.task;
-        queueOf(channelId).waiting.push(entry);
+        openQueue(channelId).waiting.push(entry);
         touched.add(channelId);
       }
       for (const channelId of touched) {
-        const queue = queueOf(channelId);
+        const queue = openQueue(channelId);
         drain(channelId, queue);
         queue.full = queue.waiting.length >= WAITING_PER_CHANNEL;
       }

@@ -1,14 +1,14 @@
 import { inStep, sleepInStep } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { finishTask, leaseOf } from '../state/finish-task.ts';
-import { longestPollDelayMs, shortestPollDelayMs } from './poll-schedule.ts';
+import { finishTask, toLease } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { createPollWriteBatcher } from './batch-poll-writes.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
+import { longestPollDelayMs, shortestPollDelayMs } from './poll-schedule.ts';
 import { pollVendor, pollVendorBatch } from './poll-vendor.ts';
 import { createRepeatedAnswers } from './repeated-answers.ts';
 import type { Claimed, Verdict } from './types.ts';
@@ -62,7 +62,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestDelayMs));
   const onlyNode = store.dialect === 'sqlite';
   /** Ends the pause of the only node. */
-  let quiet = new AbortController();
+  let wakeUp = new AbortController();
   /** When that ends by itself; infinite while the loop looks for what is due. */
   let pausedUntilMs = 0;
   const underway = new Set<Claimed>();
@@ -198,7 +198,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   async function renew(entry: Claimed): Promise<boolean> {
     const now = clock.monotonicMs();
-    if (!(await store.tasks.renew(leaseOf(entry.task), leaseForMs))) return false;
+    if (!(await store.tasks.renew(toLease(entry.task), leaseForMs))) return false;
     entry.claimedAtMs = now;
     return true;
   }
@@ -229,7 +229,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     let claimed = 0;
     while (!stopping.signal.aborted) {
       // Before the look, so that a task that is written meanwhile ends the pause after it too.
-      quiet = new AbortController();
+      wakeUp = new AbortController();
       pausedUntilMs = Number.POSITIVE_INFINITY;
       try {
         const dueInMs = claimed > 0 ? 0 : ((await store.tasks.untilDue()) ?? Number.POSITIVE_INFINITY);
@@ -271,11 +271,11 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   function pauseLong(dueInMs: number): Promise<void> {
     const ms = Math.min(dueInMs, inStep(clock, ONLY_NODE_TICK_MS));
     pausedUntilMs = clock.monotonicMs() + ms;
-    return clock.sleep(ms, quiet.signal);
+    return clock.sleep(ms, wakeUp.signal);
   }
 
   function taskWritten(): void {
-    if (pausedUntilMs > clock.monotonicMs() + shortestDelayMs) quiet.abort();
+    if (pausedUntilMs > clock.monotonicMs() + shortestDelayMs) wakeUp.abort();
   }
 
   async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {
@@ -314,7 +314,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
         { tasks: pulledForward },
         'tasks were due too far in the future, polling them now: clock set back or poll interval shortened',
       );
-      quiet.abort();
+      wakeUp.abort();
     }
     if (limits.taskTimeoutMinutes <= 0) return;
     const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
@@ -335,7 +335,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     taskWritten,
     async stop(graceMs) {
       stopping.abort();
-      quiet.abort();
+      wakeUp.abort();
       await Promise.all(loops);
       const deadline = clock.monotonicMs() + graceMs;
       while (queues.stats().running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);

@@ -76,7 +76,7 @@ export async function pollVendor(
   // A task that waits is asked about with the same arguments every time.
   const descriptor = await buildQueryRequest(plugin, context, { ...options, reuse: true });
   if (!descriptor.ok) return hookVerdict(descriptor.error);
-  credential.addSecretsOf(descriptor.value);
+  credential.addSecretsFrom(descriptor.value);
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor.value });
   if (!request.ok) return pollFailed('hook_error', request.error.message);
   const answer = await exchange(deps, request.value, { tasks: 1, channel, secrets: options.secrets });
@@ -87,7 +87,7 @@ export async function pollVendor(
   if (early) return early;
   const poll = { plugin, channel, task, answer };
   const repeated = repeatedAnswers.find(poll);
-  if (repeated) return { ...repeated, retryAfterMs: retryAfterOf(deps, answer) };
+  if (repeated) return { ...repeated, retryAfterMs: readRetryAfter(deps, answer) };
   let isRepeatable = true;
   const parsing = {
     ...options,
@@ -122,7 +122,7 @@ export async function pollVendorBatch(
   const options = hookOptions(credential);
   const descriptor = await buildBatchQueryRequest(plugin, context, options);
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));
-  credential.addSecretsOf(descriptor.value);
+  credential.addSecretsFrom(descriptor.value);
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor.value });
   if (!request.ok) return all(pollFailed('hook_error', request.error.message));
   const answer = await exchange(deps, request.value, { tasks: tasks.length, channel, secrets: options.secrets });
@@ -180,7 +180,7 @@ async function exchange(
   return pollFailed('transport_error', read.error.message, { httpStatus: sent.value.status });
 }
 
-const retryAfterOf = ({ clock }: TaskDeps, { headers }: VendorAnswer): number =>
+const readRetryAfter = ({ clock }: TaskDeps, { headers }: VendorAnswer): number =>
   retryAfterMs(headers['retry-after']?.[0], clock.nowMs());
 
 /**
@@ -200,7 +200,7 @@ function classifyStatus(deps: TaskDeps, answer: VendorAnswer, missingForNow = fa
   const { status } = answer;
   const about = {
     httpStatus: status,
-    retryAfterMs: retryAfterOf(deps, answer),
+    retryAfterMs: readRetryAfter(deps, answer),
   };
   if (status === 404 || status === 410) {
     const reason = `upstream task not found (HTTP ${status})`;
@@ -267,7 +267,7 @@ async function resultVerdict(
     status: result.status === 'NOT_START' ? 'SUBMITTED' : result.status,
     progress: result.progress ?? '',
     change,
-    retryAfterMs: retryAfterOf(deps, answer),
+    retryAfterMs: readRetryAfter(deps, answer),
   };
 }
 

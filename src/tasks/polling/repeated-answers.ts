@@ -41,7 +41,7 @@ export function createRepeatedAnswers(): RepeatedAnswers {
       const isSame =
         entry?.polls === task.polls &&
         entry.sourceHash === plugin.sourceHash &&
-        entry.digest === digestOf(channel, answer);
+        entry.digest === digestAnswer(channel, answer);
       if (!isSame) return undefined;
       // The write of this poll adds one.
       keep(task.taskId, { ...entry, polls: task.polls + 1 });
@@ -50,7 +50,7 @@ export function createRepeatedAnswers(): RepeatedAnswers {
     remember({ plugin, channel, task, answer }, { verdict, isRepeatable }) {
       if (isRepeatable && changesNothing(task, verdict)) {
         const { sourceHash } = plugin;
-        keep(task.taskId, { digest: digestOf(channel, answer), sourceHash, polls: task.polls + 1 });
+        keep(task.taskId, { digest: digestAnswer(channel, answer), sourceHash, polls: task.polls + 1 });
       } else known.delete(task.taskId);
     },
     size: () => known.size,
@@ -67,7 +67,7 @@ const changesNothing = (task: TaskRecord, verdict: Verdict): boolean =>
   );
 
 /** What the hook sees of an answer. Of the channel, its address is part of the hook's context. */
-function digestOf({ baseUrl }: ChannelRecord, { status, headers, text }: VendorAnswer): bigint {
+function digestAnswer({ baseUrl }: ChannelRecord, { status, headers, text }: VendorAnswer): bigint {
   const stable = Object.entries(headers).filter(([name]) => !isVaryingHeader(name));
   return BigInt(Bun.hash(JSON.stringify([baseUrl, status, stable]), BigInt(Bun.hash(text))));
 }

@@ -2,7 +2,7 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { hasEnded } from './describe-task.ts';
-import { finishTask, leaseOf } from './finish-task.ts';
+import { finishTask, toLease } from './finish-task.ts';
 import { toStoredFailure } from './stored-failure.ts';
 
 const REASON = 'cancelled by user';
@@ -23,7 +23,7 @@ export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<Task
   const isOwn = task.leaseUntilMs > 0 && deps.node.leases.held().includes(task.taskId);
   if (task.status === 'NOT_START' && !isOwn) {
     const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
-    const lease = { ...leaseOf(task), runOut: true };
+    const lease = { ...toLease(task), runOut: true };
     const ending = { status: 'FAILURE' as const, reason: REASON };
     const won = await finishTask(deps, { task, ending, change: { execution }, lease });
     current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;

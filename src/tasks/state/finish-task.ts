@@ -1,10 +1,10 @@
-import { wantResults } from '../../files/index.ts';
+import { scheduleResultCopies } from '../../files/index.ts';
 import type { Lease, TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
 
-export const leaseOf = (task: TaskRecord): Lease => ({
+export const toLease = (task: TaskRecord): Lease => ({
   taskId: task.taskId,
   leaseOwner: task.leaseOwner ?? '',
   leaseSeq: task.leaseSeq,
@@ -20,7 +20,7 @@ type Finish = { task: TaskRecord; ending: Ending; change?: TaskChange; lease?: L
  */
 export async function finishTask(
   deps: TaskDeps,
-  { task, ending, change = {}, lease = leaseOf(task) }: Finish,
+  { task, ending, change = {}, lease = toLease(task) }: Finish,
 ): Promise<boolean> {
   const { store, clock, billing } = deps;
   const now = clock.unix();
@@ -52,7 +52,7 @@ export async function finishTask(
       : { kind: 'refunded' as const, detail: `${task.quota}` };
     await tx.tasks.addEvent({ ...event, ...money });
     await recordTransition(deps, tx, { task, change: final });
-    if (succeeded) wantsResults = await wantResults(deps, tx, task);
+    if (succeeded) wantsResults = await scheduleResultCopies(deps, tx, task);
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
     // Last: it locks the rows of user, key and channel, and all their other tasks wait for these.
     if (succeeded) await billing.settle(tx, task, bill);

@@ -40,7 +40,7 @@ export async function classifyRefusal(
     const fields = { ...logFields, status, class: error.class, reason: error.message ?? '' };
     deps.logger.warn(fields, "vendor refuses the channel's account");
   }
-  const outcome = outcomeOf(error.class, plain.outcome);
+  const outcome = classifyOutcome(error.class, plain.outcome);
   return {
     kind: 'failed',
     error: clientError(error, { plain, outcome }),
@@ -50,7 +50,7 @@ export async function classifyRefusal(
 }
 
 /** A vendor that may have the job stays in doubt, whatever the plugin reads in its answer. */
-function outcomeOf(found: SubmitError['class'], plain: VendorOutcome): VendorOutcome {
+function classifyOutcome(found: SubmitError['class'], plain: VendorOutcome): VendorOutcome {
   if (plain === 'in_doubt') return plain;
   if (found === 'quota' || found === 'busy') return 'throttled';
   return found === 'credential' ? 'turned_away' : 'refused';

@@ -65,7 +65,7 @@ export async function prepareSubmission(
   const built = await buildSubmitRequest(plugin, context, { ...options, ...pinned });
   if (!built.ok) throw hookError(built.error);
   const descriptor = built.value;
-  credential.addSecretsOf(descriptor);
+  credential.addSecretsFrom(descriptor);
   const model = descriptor.model ?? intent.model;
   assertAllowed(submission, descriptor);
   const files = client.body.kind === 'multipart' ? client.body.files : [];

@@ -32,7 +32,7 @@ const MAX_INPUT = 2000;
 
 /** The prompt for people: that of the decoded request, else that of the client's own. */
 export const shownInput = ({ intent, request }: Submission): string =>
-  inputOf(intent.requestBody) || inputOf({ prompt: firstValue(readFields(request).prompt) });
+  readPrompt(intent.requestBody) || readPrompt({ prompt: firstValue(readFields(request).prompt) });
 
 /** The members of a JSON body or the fields of a form. */
 export function readFields({ body }: Pick<ClientRequest, 'body'>): JsonObject {
@@ -44,7 +44,7 @@ export function readFields({ body }: Pick<ClientRequest, 'body'>): JsonObject {
 export const firstValue = (value: Json | undefined): Json => (Array.isArray(value) ? value[0] : value) ?? null;
 
 /** A short human-readable input for lists: the prompt, if the body has one. */
-function inputOf(body: Json | undefined): string {
+function readPrompt(body: Json | undefined): string {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
   for (const name of ['prompt', 'input', 'text', 'description']) {
     const value = body[name];
@@ -62,7 +62,7 @@ const FIELD = 'metadata.keep_result';
  * counts. Undefined: none does.
  * @throws tasks.keep_result_invalid
  */
-export function asksToKeep({ request, caller }: Pick<Submission, 'request' | 'caller'>): boolean | undefined {
+export function requestsRetention({ request, caller }: Pick<Submission, 'request' | 'caller'>): boolean | undefined {
   const fromHeader = readFlag(HEADER, request.keepResult ?? undefined);
   const fromBody = readFlag(FIELD, keepField(request.body));
   return fromHeader ?? fromBody ?? (caller.key?.keepResults || undefined);
@@ -71,12 +71,12 @@ export function asksToKeep({ request, caller }: Pick<Submission, 'request' | 'ca
 /** A form has metadata as JSON in one field, or each of its entries in an own field. */
 function keepField(body: RequestBody): Json | undefined {
   if (body.kind === 'none') return undefined;
-  if (body.kind === 'json') return isObject(body.value) ? entryOf(body.value.metadata) : undefined;
+  if (body.kind === 'json') return isObject(body.value) ? readKeepResult(body.value.metadata) : undefined;
   const { metadata, 'metadata[keep_result]': entry } = body.fields;
-  return entry?.[0] ?? entryOf(parseJson(metadata?.[0] ?? ''));
+  return entry?.[0] ?? readKeepResult(parseJson(metadata?.[0] ?? ''));
 }
 
-const entryOf = (metadata: Json | undefined): Json | undefined =>
+const readKeepResult = (metadata: Json | undefined): Json | undefined =>
   isObject(metadata) ? metadata.keep_result : undefined;
 
 function readFlag(param: string, value: Json | undefined): boolean | undefined {

@@ -3,9 +3,9 @@ import type { ParsedSubmission, ParsedTask } from '../../plugins/index.ts';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { queryContext } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
-import { finishTask, leaseOf, recordLateSuccess } from '../state/finish-task.ts';
 import { firstPollDelayMs } from '../polling/poll-schedule.ts';
+import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
+import { finishTask, recordLateSuccess, toLease } from '../state/finish-task.ts';
 import { recordTransition } from '../state/record-transition.ts';
 import {
   DEFAULT_PROGRESS,
@@ -75,7 +75,7 @@ export async function recordAccepted(
       ? finishTask(deps, { task, ending: immediateEnd.ending, change: { ...accepted, ...immediateEnd.change } })
       : deps.store.transaction(async (tx) => {
           const firstPollInMs = firstPollDelayMs(deps.limits.pollIntervalMs);
-          if (!(await tx.tasks.advance(leaseOf(task), running, firstPollInMs))) return false;
+          if (!(await tx.tasks.advance(toLease(task), running, firstPollInMs))) return false;
           const at = deps.clock.unix();
           await tx.tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status });
           await recordTransition(deps, tx, { task, change: running });

@@ -3,9 +3,9 @@ import { parseSubmitResponse } from '../../plugins/index.ts';
 import { retryAfterMs } from '../../upstream/index.ts';
 import {
   adviseRetry,
+  classifyFailure,
+  classifyStatus,
   hookCause,
-  outcomeOfFailure,
-  outcomeOfStatus,
   readVendorAnswer,
   type VendorAnswer,
   vendorErrors,
@@ -39,7 +39,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   traceEvent(deps.logger, 'submit_end', { ...logFields, ...result, ms });
   if (!sent.ok) {
     const { kind, notSent } = sent.error;
-    const outcome = outcomeOfFailure(sent.error);
+    const outcome = classifyFailure(sent.error);
     const message = redactSecrets(sent.error.message, secrets);
     const shouldRetry = adviseRetry(outcome);
     if (kind === 'refused') {
@@ -90,7 +90,7 @@ function refusal(
   const { secrets } = prepared.credential;
   const reason = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));
   const message = `The vendor answered ${status}${reason ? `: ${reason}` : ''}`;
-  const outcome = outcomeOfStatus(status);
+  const outcome = classifyStatus(status);
   const shouldRetry = adviseRetry(outcome);
   if (status === 429) {
     const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);

@@ -4,13 +4,13 @@ import { chooseCallback } from '../../notifications/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, vendorErrors } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import { finishTask, leaseOf } from '../state/finish-task.ts';
+import { finishTask, toLease } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import { type Prepared, prepareSubmission } from './prepare-submission.ts';
-import { asksToKeep, shownInput } from './read-request.ts';
+import { requestsRetention, shownInput } from './read-request.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { sendSubmission } from './send-submission.ts';
@@ -65,7 +65,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     requested: submission.request.callbackUrl,
     key: submission.caller.key,
   });
-  const keep = asksToKeep(submission);
+  const keep = requestsRetention(submission);
   const taskId = newTaskId(deps.clock.nowMs());
   const tried: number[] = [];
   let task: TaskRecord | undefined;
@@ -77,7 +77,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
   let inputs: StoredInputs = { execution: {} };
   // Held before the row is there, and renewed until the submission ends: preparing the request for
   // another channel takes time too.
-  const lease = deps.node.leases.hold(taskId, async (forMs) => !!task && deps.store.tasks.renew(leaseOf(task), forMs));
+  const lease = deps.node.leases.hold(taskId, async (forMs) => !!task && deps.store.tasks.renew(toLease(task), forMs));
   try {
     while (tried.length < MAX_CHANNELS) {
       const channel = pick(deps, submission, tried);
@@ -274,9 +274,9 @@ async function moveTask(
   const properties = { ...task.properties, upstreamModelName: prepared.upstreamModel };
   const change = { channelId: prepared.channel.id, action: prepared.action, quota, properties, billing: snapshot };
   const held = await deps.store.transaction(async (tx) => {
-    if (!(await tx.tasks.amend(leaseOf(task), change))) return false;
+    if (!(await tx.tasks.amend(toLease(task), change))) return false;
     // Preparing this channel's request took time, in which nothing renewed the lease.
-    await tx.tasks.renew(leaseOf(task), SUBMIT_LEASE_MS);
+    await tx.tasks.renew(toLease(task), SUBMIT_LEASE_MS);
     await deps.billing.replaceReservation(tx, { ...task, quota }, { reserved: task.quota, attempt });
     return true;
   });
@@ -293,7 +293,7 @@ async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   return stored ? { ...task, quota: stored.quota, billing: stored.billing } : task;
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
+const readMessage = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 type FailedSubmission = { task: TaskRecord; error: unknown; releasesIdempotencyKey: boolean };
 
@@ -307,7 +307,7 @@ async function failSubmission(
 ): Promise<void> {
   try {
     const execution = { ...task.execution, failure: toStoredFailure(error) };
-    const ending = { status: 'FAILURE' as const, reason: messageOf(error), releasesIdempotencyKey };
+    const ending = { status: 'FAILURE' as const, reason: readMessage(error), releasesIdempotencyKey };
     await finishTask(deps, { task, ending, change: { execution } });
   } catch (storeError) {
     deps.logger.error(

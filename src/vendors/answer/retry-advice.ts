@@ -9,7 +9,7 @@ import type { UpstreamFailure } from '../../upstream/index.ts';
 export type VendorOutcome = 'not_sent' | 'forbidden' | 'turned_away' | 'throttled' | 'refused' | 'in_doubt';
 
 /** The outcome of a request without an answer. */
-export function outcomeOfFailure({ kind, notSent }: UpstreamFailure): VendorOutcome {
+export function classifyFailure({ kind, notSent }: UpstreamFailure): VendorOutcome {
   if (!notSent) return 'in_doubt';
   return kind === 'refused' ? 'forbidden' : 'not_sent';
 }
@@ -20,7 +20,7 @@ const IN_DOUBT = [408, 409];
 const TURNED_AWAY = [307, 308, 401, 403];
 
 /** The outcome of an answer that is no success, and of a success that cannot be used. */
-export function outcomeOfStatus(status: number): VendorOutcome {
+export function classifyStatus(status: number): VendorOutcome {
   if (status === 429) return 'throttled';
   if (TURNED_AWAY.includes(status)) return 'turned_away';
   return status >= 400 && status < 500 && !IN_DOUBT.includes(status) ? 'refused' : 'in_doubt';

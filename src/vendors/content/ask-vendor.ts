@@ -24,7 +24,7 @@ export async function askVendor(
   deps: VendorDeps,
   { plugin, channel, credential, described, signal }: Look,
 ): Promise<VendorAnswer> {
-  credential.addSecretsOf(described);
+  credential.addSecretsFrom(described);
   const request = buildUpstreamRequest(plugin, { channel, described });
   if (!request.ok) throw vendorErrors.artifact_request_rejected({ cause: request.error });
   const sent = await deps.upstream.request({ ...request.value, ...(signal ? { signal } : {}) });

@@ -8,7 +8,7 @@ export type Credential = {
   context: CredentialContext;
   /**
    * Redacted in every text from plugin or vendor: the key, common encodings of it, and the
-   * credentials in the requests that were passed to `addSecretsOf`.
+   * credentials in the requests that were passed to `addSecretsFrom`.
    */
   secrets: () => readonly string[];
   /**
@@ -19,7 +19,7 @@ export type Credential = {
   /** Replaces `certainSecrets` in whole texts. */
   redactCertain: Redactor;
   /** Adds the credentials in a request that a plugin described with this credential. */
-  addSecretsOf(described: unknown): void;
+  addSecretsFrom(described: unknown): void;
   /** Call it when the vendor answers 401. */
   onUnauthorized(): void;
 };
@@ -30,7 +30,7 @@ const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vert
 const needsServiceAccount = ({ auth }: Manifest): boolean =>
   SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
 
-type CollectedSecrets = Pick<Credential, 'secrets' | 'certainSecrets' | 'redactCertain' | 'addSecretsOf'>;
+type CollectedSecrets = Pick<Credential, 'secrets' | 'certainSecrets' | 'redactCertain' | 'addSecretsFrom'>;
 
 /**
  * Requests are only searched for credentials once there is something to redact. Most carry nothing
@@ -54,7 +54,7 @@ function collectSecrets(own: KeySecrets): CollectedSecrets {
       redactor ??= chooseRedactor();
       return redactor(text);
     },
-    addSecretsOf(described) {
+    addSecretsFrom(described) {
       requests.push(described);
       redactor = undefined;
     },

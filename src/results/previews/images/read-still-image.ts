@@ -13,7 +13,7 @@ import { MAX_PREVIEW_BYTES, MAX_PREVIEW_SIDE } from './still-image.ts';
  */
 export const readStillImage: ReadImage = (file) => {
   if (file.byteLength > MAX_PREVIEW_BYTES) return err(`has more than ${MAX_PREVIEW_BYTES} bytes`);
-  const read = readerOf(file);
+  const read = chooseReader(file);
   if (!read) return err('is neither PNG, JPEG nor WebP');
   const image = read(file);
   if (!image.ok) return image;
@@ -24,7 +24,7 @@ export const readStillImage: ReadImage = (file) => {
   return image;
 };
 
-function readerOf(file: Uint8Array): ReadImage | undefined {
+function chooseReader(file: Uint8Array): ReadImage | undefined {
   const begins = (text: string, at = 0): boolean =>
     Buffer.from(text, 'latin1').every((byte, n) => file[at + n] === byte);
   if (begins('\x89PNG\r\n\x1a\n')) return readPng;
