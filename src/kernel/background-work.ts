@@ -12,7 +12,7 @@ export type CleanUpStep = {
  * Runs work that many requests share, such as a loop that the first of them begins, as part of
  * none: neither in its trace nor with its id in log lines. Taken while no request runs.
  */
-export const outsideRequest: <T>(work: () => T) => T = AsyncLocalStorage.snapshot();
+export const detachFromRequest: <T>(work: () => T) => T = AsyncLocalStorage.snapshot();
 
 /**
  * Resolves in the next turn of the event loop. Reads of SQLite resolve within the same turn: a loop

@@ -5,8 +5,8 @@
  */
 
 export type { CleanUpStep } from './background-work.ts';
-export { nextTurn, outsideRequest } from './background-work.ts';
-export { createByteBuffer, freeChunk, streamOf } from './byte-streams.ts';
+export { detachFromRequest, nextTurn } from './background-work.ts';
+export { createByteBuffer, detachBuffer, streamOf } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
 export { CLOCK_LEEWAY_SECONDS, type Clock, inStep, isOver, isoTime, sleepInStep, systemClock } from './clock.ts';
 export {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { createByteBuffer, freeChunk } from '../kernel/index.ts';
+import { createByteBuffer, detachBuffer } from '../kernel/index.ts';
 import { type AnswerHead, createAnswerParser, InvalidAnswer } from './parse-answer.ts';
 
 /** One request on a connection, until its answer is complete. */
@@ -220,5 +220,5 @@ export class Connection {
 
 /** After all who were given the chunk have returned. */
 const freeLater = (chunk: Uint8Array): void => {
-  if (chunk.length >= LARGE_CHUNK) queueMicrotask(() => freeChunk(chunk));
+  if (chunk.length >= LARGE_CHUNK) queueMicrotask(() => detachBuffer(chunk));
 };

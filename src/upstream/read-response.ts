@@ -1,4 +1,4 @@
-import { err, freeChunk, ok, type Result } from '../kernel/index.ts';
+import { detachBuffer, err, ok, type Result } from '../kernel/index.ts';
 import { findDecoder, readEncodings } from './content-encodings.ts';
 import { abortedFailure, brokenFailure, failure } from './failures.ts';
 import type { Answer } from './send-once.ts';
@@ -185,7 +185,7 @@ export function readResponse(
       consume(
         (chunk) => {
           left -= chunk.length;
-          freeChunk(chunk);
+          detachBuffer(chunk);
           if (left < 0) arriving.destroy();
         },
         ignore,
@@ -226,7 +226,7 @@ function joinChunks(chunks: readonly Uint8Array[]): Uint8Array {
   const [first] = chunks;
   if (first && chunks.length === 1) return first;
   const joined = Buffer.concat(chunks);
-  for (const chunk of chunks) freeChunk(chunk);
+  for (const chunk of chunks) detachBuffer(chunk);
   return joined;
 }
 

@@ -24,7 +24,7 @@ const CONCURRENT_ATTEMPTS = 4;
  */
 export type GuessLimit = <T>(
   account: string,
-  by: Guesser,
+  by: AttemptSource,
   attempt: () => Promise<T | undefined>,
 ) => Promise<T | undefined>;
 
@@ -32,7 +32,7 @@ export type GuessLimit = <T>(
  * An address, or the id of a live session of the account. A session has a count of its own, so that
  * nobody who shares its address can lock it out.
  */
-export type Guesser = DecidingIp | { sid: string };
+export type AttemptSource = DecidingIp | { sid: string };
 
 export function createGuessLimit(counters: Counters): GuessLimit {
   const limitFailures = createFailureLimit(counters);

@@ -103,12 +103,12 @@ async function findByPassword(
   const user = await ctx.store.users.byLogin(login);
   const right = await ctx.passwords.verify(password, user);
   if (!right || user?.status !== STATUS.enabled) return undefined;
-  if (user.passwordHash !== null && isBcrypt(user.passwordHash)) await hashAnew(ctx, user, password);
+  if (user.passwordHash !== null && isBcrypt(user.passwordHash)) await rehashPassword(ctx, user, password);
   return user;
 }
 
 /** An imported password gets our own hash. It is the same password, so sessions stay. */
-async function hashAnew(
+async function rehashPassword(
   { store, passwords, logger }: { store: Store; logger: Logger; passwords: PasswordHashes },
   user: UserRecord,
   password: string,

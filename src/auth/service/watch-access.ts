@@ -1,4 +1,4 @@
-import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.ts';
 import type { Store, UsableToken } from '../../store/ports/index.ts';
 import type { ApiPrincipal, PanelPrincipal } from '../principals.ts';
 
@@ -80,7 +80,7 @@ export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: 
   function add<K>(entries: Map<K, Set<End>>, key: K, end: End): () => void {
     const ends = entries.get(key) ?? new Set<End>();
     entries.set(key, ends.add(end));
-    if (!looping) void outsideRequest(loop);
+    if (!looping) void detachFromRequest(loop);
     return () => {
       ends.delete(end);
       if (ends.size === 0 && entries.get(key) === ends) entries.delete(key);

@@ -1,4 +1,4 @@
-import { freeChunk } from '../../kernel/index.ts';
+import { detachBuffer } from '../../kernel/index.ts';
 
 /**
  * Streams the bytes of `source` to the client, and frees each chunk as soon as it is written:
@@ -26,7 +26,7 @@ export function streamChunks(source: ReadableStream<Uint8Array>, stallMs: number
           void cancel();
           throw new Error(`the client did not accept a chunk within ${stallMs} ms`);
         }
-        freeChunk(value);
+        detachBuffer(value);
         // Nothing was written: the client is gone.
         if (size > 0 && (await written) === 0) return void cancel();
         // A small chunk may be an event that the client waits for.

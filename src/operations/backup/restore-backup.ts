@@ -8,7 +8,7 @@ import {
   removeForeignSchema,
   requireOwnSchema,
 } from '../../store/index.ts';
-import type { EndedPast, FileStore, Store } from '../../store/ports/index.ts';
+import type { FileStore, InvalidatedState, Store } from '../../store/ports/index.ts';
 import { SECRETS_FILE } from '../secrets/load-secrets.ts';
 import { prepareDataDir } from '../start/prepare-data-dir.ts';
 import { openUnguardedFiles } from '../storage/result-files.ts';
@@ -21,7 +21,7 @@ import type { BackupDeps, Manifest, Unseal } from './types.ts';
 /** Former secrets and those of PostgreSQL, as variables of the environment. */
 export const SECRETS_ENV = 'secrets.restored.env';
 
-export type RestoredBackup = EndedPast & {
+export type RestoredBackup = InvalidatedState & {
   results: number;
   /** What somebody must do or know, each a sentence. */
   notes: string[];
@@ -98,7 +98,7 @@ async function restoreSqlite(
 }
 
 /** In the restored database; nothing of it may act for the past. */
-async function endPast({ clock }: BackupDeps, store: Store, { id, created_at }: Manifest): Promise<EndedPast> {
+async function endPast({ clock }: BackupDeps, store: Store, { id, created_at }: Manifest): Promise<InvalidatedState> {
   const now = clock.unix();
   const ended = await store.backups.endPast(now);
   await renewInstallation(store);

@@ -1,6 +1,6 @@
 import { OperatorError, silentLogger } from '../../kernel/index.ts';
 import { openStore } from '../../store/index.ts';
-import type { EndedPast, Store } from '../../store/ports/index.ts';
+import type { InvalidatedState, Store } from '../../store/ports/index.ts';
 import { beginPostgresRestore, endPostgresRestore, settleRestored } from '../../store/postgres-backup.ts';
 import { requireConsistent, sameCounts } from './check-copy.ts';
 import { schemaOfDump } from './dump-postgres.ts';
@@ -10,7 +10,7 @@ import type { BackupDeps, Manifest } from './types.ts';
 
 export type RestoredPostgres = {
   past: {
-    ended: EndedPast;
+    ended: InvalidatedState;
     /** Until then no gateway starts on the database. */
     end(): Promise<void>;
   };
@@ -27,7 +27,7 @@ export type RestoredPostgres = {
 export async function restorePostgres(
   deps: BackupDeps,
   manifest: Manifest,
-  endPast: (store: Store) => Promise<EndedPast>,
+  endPast: (store: Store) => Promise<InvalidatedState>,
 ): Promise<RestoredPostgres> {
   const { config, clock, place } = deps;
   const { databaseUrl } = config;

@@ -1,4 +1,4 @@
-import { type Clock, isOver, type Logger, outsideRequest } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, isOver, type Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 
 /** At most this many rows are listed. */
@@ -43,7 +43,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
 
   return (): LedgerCheck | undefined => {
     if (!isChecking && isOver(notBefore, { now: clock.unix(), longest: CHECK_EVERY_SECONDS }))
-      void outsideRequest(check);
+      void detachFromRequest(check);
     return latest;
   };
 }

@@ -35,7 +35,7 @@ export type DatabaseCounts = {
 };
 
 /** What the end of the past has changed, in rows. */
-export type EndedPast = { submissions: number; webhooks: number; sessions: number };
+export type InvalidatedState = { submissions: number; webhooks: number; sessions: number };
 
 export interface BackupStore {
   /**
@@ -80,5 +80,5 @@ export interface BackupStore {
    * undelivered webhooks. Revokes every session and ends every sign-in flow. Forgets nodes and runs
    * of backups. Call it in a transaction; a second call changes nothing more.
    */
-  endPast(at: number): Promise<EndedPast>;
+  endPast(at: number): Promise<InvalidatedState>;
 }

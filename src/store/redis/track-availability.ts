@@ -1,4 +1,4 @@
-import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.ts';
 import type { Redis } from './connect-redis.ts';
 
 /**
@@ -73,7 +73,7 @@ export function trackAvailability(options: {
   function markAway(): void {
     available = false;
     losses += 1;
-    void outsideRequest(restoreUntilAvailable);
+    void detachFromRequest(restoreUntilAvailable);
   }
 
   redis.on('close', markAway);

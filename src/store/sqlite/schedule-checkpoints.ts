@@ -1,5 +1,5 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
-import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.ts';
 import { createCheckpointThread } from './checkpoint-thread.ts';
 import { createLogPages } from './count-log-pages.ts';
 
@@ -87,7 +87,7 @@ export function scheduleCheckpoints(
 
   return {
     noteCommit() {
-      if (state === 'waiting' && countPages().left >= dueAt) void outsideRequest(copy);
+      if (state === 'waiting' && countPages().left >= dueAt) void detachFromRequest(copy);
     },
     pause: () => (state === 'rest' ? finish() : undefined),
     close() {

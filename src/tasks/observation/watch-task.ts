@@ -1,4 +1,4 @@
-import { type Clock, type Logger, outsideRequest, randomBelow } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, type Logger, randomBelow } from '../../kernel/index.ts';
 import type { SeenTask, Store, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { hasEnded } from '../state/describe-task.ts';
@@ -34,7 +34,7 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
   function readNow(taskId: string): void {
     urgent.add(taskId);
     wake.abort();
-    if (!looping) void outsideRequest(loop);
+    if (!looping) void detachFromRequest(loop);
   }
 
   async function loop(): Promise<void> {

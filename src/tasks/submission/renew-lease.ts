@@ -1,4 +1,4 @@
-import { type Clock, type Logger, outsideRequest } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.ts';
 
 /** Lease of a submission, renewed while its process lives. */
 export const SUBMIT_LEASE_MS = 30_000;
@@ -53,7 +53,7 @@ export function createLeaseRenewal({ clock, logger }: { clock: Clock; logger: Lo
     hold(taskId, renew) {
       const lease: Held = { taskId, renew, dueMs: clock.monotonicMs() + RENEW_EVERY_MS };
       held.add(lease);
-      if (!isLooking) void outsideRequest(look);
+      if (!isLooking) void detachFromRequest(look);
       return {
         stop: () => {
           held.delete(lease);

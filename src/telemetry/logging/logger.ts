@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
-import { escapeHiddenInJson, isoTime, type Logger, outsideRequest, systemClock } from '../../kernel/index.ts';
+import { detachFromRequest, escapeHiddenInJson, isoTime, type Logger, systemClock } from '../../kernel/index.ts';
 import { createLineBuffer, type LineBuffer, type WriteBytes } from './line-buffer.ts';
 import type { LogFile } from './log-file.ts';
 import { escapeFields, redactFields, redactText } from './redact-fields.ts';
@@ -50,7 +50,7 @@ export async function createLogger(options: LogOptions): Promise<ProcessLogger> 
 
   function reportDropped(count: number): void {
     const message = 'log lines were dropped: standard error did not take them in time';
-    outsideRequest(() => logger.warn({ lines: count }, message));
+    detachFromRequest(() => logger.warn({ lines: count }, message));
   }
 }
 

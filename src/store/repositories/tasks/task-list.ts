@@ -66,7 +66,7 @@ export function createTaskList(context: Context): TaskListStore {
    * Calls `look` for the slices of the newest tasks until it returns false; `oldestFirst`: in the
    * other order. Whether tasks were left out because there are too many.
    */
-  async function lookAtNewest(
+  async function scanNewest(
     { userId }: TaskListFilter,
     { size, oldestFirst = false }: { size: number; oldestFirst?: boolean },
     look: (slice: TaskSlice) => Promise<boolean>,
@@ -131,7 +131,7 @@ export function createTaskList(context: Context): TaskListStore {
     const found: Ranked[] = [];
     let left: number = LIST_LIMITS.searched;
     let isPartial = false;
-    const { isCut } = await lookAtNewest(filter, { size: PROMPTS_AT_ONCE }, async (slice) => {
+    const { isCut } = await scanNewest(filter, { size: PROMPTS_AT_ONCE }, async (slice) => {
       const within = and(slice.where, where);
       const among = candidates(within, left + 1);
       const [row] = await db.select({ count: countAll() }).from(among);
@@ -167,7 +167,7 @@ export function createTaskList(context: Context): TaskListStore {
       const isRanked = sort === 'cost' || sort === 'duration';
       const { look, result } = (isRanked ? pageByRank : pageByCreation)(matches(filter), { from, until, sort });
       const oldestFirst = sort === 'oldest';
-      const { isCut } = await lookAtNewest(filter, { size: TASKS_AT_ONCE, oldestFirst }, look);
+      const { isCut } = await scanNewest(filter, { size: TASKS_AT_ONCE, oldestFirst }, look);
       const { ids, total } = result();
       return {
         total: Math.min(total, LIST_LIMITS.counted),
@@ -226,7 +226,7 @@ export function createTaskList(context: Context): TaskListStore {
       const failed = matches({ ...filter, status: 'FAILURE' });
       const counts = new Map<string, number>();
       let left: number = LIST_LIMITS.searched;
-      await lookAtNewest(filter, { size: query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE }, async (slice) => {
+      await scanNewest(filter, { size: query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE }, async (slice) => {
         const within = and(slice.where, failed);
         const grouped = db.select({ reason: taskList.failReason, count: countAll() }).from(taskList);
         if (query) {
