@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { accentShades, contrastOf } from '../../src/panel/theme/accent-shades.ts';
+import { accentShades, readContrast } from '../../src/panel/theme/accent-shades.ts';
 
 test('every accent colour has shades that can be read', () => {
   for (let red = 0; red <= 255; red += 51) {
@@ -9,10 +9,10 @@ test('every accent colour has shades that can be read', () => {
         const shades = accentShades(accent);
         const [bright = '', strong = ''] = [shades[4], shades[7]];
         const contrasts = [
-          contrastOf(strong, '#ffffff'),
-          contrastOf(strong, '#e4e4df'),
-          contrastOf(bright, '#121917'),
-          contrastOf(bright, '#293633'),
+          readContrast(strong, '#ffffff'),
+          readContrast(strong, '#e4e4df'),
+          readContrast(bright, '#121917'),
+          readContrast(bright, '#293633'),
         ];
         expect([accent, contrasts.every((value) => value >= 4.4999)]).toEqual([accent, true]);
       }

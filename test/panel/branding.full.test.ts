@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
-import { contrastOf } from '../../src/panel/theme/accent-shades.ts';
+import { readContrast } from '../../src/panel/theme/accent-shades.ts';
 import { findProgram } from '../support/find-program.ts';
 import { ROOT, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { makePng } from '../support/still-images.ts';
@@ -119,7 +119,7 @@ test('bars of a chart are told from the page in both schemes, whatever the accen
         getComputedStyle(element).fill,
         getComputedStyle(document.body).backgroundColor,
       ]);
-      const contrast = contrastOf(rgb(fill ?? ''), rgb(surface ?? ''));
+      const contrast = readContrast(rgb(fill ?? ''), rgb(surface ?? ''));
       expect([accent, colorScheme, contrast >= 3]).toEqual([accent, colorScheme, true]);
     }
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createFormat, quotaPerUsd } from '../../src/panel/ui/display/use-format.ts';
-import { decimalOf, dollarsOf, numberOf, quotaOf, readDecimal, writeDecimal } from '../../src/panel/ui/form/decimal.ts';
+import { readDecimal, toDecimal, toDollars, toNumber, toQuota, writeDecimal } from '../../src/panel/ui/form/decimal.ts';
 
 const languages = ['en', 'de', 'es', 'ja', 'pt', 'zh'];
 
@@ -68,17 +68,17 @@ test('what the panel writes, in any of its formats, is read as the same amount o
     const { exactMoney } = createFormat(language);
     fc.assert(
       fc.property(quotas, (quota) => {
-        for (const text of [exactMoney(quota), writeDecimal(dollarsOf(quota), language)]) {
+        for (const text of [exactMoney(quota), writeDecimal(toDollars(quota), language)]) {
           const reading = readDecimal(text, language);
-          expect('fault' in reading ? text : quotaOf(reading.decimal)).toBe(quota);
+          expect('fault' in reading ? text : toQuota(reading.decimal)).toBe(quota);
         }
       }),
     );
     fc.assert(
       fc.property(fc.double({ noNaN: true, min: -1e6, max: 1e6 }), (value) => {
-        const decimal = decimalOf(Number(value.toFixed(6)));
+        const decimal = toDecimal(Number(value.toFixed(6)));
         const reading = readDecimal(writeDecimal(decimal, language), language);
-        expect('fault' in reading ? null : numberOf(reading.decimal)).toBe(Number(decimal) + 0);
+        expect('fault' in reading ? null : toNumber(reading.decimal)).toBe(Number(decimal) + 0);
       }),
     );
   }
@@ -98,6 +98,6 @@ test('a number that is said after a reading in doubt can be read in one way only
 });
 
 test('only a decimal that a form keeps is a number, and less than the smallest unit is no quota', () => {
-  expect(['', '1,5', '1e5', '0x10', ' 1', '1.5'].map(numberOf)).toEqual([null, null, null, null, null, 1.5]);
-  expect(['0', '0.000002', '0.0000004', '-1', '12.5'].map(quotaOf)).toEqual([0, 1, null, null, 6_250_000]);
+  expect(['', '1,5', '1e5', '0x10', ' 1', '1.5'].map(toNumber)).toEqual([null, null, null, null, null, 1.5]);
+  expect(['0', '0.000002', '0.0000004', '-1', '12.5'].map(toQuota)).toEqual([0, 1, null, null, 6_250_000]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { datesOf, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
+import { readDates, readPeriod } from '../../src/panel/pages/usage/usage-period.ts';
 import { type Axis, roundTicks } from '../../src/panel/ui/chart/chart-axis.ts';
 import { createFormat } from '../../src/panel/ui/display/use-format.ts';
 
@@ -40,10 +40,10 @@ test('a column of durations or sizes has one number of decimals, whatever the un
 
 test('periods end today, apart from that of the last month; two dates are a period of their own', () => {
   const now = new Date(2026, 2, 1, 0, 30);
-  expect(datesOf('today', now)).toEqual({ from: '2026-03-01', to: '2026-03-01' });
-  expect(datesOf('7d', now)).toEqual({ from: '2026-02-23', to: '2026-03-01' });
-  expect(datesOf('month', now)).toEqual({ from: '2026-03-01', to: '2026-03-01' });
-  expect(datesOf('lastMonth', now)).toEqual({ from: '2026-02-01', to: '2026-02-28' });
+  expect(readDates('today', now)).toEqual({ from: '2026-03-01', to: '2026-03-01' });
+  expect(readDates('7d', now)).toEqual({ from: '2026-02-23', to: '2026-03-01' });
+  expect(readDates('month', now)).toEqual({ from: '2026-03-01', to: '2026-03-01' });
+  expect(readDates('lastMonth', now)).toEqual({ from: '2026-02-01', to: '2026-02-28' });
   expect(readPeriod({ period: '30d', from: '', to: '' })).toBe('30d');
   expect(readPeriod({ period: 'constructor', from: '', to: '' })).toBe('7d');
   expect(readPeriod({ period: '30d', from: '2026-01-01', to: '' })).toBe('custom');

@@ -63,14 +63,14 @@ const hasText = (key: string, t: TFunction): boolean => (t as (key: string) => s
 
 const messageValues = (error: ApiError, t: TFunction, language: string) => ({
   wait: formatWait(error.retryAfter, t, language),
-  message: messageOf(error, t, language),
+  message: chooseMessage(error, t, language),
 });
 
 /**
  * The API's own sentence, where its reader understands it or nobody could translate it; else what
  * is wrong with the first field.
  */
-function messageOf(error: ApiError, t: TFunction, language: string): string {
+function chooseMessage(error: ApiError, t: TFunction, language: string): string {
   if (isQuoted(error.code)) return sayOrQuote(error.message, t);
   if (language === 'en') return error.message;
   const [first] = error.fieldErrors;

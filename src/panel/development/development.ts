@@ -58,7 +58,7 @@ let latest: number | undefined;
 let chosen: string | null = null;
 let waiting: Call[] = [];
 
-function billOf({ bill }: Task): Node[] {
+function describeBill({ bill }: Task): Node[] {
   const rows: [string, string][] = [
     ['Price', bill.expression ?? 'none: the task is free'],
     ['Facts', pretty({ ...bill.facts, ...bill.completion_facts })],
@@ -89,13 +89,13 @@ function fill(details: HTMLDetailsElement, call: Call): void {
   const task = call.task === null ? undefined : tasks.get(call.task);
   add(
     'Bill',
-    ...(task ? billOf(task) : [make('p', { className: 'soft' }, 'This call is made before there is a task.')]),
+    ...(task ? describeBill(task) : [make('p', { className: 'soft' }, 'This call is made before there is a task.')]),
   );
   details.replaceChildren(...[...details.children].slice(0, 1), ...parts);
 }
 
 /** What a closed row tells of a call. */
-function gistOf({ answer }: Call): string {
+function summarize({ answer }: Call): string {
   if (!('value' in answer)) return answer.error;
   return (JSON.stringify(answer.value) ?? 'nothing').slice(0, 160);
 }
@@ -110,7 +110,7 @@ function show(call: Call): void {
       'summary',
       {},
       make('code', { className: failed ? 'bad' : '' }, call.hook),
-      make('span', { className: failed ? 'gist bad' : 'gist' }, gistOf(call)),
+      make('span', { className: failed ? 'gist bad' : 'gist' }, summarize(call)),
       make('span', { className: 'right' }, `${call.ms.toFixed(1)} ms · ${time}`),
     ),
   );
@@ -136,7 +136,7 @@ function filter(): void {
   if (list.children.length > 0) nothing.textContent = 'No call fits what you chose.';
 }
 
-function moneyOf(bill: Bill): string {
+function toMoney(bill: Bill): string {
   const { reserved, settled } = bill;
   if (settled === null) return `${usd(reserved, bill)} reserved`;
   return settled === 0 && reserved > 0 ? `${usd(reserved, bill)} given back` : `${usd(settled, bill)} charged`;
@@ -145,14 +145,14 @@ function moneyOf(bill: Bill): string {
 function showTasks(found: readonly Task[]): void {
   for (const task of found) tasks.set(task.id, task);
   const selected = chosen === null ? undefined : tasks.get(chosen);
-  find('bill').replaceChildren(...(selected ? [make('h2', {}, 'Bill'), ...billOf(selected)] : []));
+  find('bill').replaceChildren(...(selected ? [make('h2', {}, 'Bill'), ...describeBill(selected)] : []));
   find('tasks').replaceChildren(
     ...found.map((task) => {
       const button = make(
         'button',
         { type: 'button' },
         make('span', {}, task.status),
-        make('small', {}, moneyOf(task.bill)),
+        make('small', {}, toMoney(task.bill)),
         make('small', {}, task.id),
       );
       button.setAttribute('aria-pressed', String(chosen === task.id));
@@ -166,7 +166,7 @@ function showTasks(found: readonly Task[]): void {
   );
 }
 
-function showMisfits(misfits: View['misfits']): void {
+function showMismatches(misfits: View['misfits']): void {
   const box = find('misfits');
   box.hidden = misfits === null;
   if (misfits === null) return;
@@ -184,7 +184,7 @@ function take({ plugin, calls, latest: newest, tasks: found, misfits }: View): v
   find('plugin').textContent = `${plugin.key} ${plugin.version}`;
   document.title = `${plugin.key} · Taskgate`;
   showTasks(found);
-  showMisfits(misfits);
+  showMismatches(misfits);
   waiting.push(...calls);
   if (pause.getAttribute('aria-pressed') === 'true') return;
   for (const call of waiting) show(call);

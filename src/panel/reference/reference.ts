@@ -72,7 +72,7 @@ function toPython(value: unknown): string {
 }
 
 /** The request as the fields say; parameters without a value stay as `{name}`. */
-function callOf(operation: HTMLElement, secret: string): Call {
+function writeCall(operation: HTMLElement, secret: string): Call {
   // `auth` is what stands for the reader's key; empty where none is needed.
   const { method = '', path = '', body = '', auth } = operation.dataset;
   let url = path;
@@ -100,7 +100,7 @@ function writeExample(operation: HTMLElement): void {
   const example = operation.querySelector('pre.example');
   if (!example) return;
   try {
-    example.textContent = WRITERS[language.value]?.(callOf(operation, key.value)) ?? '';
+    example.textContent = WRITERS[language.value]?.(writeCall(operation, key.value)) ?? '';
   } catch {
     example.textContent = 'The body is no JSON.';
   }
@@ -145,7 +145,7 @@ async function send(operation: HTMLElement, answer: HTMLElement): Promise<void> 
   button.disabled = true;
   const begun = performance.now();
   try {
-    const { method, url, headers, body } = callOf(operation, key.value);
+    const { method, url, headers, body } = writeCall(operation, key.value);
     const response = await fetch(url, { method, headers, body, credentials: 'omit' });
     const shown = await showBody(response);
     const taken = Math.round(performance.now() - begun);

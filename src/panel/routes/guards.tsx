@@ -41,7 +41,7 @@ export function RequireSession({ signIn, children }: RequireSessionProps) {
   if (phase === 'signed_in' || isKept) {
     return (
       <>
-        {/* Of another user nothing is shown. */}
+        {/* A page of one user is never shown to another. */}
         <SessionProvider value={shown} key={last.bundle?.user.id}>
           <TypedWorkProvider value={work}>{children}</TypedWorkProvider>
         </SessionProvider>

@@ -18,7 +18,7 @@ export function useSession(): Session {
   return session;
 }
 
-/** Who is signed in; rerenders when that changes. */
+/** The user who is signed in; rerenders when that changes. */
 export function useSessionSnapshot(): SessionSnapshot {
   const session = useSession();
   return useSyncExternalStore(session.subscribe, session.read);

@@ -58,7 +58,7 @@ export type UseApiMutationOptions<Variables, T> = {
  */
 export function useSingleMutation<T, Variables>(
   options: UseMutationOptions<T, Error, Variables>,
-  contentOf: (variables: Variables) => string = () => '',
+  readContent: (variables: Variables) => string = () => '',
 ): UseMutationResult<T, Error, Variables> {
   const running = useRef<{ content: string; variables: Variables }[]>([]);
   const mutation = useMutation<T, Error, Variables>({
@@ -74,7 +74,7 @@ export function useSingleMutation<T, Variables>(
     ...mutation,
     mutate: (...asked) => {
       const variables = asked[0] as Variables;
-      const content = contentOf(variables);
+      const content = readContent(variables);
       if (running.current.some((each) => each.content === content)) return;
       running.current.push({ content, variables });
       mutate(...asked);
@@ -96,14 +96,14 @@ export function useApiMutation<Variables, T = unknown>({
   const session = useSession();
   const queries = useQueryClient();
   const keys = useRef(new Map<string, string>());
-  const contentOf = (variables: Variables): string => {
+  const readContent = (variables: Variables): string => {
     const { method, path, body } = request(variables);
     return JSON.stringify([method, path, body]);
   };
   const sendOnce = async (variables: Variables): Promise<T> => {
     const asked = request(variables);
     if (asked.method !== 'POST') return session.send<T>(asked);
-    const content = contentOf(variables);
+    const content = readContent(variables);
     const key = keys.current.get(content) ?? createIdempotencyKey();
     keys.current.set(content, key);
     try {
@@ -127,7 +127,7 @@ export function useApiMutation<Variables, T = unknown>({
     },
     ...(onError === undefined ? {} : { onError }),
   };
-  return useSingleMutation(mutation, contentOf);
+  return useSingleMutation(mutation, readContent);
 }
 
 /** Appends the values that are not empty as a query string. */

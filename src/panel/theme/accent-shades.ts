@@ -29,16 +29,16 @@ export function accentShades(accent: string): string[] {
 }
 
 /** The least change towards `end` with which the colour has enough contrast. */
-function adjust(base: Rgb, end: Rgb, contrastOf: (shade: Rgb) => number): Rgb {
+function adjust(base: Rgb, end: Rgb, readContrast: (shade: Rgb) => number): Rgb {
   for (let step = 0; step <= 100; step += 1) {
     const shade = rounded(mix(base, end, step / 100));
-    if (contrastOf(shade) >= minContrast) return shade;
+    if (readContrast(shade) >= minContrast) return shade;
   }
   return end;
 }
 
 /** By WCAG 2.2: the ratio of relative luminances. */
-export function contrastOf(one: string, other: string): number {
+export function readContrast(one: string, other: string): number {
   return contrast(parse(one), parse(other));
 }
 

@@ -144,7 +144,7 @@ function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   useEffect(() => inputs.current.username?.focus(), []);
 
   /** The error of a field: a failed validation, or the server's error until the field changes. */
-  const errorOf = (field: Field): string | null => {
+  const readError = (field: Field): string | null => {
     const validationError = validationErrors[field];
     if (isSubmitted && validationError !== null) return t(validationError);
     if (field === 'email' && refusedAddress?.address === account.email) return refusedAddress.text;
@@ -166,7 +166,7 @@ function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
     ref: (input: HTMLInputElement | null) => {
       inputs.current[field] = input;
     },
-    error: errorOf(field),
+    error: readError(field),
     value: values[field],
     onChange: (event: { currentTarget: HTMLInputElement }) => {
       const { value } = event.currentTarget;

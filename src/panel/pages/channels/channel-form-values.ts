@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
-import { numberOf } from '../../ui/form/decimal.ts';
+import { toNumber } from '../../ui/form/decimal.ts';
 
 export type PluginChoice = ChannelChoices['plugins'][number];
 type MappingRow = { from: string; to: string };
@@ -44,14 +44,14 @@ export const emptyChannel: ChannelValues = {
   settings: '{}',
 };
 
-export const sourceOf = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 'task_plugin_key'>): string => {
+export const readSource = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 'task_plugin_key'>): string => {
   if (key !== null) return key;
   return type === relayType ? 'relay' : `type:${type}`;
 };
 
 export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   name: channel.name,
-  task_plugin_key: sourceOf(channel),
+  task_plugin_key: readSource(channel),
   base_url: channel.base_url,
   key: '',
   models: channel.models,
@@ -68,13 +68,13 @@ const toSettingFields = ({ not_found_grace_seconds: grace, ...settings }: SavedC
 });
 
 /** The plugin that serves channels of this source. */
-export const pluginOf = (choices: ChannelChoices, source: string): PluginChoice | undefined =>
+export const findPlugin = (choices: ChannelChoices, source: string): PluginChoice | undefined =>
   choices.plugins.find(
     ({ key, channel_types: types }) => key === source || types.some((type) => source === `type:${type}`),
   );
 
 /** How the vendor's keys look, by how many parts they have; empty: nothing is told. */
-export const keyFormatsOf = (plugin: PluginChoice | undefined): { single: string[]; joined: string[] } => {
+export const listKeyFormats = (plugin: PluginChoice | undefined): { single: string[]; joined: string[] } => {
   const formats = [...(plugin?.key_formats ?? [])];
   return {
     single: formats.filter((format) => !format.includes('|')),
@@ -94,7 +94,7 @@ export function isUnusualKey(plugin: PluginChoice | undefined, key: string): boo
 
 /** Whether saving would send the stored key to another host or plugin than it was entered for. */
 export const sendsKeyElsewhere = (values: ChannelValues, stored: Channel): boolean =>
-  values.task_plugin_key !== sourceOf(stored) || values.base_url.trim() !== stored.base_url;
+  values.task_plugin_key !== readSource(stored) || values.base_url.trim() !== stored.base_url;
 
 type ChannelValidation = {
   values: ChannelValues;
@@ -130,7 +130,7 @@ export function validateChannel(
   };
 }
 
-const isWhole = (decimal: string): boolean => Number.isInteger(numberOf(decimal));
+const isWhole = (decimal: string): boolean => Number.isInteger(toNumber(decimal));
 
 function validateAddress(t: TFunction, address: string, isNeeded: boolean): string | null {
   const text = address.trim();
@@ -151,7 +151,7 @@ export function toChannelBody(values: ChannelValues, original: ChannelValues | n
   const hasNewBinding = original === null || source !== original.task_plugin_key;
   return {
     ...Object.fromEntries(changed),
-    ...(hasNewBinding ? bindingOf(source) : {}),
+    ...(hasNewBinding ? readBinding(source) : {}),
     ...(key.trim() === '' ? {} : { key: key.trim() }),
   };
 }
@@ -174,7 +174,7 @@ const toFields = (values: ChannelValues): Record<string, unknown> => ({
   },
 });
 
-function bindingOf(source: string): Record<string, unknown> {
+function readBinding(source: string): Record<string, unknown> {
   if (source === 'relay') return { type: relayType };
   if (source.startsWith('type:')) return { type: Number(source.slice('type:'.length)) };
   return { type: pluginType, task_plugin_key: source };

@@ -9,7 +9,7 @@ import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { type ChannelValues, pluginOf, sendsKeyElsewhere } from './channel-form-values.ts';
+import { type ChannelValues, findPlugin, sendsKeyElsewhere } from './channel-form-values.ts';
 import { KeyInput, MappingInput, PluginSelect } from './channel-inputs.tsx';
 import classes from './channels.module.css';
 
@@ -27,13 +27,13 @@ type ChannelFormProps = {
 export function ChannelForm({ form, choices, stored, submitLabel, actions }: ChannelFormProps) {
   const { t } = useTranslation();
   const { values } = form;
-  const plugin = pluginOf(choices, values.task_plugin_key);
+  const plugin = findPlugin(choices, values.task_plugin_key);
   const hasAdvancedFault = (['model_mapping', 'not_found_grace_seconds', 'settings'] as const).some((field) =>
-    form.errorOf(field),
+    form.readError(field),
   );
 
   const choosePlugin = (source: string): void => {
-    const next = pluginOf(choices, source);
+    const next = findPlugin(choices, source);
     const isUntouched = values.models.length === 0 || values.models.join() === (plugin?.models ?? []).join();
     if (values.name.trim() === '' || values.name === plugin?.name) form.set('name', next?.name ?? '');
     if (isUntouched) form.set('models', [...(next?.models ?? [])]);
@@ -53,7 +53,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
             choices={choices}
             value={values.task_plugin_key}
             onChange={choosePlugin}
-            error={form.errorOf('task_plugin_key')}
+            error={form.readError('task_plugin_key')}
             inputRef={form.bind('task_plugin_key').ref}
           />
           <div className={sideBySide.fields}>
@@ -132,7 +132,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
               <MappingInput
                 rows={values.model_mapping}
                 onChange={(rows) => form.set('model_mapping', rows)}
-                error={form.errorOf('model_mapping')}
+                error={form.readError('model_mapping')}
               />
               <DecimalField
                 label={t('channels.notFoundGrace')}

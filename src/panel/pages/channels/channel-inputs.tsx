@@ -19,7 +19,13 @@ import { localise } from '../../i18n/localise.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { ExternalLink } from '../../ui/page/links.tsx';
-import { type ChannelValues, isUnusualKey, keyFormatsOf, type PluginChoice, pluginOf } from './channel-form-values.ts';
+import {
+  type ChannelValues,
+  findPlugin,
+  isUnusualKey,
+  listKeyFormats,
+  type PluginChoice,
+} from './channel-form-values.ts';
 import classes from './channels.module.css';
 
 type PluginSelectProps = {
@@ -34,7 +40,7 @@ type PluginSelectProps = {
 /** Selects the plugin that talks to the vendor, or the relay for OpenAI-compatible requests. */
 export function PluginSelect({ choices, value, onChange, error, inputRef }: PluginSelectProps) {
   const { t, i18n } = useTranslation();
-  const chosen = pluginOf(choices, value);
+  const chosen = findPlugin(choices, value);
   const serving = choices.plugins.filter(({ key, serves }) => serves || key === value);
   const types = serving.flatMap(({ name, channel_types: declared }) =>
     declared.map((type) => ({ value: `type:${type}`, label: t('channels.ofType', { name, type }) })),
@@ -48,7 +54,7 @@ export function PluginSelect({ choices, value, onChange, error, inputRef }: Plug
     ...(types.length === 0 ? [] : [{ group: t('channels.declaredTypes'), items: types }]),
   ];
   const describe = (source: string): string =>
-    source === 'relay' ? t('channels.relayHelp') : localise(pluginOf(choices, source)?.description, i18n.language);
+    source === 'relay' ? t('channels.relayHelp') : localise(findPlugin(choices, source)?.description, i18n.language);
   return (
     <Select
       ref={inputRef}
@@ -69,7 +75,7 @@ export function PluginSelect({ choices, value, onChange, error, inputRef }: Plug
         <Group gap={12} wrap="nowrap" miw={0}>
           <PluginIcon
             name={option.value === 'relay' ? 'API' : option.label}
-            icon={pluginOf(choices, option.value)?.icon}
+            icon={findPlugin(choices, option.value)?.icon}
             size={30}
           />
           <div className={classes.option}>
@@ -146,7 +152,7 @@ export function KeyInput({ form, stored, plugin }: KeyInputProps) {
 function useKeyLooks(plugin: PluginChoice | undefined): string {
   const { t, i18n } = useTranslation();
   if (plugin?.credential === 'service_account') return t('channels.keyHelpFile');
-  const { single, joined } = keyFormatsOf(plugin);
+  const { single, joined } = listKeyFormats(plugin);
   const listed = (formats: string[]): string =>
     new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(formats);
   if (single.length > 0 && joined.length > 0)

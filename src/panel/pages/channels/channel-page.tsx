@@ -19,7 +19,7 @@ import { playgroundPath } from '../playground/playground-path.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { ChannelCharts } from './channel-charts.tsx';
 import { ChannelForm } from './channel-form.tsx';
-import { type ChannelValues, pluginOf, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
+import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
 import { ChannelKey } from './channel-key.tsx';
 import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
@@ -58,7 +58,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
   const role = useRole();
   const remove = useDeleteChannel(channel);
   const isNew = useSearchParams()[0].has('new');
-  const plugin = pluginOf(choices, toFormValues(channel).task_plugin_key);
+  const plugin = findPlugin(choices, toFormValues(channel).task_plugin_key);
   return (
     <Page
       heading={channel.name}
@@ -123,7 +123,7 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
   const form = useForm<ChannelValues, Record<string, unknown>>({
     initial: toFormValues(channel),
     validate: (values) =>
-      validateChannel(t, { values, stored: channel, plugin: pluginOf(choices, values.task_plugin_key) }),
+      validateChannel(t, { values, stored: channel, plugin: findPlugin(choices, values.task_plugin_key) }),
     toVariables: toChannelBody,
     change,
     codeTexts: { CHANNEL_KEY_REQUIRED: 'channels.keyAgain' },

@@ -15,7 +15,7 @@ import { useDebouncedFilter, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
-import { pluginOf, sourceOf } from './channel-form-values.ts';
+import { findPlugin, readSource } from './channel-form-values.ts';
 import { ChannelHealth, ChannelState, ChannelSwitch } from './channel-status.tsx';
 import classes from './channels.module.css';
 
@@ -95,8 +95,8 @@ type ChannelNameProps = { channel: Channel; choices: ChannelChoices | undefined 
 /** What a channel's vendor is called, and its icon. */
 function useVendor({ channel, choices }: ChannelNameProps): { vendor: string; icon: ReactNode } {
   const { t } = useTranslation();
-  const source = sourceOf(channel);
-  const plugin = choices === undefined ? undefined : pluginOf(choices, source);
+  const source = readSource(channel);
+  const plugin = choices === undefined ? undefined : findPlugin(choices, source);
   const name = plugin?.name ?? source;
   return {
     vendor: source === 'relay' ? t('channels.relay') : name,

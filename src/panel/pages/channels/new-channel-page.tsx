@@ -10,7 +10,7 @@ import { BackLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { ChannelForm } from './channel-form.tsx';
-import { emptyChannel, pluginOf, toChannelBody, validateChannel } from './channel-form-values.ts';
+import { emptyChannel, findPlugin, toChannelBody, validateChannel } from './channel-form-values.ts';
 
 export function NewChannelPage() {
   const { t } = useTranslation();
@@ -41,7 +41,7 @@ function NewChannel({ choices }: { choices: ChannelChoices }) {
   const form = useForm({
     initial: emptyChannel,
     validate: (values) =>
-      validateChannel(t, { values, stored: null, plugin: pluginOf(choices, values.task_plugin_key) }),
+      validateChannel(t, { values, stored: null, plugin: findPlugin(choices, values.task_plugin_key) }),
     toVariables: (values) => toChannelBody(values, null),
     change,
   });

@@ -9,7 +9,7 @@ import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
-import { datesOf, localZone } from '../usage/usage-period.ts';
+import { localZone, readDates } from '../usage/usage-period.ts';
 
 type SummaryFiguresProps = {
   /** The reader's; null: the figures are everybody's. */
@@ -122,12 +122,12 @@ export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
 const shown = 5;
 const periods = { '7': '7d', '30': '30d', '90': '90d' } as const;
 
-/** Who spent most; each leads to what they spent it on. */
+/** The users who spent most; each leads to what they spent it on. */
 export function TopSpenders({ days }: { days: keyof typeof periods }) {
   const { t } = useTranslation();
   const format = useFormat();
   const period = periods[days];
-  const question = { scope: 'all', by: 'user', ...datesOf(period, new Date()), zone: localZone() };
+  const question = { scope: 'all', by: 'user', ...readDates(period, new Date()), zone: localZone() };
   const { data } = useApiQuery<UsageReport>(withQuery('/api/usage', question));
   const spenders = data?.shares.filter(({ spend }) => spend > 0).slice(0, shown) ?? [];
   if (data === undefined || spenders.length === 0) return null;

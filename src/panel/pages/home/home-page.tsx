@@ -15,7 +15,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { datesOf, localZone } from '../usage/usage-period.ts';
+import { localZone, readDates } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
 import { areStepsHidden, FirstSteps, hideSteps, useFirstStepsProgress } from './first-steps.tsx';
@@ -47,7 +47,7 @@ export function HomePage() {
     enabled: bundle !== null,
   });
   const figures = useApiQuery<UsageStats>(withQuery('/api/stats', { days, scope: all ? 'all' : null }), { refreshMs });
-  const period = datesOf(`${days}d`, new Date());
+  const period = readDates(`${days}d`, new Date());
   const usage = useApiQuery<UsageReport>(
     withQuery('/api/usage', { ...period, zone: localZone(), scope: all ? 'all' : null }),
     { refreshMs },

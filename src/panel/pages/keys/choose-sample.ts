@@ -30,7 +30,7 @@ export function chooseSample({ offers, cards, allowed, prompt }: SampleInput): S
   const points = (offer: CallableModel): number =>
     (rates.get(`${offer.plugin_key}\n${offer.model}`) ? 4 : 0) +
     (offer.price.priced ? 2 : 0) +
-    (surfaceOf(offer) ? 1 : 0);
+    (surfaceFor(offer) ? 1 : 0);
   const [best] = offers
     .filter((offer) => offer.blocked === null && !needsFile(offer))
     .filter(({ model }) => allowed.length === 0 || allowed.includes(model))
@@ -43,10 +43,10 @@ export function chooseSample({ offers, cards, allowed, prompt }: SampleInput): S
     prompt,
     ...Object.fromEntries(others.map((name) => [name, properties[name]?.['x-example'] ?? '-'])),
   };
-  return { ...(surfaceOf(best) ?? { path: best.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' }), body };
+  return { ...(surfaceFor(best) ?? { path: best.surfaces.generic, follow: '/v1/tasks/{id}', result: 'id' }), body };
 }
 
-function surfaceOf(offer: CallableModel): Omit<Sample, 'body'> | null {
+function surfaceFor(offer: CallableModel): Omit<Sample, 'body'> | null {
   const { proto_video: videos, images } = offer.surfaces;
   if (videos !== null) return { path: videos, follow: `${videos}/{id}`, result: 'id' };
   return images !== null && findMedium(offer) === 'image' ? { path: images, follow: null, result: 'data' } : null;

@@ -7,7 +7,7 @@ import { roles, useRole } from '../../session/roles.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery } from '../../session/use-api.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
-import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
+import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 
@@ -85,7 +85,7 @@ function Limits({ form }: { form: Form<KeyValues> }) {
   const models = useApiQuery<CallableModel[]>('/api/model');
   const { values } = form;
   const isUsed = values.models.length > 0 || values.allow_ips.length > 0 || values.group !== '';
-  const isWrong = (['models', 'allow_ips', 'group'] as const).some((field) => form.errorOf(field) !== null);
+  const isWrong = (['models', 'allow_ips', 'group'] as const).some((field) => form.readError(field) !== null);
   return (
     <Collapsible label={t('keys.limits')} note={t('keys.limitsNote')} forceOpen={isUsed || isWrong}>
       <Stack gap={24}>
@@ -149,10 +149,10 @@ export const emptyKey: KeyValues = {
 export const toFormValues = (key: ApiKey): KeyValues => ({
   name: key.name,
   budget: key.unlimited_quota ? 'account' : 'own',
-  usd: key.unlimited_quota ? '' : dollarsOf(key.quota),
+  usd: key.unlimited_quota ? '' : toDollars(key.quota),
   models: key.models,
   allow_ips: key.allow_ips,
-  expires: key.expires_at === 0 ? '' : dayOf(key.expires_at),
+  expires: key.expires_at === 0 ? '' : toDay(key.expires_at),
   group: key.group ?? '',
   keep_results: key.keep_results,
   webhook_url: key.webhook_url ?? '',
@@ -166,7 +166,7 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
     ...(isNew || differs('name') ? { name: values.name.trim() } : {}),
     ...(isNew || differs('budget') ? { unlimited_quota: values.budget === 'account' } : {}),
     ...(values.budget === 'own' && (isNew || differs('usd') || differs('budget'))
-      ? { quota: quotaOf(values.usd) ?? 0 }
+      ? { quota: toQuota(values.usd) ?? 0 }
       : {}),
     ...(differs('models') ? { models: values.models } : {}),
     ...(differs('allow_ips') ? { allow_ips: values.allow_ips } : {}),
@@ -180,14 +180,14 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
 export const validateKey = (values: KeyValues, t: TFunction) => ({
   name:
     values.name.trim() === '' ? t('keys.nameMissing') : [...values.name.trim()].length > 50 ? t('keys.nameLong') : null,
-  usd: values.budget === 'own' && quotaOf(values.usd) === null ? t('keys.budgetMissing') : null,
+  usd: values.budget === 'own' && toQuota(values.usd) === null ? t('keys.budgetMissing') : null,
   webhook_url: values.webhook_url.trim() === '' || isWebAddress(values.webhook_url) ? null : t('keys.webhookInvalid'),
 });
 
 const isWebAddress = (text: string): boolean => URL.canParse(text.trim()) && /^https?:/i.test(text.trim());
 
 /** The local date of a time in Unix seconds. */
-function dayOf(seconds: number): string {
+function toDay(seconds: number): string {
   const at = new Date(seconds * 1000);
   const twoDigits = (value: number): string => String(value).padStart(2, '0');
   return `${at.getFullYear()}-${twoDigits(at.getMonth() + 1)}-${twoDigits(at.getDate())}`;

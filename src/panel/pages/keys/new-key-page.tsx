@@ -41,7 +41,7 @@ export function NewKeyPage() {
           <Collapsible
             label={t('keys.webhook')}
             note={t('keys.webhookNote')}
-            forceOpen={form.errorOf('webhook_url') !== null}
+            forceOpen={form.readError('webhook_url') !== null}
           >
             <WebhookInput {...form.bind('webhook_url')} />
           </Collapsible>

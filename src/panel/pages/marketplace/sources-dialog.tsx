@@ -10,7 +10,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
-import { cellsOf, hasFaults, toRows } from '../../ui/form/rows/rows-format.ts';
+import { hasFaults, readCells, toRows } from '../../ui/form/rows/rows-format.ts';
 import { useUnsavedChanges } from '../../ui/form/unsaved-changes.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { type SentSource, sourceRows, toSource, toSourceCells } from './source-rows.ts';
@@ -54,12 +54,12 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
       onClose();
     },
   });
-  useUnsavedChanges(() => JSON.stringify(cellsOf(rows)) !== JSON.stringify(cellsOf(initial)));
+  useUnsavedChanges(() => JSON.stringify(readCells(rows)) !== JSON.stringify(readCells(initial)));
   const save = (): void => {
     // At once: the field to focus is known by its error.
     flushSync(() => setSubmitted(true));
     if (hasFaults(t, rows, sourceRows)) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
-    else change.mutate(cellsOf(rows).map(toSource));
+    else change.mutate(readCells(rows).map(toSource));
   };
   return (
     <form

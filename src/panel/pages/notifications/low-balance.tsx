@@ -11,7 +11,7 @@ import { notifySuccess } from '../../ui/display/notify.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
-import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
+import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/section.tsx';
@@ -164,7 +164,7 @@ function toAlertValues(alert: BalanceAlert): AlertValues {
   const shown = applied || alert.default_threshold;
   return {
     isOn: applied > 0,
-    threshold: shown > 0 ? dollarsOf(shown) : proposedUsd,
+    threshold: shown > 0 ? toDollars(shown) : proposedUsd,
     mail: alert.mail,
     webhook_url: alert.webhook_url ?? '',
   };
@@ -174,14 +174,14 @@ function toAlertValues(alert: BalanceAlert): AlertValues {
 function toAlertFields(values: AlertValues, before: AlertValues): BalanceAlertFields {
   const isAmountNew = values.isOn !== before.isOn || values.threshold !== before.threshold;
   return {
-    ...(isAmountNew ? { threshold: values.isOn ? (quotaOf(values.threshold) ?? 0) : 0 } : {}),
+    ...(isAmountNew ? { threshold: values.isOn ? (toQuota(values.threshold) ?? 0) : 0 } : {}),
     ...(values.mail === before.mail ? {} : { mail: values.mail }),
     ...(values.webhook_url === before.webhook_url ? {} : { webhook_url: values.webhook_url.trim() || null }),
   };
 }
 
 const validateAlert = ({ isOn, threshold, webhook_url: url }: AlertValues, t: TFunction) => ({
-  threshold: isOn && !quotaOf(threshold) ? t('notifications.thresholdMissing') : null,
+  threshold: isOn && !toQuota(threshold) ? t('notifications.thresholdMissing') : null,
   webhook_url: url.trim() === '' || /^https?:\/\/[^/]/i.test(url.trim()) ? null : t('keys.webhookInvalid'),
 });
 

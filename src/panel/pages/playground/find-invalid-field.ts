@@ -1,5 +1,5 @@
 import type { CallableModel } from '../../api/types.ts';
-import { numberOf } from '../../ui/form/decimal.ts';
+import { toNumber } from '../../ui/form/decimal.ts';
 import type { RequestBody } from './attached-files.ts';
 
 /** The first field whose value breaks the model's schema; null: none does. */
@@ -41,7 +41,7 @@ function isFit(field: Field, value: unknown): boolean {
 }
 
 export function isFitNumber({ minimum, maximum, multipleOf, enum: choices }: Field, value: unknown): boolean {
-  const number = typeof value === 'string' ? numberOf(value) : value;
+  const number = typeof value === 'string' ? toNumber(value) : value;
   if (typeof number !== 'number' || !Number.isFinite(number)) return false;
   if (choices !== undefined) return (choices as readonly unknown[]).includes(number);
   if (multipleOf !== undefined && !Number.isInteger(number / multipleOf)) return false;

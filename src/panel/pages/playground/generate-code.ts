@@ -33,8 +33,8 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `    headers={"Authorization": "Bearer ${apiKey}", "Content-Type": "application/json"},`,
       ')',
       'with urllib.request.urlopen(request) as response:',
-      `    ${nameOf(result)} = json.load(response)`,
-      `${pythonSyntax.print}(${nameOf(result)}["${result}"])`,
+      `    ${toName(result)} = json.load(response)`,
+      `${pythonSyntax.print}(${toName(result)}["${result}"])`,
     ].join('\n'),
 
   javascript: ({ url, body, apiKey, result = 'id' }) =>
@@ -45,12 +45,12 @@ export const codeGenerators: Readonly<Record<CodeLanguage, (request: CodeRequest
       `  headers: { Authorization: 'Bearer ${apiKey}', 'Content-Type': 'application/json' },`,
       '  body: JSON.stringify(body),',
       '});',
-      `const ${nameOf(result)} = await response.json();`,
-      `${javascriptSyntax.print}(${nameOf(result)}.${result});`,
+      `const ${toName(result)} = await response.json();`,
+      `${javascriptSyntax.print}(${toName(result)}.${result});`,
     ].join('\n'),
 };
 
-const nameOf = (result: 'id' | 'data'): string => (result === 'id' ? 'task' : 'images');
+const toName = (result: 'id' | 'data'): string => (result === 'id' ? 'task' : 'images');
 
 /**
  * Inside single quotes a shell expands nothing; a single quote itself is escaped outside of them.

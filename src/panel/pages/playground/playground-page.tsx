@@ -161,7 +161,7 @@ function Playground({ offers, source }: PlaygroundProps) {
             maw={420}
             data={offers
               .filter((each) => each !== offer)
-              .map((each) => ({ value: offerKey(each), label: nameOf(each) }))}
+              .map((each) => ({ value: offerKey(each), label: toName(each) }))}
             value={rivalKey}
             onChange={setRivalKey}
           />
@@ -239,7 +239,7 @@ const keepAfterMs = 400;
 /** Two models, four tasks each. */
 const maxResults = 8;
 
-const nameOf = ({ model, plugin_name: plugin }: CallableModel): string => `${model} (${plugin})`;
+const toName = ({ model, plugin_name: plugin }: CallableModel): string => `${model} (${plugin})`;
 
 /** What the plugin refuses of the current request; an empty field is no fault yet. */
 function readRefusal(offer: CallableModel, { quote, isCurrent }: QuoteState) {

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
-import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
+import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { isFitNumber } from './find-invalid-field.ts';
 
@@ -97,8 +97,8 @@ export function RequestField({ name, schema, isRequired, refusal, className, val
         placeholder={t('play.field.unset')}
         error={value === undefined || isFitNumber(schema, value) ? refusal : t('play.field.outside')}
         suffix={unit}
-        value={typeof value === 'number' ? decimalOf(value) : text}
-        onChange={(next) => onChange(next === '' ? undefined : (numberOf(next) ?? next))}
+        value={typeof value === 'number' ? toDecimal(value) : text}
+        onChange={(next) => onChange(next === '' ? undefined : (toNumber(next) ?? next))}
       />
     );
   }

@@ -84,9 +84,9 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               onChange={(args) => form.set('args', args)}
               height={360}
             />
-            {form.errorOf('args') !== null && (
+            {form.readError('args') !== null && (
               <Text size="sm" c="var(--mantine-color-error)" mt={6} role="alert">
-                {form.errorOf('args')}
+                {form.readError('args')}
               </Text>
             )}
           </div>

@@ -22,7 +22,7 @@ import { PluginSwitch } from './plugin-state.tsx';
 import { SourceTab } from './source-tab.tsx';
 import { VersionsTab } from './versions-tab.tsx';
 
-const tabsOf = (plugin: PluginSummary, t: TFunction) => [
+const listTabs = (plugin: PluginSummary, t: TFunction) => [
   { name: 'overview', text: t('plugins.tab.overview'), panel: <OverviewTab plugin={plugin} /> },
   { name: 'versions', text: t('plugins.tab.versions'), panel: <VersionsTab plugin={plugin} /> },
   { name: 'source', text: t('plugins.tab.source'), panel: <SourceTab plugin={plugin} /> },
@@ -53,7 +53,7 @@ export function PluginPage() {
               list={{ to: '/plugins', name: 'plugins.all' }}
             />
           ) : (
-            <PageTabs first="overview" tabs={tabsOf(plugin, t)} />
+            <PageTabs first="overview" tabs={listTabs(plugin, t)} />
           )
         }
       </QueryResult>

@@ -16,7 +16,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
-import { formsOf, isEmptyDraft, type PriceDraft, PriceRow, toDraft, toExpression } from './price-row.tsx';
+import { isEmptyDraft, listForms, type PriceDraft, PriceRow, toDraft, toExpression } from './price-row.tsx';
 import classes from './prices.module.css';
 
 /** `/prices/:key`: the prices of all models of a plugin in one table. */
@@ -53,17 +53,17 @@ type Drafts = Readonly<Record<string, PriceDraft>>;
 function PriceTable({ prices }: { prices: PluginPrices }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const forms = formsOf(prices.facts);
+  const forms = listForms(prices.facts);
   const [drafts, setDrafts] = useState<Drafts>({});
   const [isChecked, setChecked] = useState(false);
-  const draftOf = (row: PluginPrices['models'][number]): PriceDraft => drafts[row.model] ?? toDraft(row.price, forms);
-  const edited = prices.models.filter((row) => drafts[row.model] !== undefined && !isEmptyDraft(draftOf(row)));
+  const readDraft = (row: PluginPrices['models'][number]): PriceDraft => drafts[row.model] ?? toDraft(row.price, forms);
+  const edited = prices.models.filter((row) => drafts[row.model] !== undefined && !isEmptyDraft(readDraft(row)));
   const changes = edited.flatMap((row): Change[] => {
-    const expression = toExpression(draftOf(row), forms);
+    const expression = toExpression(readDraft(row), forms);
     return expression === null || expression === row.price?.expression ? [] : [{ model: row.model, expression }];
   });
   const incomplete = new Set(
-    edited.filter((row) => toExpression(draftOf(row), forms) === null).map(({ model }) => model),
+    edited.filter((row) => toExpression(readDraft(row), forms) === null).map(({ model }) => model),
   );
   const save = useSavePrices(prices.plugin_key, () => {
     setDrafts({});
@@ -116,7 +116,7 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
               <Button
                 variant="default"
                 onClick={() =>
-                  setDrafts(Object.fromEntries(prices.models.map(({ model }) => [model, draftOf(copied)])))
+                  setDrafts(Object.fromEntries(prices.models.map(({ model }) => [model, readDraft(copied)])))
                 }
               >
                 {t('prices.table.copy', { model: copied.model })}
@@ -132,7 +132,7 @@ function PriceTable({ prices }: { prices: PluginPrices }) {
               row={row}
               forms={forms}
               facts={prices.facts}
-              draft={draftOf(row)}
+              draft={readDraft(row)}
               isIncomplete={isChecked && incomplete.has(row.model)}
               hasFocus={row.model === firstUnpriced}
               onChange={(draft) => setDrafts((before) => ({ ...before, [row.model]: draft }))}

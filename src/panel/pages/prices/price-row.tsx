@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { PluginPrices, PriceSummary } from '../../api/types.ts';
 import { humanizeFieldName } from '../../ui/display/use-format.ts';
 import { tokensPerPrice, usePriceWords } from '../../ui/display/use-price-words.ts';
-import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
+import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import classes from './prices.module.css';
 
@@ -121,7 +121,7 @@ const plainAmount = '';
 const maxValues = 8;
 
 /** The forms that the facts of a plugin allow, the plainest first. */
-export function formsOf(facts: readonly Fact[]): PriceForm[] {
+export function listForms(facts: readonly Fact[]): PriceForm[] {
   const counted = [null, ...facts.filter(({ unit }) => unit !== null)];
   const tables = facts.filter(({ values }) => values.length > 1 && values.length <= maxValues);
   return [null, ...tables].flatMap((by) =>
@@ -135,7 +135,7 @@ export function toDraft(price: PluginPrices['models'][number]['price'], forms: r
   const { expression, summary } = price;
   const form = summary === null ? undefined : findForm(summary, forms);
   if (summary === null || form === undefined) return { form: expressionForm, amounts: {}, expression };
-  return { form: form.id, amounts: amountsOf(summary, form), expression };
+  return { form: form.id, amounts: readAmounts(summary, form), expression };
 }
 
 /** Most vendors charge by the second. */
@@ -148,9 +148,9 @@ const findForm = (summary: PriceSummary, forms: readonly PriceForm[]): PriceForm
       summary.per.join() === (per?.name ?? '') && (summary.kind === 'table' ? summary.by === by?.name : by === null),
   );
 
-function amountsOf(summary: PriceSummary, { per, by }: PriceForm): Record<string, string> {
+function readAmounts(summary: PriceSummary, { per, by }: PriceForm): Record<string, string> {
   const factor = per?.unit === 'token' ? tokensPerPrice : 1;
-  const text = (usd: number): string => decimalOf(usd * factor);
+  const text = (usd: number): string => toDecimal(usd * factor);
   if (summary.kind === 'amount') return { [plainAmount]: text(summary.usd) };
   const rest = summary.rates.find(({ value }) => value === null);
   return Object.fromEntries(
@@ -194,6 +194,6 @@ function toTable({ name, unit: _, values }: Fact, amounts: readonly (readonly [s
 
 /** Dollars; null while the amount is missing or not a number. */
 function readAmount(decimal: string | undefined): number | null {
-  const amount = numberOf(decimal ?? '');
+  const amount = toNumber(decimal ?? '');
   return amount === null || amount < 0 ? null : amount;
 }

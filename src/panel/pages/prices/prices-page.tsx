@@ -45,7 +45,7 @@ export function PricesPage() {
     invalidates: ['/api/price', '/api/model', '/api/attention'],
     onSuccess: (_answer, { model }) => notifySuccess(t('prices.deleted', { model })),
   });
-  const nameOf = (key: string): string =>
+  const toName = (key: string): string =>
     key === '*' ? t('prices.everyPlugin') : (plugins.data?.find((each) => each.key === key)?.meta?.name ?? key);
   const ask = async (price: Price): Promise<void> => {
     const title = t('prices.deleteTitle', { model: price.model });
@@ -78,14 +78,14 @@ export function PricesPage() {
           <StatusLabel tone="bad">{t(problems[price.problem.code])}</StatusLabel>
         )
       }
-      facts={[nameOf(price.plugin_key)]}
+      facts={[toName(price.plugin_key)]}
       actions={deletion(price)}
     />
   );
 
   const columns: readonly Column<Price>[] = [
     { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
-    { key: 'plugin', heading: t('prices.appliesTo'), render: ({ plugin_key: key }) => nameOf(key) },
+    { key: 'plugin', heading: t('prices.appliesTo'), render: ({ plugin_key: key }) => toName(key) },
     {
       key: 'expression',
       heading: t('prices.expression'),
@@ -137,7 +137,7 @@ export function PricesPage() {
   );
   return (
     <Page heading={t('nav.prices')} intro={t('prices.intro')} actions={add}>
-      <UnpricedModels nameOf={nameOf} onSet={setSubject} />
+      <UnpricedModels toName={toName} onSet={setSubject} />
       {remove.isError && <ErrorNotice error={remove.error} />}
       <div>
         <DataTable
@@ -155,10 +155,10 @@ export function PricesPage() {
   );
 }
 
-type UnpricedModelsProps = { nameOf(key: string): string; onSet(subject: PriceSubject): void };
+type UnpricedModelsProps = { toName(key: string): string; onSet(subject: PriceSubject): void };
 
 /** Offered models without a price. Models that no channel offers are left out. */
-function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
+function UnpricedModels({ toName, onSet }: UnpricedModelsProps) {
   const { t } = useTranslation();
   const unpriced = useApiQuery<UnpricedPluginModels[]>('/api/price/missing');
   const offered = (unpriced.data ?? [])
@@ -173,7 +173,7 @@ function UnpricedModels({ nameOf, onSet }: UnpricedModelsProps) {
           <div key={key}>
             <Group justify="space-between" mb={8}>
               <Text size="sm" c="dimmed">
-                {nameOf(key)}
+                {toName(key)}
               </Text>
               {key !== '*' && (
                 <Anchor component={Link} to={`/prices/${key}`} size="sm">

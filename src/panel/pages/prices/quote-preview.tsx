@@ -8,7 +8,7 @@ import type { PriceQuote } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { decimalOf, numberOf } from '../../ui/form/decimal.ts';
+import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { type UsageField, usageFieldLabel } from '../plugins/usage-field.ts';
 import classes from './prices.module.css';
@@ -155,8 +155,8 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
     <DecimalField
       label={name}
       description={hint}
-      value={typeof value === 'number' ? decimalOf(value) : (value?.toString() ?? '')}
-      onChange={(next) => onChange(next === '' ? undefined : (numberOf(next) ?? next))}
+      value={typeof value === 'number' ? toDecimal(value) : (value?.toString() ?? '')}
+      onChange={(next) => onChange(next === '' ? undefined : (toNumber(next) ?? next))}
     />
   );
 }

@@ -91,7 +91,7 @@ function ProfileDetails({ user }: { user: User }) {
           data={Object.entries(languages).map(([value, { name }]) => ({ value, label: name }))}
           value={form.values.language}
           onChange={(value) => value !== null && form.set('language', value)}
-          error={form.errorOf('language')}
+          error={form.readError('language')}
           allowDeselect={false}
         />
         <Group>

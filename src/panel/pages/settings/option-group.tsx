@@ -43,13 +43,13 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
     field?.focus({ preventScroll: true });
   }, [hash]);
 
-  const validationErrorOf = (option: Option): string | null =>
+  const readValidationError = (option: Option): string | null =>
     drafts.isChanged(option.key) ? validateOption(t, option, drafts.valueOf(option)) : null;
 
   const save = async (): Promise<void> => {
     // At once: the field to focus is known by its error.
     flushSync(() => setSubmitted(true));
-    const firstInvalid = own.find((option) => validationErrorOf(option) !== null);
+    const firstInvalid = own.find((option) => readValidationError(option) !== null);
     if (firstInvalid !== undefined) {
       const row = document.getElementById(`option-${firstInvalid.key}`);
       const field = row?.querySelector<HTMLElement>('[aria-invalid="true"]') ?? row?.querySelector('input, textarea');
@@ -93,7 +93,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
                 key={option.key}
                 option={option}
                 drafts={drafts}
-                validationError={isSubmitted ? validationErrorOf(option) : null}
+                validationError={isSubmitted ? readValidationError(option) : null}
               />
             ))}
           </div>

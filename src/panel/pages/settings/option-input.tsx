@@ -2,7 +2,7 @@ import { ColorInput, Select, Switch, TagsInput, Textarea, TextInput } from '@man
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { dollarsOf, quotaOf } from '../../ui/form/decimal.ts';
+import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { DecimalField, MoneyField } from '../../ui/form/decimal-field.tsx';
 import { rowsOptions } from './rows-options.ts';
 import classes from './settings.module.css';
@@ -114,9 +114,9 @@ function IntegerInput({ option, value, label, help, error, onChange }: OptionInp
       description={help}
       error={error}
       classNames={{ wrapper: classes.short ?? '' }}
-      value={isMoney && /^\d+$/.test(value) ? dollarsOf(Number(value)) : value.replace(/^=/, '')}
+      value={isMoney && /^\d+$/.test(value) ? toDollars(Number(value)) : value.replace(/^=/, '')}
       placeholder={isMoney ? format.money(Number(option.default)) : option.default}
-      onChange={(next) => onChange(isMoney && next !== '' ? String(quotaOf(next) ?? `=${next}`) : next)}
+      onChange={(next) => onChange(isMoney && next !== '' ? String(toQuota(next) ?? `=${next}`) : next)}
     />
   );
 }

@@ -129,7 +129,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
           <Collapsible
             label={t('channels.advanced')}
             note={t('providers.advancedNote')}
-            forceOpen={form.errorOf('access_policy') !== null}
+            forceOpen={form.readError('access_policy') !== null}
           >
             <Stack gap="lg">
               <TextInput label={t('providers.scopes')} spellCheck={false} {...form.bind('scopes')} />

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { Option } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { RowsFields } from '../../ui/form/rows/rows-fields.tsx';
-import { cellsOf, hasFaults, type Row, toRows } from '../../ui/form/rows/rows-format.ts';
+import { hasFaults, type Row, readCells, toRows } from '../../ui/form/rows/rows-format.ts';
 import { type RowsOption, rowsOptions } from './rows-options.ts';
 import classes from './settings.module.css';
 
@@ -157,7 +157,7 @@ export function RowsInput({ format, option, value, label, help, error, onChange 
     setLastSent(value);
   }
   const setAndSend = (next: readonly Row[]): void => {
-    const text = hasFaults(t, next, format) ? '' : format.serialize(cellsOf(next));
+    const text = hasFaults(t, next, format) ? '' : format.serialize(readCells(next));
     // The stored text may have other spaces or another order.
     const isStored = text === format.serialize(format.parse(option.value));
     setRows(next);

@@ -12,8 +12,8 @@ type Node = NodeReport['nodes'][number];
 export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const upOf = ({ started_at, heartbeat_at }: Node): number => Math.max(0, heartbeat_at - started_at);
-  const up = format.durationLike(nodes.map(upOf));
+  const readUptime = ({ started_at, heartbeat_at }: Node): number => Math.max(0, heartbeat_at - started_at);
+  const up = format.durationLike(nodes.map(readUptime));
   const columns: readonly Column<Node>[] = [
     {
       key: 'id',
@@ -51,7 +51,7 @@ export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
       key: 'started',
       heading: t('system.started'),
       numeric: true,
-      render: (node) => up(upOf(node)),
+      render: (node) => up(readUptime(node)),
     },
   ];
   return <PlainTable label={t('system.nodes')} columns={columns} rows={nodes} rowKey={({ id }) => id} />;

@@ -16,7 +16,7 @@ export function FailureReasons({ tasks: { query, filters } }: { tasks: TaskQuery
   const { t } = useTranslation();
   const format = useFormat();
   const [isAll, setAll] = useState(false);
-  // Of all reasons, also while one of them is chosen.
+  // Counts all reasons, also while one of them is chosen.
   const { data } = useApiQuery<FailureReason[]>(
     withQuery('/api/task/failures', { ...query, status: null, fail_reason: null }),
   );

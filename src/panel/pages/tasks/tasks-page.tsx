@@ -83,7 +83,7 @@ type TaskTableProps = { tasks: TaskQuery; pageSize: number; isCompact: boolean; 
 
 function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
   const { t } = useTranslation();
-  const titleOf = useTaskTitle();
+  const toTitle = useTaskTitle();
   const { filters, all, query, sort } = tasks;
   const [chosen, setChosen] = useState<ReadonlySet<string | number>>(new Set());
   const { page, setPage } = filters;
@@ -94,7 +94,7 @@ function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
   const columns = useTaskColumns({ all, tasks: found.data?.items });
   return (
     <>
-      <SearchedNote searched={found.data?.searched ?? null} note={noteOf(query, all)} />
+      <SearchedNote searched={found.data?.searched ?? null} note={noteFor(query, all)} />
       <DataTable
         label={t('tasks.heading')}
         query={found}
@@ -110,7 +110,7 @@ function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
         onSort={(value) => filters.set('sort', value === 'newest' ? '' : value)}
         selection={{
           keys: chosen,
-          label: (task) => t('tasks.choose', { title: titleOf(task).slice(0, 80) }),
+          label: (task) => t('tasks.choose', { title: toTitle(task).slice(0, 80) }),
           onChange: setChosen,
         }}
         brief={(task: TaskSummary) => <TaskBrief task={task} all={all} />}
@@ -124,7 +124,7 @@ function TaskTable({ tasks, pageSize, isCompact, onPageSize }: TaskTableProps) {
   );
 }
 
-function noteOf({ q, user_id: userId }: TaskQuery['query'], all: boolean): SearchedNoteText {
+function noteFor({ q, user_id: userId }: TaskQuery['query'], all: boolean): SearchedNoteText {
   if (q) return 'tasks.searched';
   return all && !userId ? 'tasks.looked' : 'tasks.lookedOfUser';
 }

@@ -32,11 +32,11 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
   const { t } = useTranslation();
   const format = useFormat();
   const plugins = usePluginNames();
-  const titleOf = useTaskTitle();
+  const toTitle = useTaskTitle();
   return useMemo((): Column<TaskSummary>[] => {
     const money = format.moneyLike((tasks ?? []).map(({ quota }) => quota));
     const duration = format.durationLike((tasks ?? []).flatMap((task) => tookSeconds(task) ?? []));
-    const keyOf = ({ api_key_name, api_key_id }: TaskSummary): string =>
+    const readKeyName = ({ api_key_name, api_key_id }: TaskSummary): string =>
       api_key_name ?? (api_key_id === null ? t('tasks.byPanel') : t('tasks.keyNumber', { id: api_key_id }));
     const channel: Column<TaskSummary> = {
       key: 'channel',
@@ -55,7 +55,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
             <TaskPoster task={task} />
             <div className={classes.task}>
               <RowLink to={taskPath(task)} className={classes.name ?? ''}>
-                {titleOf(task)}
+                {toTitle(task)}
               </RowLink>
               {task.status === 'FAILURE' && task.fail_reason !== '' ? (
                 <span className={classes.reason} title={sayOrQuote(task.fail_reason, t)}>
@@ -80,7 +80,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
             render: (task) => (
               <div className={classes.who}>
                 <span>{task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })}</span>
-                <span className={classes.model}>{keyOf(task)}</span>
+                <span className={classes.model}>{readKeyName(task)}</span>
               </div>
             ),
           }
@@ -88,7 +88,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
             key: 'key',
             minor: true,
             heading: t('tasks.key'),
-            render: (task) => <span className={classes.short}>{keyOf(task)}</span>,
+            render: (task) => <span className={classes.short}>{readKeyName(task)}</span>,
           },
       ...(all ? [channel] : []),
       {
@@ -128,19 +128,19 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
         ),
       },
     ];
-  }, [t, format, plugins, titleOf, all, tasks]);
+  }, [t, format, plugins, toTitle, all, tasks]);
 }
 
 /** A task in two lines, for a phone. */
 export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const titleOf = useTaskTitle();
+  const toTitle = useTaskTitle();
   const failed = task.status === 'FAILURE' && task.fail_reason !== '';
   return (
     <RowBrief
       icon={<TaskPoster task={task} />}
-      name={titleOf(task)}
+      name={toTitle(task)}
       to={taskPath(task)}
       state={
         failed ? (

@@ -51,15 +51,15 @@ export function BillList({ report: { from, until }, filters }: BillListProps) {
         brief={(row) => <BillBrief row={row} scope={scope} onPress={() => setOpened(row)} />}
         empty={<EmptyState heading={t('usage.bills.empty')} text={t('usage.bills.emptyText')} />}
       />
-      <BillDrawer row={opened} keyName={opened === null ? null : keyNameOf(opened)} onClose={() => setOpened(null)} />
+      <BillDrawer row={opened} keyName={opened === null ? null : readKeyName(opened)} onClose={() => setOpened(null)} />
     </section>
   );
 }
 
-const keyNameOf = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
+const readKeyName = ({ api_key_id: id, api_key_name: name }: UsageRow): string | null =>
   id === null ? null : (name ?? `#${id}`);
 
-const costOf = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
+const readCost = ({ kind, quota }: UsageRow): number => (kind === 'refund' ? 0 : quota);
 
 function BillResult({ kind }: Pick<UsageRow, 'kind'>) {
   const { t } = useTranslation();
@@ -74,10 +74,10 @@ function BillBrief({ row, scope, onPress }: { row: UsageRow; scope: Scope; onPre
     <RowBrief
       name={row.model}
       onPress={onPress}
-      figure={format.money(costOf(row))}
+      figure={format.money(readCost(row))}
       state={<BillResult kind={row.kind} />}
       facts={[
-        scope === 'all' ? (row.username ?? `#${row.user_id}`) : (keyNameOf(row) ?? t('usage.noKey')),
+        scope === 'all' ? (row.username ?? `#${row.user_id}`) : (readKeyName(row) ?? t('usage.noKey')),
         format.ago(row.created_at),
       ]}
     />
@@ -89,7 +89,7 @@ type ColumnsOf = { scope: Scope; rows: readonly UsageRow[]; open(row: UsageRow):
 function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>[] {
   const { t } = useTranslation();
   const format = useFormat();
-  const money = format.moneyLike(rows.map(costOf));
+  const money = format.moneyLike(rows.map(readCost));
   const userColumn: Column<UsageRow> = {
     key: 'user',
     heading: t('usage.user'),
@@ -103,7 +103,7 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
     { key: 'at', heading: t('usage.at'), render: ({ created_at }) => format.time(created_at) },
     { key: 'model', heading: t('usage.model'), render: ({ model }) => model },
     ...(scope === 'all' ? [userColumn] : []),
-    { key: 'key', heading: t('usage.key'), minor: true, render: (row) => keyNameOf(row) ?? t('usage.noKey') },
+    { key: 'key', heading: t('usage.key'), minor: true, render: (row) => readKeyName(row) ?? t('usage.noKey') },
     {
       key: 'result',
       heading: t('usage.result'),
@@ -118,10 +118,10 @@ function useColumns({ scope, rows, open }: ColumnsOf): readonly Column<UsageRow>
           component="button"
           type="button"
           inherit
-          aria-label={t('usage.explain', { cost: money(costOf(row)), model: row.model })}
+          aria-label={t('usage.explain', { cost: money(readCost(row)), model: row.model })}
           onClick={() => open(row)}
         >
-          {money(costOf(row))}
+          {money(readCost(row))}
         </Anchor>
       ),
     },

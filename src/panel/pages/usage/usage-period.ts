@@ -15,7 +15,7 @@ export function readPeriod({ period, from, to }: { period: string; from: string;
 }
 
 /** The first and the last date of a period, as the reader's calendar counts them. */
-export function datesOf(name: Exclude<PeriodName, 'custom'>, now: Date): Dates {
+export function readDates(name: Exclude<PeriodName, 'custom'>, now: Date): Dates {
   const day = (year: number, month: number, date: number): Date => new Date(year, month, date, 12);
   const [year, month, date] = [now.getFullYear(), now.getMonth(), now.getDate()];
   const today = day(year, month, date);

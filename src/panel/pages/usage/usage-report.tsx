@@ -174,7 +174,7 @@ type ShareTableProps = {
 function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareTableProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const nameOf = useShareName(by);
+  const toName = useShareName(by);
   const money = format.moneyLike([...shares.map(({ spend }) => spend), others.spend]);
   const part = (spend: number): string => format.percentInColumn(totals.spend === 0 ? 0 : spend / totals.spend);
   const columns: readonly Column<Share>[] = [
@@ -183,10 +183,10 @@ function ShareTable({ report: { shares, others, totals }, by, onNarrow }: ShareT
       heading: t(`usage.dimension.${by}`),
       render: (share) => {
         const narrow = narrowTo(by, share);
-        if (narrow === null || onNarrow === undefined) return <span className={classes.name}>{nameOf(share)}</span>;
+        if (narrow === null || onNarrow === undefined) return <span className={classes.name}>{toName(share)}</span>;
         return (
           <Anchor component="button" type="button" inherit className={classes.name} onClick={() => onNarrow(narrow)}>
-            {nameOf(share)}
+            {toName(share)}
           </Anchor>
         );
       },

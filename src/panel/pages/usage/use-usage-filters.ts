@@ -1,7 +1,7 @@
 import { roles, useRole } from '../../session/roles.ts';
 import { withQuery } from '../../session/use-api.ts';
 import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
-import { type Dates, datesOf, localZone, type PeriodName, readPeriod } from './usage-period.ts';
+import { type Dates, localZone, type PeriodName, readDates, readPeriod } from './usage-period.ts';
 
 const filterNames = ['scope', 'user', 'period', 'from', 'to', 'by', 'key', 'plugin', 'model', 'channel'] as const;
 export type UsageFilterName = (typeof filterNames)[number];
@@ -35,7 +35,7 @@ export function useUsageFilters(ofUser = ''): UsageFilters {
   const user = ofUser || values.user;
   const scope: Scope = !isAdmin ? 'own' : user !== '' ? 'user' : values.scope === 'all' ? 'all' : 'own';
   const period = readPeriod(values);
-  const dates = period === 'custom' ? { from: values.from, to: values.to } : datesOf(period, new Date());
+  const dates = period === 'custom' ? { from: values.from, to: values.to } : readDates(period, new Date());
   const choices = dimensions.filter((name) => {
     if (name === 'user') return scope === 'all';
     return name !== 'channel' || isAdmin;

@@ -12,7 +12,7 @@ import { GroupSelect } from './group-select.tsx';
 
 type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };
 
-const valuesOf = (account: AccountRow): FieldValues => ({
+const toValues = (account: AccountRow): FieldValues => ({
   username: account.username,
   display_name: account.display_name,
   email: account.email ?? '',
@@ -33,11 +33,11 @@ export function AccountFields({ account }: { account: Account }) {
     invalidates: ['/api/user'],
     onSuccess: (saved) => {
       notifySuccess(t('app.saved'));
-      form.reset(valuesOf(saved));
+      form.reset(toValues(saved));
     },
   });
   const form = useForm<FieldValues, Partial<FieldValues>>({
-    initial: valuesOf(account),
+    initial: toValues(account),
     validate: ({ username }) => ({ username: usernameError(t, username.trim()) }),
     toVariables: (values, before) => {
       const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
@@ -73,7 +73,7 @@ export function AccountFields({ account }: { account: Account }) {
         />
         <Group justify="flex-end" gap="sm" mt="lg">
           {form.isDirty && (
-            <Button variant="default" disabled={form.isPending} onClick={() => form.reset(valuesOf(account))}>
+            <Button variant="default" disabled={form.isPending} onClick={() => form.reset(toValues(account))}>
               {t('users.discard')}
             </Button>
           )}

@@ -8,7 +8,7 @@ import { useApiMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { quotaOf } from '../../ui/form/decimal.ts';
+import { toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
@@ -77,20 +77,20 @@ function BalanceForm({ account, change }: BalanceFormProps) {
   const form = useForm<BalanceValues, BalanceRequest>({
     initial: { mode: 'add', value: '', reason: '', note: '', task_id: '' },
     validate: (values) => ({
-      value: quotaOf(values.value) === null ? t('users.amountInvalid') : null,
-      note: reasonOf(values) === 'other' && values.note.trim() === '' ? t('users.balance.noteMissing') : null,
+      value: toQuota(values.value) === null ? t('users.amountInvalid') : null,
+      note: readReason(values) === 'other' && values.note.trim() === '' ? t('users.balance.noteMissing') : null,
     }),
     toVariables: (values) => ({
       mode: values.mode,
-      value: quotaOf(values.value),
-      reason: reasonOf(values),
+      value: toQuota(values.value),
+      reason: readReason(values),
       ...(values.note.trim() === '' ? {} : { note: values.note.trim() }),
       ...(values.task_id.trim() === '' ? {} : { task_id: values.task_id.trim() }),
     }),
     change,
   });
   const { mode, value } = form.values;
-  const amount = quotaOf(value);
+  const amount = toQuota(value);
   const changes = {
     add: account.quota + (amount ?? 0),
     subtract: account.quota - (amount ?? 0),
@@ -121,7 +121,7 @@ function BalanceForm({ account, change }: BalanceFormProps) {
           label={t('users.balance.reason')}
           allowDeselect={false}
           data={reasons.map((reason) => ({ value: reason, label: t(`ledger.kind.${reason}`) }))}
-          value={reasonOf(form.values)}
+          value={readReason(form.values)}
           onChange={(reason) => form.set('reason', (reason ?? '') as Reason | '')}
         />
         <TextInput
@@ -153,4 +153,4 @@ function BalanceForm({ account, change }: BalanceFormProps) {
   );
 }
 
-const reasonOf = ({ mode, reason }: BalanceValues): Reason => reason || (mode === 'add' ? 'topup' : 'correction');
+const readReason = ({ mode, reason }: BalanceValues): Reason => reason || (mode === 'add' ? 'topup' : 'correction');

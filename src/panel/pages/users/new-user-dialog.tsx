@@ -5,7 +5,7 @@ import { roles, useRole } from '../../session/roles.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
-import { quotaOf } from '../../ui/form/decimal.ts';
+import { toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
@@ -65,7 +65,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
     validate: ({ username, password, quota }) => ({
       username: usernameError(t, username.trim()),
       password: passwordError(t, password),
-      quota: quota === '' || quotaOf(quota) !== null ? null : t('users.amountInvalid'),
+      quota: quota === '' || toQuota(quota) !== null ? null : t('users.amountInvalid'),
     }),
     toVariables: ({ username, password, display_name: shown, email, role: wanted, group, quota, remark }) => ({
       username: username.trim(),
@@ -74,7 +74,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
       group,
       ...(shown.trim() === '' ? {} : { display_name: shown.trim() }),
       ...(email.trim() === '' ? {} : { email: email.trim() }),
-      ...(quota === '' ? {} : { quota: quotaOf(quota) }),
+      ...(quota === '' ? {} : { quota: toQuota(quota) }),
       ...(remark.trim() === '' ? {} : { remark: remark.trim() }),
     }),
     change,

@@ -16,7 +16,7 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
   const format = useFormat();
   const role = useRole();
   /** Home says what to do where no page of the reader's changes it. */
-  const pageOf = (item: AttentionItem): string => {
+  const pageFor = (item: AttentionItem): string => {
     const page = targetPage(item);
     return page !== null && role >= page.role ? page.to : '/';
   };
@@ -28,7 +28,7 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
           <ul className={classes.items}>
             {attention.slice(0, 6).map((item) => (
               <li key={`${item.code} ${item.target.id} ${item.message}`}>
-                <Link to={pageOf(item)} onClick={onLeave} className={classes.item}>
+                <Link to={pageFor(item)} onClick={onLeave} className={classes.item}>
                   <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>
                     {t(`home.attention.${item.code}`)}
                   </StatusLabel>

@@ -54,15 +54,15 @@ export function useNotices(onFinished: (tasks: readonly TaskSummary[]) => void):
   }, [tasks, onFinished]);
 
   const items = attention.data ?? [];
-  const nameOf = ({ code, target }: AttentionItem): string => `${code} ${target.id}`;
+  const toName = ({ code, target }: AttentionItem): string => `${code} ${target.id}`;
   return {
     attention: items,
     finished,
     unread:
-      items.filter((item) => !seen.attention.includes(nameOf(item))).length +
+      items.filter((item) => !seen.attention.includes(toName(item))).length +
       finished.filter(({ finish_time: at }) => at > seen.at).length,
     markSeen: () => {
-      const next = { at: finished[0]?.finish_time ?? seen.at, attention: items.map(nameOf) };
+      const next = { at: finished[0]?.finish_time ?? seen.at, attention: items.map(toName) };
       writeSeen(userId, next);
       setSeen(next);
     },

@@ -6,9 +6,9 @@ import { lastLabel, roundTicks } from './chart-axis.ts';
 const brand = 'var(--mantine-primary-color-filled)';
 
 export function DayBarsView({ days, series, format, height, axis }: DayBarsProps & { height: number }) {
-  const sumOf = (day: DayBarsProps['days'][number]): number =>
+  const addUp = (day: DayBarsProps['days'][number]): number =>
     series.reduce((sum, { key }) => sum + Number(day[key] ?? 0), 0);
-  const ticks = axis?.ticks ?? roundTicks(Math.max(0, ...days.map(sumOf)), { whole: true }).ticks;
+  const ticks = axis?.ticks ?? roundTicks(Math.max(0, ...days.map(addUp)), { whole: true }).ticks;
   return (
     <BarChart
       h={height}

@@ -17,7 +17,7 @@ type TrialStepsProps = {
 /** The steps of a test and their outcomes, announced to screen readers. */
 export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
   const { t } = useTranslation();
-  const nameOf = (name: string): string => {
+  const readStepName = (name: string): string => {
     const key = `trial.step.${name}`;
     const text = (t as (key: string) => string)(key);
     return names[name] ?? (text === key ? name : text);
@@ -32,7 +32,7 @@ export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
           <li key={`${name} ${message}`} data-ok={String(passed)}>
             <Outcome passed={passed} />
             <div>
-              <span className={classes.name}>{nameOf(name)}</span>
+              <span className={classes.name}>{readStepName(name)}</span>
               {message !== '' && (
                 <p>
                   <ServerText text={message} />

@@ -16,7 +16,7 @@ export type Format = {
   exact(value: number): string;
   /** Money for one column or axis: all with as many decimals as the smallest of `quotas` needs. */
   moneyLike(quotas: readonly number[]): (quota: number) => string;
-  /** Of a chart of money from zero to `peak`: round amounts, all with the same decimals. */
+  /** The axis of a chart of money from zero to `peak`: round amounts, all with the same decimals. */
   moneyAxis(peak: number): Axis;
   /** Ratios for one column: always with one decimal. */
   percentInColumn(share: number): string;
@@ -32,7 +32,7 @@ export type Format = {
   duration(seconds: number): string;
   /** Durations for one column: all with as many decimals as one of `durations` needs. */
   durationLike(durations: readonly number[]): (seconds: number) => string;
-  /** Of a chart of durations: round numbers of the unit that fits `peak`. */
+  /** The axis of a chart of durations: round numbers of the unit that fits `peak`. */
   durationAxis(peak: number): Axis;
   bytes(count: number): string;
   /** Sizes for one column. */
@@ -52,7 +52,7 @@ const relativeUnits: readonly [Intl.RelativeTimeFormatUnit, number][] = [
  * Two, or up to four for amounts below ten cents: as few as show all of them in full, or two digits
  * of the smallest one.
  */
-function decimalsOf(quotas: readonly number[]): number {
+function countDecimals(quotas: readonly number[]): number {
   const amounts = quotas.filter((quota) => quota !== 0).map((quota) => Math.abs(quota) / quotaPerUsd);
   const smallest = Math.min(...amounts);
   if (!Number.isFinite(smallest) || smallest >= 0.1) return 2;
@@ -140,7 +140,7 @@ export function createFormat(language: string): Format {
       return unit(name, { min: decimals, max: decimals }).format(amount);
     };
   };
-  const axisOf = (scale: Scale, peak: number): Axis => {
+  const createAxis = (scale: Scale, peak: number): Axis => {
     const { unit: name, size } = measure(scale, peak);
     const { ticks, step } = roundTicks(peak, { unit: size });
     const decimals = decimalsOfStep(step);
@@ -164,7 +164,7 @@ export function createFormat(language: string): Format {
     exact: (value) =>
       new Intl.NumberFormat(language, sameDecimals(exactDecimals(value, [0, 1, 2, 4, 6, 8, 12]))).format(value),
     moneyLike: (quotas) => {
-      const equal = new Intl.NumberFormat(language, { ...usd, ...sameDecimals(decimalsOf(quotas)) });
+      const equal = new Intl.NumberFormat(language, { ...usd, ...sameDecimals(countDecimals(quotas)) });
       return (quota) => equal.format(quota / quotaPerUsd);
     },
     moneyAxis: (peak) => {
@@ -184,10 +184,10 @@ export function createFormat(language: string): Format {
     },
     duration: (seconds) => alone(durationScale, seconds),
     durationLike: (durations) => inColumn(durationScale, durations),
-    durationAxis: (peak) => axisOf(durationScale, peak),
+    durationAxis: (peak) => createAxis(durationScale, peak),
     bytes: (count) => alone(byteScale, count),
     bytesLike: (sizes) => inColumn(byteScale, sizes),
-    bytesAxis: (peak) => axisOf(byteScale, peak),
+    bytesAxis: (peak) => createAxis(byteScale, peak),
   };
 }
 

@@ -2,7 +2,7 @@ import { Text, TextInput, type TextInputProps } from '@mantine/core';
 import { useLayoutEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { quotaPerUsd, useFormat } from '../display/use-format.ts';
-import { numberOf, readDecimal, writeDecimal } from './decimal.ts';
+import { readDecimal, toNumber, writeDecimal } from './decimal.ts';
 
 type DecimalFieldProps = Omit<TextInputProps, 'value' | 'onChange' | 'prefix'> & {
   /** A decimal, or what was typed where that is no number. */
@@ -35,7 +35,7 @@ export function DecimalField({ value, onChange, say, error, prefix, suffix = '',
     typing.current?.input.setSelectionRange(typing.current.caret, typing.current.caret);
     typing.current = null;
   });
-  const number = 'fault' in reading || reading.isObvious ? null : numberOf(reading.decimal);
+  const number = 'fault' in reading || reading.isObvious ? null : toNumber(reading.decimal);
   return (
     <div>
       <TextInput

@@ -14,7 +14,7 @@ const decimalPattern = /^-?\d{1,15}(?:\.\d{1,12})?$/;
 type Separators = { point: string; groupsThousands: boolean };
 const known = new Map<string, Separators>();
 
-function separatorsOf(language: string): Separators {
+function readSeparators(language: string): Separators {
   const cached = known.get(language);
   if (cached !== undefined) return cached;
   const number = new Intl.NumberFormat(language);
@@ -41,7 +41,7 @@ export function readDecimal(typed: string, language: string): DecimalReading {
   if (!/^-?[\d.,\s'’]+$/.test(text) || !/\d/.test(text)) return { fault: 'invalid' };
   const sign = text.startsWith('-') ? '-' : '';
   const digits = text.slice(sign.length).trim();
-  const { point, groupsThousands } = separatorsOf(language);
+  const { point, groupsThousands } = readSeparators(language);
 
   const last = Math.max(digits.lastIndexOf('.'), digits.lastIndexOf(','));
   if (last === -1) return toReading(sign, { whole: digits, isObvious: true });
@@ -75,25 +75,25 @@ function toReading(sign: string, { whole, fraction = '', isObvious }: Parts): De
 
 /** A decimal as this language writes it, without groups. */
 export const writeDecimal = (decimal: string, language: string): string =>
-  decimalPattern.test(decimal) ? decimal.replace('.', separatorsOf(language).point) : decimal;
+  decimalPattern.test(decimal) ? decimal.replace('.', readSeparators(language).point) : decimal;
 
 /** The decimal of a number, with at most twelve significant digits. */
-export const decimalOf = (value: number): string =>
+export const toDecimal = (value: number): string =>
   new Intl.NumberFormat('en', { useGrouping: false, maximumSignificantDigits: 12 }).format(value).replace('-0', '0');
 
 /** null: the text is empty or no number. */
-export const numberOf = (decimal: string): number | null => (decimalPattern.test(decimal) ? Number(decimal) : null);
+export const toNumber = (decimal: string): number | null => (decimalPattern.test(decimal) ? Number(decimal) : null);
 
 /** What a balance may be at most, by the gateway's rule. */
 const maxDollars = 1_000_000_000;
 
 /** The quota of an amount in dollars; null if it is none, too large, or below the least unit. */
-export function quotaOf(decimal: string): number | null {
-  const dollars = numberOf(decimal);
+export function toQuota(decimal: string): number | null {
+  const dollars = toNumber(decimal);
   if (dollars === null || dollars < 0 || dollars > maxDollars) return null;
   const quota = Math.round(dollars * quotaPerUsd);
   return quota === 0 && dollars !== 0 ? null : quota;
 }
 
 /** Quota as a decimal of dollars. */
-export const dollarsOf = (quota: number): string => decimalOf(quota / quotaPerUsd);
+export const toDollars = (quota: number): string => toDecimal(quota / quotaPerUsd);

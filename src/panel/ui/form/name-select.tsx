@@ -10,7 +10,7 @@ const debounceMs = 200;
 type Named = { id: number; name: string; username?: string };
 
 type NameSelectProps = Omit<SelectProps, 'data' | 'value' | 'onChange' | 'filter' | 'searchable' | 'clearable'> & {
-  /** Of the route of names, such as `/api/user/names`. */
+  /** The path of the route of names, such as `/api/user/names`. */
   path: string;
   /** What else narrows the names. */
   query?: Readonly<Record<string, string | null>>;
@@ -26,17 +26,17 @@ export function NameSelect({ path, query = {}, hasOwners = false, value, onChang
   const { t } = useTranslation();
   const [typed, setTyped] = useState('');
   const [keyword] = useDebouncedValue(typed, debounceMs);
-  const labelOf = ({ name, username }: Named): string => (hasOwners ? `${name} · ${username ?? ''}` : name);
+  const toLabel = ({ name, username }: Named): string => (hasOwners ? `${name} · ${username ?? ''}` : name);
   const chosen = useApiQuery<Named[]>(withQuery(path, { ...query, id: value }), {
     enabled: /^[1-9]\d*$/.test(value),
     keepPrevious: false,
   });
   const [present] = chosen.data ?? [];
-  const label = present === undefined ? `#${value}` : labelOf(present);
+  const label = present === undefined ? `#${value}` : toLabel(present);
   // The text of the field is the chosen name until one types.
   const text = keyword === label ? '' : keyword;
   const found = useApiQuery<Named[]>(withQuery(path, { ...query, keyword: text }), { cancelled: true });
-  const options = new Map(found.data?.map((each) => [String(each.id), labelOf(each)]));
+  const options = new Map(found.data?.map((each) => [String(each.id), toLabel(each)]));
   if (value !== '') options.set(value, label);
   return (
     <Select

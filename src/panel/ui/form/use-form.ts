@@ -38,7 +38,7 @@ export type Form<Values> = {
   /** Starts over with other values. Values typed while the request was running are kept. */
   reset(values: Values): void;
   /** The error of a field: a failed validation or the server's error. */
-  errorOf(field: keyof Values & string): string | null;
+  readError(field: keyof Values & string): string | null;
   /** Props for text inputs: value, handler, error, and the ref for focusing. */
   bind(field: keyof Values & string): {
     value: string;
@@ -105,7 +105,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     setValues((before) => ({ ...before, [field]: value }));
     setTouched((before) => new Set(before).add(field));
   };
-  const errorOf = (field: Field): string | null => {
+  const readError = (field: Field): string | null => {
     if (isSubmitted && validationErrors[field]) return validationErrors[field];
     const fieldError = fieldErrors.get(field);
     return fieldError === undefined || touched.has(field) ? null : toText(fieldError);
@@ -117,7 +117,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   };
 
   const focusFirst = (isWrong: (field: Field) => boolean): void =>
-    focusFirstOf(fields.filter(isWrong).flatMap((field) => inputs.current.get(field) ?? []));
+    focusFirstInput(fields.filter(isWrong).flatMap((field) => inputs.current.get(field) ?? []));
   const focusFirstInvalid = useEffectEvent(() => focusFirst((field) => Boolean(validationErrors[field])));
   // After the render: a section that was closed opens for its field.
   useEffect(() => {
@@ -152,17 +152,17 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
       setTouched(new Set());
       change.reset();
     },
-    errorOf,
+    readError,
     bind: (field) => ({
       value: String(values[field] ?? ''),
       onChange: (event) => set(field, event.currentTarget.value as Values[typeof field]),
-      error: errorOf(field),
+      error: readError(field),
       ref: registerInput(field),
     }),
     bindValue: (field) => ({
       value: values[field],
       onChange: (value) => set(field, value),
-      error: errorOf(field),
+      error: readError(field),
       ref: registerInput(field),
     }),
     bindChecked: (field) => ({
@@ -188,7 +188,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
  * Moves the focus to the first of these inputs in the order of the page, and the page to it. A
  * section that opens hides its inputs for another frame or two.
  */
-function focusFirstOf(inputs: readonly Focusable[], framesLeft = 10): void {
+function focusFirstInput(inputs: readonly Focusable[], framesLeft = 10): void {
   const elements = inputs.filter((input) => input instanceof HTMLElement);
   elements.sort((one, other) =>
     (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0 ? -1 : 1,
@@ -197,7 +197,7 @@ function focusFirstOf(inputs: readonly Focusable[], framesLeft = 10): void {
   first?.focus({ preventScroll: true });
   if (!(first instanceof HTMLElement)) return;
   if (document.activeElement === first) first.scrollIntoView({ block: 'center' });
-  else if (framesLeft > 0) requestAnimationFrame(() => focusFirstOf([first], framesLeft - 1));
+  else if (framesLeft > 0) requestAnimationFrame(() => focusFirstInput([first], framesLeft - 1));
 }
 
 /** `next`, except for fields whose value `now` differs from what was `sent`. */

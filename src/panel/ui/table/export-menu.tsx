@@ -12,7 +12,7 @@ const timeoutMs = 600_000;
 const formats = ['csv', 'jsonl'] as const;
 
 type ExportMenuProps = {
-  /** Of the export, such as `/api/task/export`. */
+  /** The path of the export, such as `/api/task/export`. */
   path: string;
   /** The filter of the list. */
   query: Readonly<Record<string, string | number | null | undefined>>;

@@ -93,7 +93,7 @@ type BulkDialogProps = {
 function BulkDialog({ action, tasks, skipped, onClose }: BulkDialogProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
-  const titleOf = useTaskTitle();
+  const toTitle = useTaskTitle();
   const { progress, isRunning, stop, start } = useBulkRun(action);
   const first = useRef(tasks);
   useEffect(() => start(first.current), [start]);
@@ -123,7 +123,7 @@ function BulkDialog({ action, tasks, skipped, onClose }: BulkDialogProps) {
           <ul className={classes.failures}>
             {failures.map(({ task, error }) => (
               <li key={task.id}>
-                <Link to={taskPath(task)}>{titleOf(task).slice(0, 80)}</Link>
+                <Link to={taskPath(task)}>{toTitle(task).slice(0, 80)}</Link>
                 <br />
                 {errorMessage(error, t, i18n.language)}
               </li>

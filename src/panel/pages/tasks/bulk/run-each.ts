@@ -21,7 +21,7 @@ export type BulkProgress = { total: number; done: number; failures: readonly Bul
 
 export type BulkFile = { key: string; url: string };
 
-const filesOf = ({ artifacts, legacy_content_url: url }: TaskArtifacts): BulkFile[] =>
+const readFiles = ({ artifacts, legacy_content_url: url }: TaskArtifacts): BulkFile[] =>
   artifacts.length > 0 || url === undefined
     ? artifacts.map(({ key, content_url }) => ({ key, url: content_url }))
     : [{ key: 'result', url }];
@@ -69,7 +69,7 @@ export async function runEach({
     else if (action === 'delete') await session.send({ method: 'DELETE', path });
     else {
       const found = await session.send<TaskArtifacts>({ method: 'GET', path: `${path}/artifacts` });
-      for (const file of filesOf(found)) await save(task, file);
+      for (const file of readFiles(found)) await save(task, file);
     }
   }
 

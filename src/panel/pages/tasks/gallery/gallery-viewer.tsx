@@ -22,7 +22,7 @@ type GalleryViewerProps = {
 /** A task's result over the whole screen; arrow keys lead to the others. */
 export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: GalleryViewerProps) {
   const { t } = useTranslation();
-  const titleOf = useTaskTitle();
+  const toTitle = useTaskTitle();
   const tile = tiles[index] as Tile;
   const files = useTaskFiles(tile.id, tile.status === 'SUCCESS');
   const isNearEnd = index >= tiles.length - 3;
@@ -46,7 +46,7 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
       onClose={onClose}
       title={
         <Text component="span" lineClamp={1}>
-          {titleOf(tile)}
+          {toTitle(tile)}
         </Text>
       }
       closeButtonProps={{ 'aria-label': t('app.close') }}
@@ -72,7 +72,7 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
             <Loader aria-label={t('app.loading')} />
           )
         ) : (
-          <LargeMedia key={tile.id} found={files.data} label={titleOf(tile)} />
+          <LargeMedia key={tile.id} found={files.data} label={toTitle(tile)} />
         )}
         <Anchor component={Link} to={taskPath(tile)} size="sm">
           {t('tasks.gallery.open')}

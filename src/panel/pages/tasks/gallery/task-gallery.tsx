@@ -21,7 +21,7 @@ type TaskGalleryProps = { tasks: TaskQuery; empty: ReactNode };
 export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const titleOf = useTaskTitle();
+  const toTitle = useTaskTitle();
   const ownId = useSessionSnapshot().bundle?.user.id;
   const { feed, tiles, isCut } = useTaskFeed(tasks);
   const box = useRef<HTMLUListElement>(null);
@@ -79,7 +79,7 @@ export function TaskGallery({ tasks, empty }: TaskGalleryProps) {
               >
                 <GalleryTile
                   tile={tile}
-                  title={titleOf(tile)}
+                  title={toTitle(tile)}
                   isOwn={tile.user_id === undefined || tile.user_id === ownId}
                   index={index}
                   isFocusable={

@@ -2,7 +2,7 @@ import type { TaskDetail } from '../../../api/types.ts';
 import type { Session } from '../../../session/session.ts';
 import { artifactPath } from '../read-task.ts';
 
-/** Of a task with dozens of results only the first are drawn. */
+/** A task may have dozens of results: only the first are drawn. */
 const maxDrawn = 4;
 
 /** Draws what the gateway has no preview of, and sends it. True: something was sent. */
@@ -101,10 +101,10 @@ async function drawSound(path: string): Promise<HTMLCanvasElement> {
   }
   const sound = await new OfflineAudioContext(1, 1, 22_050).decodeAudioData(await response.arrayBuffer());
   const canvas = createCanvas(wave.width, wave.height);
-  const context = contextOf(canvas);
+  const context = readContext(canvas);
   context.fillStyle = wave.colour;
   const step = wave.width / wave.bars;
-  for (const [index, peak] of peaksOf(sound.getChannelData(0)).entries()) {
+  for (const [index, peak] of readPeaks(sound.getChannelData(0)).entries()) {
     const height = Math.max(2, peak * (wave.height - 8));
     context.fillRect(index * step, (wave.height - height) / 2, step - 1, height);
   }
@@ -112,7 +112,7 @@ async function drawSound(path: string): Promise<HTMLCanvasElement> {
 }
 
 /** The loudest sample of each bar, from 0 to 1 for the loudest of all. */
-function peaksOf(samples: Float32Array): number[] {
+function readPeaks(samples: Float32Array): number[] {
   const size = Math.max(1, Math.floor(samples.length / wave.bars));
   const peaks = Array.from({ length: wave.bars }, (_, bar) => {
     let peak = 0;
@@ -131,18 +131,18 @@ function createCanvas(width: number, height: number): HTMLCanvasElement {
   return canvas;
 }
 
-function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+function readContext(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
   const context = canvas.getContext('2d', { willReadFrequently: true });
   if (context === null) throw new Error('This browser cannot draw.');
   return context;
 }
 
 function draw(canvas: HTMLCanvasElement, source: CanvasImageSource): void {
-  contextOf(canvas).drawImage(source, 0, 0, canvas.width, canvas.height);
+  readContext(canvas).drawImage(source, 0, 0, canvas.width, canvas.height);
 }
 
 function isDark(canvas: HTMLCanvasElement): boolean {
-  const { data } = contextOf(canvas).getImageData(0, 0, canvas.width, canvas.height);
+  const { data } = readContext(canvas).getImageData(0, 0, canvas.width, canvas.height);
   let sum = 0;
   let pixels = 0;
   for (let at = 0; at < data.length; at += 64, pixels += 1)

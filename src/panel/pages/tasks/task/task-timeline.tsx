@@ -109,7 +109,7 @@ function TimelineLine({
   );
 }
 
-/** Of a failed poll: which it is in a row, of how many that end the task. */
+/** Says how many polls in a row have failed, and how many end the task. */
 const countedFailure = /^(\d+) of (\d+|any number): /;
 
 function EntryDetail({ detail }: { detail: string }) {

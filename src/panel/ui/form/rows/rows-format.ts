@@ -1,12 +1,12 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../../../i18n/texts.ts';
-import { numberOf } from '../decimal.ts';
+import { toNumber } from '../decimal.ts';
 
 /** A field that each row has. Its value is text, as it is typed. */
 export type RowColumn = {
   label: TextKey;
   kind: 'text' | 'group' | 'integer' | 'decimal';
-  /** Of a new row. */
+  /** The value in a new row. */
   initial?: string;
   isOptional?: true;
   /** No two rows have the same, in any case of letters. */
@@ -47,7 +47,7 @@ export const addRow = (rows: readonly Row[], { columns }: RowsFormat): readonly 
 ];
 
 /** What is saved: a row that was added and left as it was is none. */
-export const cellsOf = (rows: readonly Row[]): (readonly string[])[] =>
+export const readCells = (rows: readonly Row[]): (readonly string[])[] =>
   rows.filter(({ isUntouched }) => isUntouched !== 'added').map(({ cells }) => cells);
 
 export const hasFaults = (t: TFunction, rows: readonly Row[], { columns }: RowsFormat): boolean =>
@@ -74,7 +74,7 @@ export function findFault(t: TFunction, { columns, rows, row, index }: Cell): st
 }
 
 function findNumberFault(t: TFunction, { kind, min: low = 0, max: high }: RowColumn, text: string): string | null {
-  const number = numberOf(text);
+  const number = toNumber(text);
   const isInRange = number !== null && number >= low && number <= (high ?? Number.MAX_VALUE);
   if (isInRange && (kind === 'decimal' || Number.isInteger(number))) return null;
   if (high === undefined) return t('rows.atLeast', { low });
