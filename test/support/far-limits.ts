@@ -1,4 +1,4 @@
-/** Limits of the product that a test is not about, so far away that no busy machine reaches them. */
+/** Limits of the product that a test is not about: no busy machine reaches them. */
 export const FAR_MS = 60_000;
 
 /** Variables that set such limits for a gateway's process. */
