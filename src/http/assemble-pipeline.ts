@@ -7,7 +7,7 @@ import { type Branding, createPanelServer, type ThirdParties } from './panel-fil
 import { createClientAddresses } from './pipeline/client-ip.ts';
 import { createHostGuard, type HostGuardConfig } from './pipeline/guard-host.ts';
 import { createRequestHandler } from './pipeline/handle-request.ts';
-import { envelopeOf } from './pipeline/request-path.ts';
+import { chooseEnvelope } from './pipeline/request-path.ts';
 import { indexRoutes, type RouteIndex } from './pipeline/route-index.ts';
 import { createKit, type FileStorageConfig, type Kit } from './pipeline/route-kit.ts';
 import { createResultsSeparation, type ResultsOrigin } from './pipeline/separate-results.ts';
@@ -121,7 +121,7 @@ function observeBoth(tracer: RequestTracer, metrics: Metrics, answer: Answered):
 
 function answerError({ log, requestId }: RequestScope, request: Request, error: AppError): Response {
   logFailure(log, error);
-  return errorResponse(error, envelopeOf(new URL(request.url).pathname), requestId);
+  return errorResponse(error, chooseEnvelope(new URL(request.url).pathname), requestId);
 }
 
 /** What a controller or the framework threw, as one of the gateway's own errors. */

@@ -12,7 +12,7 @@ import { createHealth, type ReadinessChecks } from '../../src/http/operator/heal
 import { createMetrics, createMetricsRoute } from '../../src/http/operator/metrics.ts';
 import { createSessionCookies } from '../../src/http/panel-api/sign-in/session-cookies.ts';
 import type { PanelManifest } from '../../src/http/panel-files/panel-manifest.ts';
-import { type Kit, ok, strictObject, whole } from '../../src/http/pipeline/route-kit.ts';
+import { integerSchema, type Kit, ok, strictObject } from '../../src/http/pipeline/route-kit.ts';
 import type { Authenticators, RequestLimits } from '../../src/http/pipeline/types.ts';
 import { AppError, type Logger, systemClock } from '../../src/kernel/index.ts';
 import type { UserRecord } from '../../src/store/ports/index.ts';
@@ -161,7 +161,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
       user: true,
       body: strictObject({
         name: t.String({ minLength: 2, maxLength: 5 }),
-        count: t.Optional(whole({ minimum: 1 })),
+        count: t.Optional(integerSchema({ minimum: 1 })),
         tags: t.Optional(t.Array(t.String({ maxLength: 100 }), { maxItems: 10 })),
         mode: t.Optional(t.Union([t.Literal('a'), t.Literal('b')])),
       }),

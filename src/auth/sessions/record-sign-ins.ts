@@ -135,13 +135,13 @@ export function createSignIns(deps: {
     const name = nameOf(attempt);
     const own = action === 'auth.locked' ? undefined : await counters.add(`audit-failed:${name}`, 1, WINDOW_SECONDS);
     if (own) {
-      if (!getsRow(own.count, FULL_ROWS_PER_ACCOUNT)) return undefined;
+      if (!shouldRecord(own.count, FULL_ROWS_PER_ACCOUNT)) return undefined;
     } else {
       const key = `audit-locked:${isAccount ? name : 'no account'}:${addressKey(attempt.origin.decidingIp)}`;
       if ((await counters.add(key, 1, LOCK_ROW_SECONDS)).count > 1) return undefined;
     }
     const all = await counters.add(isAccount ? 'audit-failed' : 'audit-failed-no-account', 1, WINDOW_SECONDS);
-    if (!getsRow(all.count, FULL_ROWS_OVERALL)) return undefined;
+    if (!shouldRecord(all.count, FULL_ROWS_OVERALL)) return undefined;
     return {
       ...(own && own.count > FULL_ROWS_PER_ACCOUNT ? { failures_this_hour: own.count } : {}),
       ...(all.count > FULL_ROWS_OVERALL ? { all_failures_this_hour: all.count } : {}),
@@ -213,7 +213,7 @@ function actionOf({ confirms }: SignInAttempt, code: string): Action | 'none' | 
 }
 
 /** The first `fullRows`, then each 2, 4, 8, … times as many. */
-function getsRow(count: number, fullRows: number): boolean {
+function shouldRecord(count: number, fullRows: number): boolean {
   if (count <= fullRows) return true;
   const times = count / fullRows;
   return Number.isInteger(Math.log2(times));

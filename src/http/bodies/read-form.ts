@@ -34,7 +34,7 @@ export async function readMultipart(
   let fault: unknown;
   // Parts are drained after each slice, so the parser needs no back-pressure of its own.
   const options = {
-    boundary: boundaryOf(contentType),
+    boundary: readBoundary(contentType),
     maxHeaderSize: MAX_PART_HEADER_BYTES,
     partHwm: Number.MAX_SAFE_INTEGER,
   };
@@ -101,7 +101,7 @@ const brokenForm = (cause?: unknown) =>
  * Accepts exactly one boundary: with two, this parser and a proxy in front could each use a
  * different one.
  */
-function boundaryOf(contentType: string): string {
+function readBoundary(contentType: string): string {
   const [, given, ...others] = contentType.split(/boundary=/i);
   const boundary = /^"?([^";]+)/.exec(given ?? '')?.[1]?.trim();
   if (!boundary || others.length > 0 || Buffer.byteLength(boundary) > MAX_BOUNDARY) {

@@ -72,12 +72,12 @@ function describeFault(error: ValidationError, { field, message, schema }: Schem
     field,
     rule: 'wrong_value',
     message: `The ${kind} "${field}" must be ${wanted}.`,
-    ...boundsOf(schema),
+    ...describeBounds(schema),
   };
 }
 
 /** The bounds of a text, a number or a list, for the panel to say in another language. */
-function boundsOf(schema: Schema): { reason: string; params: SentenceParams } | undefined {
+function describeBounds(schema: Schema): { reason: string; params: SentenceParams } | undefined {
   const { type, minLength = 0, maxLength, minimum, maximum, minItems = 0, maxItems } = schema;
   if (type === 'string' && maxLength !== undefined && schema.pattern === undefined) {
     return { reason: 'http.characters', params: { min: minLength, max: maxLength } };

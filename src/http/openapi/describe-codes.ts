@@ -10,7 +10,7 @@ import { resultErrors } from '../../results/index.ts';
 import { surfaceErrors } from '../../surfaces/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
-import { httpErrors, openAiCode, panelCode, statusOf } from '../responses/errors.ts';
+import { httpErrors, openAiCode, panelCode, toStatus } from '../responses/errors.ts';
 import type { PublishedCode } from './types.ts';
 
 /** Every error of the rooms' catalogues, sorted by panel code. */
@@ -35,7 +35,7 @@ export function describeCodes(): PublishedCode[] {
   for (const error of errors) {
     const panel = panelCode(error.code);
     if (codes.has(panel)) continue;
-    codes.set(panel, { panel, openai: openAiCode(error.code), status: statusOf(error), message: error.message });
+    codes.set(panel, { panel, openai: openAiCode(error.code), status: toStatus(error), message: error.message });
   }
   return [...codes.values()].sort((a, b) => (a.panel < b.panel ? -1 : 1));
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../kernel/index.ts';
 import { embedScript } from '../panel-files/embed-script.ts' with { type: 'macro' };
-import { escapeHtml, exampleOf, renderParameters, renderSchema } from './docs-schema.ts';
+import { escapeHtml, makeExample, renderParameters, renderSchema } from './docs-schema.ts';
 import type { OpenApiDocument, Operation } from './types.ts';
 
 const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
@@ -83,17 +83,17 @@ ${sections.map((section) => `<section id="${anchor(section.title)}"><h2>${escape
 `;
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(DOCS_SCRIPT)}; style-src ${sourceOf(style)}; ${fontUrl === '' ? '' : "font-src 'self'; "}connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
+    contentSecurityPolicy: `default-src 'none'; script-src ${hashSource(DOCS_SCRIPT)}; style-src ${hashSource(style)}; ${fontUrl === '' ? '' : "font-src 'self'; "}connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
   };
 }
 
 /** For a content security policy. */
-const sourceOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 const anchor = (title: string): string => title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
 function renderOperation(method: string, path: string, operation: Operation): string {
-  const body = contentOf(operation.requestBody);
+  const body = listContents(operation.requestBody);
   const parts = [
     operation.description ? `<p>${escapeHtml(operation.description)}</p>` : '',
     part('Example', renderExample({ method, path, operation })),
@@ -110,21 +110,21 @@ function renderOperation(method: string, path: string, operation: Operation): st
 type Described = { method: string; path: string; operation: Operation };
 
 /** What stands for the reader's secret in an example; empty where none is needed. */
-function secretOf({ 'x-access': access = 'public' }: Operation): string {
+function findCredential({ 'x-access': access = 'public' }: Operation): string {
   if (access === 'public' || access === 'refreshCookie') return '';
   return access === 'apiKey' || access === 'apiKeyOrCapability' ? '$KEY' : '$TOKEN';
 }
 
 /** The example that the page's script begins with. */
 function renderData({ method, path, operation }: Described): string {
-  const [body] = contentOf(operation.requestBody);
+  const [body] = listContents(operation.requestBody);
   const fields = (Array.isArray(operation.parameters) ? operation.parameters : []).map(({ in: place, name }) => ({
     in: place,
     name,
   }));
   const data = {
-    ...{ method: method.toUpperCase(), path, auth: secretOf(operation), fields: JSON.stringify(fields) },
-    body: body?.type === 'application/json' ? JSON.stringify(exampleOf(body.schema)) : '',
+    ...{ method: method.toUpperCase(), path, auth: findCredential(operation), fields: JSON.stringify(fields) },
+    body: body?.type === 'application/json' ? JSON.stringify(makeExample(body.schema)) : '',
   };
   return Object.entries(data)
     .map(([name, value]) => ` data-${name}="${escapeHtml(value)}"`)
@@ -133,14 +133,14 @@ function renderData({ method, path, operation }: Described): string {
 
 /** A command; the page's script writes it in other languages, but for forms. */
 function renderExample({ method, path, operation }: Described): string {
-  const secret = secretOf(operation);
+  const secret = findCredential(operation);
   const lines = [`curl "$TASKGATE${path}"`, ...(secret ? [`-H "Authorization: Bearer ${secret}"`] : [])];
   if (method === 'head') lines[0] = `curl -I "$TASKGATE${path}"`;
   else if (method !== 'get' && method !== 'post') lines[0] = `curl -X ${method.toUpperCase()} "$TASKGATE${path}"`;
-  const [body] = contentOf(operation.requestBody);
-  if (body?.type === 'application/json') lines.push(`--json '${JSON.stringify(exampleOf(body.schema))}'`);
+  const [body] = listContents(operation.requestBody);
+  if (body?.type === 'application/json') lines.push(`--json '${JSON.stringify(makeExample(body.schema))}'`);
   else if (body)
-    for (const [name, value] of Object.entries(exampleOf(body.schema) as object)) lines.push(`-F '${name}=${value}'`);
+    for (const [name, value] of Object.entries(makeExample(body.schema) as object)) lines.push(`-F '${name}=${value}'`);
   else if (method === 'post') lines.splice(1, 0, '-X POST');
   const isForm = body !== undefined && body.type !== 'application/json';
   return `<pre tabindex="0"${isForm ? '' : ' class="example"'}>${escapeHtml(lines.join(' \\\n  '))}</pre>`;
@@ -149,13 +149,13 @@ function renderExample({ method, path, operation }: Described): string {
 function renderResponse(status: string, response: unknown): string {
   if (!isObject(response) || status === 'default') return '';
   const description = typeof response.description === 'string' ? `<p>${escapeHtml(response.description)}</p>` : '';
-  const contents = contentOf(response).map(({ type, schema }) =>
+  const contents = listContents(response).map(({ type, schema }) =>
     type === 'application/json' ? renderSchema(schema) : `<p><code>${escapeHtml(type)}</code></p>`,
   );
   return part(`Answer ${status}`, description + contents.join(''));
 }
 
-const contentOf = (holder: unknown): { type: string; schema: unknown }[] =>
+const listContents = (holder: unknown): { type: string; schema: unknown }[] =>
   isObject(holder) && isObject(holder.content)
     ? Object.entries(holder.content).map(([type, media]) => ({
         type,

@@ -149,7 +149,7 @@ function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] 
   for (const alike of shapes.values()) {
     const path = alike.map((each) => each.path).reduce(nameAlike);
     for (const { routed, operations } of alike) {
-      const names = new Map(namesOf(routed).map((name, i) => [name, namesOf(path)[i] ?? name]));
+      const names = new Map(readParameterNames(routed).map((name, i) => [name, readParameterNames(path)[i] ?? name]));
       for (const operation of Object.values(operations)) renameParameters(operation, names);
       merged[path] = { ...merged[path], ...operations };
     }
@@ -161,12 +161,12 @@ const PARAMETER = /\{([^{}]+)\}/g;
 
 /** `a` with `{id}` where `b` has another name. */
 function nameAlike(a: string, b: string): string {
-  const others = namesOf(b);
+  const others = readParameterNames(b);
   let at = 0;
   return a.replaceAll(PARAMETER, (whole, name) => (name === others[at++] ? whole : '{id}'));
 }
 
-const namesOf = (path: string): string[] => [...path.matchAll(PARAMETER)].map((match) => match[1] ?? '');
+const readParameterNames = (path: string): string[] => [...path.matchAll(PARAMETER)].map((match) => match[1] ?? '');
 
 function renameParameters(operation: Operation, names: ReadonlyMap<string, string>): void {
   if (!Array.isArray(operation.parameters)) return;
@@ -193,7 +193,7 @@ function describeAccessAndLimits(operation: Operation, path: string): void {
     // Webhooks are signed with a secret of the API key.
     if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
   }
-  const named = failureOf(path);
+  const named = chooseFailure(path);
   const reference = { $ref: `#/components/responses/${named}` };
   const known = isObject(operation.responses) ? operation.responses : {};
   const limits = describeLimits(operation);
@@ -277,7 +277,7 @@ const RELAYED = /^\/v1\/(?:videos|responses|images|chat|embeddings|audio)(?:\/|$
 /** The schemas of the failures' bodies. */
 const ERRORS = { PanelFailure: 'PanelError', OpenAiFailure: 'OpenAiError', RelayedFailure: 'RelayedError' } as const;
 
-function failureOf(path: string): keyof typeof ERRORS {
+function chooseFailure(path: string): keyof typeof ERRORS {
   if (RELAYED.test(path)) return 'RelayedFailure';
   return path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure';
 }

@@ -83,7 +83,7 @@ dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2re
 @media (max-width: 60rem) { .frame { grid-template-columns: minmax(0, 1fr); } nav ul { display: block; } summary code:first-child { min-width: 0; } summary .gist { flex-basis: 100%; order: 9; } }
 `;
 
-const sourceOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** A page that loads nothing but the calls; the key stays in the part of its address after `#`. */
 export function renderDevelopmentPage(): { html: string; contentSecurityPolicy: string } {
@@ -118,7 +118,7 @@ export function renderDevelopmentPage(): { html: string; contentSecurityPolicy: 
 `;
   return {
     html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${sourceOf(DEVELOPMENT_SCRIPT)}; style-src ${sourceOf(STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    contentSecurityPolicy: `default-src 'none'; script-src ${hashSource(DEVELOPMENT_SCRIPT)}; style-src ${hashSource(STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   };
 }
 

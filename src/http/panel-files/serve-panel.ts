@@ -148,13 +148,13 @@ async function openFile(
     return Bun.file(brotli)
       .stream()
       .pipeThrough(new DecompressionStream('brotli' as CompressionFormat));
-  const packing = gzipped.get(brotli) ?? packAgain(brotli);
+  const packing = gzipped.get(brotli) ?? recompressAsGzip(brotli);
   gzipped.set(brotli, packing);
   return packing;
 }
 
 /** In other threads, some milliseconds. */
-async function packAgain(brotli: string): Promise<Uint8Array<ArrayBuffer>> {
+async function recompressAsGzip(brotli: string): Promise<Uint8Array<ArrayBuffer>> {
   const plain = await promisify(brotliDecompress)(await Bun.file(brotli).bytes());
   return new Uint8Array(await promisify(gzip)(plain, { level: 9 }));
 }

@@ -26,7 +26,7 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
   const read = memoizeTexts(parseHost, (size) => watchCache?.('guarded_hosts', size));
 
   return (request: Request): void => {
-    const host = read(hostOf(request));
+    const host = read(readHost(request));
     if (host && (isLocal(host.hostname) || names().includes(host.hostname) || comesThroughTls(request.headers, host))) {
       return;
     }
@@ -61,14 +61,14 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
 type Host = { hostname: string; port: string };
 
 /** Empty where the request has none, as those of HTTP/1.0 may. */
-function hostOf(request: Request): string {
+function readHost(request: Request): string {
   const given = request.headers.get('host');
   if (given) return given;
   return URL.canParse(request.url) ? new URL(request.url).host : '';
 }
 
 /** The name in `Host`, in lower case; undefined for a broken one. */
-export const hostNameOf = (request: Request): string | undefined => parseHost(hostOf(request))?.hostname;
+export const readHostName = (request: Request): string | undefined => parseHost(readHost(request))?.hostname;
 
 function parseHost(host: string): Host | undefined {
   const address = `http://${host}`;
@@ -86,6 +86,6 @@ const isLocal = (hostname: string): boolean =>
 
 /** True for `localhost` and loopback addresses, with any port. */
 export function hasLoopbackHost(request: Request): boolean {
-  const hostname = parseHost(hostOf(request))?.hostname ?? '';
+  const hostname = parseHost(readHost(request))?.hostname ?? '';
   return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
 }

@@ -8,14 +8,21 @@
  *    headers of every response, a metric and a log line.
  */
 import { type AppError, type Clock, type Logger, newUuid, type WatchCache } from '../../kernel/index.ts';
-import { errorResponse, httpErrors, logFailure, statusOf, toAppError } from '../responses/errors.ts';
+import { errorResponse, httpErrors, logFailure, toAppError, toStatus } from '../responses/errors.ts';
 import { setResponseHeaders } from '../responses/response-headers.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
 import { type AdmissionDeps, admitRequest, runCounted } from './admit-request.ts';
 import type { ClientAddresses } from './client-ip.ts';
 import { answerOtherMethod, isPanelRequest, type RouteResolution, resolveRoute, UNRESOLVED } from './find-route.ts';
 import { logRequest } from './request-log.ts';
-import { createPathReader, envelopeOf, hasFragment, isBelow, isDecodable, MAX_ADDRESS_CHARS } from './request-path.ts';
+import {
+  chooseEnvelope,
+  createPathReader,
+  hasFragment,
+  isBelow,
+  isDecodable,
+  MAX_ADDRESS_CHARS,
+} from './request-path.ts';
 import type { RouteIndex } from './route-index.ts';
 import type { ResultsSeparation } from './separate-results.ts';
 import type {
@@ -163,7 +170,7 @@ function answerFault(
   const error = toAppError(thrown);
   logFailure(logger.child({ request_id: requestId }), error);
   const path = URL.canParse(request.url) ? new URL(request.url).pathname : '';
-  const response = errorResponse(error, envelopeOf(path), requestId);
+  const response = errorResponse(error, chooseEnvelope(path), requestId);
   setResponseHeaders(response.headers, { requestId, openToOtherSites: false, noStore: true, tls: originGuard.tls });
   const seconds = (clock.monotonicMs() - started) / 1000;
   observe({ method: request.method, route: 'none', status: response.status, seconds, requestId });
@@ -235,9 +242,9 @@ function failureResponse(error: AppError, { path, requestId }: { path: string; r
   // People see this one in a browser that expected a page of the panel, so it is plain text.
   if (error.code === 'http.host_forbidden' && !isBelow(path, '/api')) {
     const headers = { 'content-type': 'text/plain; charset=utf-8' };
-    return new Response(`${error.message}\n`, { status: statusOf(error), headers });
+    return new Response(`${error.message}\n`, { status: toStatus(error), headers });
   }
-  return errorResponse(error, envelopeOf(path), requestId);
+  return errorResponse(error, chooseEnvelope(path), requestId);
 }
 
 function finishResponse(

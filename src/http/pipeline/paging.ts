@@ -1,7 +1,7 @@
 import { t } from 'elysia';
 import { fieldError } from '../bodies/validation-errors.ts';
 import { httpErrors } from '../responses/errors.ts';
-import { wholeText } from './route-kit.ts';
+import { integerText } from './route-kit.ts';
 
 /** Entries of a page, at most. */
 const MAX_PAGE_SIZE = 100;
@@ -9,15 +9,15 @@ const DEFAULT_PAGE_SIZE = 20;
 
 /** The query of every paged list. Both are texts, because they come from a query. */
 export const pageQuery = {
-  page: t.Optional(wholeText({ minimum: 1, maximum: 1_000_000, default: 1 })),
-  page_size: t.Optional(wholeText({ minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE })),
+  page: t.Optional(integerText({ minimum: 1, maximum: 1_000_000, default: 1 })),
+  page_size: t.Optional(integerText({ minimum: 1, maximum: MAX_PAGE_SIZE, default: DEFAULT_PAGE_SIZE })),
 };
 
 /** @throws http.validation_failed */
 export function readPage(query: { page?: string; page_size?: string }): { page: number; pageSize: number } {
   return {
-    page: readWhole('page', query.page ?? '1', { min: 1, max: 1_000_000 }),
-    pageSize: readWhole('page_size', query.page_size ?? String(DEFAULT_PAGE_SIZE), { min: 1, max: MAX_PAGE_SIZE }),
+    page: readInteger('page', query.page ?? '1', { min: 1, max: 1_000_000 }),
+    pageSize: readInteger('page_size', query.page_size ?? String(DEFAULT_PAGE_SIZE), { min: 1, max: MAX_PAGE_SIZE }),
   };
 }
 
@@ -32,7 +32,7 @@ export const slicePage = <T>(page: { page: number; pageSize: number }, all: read
   paged(page, { total: all.length, items: all.slice((page.page - 1) * page.pageSize, page.page * page.pageSize) });
 
 /** Parses a whole number of a query. @throws http.validation_failed */
-export function readWhole(field: string, text: string, { min, max }: { min: number; max: number }): number {
+export function readInteger(field: string, text: string, { min, max }: { min: number; max: number }): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
   throw fieldError(field, 'wrong_value', `"${field}" must be a whole number from ${min} to ${max}.`);

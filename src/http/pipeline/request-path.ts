@@ -36,7 +36,7 @@ export const isBelow = (path: string, prefix: string): boolean => path === prefi
  * The error format of a path: addresses of the panel and of operators use the panel's envelope,
  * everything that API clients call uses OpenAI's.
  */
-export const envelopeOf = (path: string): ErrorEnvelope =>
+export const chooseEnvelope = (path: string): ErrorEnvelope =>
   isBelow(path, '/api') || path === '/livez' || path === '/readyz' || path === '/metrics' ? 'panel' : 'openai';
 
 /** True for an address with a `#` before its query, which no client of the platform sends. */

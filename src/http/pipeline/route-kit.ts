@@ -101,13 +101,14 @@ export const strictObject = <T extends Parameters<typeof t.Object>[0]>(propertie
   t.Object(properties, { additionalProperties: false });
 
 /** A whole number. The framework's own integer type would also accept the text `"5"`. */
-export const whole = (options: { minimum?: number; maximum?: number; description?: string; default?: number } = {}) =>
-  t.Number({ multipleOf: 1, ...options });
+export const integerSchema = (
+  options: { minimum?: number; maximum?: number; description?: string; default?: number } = {},
+) => t.Number({ multipleOf: 1, ...options });
 
 type TextOptions = { minimum?: number; maximum?: number; default?: number; description?: string };
 
 /** A whole number in a query: a text here, a number in the OpenAPI document. */
-export const wholeText = (options: TextOptions = {}) =>
+export const integerText = (options: TextOptions = {}) =>
   t.String({ maxLength: 15, 'x-schema': { type: 'integer', ...options } });
 
 /** The success envelope of `/api`. */

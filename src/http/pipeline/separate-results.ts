@@ -1,5 +1,5 @@
 import { httpErrors } from '../responses/errors.ts';
-import { hostNameOf } from './guard-host.ts';
+import { readHostName } from './guard-host.ts';
 import type { DeclaredRoute, Peer } from './types.ts';
 
 /** RESULTS_ORIGIN: an origin that has nothing but what vendors and strangers made. */
@@ -36,13 +36,13 @@ export function createResultsSeparation({ origin, ownListener }: ResultsOrigin):
 
   return {
     isOnResults: (request, peer) =>
-      isSeparate && (ownListener ? peer.onResultsListener === true : hostNameOf(request) === name),
+      isSeparate && (ownListener ? peer.onResultsListener === true : readHostName(request) === name),
     guard(request, path) {
       const isRead = request.method === 'GET' || request.method === 'HEAD';
-      if (!isRead || !CONTENT_PATH.test(path) || accessOf(request) === null) throw httpErrors.not_found();
+      if (!isRead || !CONTENT_PATH.test(path) || readAccess(request) === null) throw httpErrors.not_found();
     },
     redirect(request, route) {
-      if (!servesContent(route) || accessOf(request) === null) return undefined;
+      if (!servesContent(route) || readAccess(request) === null) return undefined;
       const { pathname, search } = new URL(request.url);
       const headers = { location: `${origin}${pathname}${search}`, 'cache-control': 'private, no-store' };
       return new Response(null, { status: 307, headers });
@@ -54,4 +54,4 @@ export function createResultsSeparation({ origin, ownListener }: ResultsOrigin):
   };
 }
 
-const accessOf = ({ url }: Request): string | null => new URL(url).searchParams.get('access');
+const readAccess = ({ url }: Request): string | null => new URL(url).searchParams.get('access');

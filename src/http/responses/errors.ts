@@ -117,11 +117,11 @@ export function toAppError(thrown: unknown): AppError {
   return httpErrors.internal({ cause: thrown });
 }
 
-export const statusOf = ({ kind }: AppError, envelope: ErrorEnvelope = 'panel'): number =>
+export const toStatus = ({ kind }: AppError, envelope: ErrorEnvelope = 'panel'): number =>
   (envelope === 'openai' ? OPENAI_STATUS[kind] : undefined) ?? STATUS[kind];
 
 /** Clients repeat every 429 by themselves, but a repeat does not bring money. */
-const adviceOf = ({ kind, shouldRetry }: AppError): boolean | undefined =>
+const chooseRetryAdvice = ({ kind, shouldRetry }: AppError): boolean | undefined =>
   kind === 'out_of_quota' ? false : shouldRetry;
 
 /** The response to a failure. It never contains the cause, which `logFailure` writes to the log. */
@@ -133,7 +133,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
   if (error.replayed) headers.set(REPLAYED, 'true');
   // Otherwise the listener would keep reading the rest of the slow body.
   if (error.code === 'http.body_too_slow') headers.set('connection', 'close');
-  const advice = adviceOf(error);
+  const advice = chooseRetryAdvice(error);
   if (advice !== undefined) headers.set('x-should-retry', String(advice));
   const body =
     envelope === 'panel'
@@ -153,7 +153,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
             param: error.param ?? null,
           },
         };
-  return Response.json(body, { status: statusOf(error, envelope), headers });
+  return Response.json(body, { status: toStatus(error, envelope), headers });
 }
 
 /** The panel shows a fault at its form field, so `param` is added to the details as `field`. */
@@ -183,7 +183,7 @@ export function logFailure(log: Logger, error: AppError): void {
   if (error.kind === 'internal')
     log.error({ code: error.code, err: error.cause ?? error }, 'request failed unexpectedly');
   // Vendors fail every day: without a cause there is nothing that a stack would explain.
-  else if (statusOf(error) >= 500)
+  else if (toStatus(error) >= 500)
     log.warn({ code: error.code, ...(error.cause === undefined ? {} : { err: error.cause }) }, error.message);
   else log.debug({ code: error.code, cause: error.cause }, error.message);
 }

@@ -1,7 +1,7 @@
 import { t } from 'elysia';
 import type { Tasks } from '../../tasks/index.ts';
-import { readWhole } from '../pipeline/paging.ts';
-import { strictObject, wholeText } from '../pipeline/route-kit.ts';
+import { readInteger } from '../pipeline/paging.ts';
+import { integerText, strictObject } from '../pipeline/route-kit.ts';
 
 const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
@@ -9,7 +9,7 @@ const DEFAULT_LIMIT = 20;
 /** The query of OpenAI's lists. */
 export const cursorQuery = strictObject({
   after: t.Optional(t.String({ maxLength: 191, description: 'The id of the last object of the page before.' })),
-  limit: t.Optional(wholeText({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+  limit: t.Optional(integerText({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation; default desc.' })),
 });
 
@@ -18,14 +18,14 @@ type Cursor = { after?: string | undefined; limit?: string | undefined; order?: 
 /** @throws http.validation_failed */
 export const readCursor = ({ after, limit = String(DEFAULT_LIMIT), order = 'desc' }: Cursor) => ({
   ...(after === undefined ? {} : { after }),
-  limit: readWhole('limit', limit, { min: 1, max: MAX_LIMIT }),
+  limit: readInteger('limit', limit, { min: 1, max: MAX_LIMIT }),
   order,
 });
 
 type Page = Awaited<ReturnType<Tasks['page']>>;
 
 /** A page in OpenAI's form. */
-export function listOf<T>({ tasks, hasMore }: Page, describe: (task: Page['tasks'][number]) => T) {
+export function toPage<T>({ tasks, hasMore }: Page, describe: (task: Page['tasks'][number]) => T) {
   return {
     object: 'list' as const,
     data: tasks.map(describe),

@@ -2,7 +2,7 @@ import { Elysia } from 'elysia';
 import { taskErrors } from '../../tasks/index.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { answers, answersModels } from './answer-schemas.ts';
-import { callerOf, type V1Deps } from './caller.ts';
+import { toCaller, type V1Deps } from './caller.ts';
 
 type NamedModel = ReturnType<V1Deps['surfaces']['namedModels']>[number];
 
@@ -26,25 +26,25 @@ export function modelRoutes(kit: Kit, { surfaces }: V1Deps) {
     .use(kit)
     .get(
       '/v1/models',
-      ({ api }) => ({ object: 'list' as const, data: surfaces.namedModels(callerOf(api)).map(modelObject) }),
+      ({ api }) => ({ object: 'list' as const, data: surfaces.namedModels(toCaller(api)).map(modelObject) }),
       {
         apiKey: true,
         detail: { operationId: 'listModels', summary: 'List the models that the key may use', ...answersModels },
       },
     )
-    .get('/v1/models/:model', ({ api, params }) => find(surfaces.namedModels(callerOf(api)), params.model), {
+    .get('/v1/models/:model', ({ api, params }) => find(surfaces.namedModels(toCaller(api)), params.model), {
       apiKey: true,
       detail: { operationId: 'retrieveModel', ...detail },
     })
     .get(
       // Names may hold a slash or two, and not every client escapes it.
       '/v1/models/:model/:part',
-      ({ api, params: { model, part } }) => find(surfaces.namedModels(callerOf(api)), `${model}/${part}`),
+      ({ api, params: { model, part } }) => find(surfaces.namedModels(toCaller(api)), `${model}/${part}`),
       { apiKey: true, detail },
     )
     .get(
       '/v1/models/:model/:part/:rest',
-      ({ api, params: { model, part, rest } }) => find(surfaces.namedModels(callerOf(api)), `${model}/${part}/${rest}`),
+      ({ api, params: { model, part, rest } }) => find(surfaces.namedModels(toCaller(api)), `${model}/${part}/${rest}`),
       { apiKey: true, detail },
     );
 }

@@ -12,9 +12,9 @@ import type {
   RequestLimits,
   RequestScope,
 } from '../pipeline/types.ts';
-import { errorResponse, httpErrors, statusOf } from '../responses/errors.ts';
+import { errorResponse, httpErrors, toStatus } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
-import { callerOf, fileStorage, type V1Deps } from './caller.ts';
+import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 
 type NativeDeps = V1Deps & {
   auth: Pick<Authenticators, 'authenticateApiKey'>;
@@ -99,7 +99,7 @@ async function answerNative(
   if (!api) throw new Error('A native route was reached without an API key.');
   let recordSuccess = async () => {};
   const { body, replayed } = await opened.answer({
-    caller: callerOf(api),
+    caller: toCaller(api),
     requestId,
     request: client,
     async admit(model) {
@@ -140,7 +140,7 @@ const CODES: Record<number, string> = {
  * retry may succeed and buys nothing twice.
  */
 export function describeNativeError(error: AppError, requestId: string): NativeError {
-  const httpStatus = statusOf(error);
+  const httpStatus = toStatus(error);
   const isServerFault = httpStatus >= 500;
   return {
     code: isServerFault ? 'server_error' : (CODES[httpStatus] ?? 'invalid_request'),

@@ -5,7 +5,7 @@ import { type ClientRequest, requestedModel } from '../../tasks/index.ts';
 import { readAddress } from '../bodies/read-client-request.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { endStreamWithAccess, openStream } from '../responses/send-events.ts';
-import { callerOf } from './caller.ts';
+import { toCaller } from './caller.ts';
 import { type ContentUse, contentResponse } from './send-content.ts';
 
 export type RelayedKind = Parameters<Relay['takes']>[1];
@@ -31,7 +31,7 @@ export async function createRelayed(
   { kind, request, api, requestId, client, access, remix }: Creation,
 ): Promise<Response> {
   const headers = Object.fromEntries(request.headers);
-  const answer = await relay.create(callerOf(api), {
+  const answer = await relay.create(toCaller(api), {
     kind,
     requestId,
     client,
@@ -43,7 +43,7 @@ export async function createRelayed(
 
 /** The same, but undefined if no relay channel serves the model. */
 export const createIfRelayed = async (relay: Relay, creation: Creation): Promise<Response | undefined> =>
-  relay.takes(callerOf(creation.api), creation.kind, requestedModel(creation.client))
+  relay.takes(toCaller(creation.api), creation.kind, requestedModel(creation.client))
     ? createRelayed(relay, creation)
     : undefined;
 

@@ -4,7 +4,7 @@ import { requestedModel } from '../../tasks/index.ts';
 import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
-import { callerOf, fileStorage, type V1Deps } from './caller.ts';
+import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { createRelayed, type RelayedKind } from './relay-requests.ts';
 
 type CreationScope = {
@@ -32,7 +32,7 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     try {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
-      const caller = callerOf(api);
+      const caller = toCaller(api);
       const isPlugins = kind === 'image' && surfaces.makesImages(caller, model);
       if (isPlugins) assertForPlugin();
       else relay.assertTakes(caller, kind, model);

@@ -3,13 +3,13 @@ import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
 import { requestedModel } from '../../tasks/index.ts';
 import { isJsonType, mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
-import { readWhole } from '../pipeline/paging.ts';
+import { readInteger } from '../pipeline/paging.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, type ServerEvent, sendEvents } from '../responses/send-events.ts';
 import { answers, answersDeleted, answersItems, answersOrStreams, pages, resumes } from './answer-schemas.ts';
-import { callerOf, fileStorage, type V1Deps } from './caller.ts';
+import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { readCursor } from './list-pages.ts';
 import { createIfRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 
@@ -53,7 +53,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           return relayed;
         }
         assertForPlugin();
-        const answer = await surfaces.createResponse(callerOf(api), requestId, client);
+        const answer = await surfaces.createResponse(toCaller(api), requestId, client);
         if (answer.replayed) set.headers[REPLAYED] = 'true';
         if (answer.kind === 'object') {
           // Waiting for the answer may have taken long.
@@ -109,7 +109,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
     try {
       const client = { ...(await readClientRequest(request, params, fileStorage(deps, api))), signal: access.signal };
       const resumption = { id: params.response_id, startingAfter, request: client };
-      const { events, lastEvent } = frameEvents(await surfaces.resumeResponse(callerOf(api), resumption));
+      const { events, lastEvent } = frameEvents(await surfaces.resumeResponse(toCaller(api), resumption));
       return sendEvents(access, events, {
         lastEvent,
         heartbeatMs: deps.heartbeatMs,
@@ -235,7 +235,7 @@ function readFlag(param: string, value: string | undefined): boolean {
 function readSequence(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   if (value.length > 15) throw httpErrors.validation_failed({ param: 'starting_after' });
-  return readWhole('starting_after', value, { min: 0, max: Number.MAX_SAFE_INTEGER });
+  return readInteger('starting_after', value, { min: 0, max: Number.MAX_SAFE_INTEGER });
 }
 
 /**

@@ -6,8 +6,8 @@ import type { Kit } from '../pipeline/route-kit.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, openStream, sendEvents } from '../responses/send-events.ts';
 import { answers, answersDeleted, answersPage, downloads, limitsLinks, TASK_REQUEST, waits } from './answer-schemas.ts';
-import { callerOf, fileStorage, type V1Deps } from './caller.ts';
-import { cursorQuery, listOf, readCursor } from './list-pages.ts';
+import { fileStorage, toCaller, type V1Deps } from './caller.ts';
+import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
 
@@ -42,7 +42,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
-          const submitted = await surfaces.submitGeneric(callerOf(api), {
+          const submitted = await surfaces.submitGeneric(toCaller(api), {
             requestId,
             pluginKey: params.pluginKey,
             request: client,
@@ -67,7 +67,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         },
       },
     )
-    .get('/v1/tasks', async ({ query, api }) => listOf(await tasks.page(api.user.id, readCursor(query)), taskObject), {
+    .get('/v1/tasks', async ({ query, api }) => toPage(await tasks.page(api.user.id, readCursor(query)), taskObject), {
       apiKey: true,
       query: cursorQuery,
       detail: { operationId: 'listTasks', summary: 'List tasks, by default the newest first', ...answersPage('Task') },
@@ -110,7 +110,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, params, api, requestId, log, keepOpen }) => {
         const access = deps.watchAccess(api, request.signal);
         const events = await openStream(access, (signal) =>
-          tasks.follow(callerOf(api), { taskId: params.taskId, left: signal, requestId }),
+          tasks.follow(toCaller(api), { taskId: params.taskId, left: signal, requestId }),
         );
         const onEnd = keepOpen();
         const onFailure = (error: unknown) =>

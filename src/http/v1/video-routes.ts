@@ -17,8 +17,8 @@ import {
   VIDEO_REQUEST,
   waits,
 } from './answer-schemas.ts';
-import { callerOf, fileStorage, type V1Deps } from './caller.ts';
-import { cursorQuery, listOf, readCursor } from './list-pages.ts';
+import { fileStorage, toCaller, type V1Deps } from './caller.ts';
+import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { createIfRelayed, createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
@@ -61,7 +61,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           const relayed = await createIfRelayed(relay, { kind: 'video', request, api, requestId, client });
           if (relayed) return relayed;
           assertForPlugin();
-          const submitted = await surfaces.submitVideo(callerOf(api), requestId, client);
+          const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
         } finally {
@@ -96,7 +96,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
               assertKeyAllows(of.properties.originModelName);
               assertForPlugin();
               keepOpen();
-              const submitted = await surfaces.remixVideo(callerOf(api), requestId, { of, request: client });
+              const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
               if (submitted.replayed) set.headers[REPLAYED] = 'true';
               return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
             },
@@ -127,7 +127,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .get(
       '/v1/videos',
       async ({ query, api }) =>
-        listOf(await tasks.page(api.user.id, { ...readCursor(query), videos: true }), videoObject),
+        toPage(await tasks.page(api.user.id, { ...readCursor(query), videos: true }), videoObject),
       {
         apiKey: true,
         query: cursorQuery,

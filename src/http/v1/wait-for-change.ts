@@ -1,6 +1,6 @@
 import { type ApiPrincipal, authErrors } from '../../auth/index.ts';
-import { readWhole } from '../pipeline/paging.ts';
-import { callerOf, type V1Deps } from './caller.ts';
+import { readInteger } from '../pipeline/paging.ts';
+import { toCaller, type V1Deps } from './caller.ts';
 
 /** Shorter than the idle timeouts of proxies and of the listener. */
 const MAX_SECONDS = 60;
@@ -19,7 +19,7 @@ export function readWait(request: Request): number {
   if (preferred !== undefined) return Math.min(Number(preferred), MAX_SECONDS);
   if (!request.url.includes('wait=')) return 0;
   const asked = new URL(request.url).searchParams.get('wait');
-  return asked === null ? 0 : readWhole('wait', asked, { min: 0, max: MAX_SECONDS });
+  return asked === null ? 0 : readInteger('wait', asked, { min: 0, max: MAX_SECONDS });
 }
 
 /**
@@ -35,7 +35,7 @@ export async function waitForChange(
   if (request.headers.has('prefer')) set.headers['preference-applied'] = `wait=${seconds}`;
   const access = watchAccess(api, request.signal);
   try {
-    const latest = await tasks.awaitChange(callerOf(api), task, { ms: seconds * 1000, left: access.signal });
+    const latest = await tasks.awaitChange(toCaller(api), task, { ms: seconds * 1000, left: access.signal });
     if (access.hasEnded()) throw authErrors.access_ended();
     return latest;
   } finally {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { errorResponse, panelCode, statusOf } from '../../../src/http/responses/errors.ts';
+import { errorResponse, panelCode, toStatus } from '../../../src/http/responses/errors.ts';
 import { AppError, type ErrorKind } from '../../../src/kernel/index.ts';
 import { call, openKit, SECRET_CAUSE } from '../kit-harness.ts';
 
@@ -50,7 +50,7 @@ describe('published codes', () => {
   ];
   test.each(kinds)('%s: %d, %s', async (kind, status, type) => {
     const error = new AppError('tasks.some_reason', kind, { message: 'Said.', param: 'model' });
-    expect(statusOf(error)).toBe(status);
+    expect(toStatus(error)).toBe(status);
     const response = errorResponse(error, 'openai', 'r');
     expect([response.status, await response.json()]).toEqual([
       status,

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, Auth } from '../../../auth/index.ts';
 import { shownUrl } from '../../../notifications/index.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
-import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import { describeUsage, type RecordsSource } from '../operation/records.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -11,12 +11,12 @@ const fields = {
   unlimited_quota: t.Optional(
     t.Boolean({ description: 'The key spends from the account without a budget of its own.' }),
   ),
-  quota: t.Optional(whole({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
+  quota: t.Optional(integerSchema({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
   models: t.Optional(t.Array(t.String({ maxLength: 191 }), { maxItems: 500, description: 'Empty: every model.' })),
   allow_ips: t.Optional(
     t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: 'Addresses or CIDRs; empty: every address.' }),
   ),
-  expires_at: t.Optional(whole({ minimum: 0, description: 'Unix seconds; 0: never.' })),
+  expires_at: t.Optional(integerSchema({ minimum: 0, description: 'Unix seconds; 0: never.' })),
   group: t.Optional(t.Union([t.String({ maxLength: 200 }), t.Null()])),
   keep_results: t.Optional(
     t.Boolean({
@@ -84,7 +84,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
         body: strictObject({
           name: t.Optional(t.String({ maxLength: 500 })),
           ...fields,
-          status: t.Optional(whole({ minimum: 1, maximum: 2 })),
+          status: t.Optional(integerSchema({ minimum: 1, maximum: 2 })),
         }),
         detail: { summary: 'Change the given fields of an API key' },
       },
@@ -105,7 +105,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
         user: true,
         body: strictObject({
           keep_seconds: t.Optional(
-            whole({
+            integerSchema({
               minimum: 0,
               maximum: 2_592_000,
               description: 'How long the old key still works; a day if absent.',

@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { shownUrl } from '../../../notifications/index.ts';
-import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
 /** `onChosen`: who watches balances looks at once. */
@@ -37,7 +37,7 @@ export function balanceAlertRoutes(kit: Kit, { auth, audit, onChosen }: BalanceA
         user: true,
         body: strictObject({
           threshold: t.Optional(
-            t.Union([whole({ minimum: 0, maximum: 1e15 }), t.Null()], {
+            t.Union([integerSchema({ minimum: 0, maximum: 1e15 }), t.Null()], {
               description: 'Quota; 0: no warning; null: the default of the operator.',
             }),
           ),

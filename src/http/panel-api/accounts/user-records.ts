@@ -2,11 +2,11 @@ import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { AccountStatements, StatementRow } from '../../../billing/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { paged, pageQuery, readId, readPage, readWhole } from '../../pipeline/paging.ts';
-import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { paged, pageQuery, readId, readInteger, readPage } from '../../pipeline/paging.ts';
+import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 
 const kinds = ['task', 'topup', 'refund', 'correction', 'other', 'grant', 'adjust', 'storage', 'carried'] as const;
-const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds.' }));
+const time = t.Optional(integerText({ minimum: 0, description: 'Unix seconds.' }));
 /** All are texts, because they come from a query. */
 export const ledgerQuery = {
   kind: t.Optional(
@@ -28,7 +28,7 @@ type LedgerQuery = {
 /** @throws http.validation_failed */
 export function readLedgerFilter({ kind, since, until }: LedgerQuery) {
   const read = (field: string, text: string | undefined): number | undefined =>
-    text === undefined ? undefined : readWhole(field, text, { min: 0, max: 10 ** 12 });
+    text === undefined ? undefined : readInteger(field, text, { min: 0, max: 10 ** 12 });
   return { kind, since: read('since', since), until: read('until', until) };
 }
 

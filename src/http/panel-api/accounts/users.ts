@@ -10,7 +10,7 @@ import {
 import type { JsonObject } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
-import { type Kit, type Ok, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import { integerSchema, type Kit, type Ok, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
@@ -20,7 +20,7 @@ const password = t.String({ minLength: 1, maxLength: 1000, description: '8 to 12
 const email = t.String({ maxLength: 500 });
 const line = t.String({ maxLength: 500 });
 const remark = t.String({ maxLength: 2000, description: 'At most 255 characters; only administrators see it.' });
-const id = whole({ minimum: 1 });
+const id = integerSchema({ minimum: 1 });
 
 type ManagedAccount = AccountView & {
   /** Of `add_quota`: an earlier request with the same key already made this change. */
@@ -89,7 +89,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
           ),
           group: t.Optional(line),
           email: t.Optional(email),
-          quota: t.Optional(whole({ minimum: 0, description: '500,000 = 1 USD.' })),
+          quota: t.Optional(integerSchema({ minimum: 0, description: '500,000 = 1 USD.' })),
           remark: t.Optional(remark),
         }),
         detail: { summary: 'Create an account' },
@@ -154,7 +154,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
             t.Literal('add_quota'),
           ]),
           mode: t.Optional(t.Union([t.Literal('add'), t.Literal('subtract'), t.Literal('override')])),
-          value: t.Optional(whole({ minimum: 0, description: 'Quota for add_quota; 500,000 = 1 USD.' })),
+          value: t.Optional(integerSchema({ minimum: 0, description: 'Quota for add_quota; 500,000 = 1 USD.' })),
           reason: t.Optional(
             t.Union([t.Literal('topup'), t.Literal('refund'), t.Literal('correction'), t.Literal('other')], {
               description: 'For add_quota: why, as the customer reads it on their statement.',

@@ -16,7 +16,7 @@ import type { TryChannel } from '../../../vendors/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { isRoot } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
-import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { panelCode } from '../../responses/errors.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -27,9 +27,11 @@ type Channel = SavedChannel['channel'];
 const optional = {
   base_url: t.Optional(t.String({ maxLength: 2048, description: "Empty: the plugin's default address." })),
   groups: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 1000 })),
-  priority: t.Optional(whole({ minimum: -1_000_000, maximum: 1_000_000, description: 'The highest is tried first.' })),
+  priority: t.Optional(
+    integerSchema({ minimum: -1_000_000, maximum: 1_000_000, description: 'The highest is tried first.' }),
+  ),
   weight: t.Optional(
-    whole({ minimum: 0, maximum: 1_000_000, description: 'The share among channels of equal priority.' }),
+    integerSchema({ minimum: 0, maximum: 1_000_000, description: 'The share among channels of equal priority.' }),
   ),
   model_mapping: t.Optional(
     t.Record(t.String(), t.String({ maxLength: 191 }), {
@@ -49,7 +51,7 @@ const optional = {
 };
 const required = {
   name: t.String({ maxLength: 500 }),
-  type: whole({ minimum: 1, maximum: 1_000_000 }),
+  type: integerSchema({ minimum: 1, maximum: 1_000_000 }),
   key: t.String({ maxLength: 32 * 1024, description: "The vendor's credential. This route never returns it." }),
   models: t.Array(t.String({ maxLength: 191 }), { maxItems: 1000 }),
 };

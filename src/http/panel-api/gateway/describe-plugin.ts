@@ -138,7 +138,7 @@ export async function withFreshPreview<T>(billing: Billing, work: () => Promise<
 /** What remains to be done after a version was stored, and why. */
 export const describeOutcome = (billing: Billing, uploaded: Uploaded) => {
   const { plugin, use, permissions, preview, runtimeError, warnings } = uploaded;
-  const outcome = outcomeOf(uploaded);
+  const outcome = chooseOutcome(uploaded);
   return {
     /**
      * `waits_for_activation`: another version serves until an administrator activates this one.
@@ -164,7 +164,7 @@ export const describeOutcome = (billing: Billing, uploaded: Uploaded) => {
 
 type Outcome = 'serving' | 'waits_for_activation' | 'disabled' | 'not_registered';
 
-const outcomeOf = ({ plugin, isServing }: Uploaded): Outcome => {
+const chooseOutcome = ({ plugin, isServing }: Uploaded): Outcome => {
   if (!plugin?.enabled) return 'disabled';
   if (!plugin.active) return 'waits_for_activation';
   return isServing ? 'serving' : 'not_registered';

@@ -37,7 +37,7 @@ type QuoteRequest = { requestId: string; body: QuoteBody; files: RequestOptions[
 
 /** What a task would cost, for any signed-in user: nothing is sent, written or charged. */
 export function priceQuoteRoutes(kit: Kit, { billing, surfaces }: { billing: Billing; surfaces: Surfaces }) {
-  function groupOf(panel: PanelPrincipal, group = panel.user.group): string {
+  function chooseGroup(panel: PanelPrincipal, group = panel.user.group): string {
     if (group !== panel.user.group && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
     return group;
   }
@@ -56,7 +56,7 @@ export function priceQuoteRoutes(kit: Kit, { billing, surfaces }: { billing: Bil
   }
 
   async function quote(panel: PanelPrincipal, { requestId, body, files }: QuoteRequest) {
-    const group = groupOf(panel, body.group);
+    const group = chooseGroup(panel, body.group);
     if (body.expression !== undefined && !isRoot(panel)) throw httpErrors.insufficient_privilege();
     const { request, plugin_key: pluginKey, model, action = '' } = body;
     if (request === undefined) return quoteFacts(panel, body, group);

@@ -2,14 +2,14 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Channels } from '../../../channels/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { readWhole } from '../../pipeline/paging.ts';
-import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { readInteger } from '../../pipeline/paging.ts';
+import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 
 /** Names that one search returns. */
 const MAX_NAMES = 20;
 
-const id = (description: string) => t.Optional(wholeText({ minimum: 1, description }));
+const id = (description: string) => t.Optional(integerText({ minimum: 1, description }));
 const search = {
   keyword: t.Optional(t.String({ maxLength: 200, description: 'A part of the name, or an id.' })),
   id: id('Only this one.'),
@@ -22,7 +22,7 @@ function readSearch(query: { keyword?: string; id?: string }): { keyword?: strin
 }
 
 const readId = (field: string, text: string): number =>
-  readWhole(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
+  readInteger(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
 
 /** Ids and names for filters and the search, and nothing else of what bears them. */
 export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; channels: Pick<Channels, 'known'> }) {

@@ -3,8 +3,8 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { BillExplanation } from '../../../billing/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { paged, pageQuery, readPage, readWhole } from '../../pipeline/paging.ts';
-import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
+import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 import type { AuditRow } from '../record-audit.ts';
 
@@ -40,7 +40,7 @@ export type UsageFilter = {
 export type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
 
 const filter = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
-const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds.' }));
+const time = t.Optional(integerText({ minimum: 0, description: 'Unix seconds.' }));
 /** All are texts, because they come from a query. */
 export const usageQuery = {
   scope: t.Optional(
@@ -48,10 +48,10 @@ export const usageQuery = {
       description: 'For administrators, who see all users by default.',
     }),
   ),
-  user: t.Optional(wholeText({ minimum: 1, description: 'The id of a user, for administrators.' })),
-  channel: t.Optional(wholeText({ minimum: 1, description: 'The id of a channel, for administrators.' })),
+  user: t.Optional(integerText({ minimum: 1, description: 'The id of a user, for administrators.' })),
+  channel: t.Optional(integerText({ minimum: 1, description: 'The id of a channel, for administrators.' })),
   plugin: filter('The exact key of a plugin.'),
-  api_key: t.Optional(wholeText({ minimum: 1, description: 'The id of an API key.' })),
+  api_key: t.Optional(integerText({ minimum: 1, description: 'The id of an API key.' })),
   model: filter('The exact model.'),
   since: time,
   until: time,
@@ -119,8 +119,8 @@ export function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: st
     ...(user ? { user } : {}),
     ...(action ? { action } : {}),
     ...(target ? { target } : {}),
-    ...(since ? { since: readWhole('since', since, { min: 0, max: LATEST }) } : {}),
-    ...(until ? { until: readWhole('until', until, { min: 0, max: LATEST }) } : {}),
+    ...(since ? { since: readInteger('since', since, { min: 0, max: LATEST }) } : {}),
+    ...(until ? { until: readInteger('until', until, { min: 0, max: LATEST }) } : {}),
   };
 }
 
@@ -134,7 +134,7 @@ export function readUsageFilter(
 ): UsageFilter {
   const { scope, user, channel, plugin, api_key: apiKey, model, since, until } = query;
   if ((user || channel) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
-  const id = (field: string, text: string) => readWhole(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
+  const id = (field: string, text: string) => readInteger(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
   const own = isAdmin(panel) && scope !== 'own' ? {} : { userId: panel.user.id };
   return {
     ...(user ? { userId: id('user', user) } : own),
@@ -142,8 +142,8 @@ export function readUsageFilter(
     ...(channel ? { channelId: id('channel', channel) } : {}),
     ...(plugin ? { pluginKey: plugin } : {}),
     ...(model ? { model } : {}),
-    ...(since ? { since: readWhole('since', since, { min: 0, max: LATEST }) } : {}),
-    ...(until ? { until: readWhole('until', until, { min: 0, max: LATEST }) } : {}),
+    ...(since ? { since: readInteger('since', since, { min: 0, max: LATEST }) } : {}),
+    ...(until ? { until: readInteger('until', until, { min: 0, max: LATEST }) } : {}),
   };
 }
 

@@ -11,15 +11,15 @@ import {
 } from '../../../reports/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { readWhole } from '../../pipeline/paging.ts';
-import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { readInteger } from '../../pipeline/paging.ts';
+import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 
 /** Without dates: the last days, today included. */
 const DEFAULT_DAYS = 7;
 const MAX_DAYS = 3660;
 
-const id = (description: string) => t.Optional(wholeText({ minimum: 1, description }));
+const id = (description: string) => t.Optional(integerText({ minimum: 1, description }));
 const date = (description: string) =>
   t.Optional(t.String({ maxLength: 10, description: `${description}, such as 2026-11-26.` }));
 const text = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
@@ -35,7 +35,7 @@ const usageQuery = {
     t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: of every user, for administrators.' }),
   ),
   user: id('The id of a user, for administrators.'),
-  key: t.Optional(wholeText({ minimum: 0, description: 'The id of an API key; 0: without a key.' })),
+  key: t.Optional(integerText({ minimum: 0, description: 'The id of an API key; 0: without a key.' })),
   channel: id('The id of a channel, for administrators.'),
   plugin: text('The exact key of a plugin.'),
   model: text('The exact model.'),
@@ -100,7 +100,7 @@ function readDay(field: string, value: string): number {
 /** An empty text is no filter: forms send empty fields. @throws http.validation_failed */
 function readOnly(panel: PanelPrincipal, { scope, user, key, channel, plugin, model }: UsageQuery) {
   const readId = (field: string, value: string, min = 1): number =>
-    readWhole(field, value, { min, max: Number.MAX_SAFE_INTEGER });
+    readInteger(field, value, { min, max: Number.MAX_SAFE_INTEGER });
   return {
     ...(user ? { userId: readId('user', user) } : scope === 'all' ? {} : { userId: panel.user.id }),
     ...(key ? { apiKeyId: readId('key', key, 0) } : {}),
@@ -142,7 +142,7 @@ export function statsRoutes(kit: Kit, { reports }: { reports: Reports }) {
   return new Elysia({ normalize: false, tags: ['Records'] }).use(kit).get(
     '/api/stats',
     async ({ query, panel }) => {
-      const days = readWhole('days', query.days ?? DEFAULT_STATS_DAYS, { min: 1, max: MAX_STATS_DAYS });
+      const days = readInteger('days', query.days ?? DEFAULT_STATS_DAYS, { min: 1, max: MAX_STATS_DAYS });
       const { scope = 'own' } = query;
       if (scope === 'all' && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
       const figures = await reports.figures({ days, ...(scope === 'all' ? {} : { userId: panel.user.id }) });
@@ -152,7 +152,7 @@ export function statsRoutes(kit: Kit, { reports }: { reports: Reports }) {
       user: true,
       query: strictObject({
         days: t.Optional(
-          wholeText({
+          integerText({
             minimum: 1,
             maximum: MAX_STATS_DAYS,
             default: Number(DEFAULT_STATS_DAYS),

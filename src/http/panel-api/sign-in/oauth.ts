@@ -13,14 +13,14 @@ const parameter = t.Optional(t.String({ maxLength: 4096 }));
 export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock }) {
   const { auth, audit } = deps;
   const loginResponse = createLoginResponse(deps);
-  const callerOf = (request: Request) => auth.authenticateOptional(request.headers.get('authorization') ?? undefined);
+  const readCaller = (request: Request) => auth.authenticateOptional(request.headers.get('authorization') ?? undefined);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
     .post(
       '/api/oauth/state',
       async ({ request, body }) => {
-        const principal = await callerOf(request);
+        const principal = await readCaller(request);
         const { provider, intent, aff } = body;
         return ok(await auth.oauth.begin({ principal, provider, intent, affCode: aff ?? '' }));
       },
@@ -46,7 +46,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
       async ({ request, params, query, origin, cookie }) => {
         guardNavigation(request.headers);
         const done = await auth.oauth.finish({
-          principal: await callerOf(request),
+          principal: await readCaller(request),
           provider: params.provider,
           origin,
           state: query.state ?? '',

@@ -2,4 +2,4 @@ import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Caller } from '../../../tasks/index.ts';
 
 /** The user pays from the account itself: there is no API key with a budget or lists. */
-export const callerOf = ({ user }: PanelPrincipal): Caller => ({ user, key: null, group: user.group });
+export const toPanelCaller = ({ user }: PanelPrincipal): Caller => ({ user, key: null, group: user.group });

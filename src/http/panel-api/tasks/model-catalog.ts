@@ -5,7 +5,7 @@ import type { Reports } from '../../../reports/index.ts';
 import type { CallableModel, Surfaces } from '../../../surfaces/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
-import { callerOf } from './caller-of.ts';
+import { toPanelCaller } from './caller-of.ts';
 
 type UsageExamples = CallableModel['plugin']['manifest']['usageExamples'];
 
@@ -29,7 +29,7 @@ export function modelCatalogRoutes(
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] }).use(kit).get(
     '/api/model/catalog',
     async ({ panel }) => {
-      const caller = callerOf(panel);
+      const caller = toPanelCaller(panel);
       const { models: figures } = await reports.figures({ days: FIGURE_DAYS });
       const figuresOf = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
       const ratio = billing.groupRatio(caller.group);

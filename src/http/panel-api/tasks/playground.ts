@@ -12,7 +12,7 @@ import { panelCode } from '../../responses/errors.ts';
 import { REPLAYED } from '../../responses/response-headers.ts';
 import { accessEnded, openStream, sendEvents } from '../../responses/send-events.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { callerOf } from './caller-of.ts';
+import { toPanelCaller } from './caller-of.ts';
 import { createTaskReader } from './read-task.ts';
 
 const submitFields = {
@@ -44,7 +44,7 @@ export function playgroundRoutes(
   { tasks, results, surfaces, audit, heartbeatMs, watchAccess }: PlaygroundDeps,
 ) {
   const { readDetail } = createTaskReader({ tasks, results, surfaces });
-  const optionsOf = (request: Request, body: Pick<RequestOptions, 'files' | 'digests'> = {}): RequestOptions => ({
+  const readOptions = (request: Request, body: Pick<RequestOptions, 'files' | 'digests'> = {}): RequestOptions => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
     ...body,
@@ -54,7 +54,7 @@ export function playgroundRoutes(
     .use(kit)
     .get(
       '/api/model',
-      ({ panel }) => ok(surfaces.models(callerOf(panel)).map((model) => describeModel(model, isAdmin(panel)))),
+      ({ panel }) => ok(surfaces.models(toPanelCaller(panel)).map((model) => describeModel(model, isAdmin(panel)))),
       {
         user: true,
         detail: {
@@ -71,12 +71,12 @@ export function playgroundRoutes(
         const { plugin_key: pluginKey, body: asked, repeats } = body;
         // Nobody learns by it whether another user's task exists.
         if (repeats !== undefined) await tasks.own(panel.user.id, repeats);
-        const { replayed, taskId } = await surfaces.submitBody(callerOf(panel), {
+        const { replayed, taskId } = await surfaces.submitBody(toPanelCaller(panel), {
           requestId,
           pluginKey,
           body: asked as JsonObject,
           repeats,
-          options: optionsOf(request, { files: scope.body?.extracted, digests: scope.body?.digests }),
+          options: readOptions(request, { files: scope.body?.extracted, digests: scope.body?.digests }),
         });
         if (replayed) set.headers[REPLAYED] = 'true';
         else {
@@ -110,7 +110,7 @@ export function playgroundRoutes(
         if (typeof model !== 'string' || model.trim() === '')
           throw fieldError('body.model', 'required', '"body" must contain "model" as a text.');
         const asked = { pluginKey, model, action: '', request: request as JsonObject, files: scope.body?.extracted };
-        const answer = await surfaces.quote(callerOf(panel), requestId, asked).catch(readRefusal);
+        const answer = await surfaces.quote(toPanelCaller(panel), requestId, asked).catch(readRefusal);
         if ('refused' in answer) return ok(answer);
         const { usd, quota, steps, snapshot } = answer;
         const { expression, groupRatio, facts } = snapshot;
@@ -134,10 +134,10 @@ export function playgroundRoutes(
       async ({ params, panel, origin, requestId, request, keepOpen, set }) => {
         keepOpen();
         const { task_id: from } = params;
-        const { replayed, taskId } = await surfaces.retry(callerOf(panel), {
+        const { replayed, taskId } = await surfaces.retry(toPanelCaller(panel), {
           requestId,
           taskId: from,
-          options: optionsOf(request),
+          options: readOptions(request),
         });
         if (replayed) set.headers[REPLAYED] = 'true';
         else await audit({ panel, origin }, { action: 'task.retry', target: `task:${taskId}`, detail: { from } });

@@ -2,12 +2,12 @@ import { t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { TASK_STATUSES, type TaskListFilter } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { readWhole } from '../../pipeline/paging.ts';
-import { wholeText } from '../../pipeline/route-kit.ts';
+import { readInteger } from '../../pipeline/paging.ts';
+import { integerText } from '../../pipeline/route-kit.ts';
 import { httpErrors } from '../../responses/errors.ts';
 
-const id = (description: string) => t.Optional(wholeText({ minimum: 1, description }));
-const time = t.Optional(wholeText({ minimum: 0, description: 'Unix seconds of the creation.' }));
+const id = (description: string) => t.Optional(integerText({ minimum: 1, description }));
+const time = t.Optional(integerText({ minimum: 0, description: 'Unix seconds of the creation.' }));
 
 /** The filter of every list of tasks. All are texts, because they come from a query. */
 export const taskFilterQuery = {
@@ -40,7 +40,7 @@ export function readTaskFilter(panel: PanelPrincipal, query: TaskFilterQuery): T
   if ((all || query.channel_id || query.user_id) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
   const number = (name: 'user_id' | 'api_key_id' | 'channel_id' | 'since' | 'until', max: number, min = 0) => {
     const text = query[name];
-    return text ? readWhole(name, text, { min, max }) : undefined;
+    return text ? readInteger(name, text, { min, max }) : undefined;
   };
   const filter = {
     ...(all ? { userId: number('user_id', MAX_ID, 1) } : { userId: panel.user.id, hidden: false }),

@@ -7,8 +7,8 @@ import type { Tasks } from '../../../tasks/index.ts';
 import { LIST_LIMITS, type ListedTask, TASK_SORTS } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
-import { paged, pageQuery, readPage, readWhole } from '../../pipeline/paging.ts';
-import { type Kit, ok, strictObject, wholeText } from '../../pipeline/route-kit.ts';
+import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
+import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { createTaskReader, describeListedTask } from './read-task.ts';
 import { readTaskFilter, taskFilterQuery } from './task-filter.ts';
@@ -66,7 +66,7 @@ export function panelTaskRoutes(
       '/api/task/feed',
       async ({ query, panel }) => {
         const { after, order = 'desc', limit, ...filter } = query;
-        const part = { limit: readWhole('limit', limit ?? '50', { min: 1, max: 100 }), order };
+        const part = { limit: readInteger('limit', limit ?? '50', { min: 1, max: 100 }), order };
         const found = await tasks.lists.feed(readTaskFilter(panel, filter), { ...part, ...(after ? { after } : {}) });
         if (!found) throw fieldError('after', 'wrong_value', '"after" is none of these tasks.');
         return ok({ items: await describeEach(panel, found.items), next: found.next });
@@ -77,7 +77,7 @@ export function panelTaskRoutes(
           ...taskFilterQuery,
           after: t.Optional(t.String({ maxLength: 191, description: 'next of the part before.' })),
           order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation.' })),
-          limit: t.Optional(wholeText({ minimum: 1, maximum: 100, default: 50 })),
+          limit: t.Optional(integerText({ minimum: 1, maximum: 100, default: 50 })),
         }),
         detail: {
           summary: 'Tasks, one part after the other',
