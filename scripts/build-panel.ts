@@ -166,8 +166,8 @@ const languageFiles: BunPlugin = {
 };
 
 /**
- * The pages of one group in `routes/pages.ts` are one chunk: each import of a page there becomes one
- * of a module that exports all pages of its group.
+ * The pages of one group in `routes/pages.ts` are one chunk: each import of a page there becomes
+ * one of a module that exports all pages of its group.
  */
 const pageGroups: BunPlugin = {
   name: 'page groups',

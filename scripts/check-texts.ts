@@ -1,6 +1,6 @@
 /**
- * The panel's texts in all languages, held against the English ones. A text that a language lacks is
- * shown in English, and a release is refused until it is there.
+ * The panel's texts in all languages, held against the English ones. A text that a language lacks
+ * is shown in English, and a release is refused until it is there.
  *
  * - `bun scripts/check-texts.ts`: faults of all languages, and how many texts each lacks.
  * - `bun scripts/check-texts.ts --missing de`: the texts that German does not have, in English, as
@@ -43,8 +43,8 @@ function readJson(name: string): Texts {
 }
 
 /**
- * The texts of a language with English ones where it lacks them. Where it lacks a plural category of
- * a text that it has, its own text for any other number stands in.
+ * The texts of a language with English ones where it lacks them. Where it lacks a plural category
+ * of a text that it has, its own text for any other number stands in.
  */
 export function completeTexts(language: string, own: Texts, english: Texts = readOwnTexts('en')): Texts {
   const texts: Record<string, string> = {};

@@ -16,7 +16,7 @@ export type Release = {
 /**
  * What the checkout releases. The version is the one of package.json, which a tag must agree with.
  *
- * @throws when the tag has another version, or the tree is not the commit's or a language lacks texts
+ * @throws when the tag has another version, the tree is not the commit's, or a language lacks texts
  *   (unless `mayDiffer`)
  */
 export async function describeRelease({ mayDiffer }: { mayDiffer: boolean }): Promise<Release> {

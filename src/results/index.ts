@@ -1,7 +1,7 @@
 /**
- * Owns: what a task has made: its artifacts, links, previews, the copies that the gateway keeps, and
- * how they are served. May touch: tasks, vendors, kept files, billing, the store. Never touches:
- * HTTP requests, relayed calls.
+ * Owns: what a task has made: its artifacts, links, previews, the copies that the gateway keeps,
+ * and how they are served. May touch: tasks, vendors, kept files, billing, the store. Never
+ * touches: HTTP requests, relayed calls.
  */
 
 export { RESULT_KEY } from './artifacts/artifact-keys.ts';

@@ -1,7 +1,8 @@
 /**
  * Owns: the task state machine: submission, leases, polling, the end of a task, and who observes
  * it. May touch: vendors, plugins, channels, billing, kept files, notices, the store. Never
- * touches: HTTP requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere else.
+ * touches: HTTP requests, cookies, sessions. Every task ends in `state/finish-task.ts`, nowhere
+ * else.
  */
 
 export {

@@ -1,7 +1,8 @@
 /**
  * Owns: one exchange with a vendor: the contexts of hooks, the credential, the request that a
  * plugin described, the answer as hooks read it, content as it passes. May touch: channels,
- * plugins, kept files, upstream. Never touches: the state of a task, bills, HTTP requests of clients.
+ * plugins, kept files, upstream. Never touches: the state of a task, bills, HTTP requests of
+ * clients.
  */
 
 export { BASE64_FROM, BASE64_KEEP, restoreMedia } from './answer/cut-base64.ts';

@@ -8,8 +8,9 @@ const PLAIN_PATH = /^(?:\/(?:[\w~:@+,=-][\w.~:@+,=-]*)?)+$/;
 export const MAX_ADDRESS_CHARS = 16 * 1024;
 
 /**
- * Reads the path of an address, undefined when the address is broken. Clients send few different hosts and
- * mostly plain paths, so the URL parser runs once for a host and again only for an unusual path.
+ * Reads the path of an address, undefined when the address is broken. Clients send few different
+ * hosts and mostly plain paths, so the URL parser runs once for a host and again only for an
+ * unusual path.
  */
 export function createPathReader(watchCache?: WatchCache): (url: string) => string | undefined {
   const isPlainOrigin = memoizeTexts(

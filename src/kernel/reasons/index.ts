@@ -1,7 +1,7 @@
 /**
  * Every reason that the gateway gives to people, with its English text; `{{name}}` stands for a
  * parameter. Rows and answers hold reasons, and other languages are found by them: a reason is only
- * added, and neither it nor its parameters are ever renamed. `docs/reasons.md` is printed from here.
+ * added, and neither it nor its parameters are ever renamed.
  */
 
 import { authReasons } from './auth.ts';

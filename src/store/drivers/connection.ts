@@ -5,8 +5,6 @@ import type { Logger } from '../../kernel/index.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
 import type { LeaseBinding } from './memory-leases.ts';
 
-export type { RunStatement };
-
 /**
  * The query builder of the repositories. PostgreSQL's builder has the same methods as SQLite's, as
  * far as we use them.

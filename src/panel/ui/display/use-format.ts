@@ -16,7 +16,9 @@ export type Format = {
   exact(value: number): string;
   /** Money for one column or axis: all with as many decimals as the smallest of `quotas` needs. */
   moneyLike(quotas: readonly number[]): (quota: number) => string;
-  /** The axis of a chart of money from zero to `peak`: round amounts, all with the same decimals. */
+  /**
+   * The axis of a chart of money from zero to `peak`: round amounts, all with the same decimals.
+   */
   moneyAxis(peak: number): Axis;
   /** Ratios for one column: always with one decimal. */
   percentInColumn(share: number): string;
