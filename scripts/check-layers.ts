@@ -40,19 +40,8 @@ const allowed: Record<string, readonly string[]> = {
     ...['results', 'reports', 'surfaces', 'operations', 'contracts', 'kernel', 'panel-manifest'],
   ],
   app: [
-    ...[
-      'settings',
-      'http',
-      'auth',
-      'vendors',
-      'tasks',
-      'relay',
-      'results',
-      'reports',
-      'surfaces',
-      'importing',
-      'operations',
-    ],
+    ...['settings', 'http', 'auth', 'vendors', 'tasks', 'relay', 'results', 'reports', 'surfaces', 'importing'],
+    ...['operations'],
     ...[...engine, 'telemetry', 'store', 'sandbox', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
   ],
   main: ['app', 'sandbox'],
@@ -80,6 +69,11 @@ const folderOrder: FolderOrder = {
     ...['service', 'upgrade', 'doctor', 'overview'],
   ],
   telemetry: ['logging', 'metrics', 'tracing'],
+  relay: ['sound', '.'],
+  store: [
+    ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],
+    ...['snapshot', '.'],
+  ],
 };
 type FolderOrder = Readonly<Record<string, readonly string[]>>;
 

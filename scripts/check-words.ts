@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listFiles, root } from './hash-inputs.ts';
 
@@ -57,7 +57,7 @@ const exceptions: readonly { file: string; text: string }[] = [];
 
 /**
  * Forbidden words in names, comments, texts and documents below `base`, and comments of more than
- * 100 columns, as `file:line: what`.
+ * 100 columns, as `file:line: what`; and files that CONTRIBUTING.md names and nobody finds.
  */
 export function checkWords(base: string): string[] {
   const files = [...folders.flatMap((folder) => listFiles(folder, base)), ...topFiles];
@@ -66,8 +66,17 @@ export function checkWords(base: string): string[] {
     return [
       ...findWords(file).map((what) => `${file}: ${what}`),
       ...lines.flatMap((line, index) => checkLine(file, line).map((what) => `${file}:${index + 1}: ${what}`)),
+      ...(file === 'CONTRIBUTING.md' ? findLostPaths(base, lines.join('\n')).map((what) => `${file}: ${what}`) : []),
     ];
   });
+}
+
+/** Files of rooms that a text names by their path and that do not exist. */
+function findLostPaths(base: string, text: string): string[] {
+  const named = [...text.matchAll(/`([a-z-]+(?:\/[\w.-]+)+\.tsx?)`/g)].map(([, path = '']) => path);
+  return named
+    .filter((path) => !['', 'src', 'src/panel'].some((folder) => existsSync(join(base, folder, path))))
+    .map((path) => `${path} does not exist`);
 }
 
 /**

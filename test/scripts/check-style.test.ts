@@ -23,6 +23,11 @@ test.each([
   ['a file name', { 'src/tasks/poll-lanes.ts': '' }, 'src/tasks/poll-lanes.ts: "lanes"'],
   ['a document', { 'docs/api.md': 'Ask whoever runs it.' }, 'docs/api.md:1: "whoever"'],
   ['a person as he', { 'src/auth/a.ts': '// The user and his sessions.' }, 'src/auth/a.ts:1: "his"'],
+  [
+    'a guide by the path of a lost file',
+    { 'src/tasks/poll.ts': '', 'CONTRIBUTING.md': '`tasks/poll.ts` asks `tasks/gone.ts`.' },
+    'CONTRIBUTING.md: tasks/gone.ts does not exist',
+  ],
   ['a wide comment', { 'src/auth/a.ts': `  // ${'x'.repeat(96)}` }, 'src/auth/a.ts:1: a comment of 101 columns'],
 ])('a forbidden word or width is refused in %s', (_, files, finding) => {
   expect(checkWords(tree(files as Record<string, string>))).toEqual([expect.stringContaining(finding)]);
