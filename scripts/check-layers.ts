@@ -53,7 +53,8 @@ const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
 
 /**
  * The folders of each room, from the lowest to the highest: a folder imports those before it, never
- * those after it. '.' stands for the files directly in the room's folder.
+ * those after it. '.' stands for the files directly in the room's folder, except the room's
+ * entrances: `index.ts` and its composition `ROOM.ts` may import every folder.
  */
 const folderOrder: FolderOrder = {
   auth: [
@@ -70,6 +71,11 @@ const folderOrder: FolderOrder = {
   ],
   telemetry: ['logging', 'metrics', 'tracing'],
   relay: ['sound', '.'],
+  tasks: ['.', 'state', 'observation', 'polling', 'submission', 'idempotency'],
+  vendors: ['.', 'answer', 'credentials', 'request', 'content', 'trial'],
+  results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
+  surfaces: ['.', 'videos', 'images', 'models', 'native', 'tasks', 'responses'],
+  app: ['.', 'config', 'demo-vendor', 'typescript', 'desktop', 'telemetry', 'composition', 'cli'],
   store: [
     ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],
     ...['snapshot', '.'],
@@ -143,8 +149,11 @@ function findUpwardImport(
   order: readonly string[] | undefined,
   { room, file, target }: { room: string; file: string; target: string },
 ): string[] {
+  const entrances = [`src/${room}/index.ts`, `src/${room}/${room}.ts`];
+  if (!order || entrances.includes(file)) return [];
+  if (entrances.includes(target)) return [`${file} may not import ${target} above it`];
   const [from, to] = [topFolder(room, file), topFolder(room, target)];
-  if (!order || from === to || file === `src/${room}/index.ts`) return [];
+  if (from === to) return [];
   const unknown = [from, to].filter((folder) => !order.includes(folder));
   if (unknown.length > 0) return unknown.map((folder) => `${room}/${folder} has no place in folderOrder`);
   return order.indexOf(from) < order.indexOf(to) ? [`${room}/${from} may not import ${room}/${to} above it`] : [];

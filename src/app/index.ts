@@ -3,4 +3,4 @@
  * command line. May touch: everything. Never touches: business rules. Only `main.ts` imports this
  * room; commands load their modules lazily.
  */
-export { runCli } from './run-cli.ts';
+export { runCli } from './cli/run-cli.ts';

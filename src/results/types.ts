@@ -1,8 +1,6 @@
 import type { SmallFiles } from '../files/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
-import type { ResolvedLinks } from './artifacts/resolved-links.ts';
-import type { VerifiedLinks } from './links/artifact-links.ts';
 
 /** Why a result was not kept, in words for its owner, and when to try again; null: never. */
 export type CopyFailure = {
@@ -28,6 +26,17 @@ export type ResultDeps = Pick<
   wakeWebhooks: () => void;
 };
 
+/** An address that a look-up found, for so many seconds. */
+export type FoundLink = { url: string; seconds: number };
+
+export type ResolvedLinks = {
+  /** The remembered address, while it lasts. */
+  find(id: string): string | undefined;
+  forget(id: string): void;
+  /** Looks an address up; requests for the same one at the same time share the look-up. */
+  resolve(id: string, lookUp: () => Promise<FoundLink | undefined>): Promise<string | undefined>;
+};
+
 /** What makes links to artifacts, and opens them. */
 export type LinkDeps = {
   limits: LinkLimits;
@@ -37,6 +46,27 @@ export type LinkDeps = {
   publicAddress: () => string | undefined;
   guard: LinkLimit;
   verified: VerifiedLinks;
+};
+
+/** The signed terms of a link. */
+export type LinkTerms = {
+  /** Expiry in Unix seconds; 0: the link itself names none. */
+  expiresAt: number;
+  /** The `linkVersion` of the task's owner when the link was made. */
+  version: number;
+  /** The version of the artifact's links in its task when the link was made; absent: 0. */
+  taskVersion?: number;
+};
+
+export type VerifiedLink = {
+  readonly terms: LinkTerms;
+  /** A hint: the artifact was kept at the last download. */
+  wasKept: boolean;
+};
+
+export type VerifiedLinks = {
+  /** A genuine link, undefined for any other. Whether it still opens something is decided later. */
+  verify(artifact: { taskId: string; artifactKey: string }, presented: string): VerifiedLink | undefined;
 };
 
 export type LinkLimits = {

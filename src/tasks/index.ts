@@ -34,8 +34,8 @@ export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
 export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
 export { IDEMPOTENCY_SECONDS, MAX_CHANNELS, submitTask } from './submission/submit-task.ts';
-export { createTaskNode } from './task-node.ts';
-export { createTasks, type TaskDetail, type Tasks } from './tasks.ts';
+export type { TaskNode } from './task-node.ts';
+export { createTaskNode, createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {
   BodyDigests,
   Caller,
@@ -45,7 +45,6 @@ export type {
   TaskDeps,
   TaskLimits,
   TaskMeter,
-  TaskNode,
   TaskTelemetry,
   TaskTracer,
 } from './types.ts';

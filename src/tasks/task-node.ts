@@ -1,49 +1,92 @@
-import { type Clock, createFairLimiter, type Logger } from '../kernel/index.ts';
-import type { Store, TaskRecord } from '../store/ports/index.ts';
-import { createRepeatLimit } from './idempotency/limit-repeats.ts';
-import { createObservationLimit } from './observation/limit-observations.ts';
-import { createTaskWatchers } from './observation/watch-task.ts';
-import { createSourceKeeper } from './submission/keep-source.ts';
-import { createLeaseRenewal } from './submission/renew-lease.ts';
-import type { TaskLimits, TaskNode } from './types.ts';
+import type { FairLimiter } from '../kernel/index.ts';
+import type { LoadedPlugin } from '../plugins/index.ts';
+import type { Repositories, TaskRecord } from '../store/ports/index.ts';
 
-/**
- * Submissions that are prepared concurrently, and by one user beside others. With more, more of
- * them share a commit; with a smaller share, a new one waits less. SQLite has one writer,
- * PostgreSQL as many as the pool has connections. Work that takes longer than a database does, such
- * as a slow plugin, continues without its slot.
- */
-const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
-const SUBMISSION_HOLD_MS = 100;
-
-type NodeOptions = Pick<TaskNode, 'id' | 'canStore' | 'wakeResults'> & {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-  limits: TaskLimits;
-  /** Called after this process has written a task, with the task before it. */
-  onWritten: (task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>) => void;
+/** What this node holds for its tasks. */
+export type TaskNode = {
+  /** This process's name in leases, different at each start. */
+  id: string;
+  /** False while a vendor's answer could not be stored. No vendor is asked then. */
+  canStore: () => boolean;
+  /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
+  watchers: TaskWatchers;
+  /** Limits clients that wait for a task or stream it. */
+  observations: ObservationLimit;
+  /**
+   * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
+   * vendor's request.
+   */
+  slots: FairLimiter;
+  /** Renews the leases of submissions. */
+  leases: LeaseRenewal;
+  /** Limits repeats of an Idempotency-Key that wait for their first request. */
+  repeats: RepeatLimit;
+  /** Stores the sources that begin tasks. */
+  sources: SourceKeeper;
+  /** Call after the commit that schedules copies of results. */
+  wakeResults: () => void;
 };
 
-/** Creates what the tasks of this process share. */
-export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, ...deps }: NodeOptions): TaskNode {
-  const { store, clock } = deps;
-  const watchers = createTaskWatchers({ ...deps, ...limits });
-  return {
-    id,
-    canStore,
-    wakeResults,
-    watchers: {
-      ...watchers,
-      changed(task) {
-        watchers.changed(task);
-        onWritten(task);
-      },
-    },
-    observations: createObservationLimit(limits.observations),
-    slots: createFairLimiter({ ...SUBMISSION_SLOTS[store.dialect], holdMs: SUBMISSION_HOLD_MS, clock }),
-    leases: createLeaseRenewal(deps),
-    repeats: createRepeatLimit(),
-    sources: createSourceKeeper(),
-  };
-}
+/** Maximum concurrent observations: of this node, one plugin's tasks, one user, one API key. */
+export type ObservationLimits = { node: number; plugin: number; user: number; key: number };
+
+export type Observer = { pluginKey: string; userId: number; keyId: number | null };
+
+/**
+ * Limits clients that wait for a response or follow one. An observation holds its slots from before
+ * its submission until its answer has ended.
+ */
+export type ObservationLimit = {
+  /**
+   * Takes the slots of an observation and returns their release.
+   * @throws tasks.rate_limit_exceeded naming the limit
+   */
+  acquire(observer: Observer): () => void;
+};
+
+/** All clients on this node that wait for tasks. */
+export type TaskWatchers = {
+  /**
+   * Shows the task as it is stored now, and again after each change. Call the returned function to
+   * stop watching.
+   */
+  add(taskId: string, watcher: TaskWatcher): () => void;
+  /** Call after this process has written the task: its watchers here see the change at once. */
+  changed(task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>): void;
+  stats(): { watchers: number; tasks: number };
+  /** Ends every observation, and each one that begins later: the gateway is stopping. */
+  close(): void;
+};
+
+/**
+ * Callbacks of one watcher; none may throw. `missing`: the task does not exist. Nothing follows
+ * `missing` or `close`.
+ */
+export type TaskWatcher = { see(task: TaskRecord): void; missing(): void; close(): void };
+
+/** Limits the repeats of an Idempotency-Key that wait for their first request. */
+export type RepeatLimit = {
+  /**
+   * Takes the slots of a waiting repeat and returns their release.
+   * @throws tasks.idempotency_in_progress when too many are waiting
+   */
+  acquire(userId: number): () => void;
+};
+
+/** Stores the source of the version that begins a task, since the same version ends it. */
+export type SourceKeeper = {
+  /** Call it in the transaction that inserts the task: it costs a statement once an hour. */
+  keep(tx: Repositories, plugin: LoadedPlugin, at: number): Promise<void>;
+  /** Call it once that transaction has been committed. */
+  kept(plugin: LoadedPlugin, at: number): void;
+};
+
+export type LeaseRenewal = {
+  /** Renews a submission's lease in the background until you call `stop`. */
+  hold(taskId: string, renew: (leaseForMs: number) => Promise<boolean>): { stop(): void };
+  /**
+   * The ids that this process holds. It knows so by itself: after a jump of the clock or a suspend
+   * of the machine their leases look expired until they are renewed.
+   */
+  held(): string[];
+};

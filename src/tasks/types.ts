@@ -1,6 +1,6 @@
 import type { Billing } from '../billing/index.ts';
 import type { KeptFiles } from '../files/index.ts';
-import type { Clock, FairLimiter, Logger, WatchCache } from '../kernel/index.ts';
+import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type {
@@ -10,13 +10,10 @@ import type {
   StoredResult,
   TaskExecution,
   TaskProperties,
+  TaskRecord,
 } from '../store/ports/index.ts';
 import type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
-import type { RepeatLimit } from './idempotency/limit-repeats.ts';
-import type { ObservationLimit, ObservationLimits, TaskWatchers } from './observation/types.ts';
-import type { OutcomeCounter } from './state/count-outcomes.ts';
-import type { SourceKeeper } from './submission/keep-source.ts';
-import type { LeaseRenewal } from './submission/renew-lease.ts';
+import type { ObservationLimits, TaskNode } from './task-node.ts';
 
 export type TaskLimits = {
   /** TASK_POLL_INTERVAL_SECONDS: longest time between two polls of a task. */
@@ -73,30 +70,23 @@ export type TaskTelemetry = {
   watchCache?: WatchCache;
 };
 
-/** What this node holds for its tasks. */
-export type TaskNode = {
-  /** This process's name in leases, different at each start. */
-  id: string;
-  /** False while a vendor's answer could not be stored. No vendor is asked then. */
-  canStore: () => boolean;
-  /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
-  watchers: TaskWatchers;
-  /** Limits clients that wait for a task or stream it. */
-  observations: ObservationLimit;
-  /**
-   * Shares the local work of submissions and quotes fairly among users. Never hold a slot during a
-   * vendor's request.
-   */
-  slots: FairLimiter;
-  /** Renews the leases of submissions. */
-  leases: LeaseRenewal;
-  /** Limits repeats of an Idempotency-Key that wait for their first request. */
-  repeats: RepeatLimit;
-  /** Stores the sources that begin tasks. */
-  sources: SourceKeeper;
-  /** Call after the commit that schedules copies of results. */
-  wakeResults: () => void;
+/**
+ * Tells how calls of plugin versions end, so that versions can be compared. What is neither a
+ * success nor the plugin's fault is not told: an unreachable or busy vendor, a refused credential,
+ * a full sandbox, and this gateway's own trouble.
+ */
+export type OutcomeCounter = {
+  /** `error`: why the submission came to nothing. */
+  submitted(plugin: LoadedPlugin, error?: unknown): void;
+  polled(plugin: LoadedPlugin, verdict: PolledOutcome): void;
+  fetched(plugin: LoadedPlugin, task: TaskRecord, error?: unknown): void;
 };
+
+/** What a poll's verdict says about the plugin. */
+export type PolledOutcome =
+  | { kind: 'running' | 'postponed' }
+  | { kind: 'ended'; ending: { status: 'SUCCESS' } | { status: 'FAILURE'; class?: string } }
+  | { kind: 'poll_failed'; class: string };
 
 /** Told what this node does, for metrics. It neither throws nor takes time. */
 export type TaskMeter = {

@@ -1,10 +1,8 @@
 import type { Channels } from '../channels/index.ts';
 import type { RequestBody } from '../files/index.ts';
-import type { Clock, Json, JsonObject } from '../kernel/index.ts';
-import type { TaskRecord } from '../store/ports/index.ts';
+import type { Clock, Json, JsonObject, Redactor } from '../kernel/index.ts';
+import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
-import type { DownloadLimit } from './content/types.ts';
-import type { FindKeySecrets } from './credentials/key-secrets.ts';
 
 /** What an exchange with a vendor needs. */
 export type VendorDeps = {
@@ -18,6 +16,28 @@ export type VendorDeps = {
   keySecrets: FindKeySecrets;
   /** Limits downloads and streams with an API key. */
   downloads: DownloadLimit;
+};
+
+/**
+ * What a channel's key is known by in texts; `certain`: without what could be an id, and what
+ * replaces that.
+ */
+export type KeySecrets = Record<'all' | 'certain', readonly string[]> & { redactCertain: Redactor };
+
+/** Finds the secrets of a channel's key. Every poll needs them, so they are computed once. */
+export type FindKeySecrets = (channel: ChannelRecord, key: string) => KeySecrets;
+
+/**
+ * Limits what flows from a vendor to clients with an API key, so that one user cannot take all
+ * connections to a vendor.
+ */
+export type DownloadLimit = {
+  /**
+   * Takes the slots of a download or stream and returns their release.
+   * @throws tasks.artifact_access_limited for a download, tasks.rate_limit_exceeded for a stream;
+   * the message names the limit
+   */
+  acquire(userId: number, what: 'download' | 'stream'): () => void;
 };
 
 /** What a client sent, parsed, before a plugin decodes it. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createShutdown } from '../../src/app/shutdown.ts';
+import { createShutdown } from '../../src/app/composition/shutdown.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 
 test('a shutdown runs its steps once, in the opposite order, and continues after a failed step', async () => {

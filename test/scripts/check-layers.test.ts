@@ -118,6 +118,21 @@ test('two files that both import a third are no cycle', () => {
   expect(checkLayers(temporaryTree(files))).toEqual([]);
 });
 
+test("a room's entrances may import its folders, which may not import them", () => {
+  const tree = temporaryTree({
+    'src/auth/auth.ts': "import { x } from './low/b.ts';",
+    'src/auth/errors.ts': '',
+    'src/auth/index.ts': "export { y } from './auth.ts';",
+    'src/auth/low/b.ts': "import { e } from '../errors.ts';",
+    'src/auth/low/c.ts': "import { y } from '../auth.ts';",
+    'src/auth/other.ts': "import { x } from './low/b.ts';",
+  });
+  expect(checkLayers(tree, { auth: ['.', 'low'] })).toEqual([
+    'src/auth/low/c.ts:1: src/auth/low/c.ts may not import src/auth/auth.ts above it',
+    'src/auth/other.ts:1: auth/. may not import auth/low above it',
+  ]);
+});
+
 test('an import from a folder to one above it is refused, and so is a folder without a place', () => {
   const tree = temporaryTree({
     'src/auth/high/a.ts': "import { x } from '../low/b.ts';",

@@ -17,9 +17,9 @@ import type { Tasks } from '../../tasks/index.ts';
 import type { LagMeasurement } from '../../telemetry/metrics/event-loop-lag.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { Config } from '../config/config-variables.ts';
-import type { Shutdown } from '../shutdown.ts';
 import type { Tracing } from '../telemetry/open-tracing.ts';
 import type { TaskRooms } from './compose-tasks.ts';
+import type { Shutdown } from './shutdown.ts';
 
 /** What exists before any service. */
 export type Foundation = {

@@ -1,7 +1,7 @@
 import { isObject } from '../../kernel/index.ts';
-import { askLocalGateway } from '../cli/ask-local-gateway.ts';
 import type { Config } from '../config/config-variables.ts';
 import { listeningAddress } from '../config/node-address.ts';
+import { askLocalGateway } from './ask-local-gateway.ts';
 import { readAddress } from './record-address.ts';
 
 export type RunningGateway = {

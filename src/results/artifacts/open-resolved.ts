@@ -7,10 +7,9 @@ import {
   resolveArtifact,
 } from '../../plugins/index.ts';
 import { artifactContext, askVendor, hookCause, type VendorContent, vendorErrors } from '../../vendors/index.ts';
-import type { ResultDeps } from '../types.ts';
+import type { FoundLink, ResultDeps } from '../types.ts';
 import type { ArtifactSource } from './read-artifacts.ts';
 import { contentHookError } from './read-artifacts.ts';
-import type { FoundLink } from './resolved-links.ts';
 
 /** What a vendor answers when a link has expired. */
 const EXPIRED: ReadonlySet<string> = new Set(['tasks.artifact_gone', 'tasks.artifact_upstream_auth_failed']);

@@ -1,19 +1,9 @@
 import type { Clock, WatchCache } from '../../kernel/index.ts';
+import type { FoundLink, ResolvedLinks } from '../types.ts';
 
 /** Addresses that are remembered; longer ones are not. */
 const MAX_KNOWN = 1_000;
 const MAX_URL_LENGTH = 8_192;
-
-/** An address that a look-up found, for so many seconds. */
-export type FoundLink = { url: string; seconds: number };
-
-export type ResolvedLinks = {
-  /** The remembered address, while it lasts. */
-  find(id: string): string | undefined;
-  forget(id: string): void;
-  /** Looks an address up; requests for the same one at the same time share the look-up. */
-  resolve(id: string, lookUp: () => Promise<FoundLink | undefined>): Promise<string | undefined>;
-};
 
 /** Remembers for a short time where vendors said that content is. A node has its own. */
 export function createResolvedLinks({ clock, watchCache }: { clock: Clock; watchCache?: WatchCache }): ResolvedLinks {

@@ -1,15 +1,5 @@
-import type { WatchCache } from '../../kernel/index.ts';
-import { constantTimeEqual, hmacSha256Base64Url } from '../../kernel/index.ts';
-
-/** The signed terms of a link. */
-export type LinkTerms = {
-  /** Expiry in Unix seconds; 0: the link itself names none. */
-  expiresAt: number;
-  /** The `linkVersion` of the task's owner when the link was made. */
-  version: number;
-  /** The version of the artifact's links in its task when the link was made; absent: 0. */
-  taskVersion?: number;
-};
+import { constantTimeEqual, hmacSha256Base64Url, type WatchCache } from '../../kernel/index.ts';
+import type { LinkTerms, VerifiedLink, VerifiedLinks } from '../types.ts';
 
 const UNLIMITED: LinkTerms = { expiresAt: 0, version: 0 };
 const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})(?:\.(\d{1,12}))?\.([\w-]{43})$/;
@@ -55,17 +45,6 @@ export function verifyCapability(
 }
 
 const MAX_KNOWN = 5_000;
-
-export type VerifiedLink = {
-  readonly terms: LinkTerms;
-  /** A hint: the artifact was kept at the last download. */
-  wasKept: boolean;
-};
-
-export type VerifiedLinks = {
-  /** A genuine link, undefined for any other. Whether it still opens something is decided later. */
-  verify(artifact: { taskId: string; artifactKey: string }, presented: string): VerifiedLink | undefined;
-};
 
 /**
  * Remembers the last genuine links: players request the same file again and again. Only what a

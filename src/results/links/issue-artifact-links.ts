@@ -1,8 +1,8 @@
 import { isOver } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { resultErrors } from '../errors.ts';
-import type { LinkLimits, ResultDeps } from '../types.ts';
-import { artifactCapability, type LinkTerms } from './artifact-links.ts';
+import type { LinkLimits, LinkTerms, ResultDeps } from '../types.ts';
+import { artifactCapability } from './artifact-links.ts';
 import { readLinkVersion } from './link-versions.ts';
 
 const HOUR = 3600;

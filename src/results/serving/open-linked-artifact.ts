@@ -4,10 +4,9 @@ import type { ContentRequest } from '../../vendors/index.ts';
 import { previewedKey, previewKey } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
 import { resultErrors } from '../errors.ts';
-import type { LinkTerms, VerifiedLink, VerifiedLinks } from '../links/artifact-links.ts';
 import { isLinkExpired } from '../links/issue-artifact-links.ts';
 import { readLinkVersion } from '../links/link-versions.ts';
-import type { Content, ResultDeps } from '../types.ts';
+import type { Content, LinkTerms, ResultDeps, VerifiedLink, VerifiedLinks } from '../types.ts';
 import { openContent, openKept } from './open-content.ts';
 
 /** An artifact and the capability in its link. */

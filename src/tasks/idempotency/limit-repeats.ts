@@ -1,5 +1,6 @@
 import { createSemaphore } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
+import type { RepeatLimit } from '../task-node.ts';
 
 /** Repeats that may wait at once on this node. A well-behaved client has one. */
 const MAX_WAITING = { node: 256, user: 32 };
@@ -20,12 +21,3 @@ export function createRepeatLimit(): RepeatLimit {
 }
 
 export const stillInProgress = () => taskErrors.idempotency_in_progress({ retryAfterSeconds: RETRY_AFTER_SECONDS });
-
-/** Limits the repeats of an Idempotency-Key that wait for their first request. */
-export type RepeatLimit = {
-  /**
-   * Takes the slots of a waiting repeat and returns their release.
-   * @throws tasks.idempotency_in_progress when too many are waiting
-   */
-  acquire(userId: number): () => void;
-};

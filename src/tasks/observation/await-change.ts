@@ -1,8 +1,8 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { hasEnded, publicStatus } from '../state/describe-task.ts';
+import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
-import type { Observer } from './types.ts';
 import { watchTask } from './watch-task.ts';
 
 /** `ms`: the longest wait. `left` is aborted when the client has left. */

@@ -2,8 +2,8 @@ import { deadlineSignal, type JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { hasEnded, taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
+import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
-import type { Observer } from './types.ts';
 import { watchTask } from './watch-task.ts';
 
 /** `data` is what `GET /v1/tasks/:id` returns at that moment. */

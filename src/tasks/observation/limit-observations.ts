@@ -1,6 +1,6 @@
 import { createSemaphore, type Slot } from '../../kernel/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
-import type { ObservationLimit, ObservationLimits } from './types.ts';
+import type { ObservationLimit, ObservationLimits } from '../task-node.ts';
 
 const RETRY_AFTER_SECONDS = 5;
 

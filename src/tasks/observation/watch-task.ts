@@ -2,7 +2,7 @@ import { type Clock, detachFromRequest, type Logger, randomBelow } from '../../k
 import type { SeenTask, Store, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { hasEnded } from '../state/describe-task.ts';
-import type { TaskWatcher, TaskWatchers } from './types.ts';
+import type { TaskWatcher, TaskWatchers } from '../task-node.ts';
 
 export type TaskWatchersDeps = {
   store: Store;

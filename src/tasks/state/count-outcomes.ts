@@ -1,6 +1,6 @@
 import { AppError, type Clock } from '../../kernel/index.ts';
 import type { LoadedPlugin, PluginOutcome } from '../../plugins/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import type { OutcomeCounter, PolledOutcome } from '../types.ts';
 
 /** A vendor's link to a result of the last hour has hardly expired: a 404 is a wrong address. */
 const FRESH_SECONDS = 3600;
@@ -16,24 +16,6 @@ const ARTIFACT_FAILURES: ReadonlySet<string> = new Set([
   'tasks.artifact_request_rejected',
   'tasks.plugin_request_invalid',
 ]);
-
-/** What a poll's verdict says about the plugin. */
-type PolledOutcome =
-  | { kind: 'running' | 'postponed' }
-  | { kind: 'ended'; ending: { status: 'SUCCESS' } | { status: 'FAILURE'; class?: string } }
-  | { kind: 'poll_failed'; class: string };
-
-/**
- * Tells how calls of plugin versions end, so that versions can be compared. What is neither a
- * success nor the plugin's fault is not told: an unreachable or busy vendor, a refused credential,
- * a full sandbox, and this gateway's own trouble.
- */
-export type OutcomeCounter = {
-  /** `error`: why the submission came to nothing. */
-  submitted(plugin: LoadedPlugin, error?: unknown): void;
-  polled(plugin: LoadedPlugin, verdict: PolledOutcome): void;
-  fetched(plugin: LoadedPlugin, task: TaskRecord, error?: unknown): void;
-};
 
 export function createOutcomeCounter(clock: Clock, onOutcome: (outcome: PluginOutcome) => void): OutcomeCounter {
   /** Sources that have accepted a submission here; there are as many as served here. */

@@ -1,5 +1,6 @@
 import type { LoadedPlugin } from '../../plugins/index.ts';
-import type { Repositories, Store } from '../../store/ports/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { SourceKeeper } from '../task-node.ts';
 
 /** How often the use of a source is noted again, in seconds. */
 const NOTE_EVERY = 3600;
@@ -8,14 +9,6 @@ const NOTE_EVERY = 3600;
  * read later. Unfinished tasks keep it for longer.
  */
 const KEEP_SECONDS = 365 * 86_400;
-
-/** Stores the source of the version that begins a task, since the same version ends it. */
-export type SourceKeeper = {
-  /** Call it in the transaction that inserts the task: it costs a statement once an hour. */
-  keep(tx: Repositories, plugin: LoadedPlugin, at: number): Promise<void>;
-  /** Call it once that transaction has been committed. */
-  kept(plugin: LoadedPlugin, at: number): void;
-};
 
 export function createSourceKeeper(): SourceKeeper {
   /** When the use of a source was noted last, by its hash; there are as many as served here. */

@@ -1,20 +1,11 @@
 import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.ts';
+import type { LeaseRenewal } from '../task-node.ts';
 
 /** Lease of a submission, renewed while its process lives. */
 export const SUBMIT_LEASE_MS = 30_000;
 const LOOK_EVERY_MS = 1_000;
 /** Counted in time and not in looks, which come late where the process is busy. */
 const RENEW_EVERY_MS = 10_000;
-
-export type LeaseRenewal = {
-  /** Renews a submission's lease in the background until you call `stop`. */
-  hold(taskId: string, renew: (leaseForMs: number) => Promise<boolean>): { stop(): void };
-  /**
-   * The ids that this process holds. It knows so by itself: after a jump of the clock or a suspend
-   * of the machine their leases look expired until they are renewed.
-   */
-  held(): string[];
-};
 
 type Held = { taskId: string; renew: (leaseForMs: number) => Promise<boolean>; dueMs: number };
 

@@ -1,6 +1,6 @@
 import { createSemaphore, type Slot } from '../../kernel/index.ts';
 import { vendorErrors } from '../errors.ts';
-import type { DownloadLimit } from './types.ts';
+import type { DownloadLimit } from '../types.ts';
 
 const RETRY_AFTER_SECONDS = 5;
 

@@ -1,16 +1,3 @@
-/**
- * Limits what flows from a vendor to clients with an API key, so that one user cannot take all
- * connections to a vendor.
- */
-export type DownloadLimit = {
-  /**
-   * Takes the slots of a download or stream and returns their release.
-   * @throws tasks.artifact_access_limited for a download, tasks.rate_limit_exceeded for a stream;
-   * the message names the limit
-   */
-  acquire(userId: number, what: 'download' | 'stream'): () => void;
-};
-
 export type ContentRequest = {
   method: 'GET' | 'HEAD';
   /** Lower-case names; only the safe ones are used. */

@@ -1,8 +1,7 @@
 import { createWholeRedactor, isObject, type Redactor, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
 import type { Manifest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
-import type { CredentialContext, VendorDeps } from '../types.ts';
-import type { KeySecrets } from './key-secrets.ts';
+import type { CredentialContext, KeySecrets, VendorDeps } from '../types.ts';
 
 export type Credential = {
   context: CredentialContext;

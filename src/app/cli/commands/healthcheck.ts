@@ -1,5 +1,5 @@
 import { servesTls } from '../../config/node-address.ts';
-import { askLocalGateway } from '../ask-local-gateway.ts';
+import { askLocalGateway } from '../../desktop/ask-local-gateway.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 

@@ -1,6 +1,6 @@
-import type { DevelopedCall } from '../../http/index.ts';
-import { type Clock, isObject, type Json } from '../../kernel/index.ts';
-import { cleanExchange, type HookCall } from '../../plugins/index.ts';
+import type { DevelopedCall } from '../../../http/index.ts';
+import { type Clock, isObject, type Json } from '../../../kernel/index.ts';
+import { cleanExchange, type HookCall } from '../../../plugins/index.ts';
 import { shorten } from './describe-hook-call.ts';
 
 /** Calls that are kept for the page. */

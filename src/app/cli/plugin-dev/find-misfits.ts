@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { DevelopmentView } from '../../http/index.ts';
-import { countOf, parseJson } from '../../kernel/index.ts';
-import { runFixture } from '../../plugins/index.ts';
-import type { Sandbox } from '../../sandbox/index.ts';
-import { fixtureBeside } from '../cli/fixture-file.ts';
-import { quoteForShell } from '../cli/quote-for-shell.ts';
+import type { DevelopmentView } from '../../../http/index.ts';
+import { countOf, parseJson } from '../../../kernel/index.ts';
+import { runFixture } from '../../../plugins/index.ts';
+import type { Sandbox } from '../../../sandbox/index.ts';
+import { fixtureBeside } from '../fixture-file.ts';
+import { quoteForShell } from '../quote-for-shell.ts';
 
 type Misfits = NonNullable<DevelopmentView['misfits']>;
 

@@ -1,7 +1,7 @@
-import { explainBill } from '../../billing/index.ts';
-import type { Clock } from '../../kernel/index.ts';
-import type { HookCall } from '../../plugins/index.ts';
-import type { Services } from '../composition/types.ts';
+import { explainBill } from '../../../billing/index.ts';
+import type { Clock } from '../../../kernel/index.ts';
+import type { HookCall } from '../../../plugins/index.ts';
+import type { Services } from '../../composition/types.ts';
 import { taskOf } from './call-log.ts';
 
 export type EndedTask = { id: string; status: string; bill: ReturnType<typeof explainBill> };

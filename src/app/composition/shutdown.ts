@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../kernel/index.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
 
 /** Stops what has been started, in the opposite order; after a failed start too. */
 export type Shutdown = {

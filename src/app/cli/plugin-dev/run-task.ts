@@ -1,5 +1,5 @@
-import { type Clock, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import type { Manifest } from '../../plugins/index.ts';
+import { type Clock, isObject, type Json, type JsonObject } from '../../../kernel/index.ts';
+import type { Manifest } from '../../../plugins/index.ts';
 import { askGateway, type GatewayAnswer } from './ask-gateway.ts';
 import type { DevInstance } from './start-dev-instance.ts';
 

@@ -1,14 +1,14 @@
-import type { InRequest } from '../http/index.ts';
-import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from '../kernel/index.ts';
-import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../operations/secrets/load-secrets.ts';
-import { announceNode } from '../operations/start/announce-node.ts';
-import { prepareDataDir } from '../operations/start/prepare-data-dir.ts';
-import { createSandbox } from '../sandbox/index.ts';
-import type { Development, Services } from './composition/types.ts';
-import type { Config } from './config/config-variables.ts';
-import { sandboxCommand, sandboxLimits } from './config/sandbox-settings.ts';
+import type { InRequest } from '../../http/index.ts';
+import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from '../../kernel/index.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../operations/secrets/load-secrets.ts';
+import { announceNode } from '../../operations/start/announce-node.ts';
+import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
+import { createSandbox } from '../../sandbox/index.ts';
+import type { Config } from '../config/config-variables.ts';
+import { sandboxCommand, sandboxLimits } from '../config/sandbox-settings.ts';
+import { VERSION } from '../version.ts';
 import { createShutdown } from './shutdown.ts';
-import { VERSION } from './version.ts';
+import type { Development, Services } from './types.ts';
 
 export type Gateway = {
   /** Where a browser on this machine finds it, without a trailing slash. */
@@ -64,7 +64,7 @@ export async function startGateway(deps: {
     shutdown.add('sandbox', () => sandbox.close());
     recordTiming('sandbox_begun_ms');
 
-    const { openStore } = await import('../store/index.ts');
+    const { openStore } = await import('../../store/index.ts');
     const store = await openStore({
       databaseUrl: config.databaseUrl,
       poolUrl: config.databasePoolUrl,
@@ -98,7 +98,7 @@ export async function startGateway(deps: {
     // commit of a new file waits for the disk three times.
     if (store.dialect === 'postgres') await announce();
 
-    const { composeGateway } = await import('./composition/compose-gateway.ts');
+    const { composeGateway } = await import('./compose-gateway.ts');
     const composed = await composeGateway({
       config,
       clock,

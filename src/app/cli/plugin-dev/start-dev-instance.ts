@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { localOrigin } from '../../auth/index.ts';
-import type { DevelopmentView } from '../../http/index.ts';
+import { localOrigin } from '../../../auth/index.ts';
+import type { DevelopmentView } from '../../../http/index.ts';
 import {
   AppError,
   type Clock,
@@ -11,11 +11,11 @@ import {
   OperatorError,
   parseJson,
   randomToken,
-} from '../../kernel/index.ts';
-import type { HookCall, Manifest, PluginFault } from '../../plugins/index.ts';
-import type { Services } from '../composition/types.ts';
-import { readConfig } from '../config/config.ts';
-import { type Gateway, startGateway } from '../start-gateway.ts';
+} from '../../../kernel/index.ts';
+import type { HookCall, Manifest, PluginFault } from '../../../plugins/index.ts';
+import { type Gateway, startGateway } from '../../composition/start-gateway.ts';
+import type { Services } from '../../composition/types.ts';
+import { readConfig } from '../../config/config.ts';
 import { createDevelopmentView } from './development-view.ts';
 import { createEndWatch, type EndedTask } from './watch-ends.ts';
 

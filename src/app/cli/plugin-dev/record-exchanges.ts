@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Clock, createSemaphore, OperatorError, parseJson } from '../../kernel/index.ts';
-import { replaceFile } from '../../operations/secrets/replace-file.ts';
-import { addCases, type HookCall, openPlugin, readFixture, recordCall } from '../../plugins/index.ts';
-import type { Sandbox } from '../../sandbox/index.ts';
+import { type Clock, createSemaphore, OperatorError, parseJson } from '../../../kernel/index.ts';
+import { replaceFile } from '../../../operations/secrets/replace-file.ts';
+import { addCases, type HookCall, openPlugin, readFixture, recordCall } from '../../../plugins/index.ts';
+import type { Sandbox } from '../../../sandbox/index.ts';
 
 export type Recorder = {
   /** Queues a call of `source` for the file. */

@@ -1,8 +1,8 @@
-import { explainBill } from '../../billing/index.ts';
-import type { DevelopmentView } from '../../http/index.ts';
-import type { Clock } from '../../kernel/index.ts';
-import type { Manifest } from '../../plugins/index.ts';
-import type { Services } from '../composition/types.ts';
+import { explainBill } from '../../../billing/index.ts';
+import type { DevelopmentView } from '../../../http/index.ts';
+import type { Clock } from '../../../kernel/index.ts';
+import type { Manifest } from '../../../plugins/index.ts';
+import type { Services } from '../../composition/types.ts';
 import { createCallLog } from './call-log.ts';
 
 /** How long a request of the page waits for news; shorter while a task runs that may change. */

@@ -1,8 +1,8 @@
-import { AppError, OperatorError } from '../kernel/index.ts';
-import { explainRefusal } from './cli/become-owner.ts';
-import { type CommandIo, EXIT, type ExitCode, UsageError } from './cli/command.ts';
-import { describeCommand, describeCommands } from './cli/describe-commands.ts';
-import { parseCommand } from './cli/parse-command.ts';
+import { AppError, OperatorError } from '../../kernel/index.ts';
+import { explainRefusal } from './become-owner.ts';
+import { type CommandIo, EXIT, type ExitCode, UsageError } from './command.ts';
+import { describeCommand, describeCommands } from './describe-commands.ts';
+import { parseCommand } from './parse-command.ts';
 
 const STDIN_LIMIT = 64 * 1024;
 

@@ -1,8 +1,8 @@
-import { randomToken, systemClock } from '../../kernel/index.ts';
-import { keyPatternOf } from '../../plugins/index.ts';
-import { askSecret } from '../cli/ask-secret.ts';
-import { type CommandInput, option, UsageError } from '../cli/command.ts';
-import { createDemoVendor } from '../demo-vendor/index.ts';
+import { randomToken, systemClock } from '../../../kernel/index.ts';
+import { keyPatternOf } from '../../../plugins/index.ts';
+import { createDemoVendor } from '../../demo-vendor/index.ts';
+import { askSecret } from '../ask-secret.ts';
+import { type CommandInput, option, UsageError } from '../command.ts';
 
 export type Vendor = { baseUrl: string; key: string; isDemo: boolean; stop(): Promise<void> };
 

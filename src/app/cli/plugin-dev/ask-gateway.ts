@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { type Json, parseJson } from '../../kernel/index.ts';
+import { type Json, parseJson } from '../../../kernel/index.ts';
 
 /** The most of a download that is read; the rest is discarded. */
 const MAX_BYTES = 1024 * 1024;

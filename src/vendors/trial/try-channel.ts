@@ -1,5 +1,5 @@
-import { mapModel, RELAY_TYPE } from '../channels/index.ts';
-import { type Clock, err, isObject, type Json, ok, type Result, userOwner } from '../kernel/index.ts';
+import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
+import { type Clock, err, isObject, type Json, ok, type Result, userOwner } from '../../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
@@ -7,14 +7,14 @@ import {
   type LoadedPlugin,
   type Pin,
   type TaskQueryContext,
-} from '../plugins/index.ts';
-import type { ChannelRecord, Store } from '../store/ports/index.ts';
-import { canonicalHost, type UpstreamFailure, type UpstreamRequest } from '../upstream/index.ts';
-import { readVendorAnswer } from './answer/read-vendor-answer.ts';
-import { resolveCredential } from './credentials/resolve-credential.ts';
-import { batchContext } from './request/build-contexts.ts';
-import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from './request/build-upstream-request.ts';
-import type { VendorDeps } from './types.ts';
+} from '../../plugins/index.ts';
+import type { ChannelRecord, Store } from '../../store/ports/index.ts';
+import { canonicalHost, type UpstreamFailure, type UpstreamRequest } from '../../upstream/index.ts';
+import { readVendorAnswer } from '../answer/read-vendor-answer.ts';
+import { resolveCredential } from '../credentials/resolve-credential.ts';
+import { batchContext } from '../request/build-contexts.ts';
+import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from '../request/build-upstream-request.ts';
+import type { VendorDeps } from '../types.ts';
 
 /** The id of a job that no vendor has. */
 const UNKNOWN_JOB = 'taskgate-connection-test';
