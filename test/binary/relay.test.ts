@@ -159,7 +159,13 @@ describe('the relay of the executable', () => {
       await client.videos.delete(id);
     }
     const prompt = 'named 7615917337495251231';
-    await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'vid-x', prompt, seconds: 2 } });
+    // The document says that ids are text: clients made from it could not use two types.
+    const made = await Bun.fetch(`${gateway.url}/v1/videos`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'vid-x', prompt, seconds: 2 }),
+    });
+    expect(await made.text()).toContain('"id":7615917337495251231');
     const read = await ask(`${gateway.url}/v1/videos/7615917337495251231/content`, { token: key });
     expect(read.status).toBe(200);
   });
