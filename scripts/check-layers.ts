@@ -62,6 +62,10 @@ const folderOrder: FolderOrder = {
     ...['passwords', 'proofs', 'passkeys', 'oauth', 'telegram', 'wechat', 'api-keys', 'own-account'],
     ...['administration', 'service'],
   ],
+  plugins: [
+    ...['.', 'manifest', 'source', 'icons', 'signing', 'market-index', 'lint', 'worker', 'registry', 'hooks'],
+    ...['author', 'service', 'marketplace'],
+  ],
   sandbox: ['.', 'system', 'child', 'pool'],
   settings: ['catalogue', '.'],
   http: ['responses', 'bodies', 'panel-files', 'pipeline', 'v1', 'panel-api', 'openapi', 'operator', '.'],

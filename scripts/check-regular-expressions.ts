@@ -127,7 +127,7 @@ function isSchemaPattern(node: Node | undefined): boolean {
 
 /** Makes expressions that its own test shows to be linear. */
 function isLinearByTest(node: Node | undefined): boolean {
-  return node?.type === 'CallExpression' && (node.callee as { name?: string }).name === 'keyPatternOf';
+  return node?.type === 'CallExpression' && (node.callee as { name?: string }).name === 'toKeyPattern';
 }
 
 /** The texts that a module's `const` declarations give names to. */

@@ -8,24 +8,25 @@
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
-export { cleanExchange } from './author/clean-exchange.ts';
 export { addCases, addExpected, removeCases } from './author/edit-json.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
 export { newPlugin } from './author/new-plugin.ts';
 export { openPlugin } from './author/open-plugin.ts';
 export { readFixture } from './author/read-fixture.ts';
-export { isRecorded, recordCall } from './author/record-call.ts';
+export { cleanExchange, isRecorded, recordCall } from './author/record-call.ts';
 export { type FixtureReport, runFixture } from './author/run-fixture.ts';
 export { pluginErrors } from './errors.ts';
 export {
+  allowsHost,
   buildBatchQueryRequest,
   buildQueryRequest,
   buildSubmitRequest,
+  checkRequestUrl,
+  isRedirectHost,
   type PluginRequest,
   type SubmitRequest,
 } from './hooks/build-requests.ts';
 export { describeHookFailure, type HookOptions, isHostFailure } from './hooks/call-hook.ts';
-export { allowsHost, checkRequestUrl, isRedirectHost } from './hooks/check-request-url.ts';
 export {
   type DecodedQuery,
   type DecodedSubmit,
@@ -39,26 +40,34 @@ export {
   type ParsedBatchItem,
   type ParsedSubmission,
   parseBatchResult,
+  parseSubmitError,
   parseSubmitResponse,
   parseTaskResult,
 } from './hooks/parse-answers.ts';
-export { parseSubmitError } from './hooks/parse-submit-error.ts';
-export { pickPlace } from './hooks/pick-place.ts';
 export { renderNative, renderNativeError, renderVideo } from './hooks/present-tasks.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
-export { isPlaceholder, readPlaceholder } from './hooks/read-placeholder.ts';
+export { isPlaceholder, readPlaceholder } from './hooks/read-descriptor.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
-export { type RenderedEvent, type RenderedEvents, renderEvents } from './hooks/render-events.ts';
-export { type RenderedFinal, renderFinal } from './hooks/render-final.ts';
-export { type Resolution, resolveArtifact } from './hooks/resolve-artifact.ts';
+export {
+  type RenderedEvent,
+  type RenderedEvents,
+  type RenderedFinal,
+  renderEvents,
+  renderFinal,
+} from './hooks/render-answers.ts';
 export {
   buildContentRequest,
   type ContentRequest,
   isAddress,
   listArtifacts,
+  type Resolution,
   readContentRequest,
+  resolveArtifact,
 } from './hooks/serve-artifacts.ts';
-export { keyPatternOf } from './manifest/key-pattern.ts';
+export type { IconImage } from './icons/check-icon.ts';
+export { checkRequestQuantities, NUMBER_LIMITS } from './manifest/check-facts.ts';
+export { toKeyPattern } from './manifest/read-vendor-info.ts';
+export type { MarketSource } from './market-index/types.ts';
 export { checkFolder } from './marketplace/check-folder.ts';
 export type { MarketTrust, PinMarketKey } from './marketplace/check-trust.ts';
 export {
@@ -69,27 +78,10 @@ export {
 } from './marketplace/create-marketplace.ts';
 export { readRevocations } from './marketplace/publish-revoked.ts';
 export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
-export {
-  type PublicKey,
-  parsePublicKey,
-  parsePublicKeyFile,
-  writePublicKeyFile,
-} from './marketplace/signing/public-key.ts';
-export {
-  generateSigningKey,
-  needsPassword,
-  readSecretKeyFile,
-  type SigningKey,
-  writeSecretKeyFile,
-} from './marketplace/signing/secret-key.ts';
-export { hashData, readSignature, signData, verifySignature } from './marketplace/signing/signature.ts';
-export type { MarketSource } from './marketplace/types.ts';
 export { writeIndex } from './marketplace/write-index.ts';
-export type { Permission, PermissionChanges, PermissionCode } from './permissions/describe-permissions.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
-export { findDriver } from './registry/find-driver.ts';
-export { isPlatformOf } from './registry/find-task-plugin.ts';
-export type { IconImage } from './service/check-icon.ts';
+export { findDriver, isPlatformOf } from './registry/find-task-plugin.ts';
+export { pickPlace } from './registry/load-plugin.ts';
 export { createPluginService, type PluginService, type Uploaded } from './service/create-plugin-service.ts';
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';
 export type { VersionDiff } from './service/diff-versions.ts';
@@ -97,7 +89,19 @@ export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
 export type { ActivationPreview } from './service/preview-activation.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
 export type { FailingVersion, PluginOutcome } from './service/watch-outcomes.ts';
-export { type CompiledPlugin as FactoryPlugin, createCompiler } from './source/compile-plugin.ts';
+export {
+  generateSigningKey,
+  needsPassword,
+  type PublicKey,
+  parsePublicKey,
+  parsePublicKeyFile,
+  readSecretKeyFile,
+  type SigningKey,
+  writePublicKeyFile,
+  writeSecretKeyFile,
+} from './signing/keys.ts';
+export { hashData, readSignature, signData, verifySignature } from './signing/signature.ts';
+export type { Permission, PermissionChanges, PermissionCode } from './source/describe-permissions.ts';
 export type {
   CallOptions,
   FactRange,
@@ -120,4 +124,4 @@ export type {
   UsageField,
   VendorInfo,
 } from './types.ts';
-export { checkRequestQuantities, NUMBER_LIMITS } from './usage/check-facts.ts';
+export { type CompiledPlugin as FactoryPlugin, createCompiler } from './worker/compile-plugin.ts';

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { generateSigningKey, type SigningKey } from '../../src/plugins/index.ts';
-import { signData } from '../../src/plugins/marketplace/signing/signature.ts';
+import { signData } from '../../src/plugins/signing/signature.ts';
 import { pluginSource } from '../plugins/support.ts';
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
 import { confirmWithPassword, heading, usePanel, waitForNotice, waitForText, waitForValue } from './harness.ts';

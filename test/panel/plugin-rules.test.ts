@@ -9,11 +9,16 @@ import type { Json } from '../../src/kernel/index.ts';
 import { createSentenceFinder } from '../../src/panel/api/recognize-sentence.ts';
 import { createRuleSpeaker, readPlacedFaults } from '../../src/panel/pages/plugins/say-plugin-rule.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
-import { checkVisibleNames } from '../../src/plugins/manifest/check-visible-names.ts';
-import { createSchemaCheck } from '../../src/plugins/manifest/compile-schema.ts';
-import { REMOVED_EXPORTS, REMOVED_NAMES, REMOVED_ROUTE_NAMES } from '../../src/plugins/manifest/removed-names.ts';
-import { hintForMissing, RULES } from '../../src/plugins/manifest/rules.ts';
-import { describeFailure } from '../../src/plugins/source/compile-plugin.ts';
+import { createSchemaCheck } from '../../src/plugins/manifest/check-schema.ts';
+import {
+  hintForMissing,
+  REMOVED_EXPORTS,
+  REMOVED_NAMES,
+  REMOVED_ROUTE_NAMES,
+  RULES,
+} from '../../src/plugins/manifest/rules.ts';
+import { checkVisibleNames } from '../../src/plugins/source/find-hidden-names.ts';
+import { describeFailure } from '../../src/plugins/worker/compile-plugin.ts';
 import { invalid } from '../plugins/manifest-table/index.ts';
 
 const english = readRuleTexts('en');

@@ -14,7 +14,7 @@ import {
   removeCases,
   runFixture,
 } from '../../src/plugins/index.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { demoSource, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
 

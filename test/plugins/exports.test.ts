@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
 
 // Long, because a busy machine starts processes and databases slowly.

@@ -24,7 +24,7 @@ import {
   renderVideo,
 } from '../../src/plugins/index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
 // Long, because a busy machine starts processes and databases slowly.

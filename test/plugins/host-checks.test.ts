@@ -17,7 +17,7 @@ import {
   renderVideo,
   runFixture,
 } from '../../src/plugins/index.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { makeService, openTestStore, refusal, startSandbox } from './support.ts';
 
 // Long, because a busy machine starts processes and databases slowly.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { readIcon } from '../../src/plugins/service/check-icon.ts';
+import { readIcon } from '../../src/plugins/icons/check-icon.ts';
 import { PNG_ICON, pngBytes } from './icons.ts';
 
 const SVG_NS = 'xmlns="http://www.w3.org/2000/svg"';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { checkSync } from 'recheck/lib/browser.js';
 import type { Json } from '../../src/kernel/index.ts';
-import { keyPatternOf } from '../../src/plugins/index.ts';
+import { toKeyPattern } from '../../src/plugins/index.ts';
 import { readVendorInfo } from '../../src/plugins/manifest/read-vendor-info.ts';
 
 const PAIR = 'AKLTabc|c2VjcmV0==';
@@ -20,13 +20,13 @@ describe.each<[formats: string[], usual: string[], unusual: string[]]>([
   [['{"type": "service_account", …}'], [FILE], ['sk-a', '"type"']],
   [['a.b+…'], ['a.b+c'], ['axb+c', 'a.bbc']],
 ])('keys like %j', (formats, usual, unusual) => {
-  const pattern = new RegExp(keyPatternOf(formats));
+  const pattern = new RegExp(toKeyPattern(formats));
   test.each(usual)('%j is one', (key) => expect(pattern.test(key)).toBe(true));
   test.each(unusual)('%j is none', (key) => expect(pattern.test(key)).toBe(false));
 });
 
 test('a format in words and no format say nothing of a key', () => {
-  expect([keyPatternOf([]), keyPatternOf(['32 hexadecimal digits']), keyPatternOf(['sk-…', 'any text'])]).toEqual([
+  expect([toKeyPattern([]), toKeyPattern(['32 hexadecimal digits']), toKeyPattern(['sk-…', 'any text'])]).toEqual([
     '',
     '',
     '',
@@ -35,8 +35,8 @@ test('a format in words and no format say nothing of a key', () => {
 
 test('regular expression denial of service: every pattern is linear', () => {
   const formats = ['a-…', 'ACCESS_KEY|SECRET_KEY|…', '{"type": …}', 'ACCESS_KEY|SECRET_KEY', '…'];
-  expect(formats.map((format) => checkSync(keyPatternOf([format]), '').status)).toEqual(formats.map(() => 'safe'));
-  expect(checkSync(keyPatternOf(formats), '').status).toBe('safe');
+  expect(formats.map((format) => checkSync(toKeyPattern([format]), '').status)).toEqual(formats.map(() => 'safe'));
+  expect(checkSync(toKeyPattern(formats), '').status).toBe('safe');
 });
 
 /** Keys as the vendors give them out. */
@@ -57,7 +57,7 @@ test('every factory plugin takes a key of its vendor, and doubts one of another 
   for (const key of keys) {
     const { vendorInfo } = (await import(`${folder.href}${key}.js`)) as { vendorInfo: Json };
     const formats = readVendorInfo(vendorInfo)?.keyFormat ?? [];
-    const pattern = keyPatternOf(formats);
+    const pattern = toKeyPattern(formats);
     expect([key, pattern === '']).toEqual([key, formats.length === 0]);
     if (pattern === '') continue;
     const own = KEYS[key] ?? formats[0]?.replace('…', 'a1') ?? '';

@@ -1,7 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { LANGUAGE } from '../../src/plugins/author/lint/find-unknown-names.ts';
 import { lintPlugin } from '../../src/plugins/index.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { LANGUAGE } from '../../src/plugins/lint/compare-with-contract.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { hook, plugin, resultOf } from '../sandbox/start-sandbox.ts';
 import { pluginSource, startSandbox } from './support.ts';
 

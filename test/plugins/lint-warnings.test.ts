@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lintPlugin, newPlugin } from '../../src/plugins/index.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
 setDefaultTimeout(60_000);
@@ -296,7 +296,7 @@ test('the plugins that ship with the gateway and the templates have no warnings'
 });
 
 test('the guide explains every warning', async () => {
-  const { WARNINGS } = await import('../../src/plugins/author/lint/warning-rules.ts');
+  const { WARNINGS } = await import('../../src/plugins/lint/warning-rules.ts');
   const guide = readFileSync(join(root, 'docs/plugins.md'), 'utf8');
   expect(Object.keys(WARNINGS).filter((rule) => !guide.includes(`| \`${rule}\` |`))).toEqual([]);
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { err, type Json } from '../../src/kernel/index.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
-import { checkVisibleNames } from '../../src/plugins/manifest/check-visible-names.ts';
-import { createSchemaCheck } from '../../src/plugins/manifest/compile-schema.ts';
+import { createSchemaCheck } from '../../src/plugins/manifest/check-schema.ts';
 import { publishMeta } from '../../src/plugins/manifest/normalize-meta.ts';
 import { RULES } from '../../src/plugins/manifest/rules.ts';
+import { checkVisibleNames } from '../../src/plugins/source/find-hidden-names.ts';
 import type { ExportShape } from '../../src/sandbox/index.ts';
 import { m as withMeta } from './manifest-table/base.ts';
 import { invalid, valid } from './manifest-table/index.ts';

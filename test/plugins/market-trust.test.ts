@@ -17,8 +17,8 @@ import {
   type SigningKey,
 } from '../../src/plugins/index.ts';
 import { createMarketMemory } from '../../src/plugins/marketplace/market-memory.ts';
-import { type HandOverStep, signHandOver, writeHandOvers } from '../../src/plugins/marketplace/signing/hand-over.ts';
-import { signData } from '../../src/plugins/marketplace/signing/signature.ts';
+import { type HandOverStep, signHandOver, writeHandOvers } from '../../src/plugins/signing/hand-over.ts';
+import { signData } from '../../src/plugins/signing/signature.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 import { newTask } from '../contract/each-store.ts';

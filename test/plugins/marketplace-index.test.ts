@@ -3,11 +3,11 @@
  * it hides.
  */
 import { describe, expect, test } from 'bun:test';
-import { indexLocation } from '../../src/plugins/marketplace/index-location.ts';
-import { installState } from '../../src/plugins/marketplace/install-state.ts';
-import { compareVersions, newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
-import { readIndex } from '../../src/plugins/marketplace/read-index.ts';
-import type { MarketIndex, MarketPlugin } from '../../src/plugins/marketplace/types.ts';
+import { compareVersions, newestVersion } from '../../src/plugins/market-index/order-versions.ts';
+import { readIndex } from '../../src/plugins/market-index/read-index.ts';
+import type { MarketIndex, MarketPlugin } from '../../src/plugins/market-index/types.ts';
+import { indexLocation } from '../../src/plugins/marketplace/fetch-file.ts';
+import { installState } from '../../src/plugins/marketplace/offer-plugins.ts';
 import { parseMarketSources, repinSources, replaceSources } from '../../src/settings/catalogue/market-sources.ts';
 
 const BASE = new URL('https://market.example/plugins/index.json');

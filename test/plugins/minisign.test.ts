@@ -3,14 +3,15 @@
  * read back, and everything else is refused.
  */
 import { describe, expect, test } from 'bun:test';
-import { parsePublicKey, parsePublicKeyFile } from '../../src/plugins/marketplace/signing/public-key.ts';
 import {
   generateSigningKey,
   needsPassword,
+  parsePublicKey,
+  parsePublicKeyFile,
   readSecretKeyFile,
   writeSecretKeyFile,
-} from '../../src/plugins/marketplace/signing/secret-key.ts';
-import { hashData, readSignature, signData, verifySignature } from '../../src/plugins/marketplace/signing/signature.ts';
+} from '../../src/plugins/signing/keys.ts';
+import { hashData, readSignature, signData, verifySignature } from '../../src/plugins/signing/signature.ts';
 
 /** Written by `minisign -G -W` and `minisign -S -W`, for this test alone. */
 const THEIRS = {

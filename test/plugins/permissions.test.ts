@@ -1,11 +1,11 @@
 /** What a plugin may do: by its manifest and its source, and compared with another version. */
 import { describe, expect, test } from 'bun:test';
+import { checkSource } from '../../src/plugins/source/check-source.ts';
 import {
   comparePermissions,
   describePermissions,
   type PermissionCode,
-} from '../../src/plugins/permissions/describe-permissions.ts';
-import { checkSource } from '../../src/plugins/source/check-source.ts';
+} from '../../src/plugins/source/describe-permissions.ts';
 import type { Manifest } from '../../src/plugins/types.ts';
 import { baseMeta } from './support.ts';
 

@@ -24,9 +24,9 @@ import {
   renderNativeError,
   renderVideo,
 } from '../../src/plugins/index.ts';
+import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
-import { createRouteIndex } from '../../src/plugins/routes/build-route-index.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { startSandbox } from './support.ts';
 
 // Long, because a busy machine starts processes slowly.

@@ -1,8 +1,7 @@
 /** What the host takes of what renderers of responses return. */
 import { describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
-import { readRenderedEvents } from '../../src/plugins/hooks/render-events.ts';
-import { readRenderedFinal } from '../../src/plugins/hooks/render-final.ts';
+import { readRenderedEvents, readRenderedFinal } from '../../src/plugins/hooks/render-answers.ts';
 
 const nested = (levels: number): Json => {
   let value: Json = 1;

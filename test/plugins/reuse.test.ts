@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Json, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
 
 // Long, because a busy machine starts processes slowly.

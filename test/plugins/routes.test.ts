@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { createRouteIndex } from '../../src/plugins/routes/build-route-index.ts';
-import { pathsIntersect, reservedBy, routeShape } from '../../src/plugins/routes/route-paths.ts';
+import { pathsIntersect, reservedBy, routeShape } from '../../src/plugins/manifest/route-paths.ts';
+import { createRouteIndex } from '../../src/plugins/registry/build-index.ts';
 import type { LoadedPlugin, PluginRoute, RouteMethod } from '../../src/plugins/types.ts';
 
 /** Only what the index looks at. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Meta } from '../../contracts/v1.d.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createPluginService, type FactoryPlugin, type HookCall, type PluginService } from '../../src/plugins/index.ts';
-import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import { createPluginWorker } from '../../src/plugins/worker/create-worker.ts';
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts';
 import type { SandboxLimits } from '../../src/sandbox/types.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { JsonObject } from '../../src/kernel/index.ts';
+import { addTokenCounts } from '../../src/plugins/hooks/extract-usage.ts';
 import type { UsageField } from '../../src/plugins/types.ts';
-import { addTokenCounts } from '../../src/plugins/usage/add-token-counts.ts';
 
 const MAX = 2_147_483_647;
 const rows: [

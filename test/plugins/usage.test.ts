@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json } from '../../src/kernel/index.ts';
+import { checkFact, checkRequestQuantities, checkUsageFacts } from '../../src/plugins/manifest/check-facts.ts';
 import type { UsageField } from '../../src/plugins/types.ts';
-import { checkFact, checkRequestQuantities, checkUsageFacts } from '../../src/plugins/usage/check-facts.ts';
 
 const schema: Record<string, UsageField> = {
   length: { kind: 'number', unit: 'second' },

@@ -1,7 +1,7 @@
 /** How long a browser takes for the icons that are accepted, at the bound of what they may draw. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Browser } from 'playwright-core';
-import { readIcon } from '../../src/plugins/service/check-icon.ts';
+import { readIcon } from '../../src/plugins/icons/check-icon.ts';
 import { launchBrowser } from '../support/browser.ts';
 
 setDefaultTimeout(120_000);

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { err, ok } from '../../kernel/index.ts';
-import { parsePublicKey } from '../../plugins/marketplace/signing/public-key.ts';
+import { parsePublicKey } from '../../plugins/signing/keys.ts';
 import type { ValueKind } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 

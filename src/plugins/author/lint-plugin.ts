@@ -1,11 +1,11 @@
 import type { Sandbox } from '../../sandbox/index.ts';
-import { describePermissions, type Permission } from '../permissions/describe-permissions.ts';
+import { findUsedExtensions } from '../lint/compare-with-contract.ts';
+import { lintSource } from '../lint/lint-warnings.ts';
+import type { Syntax } from '../lint/plugin-syntax.ts';
 import { checkSource } from '../source/check-source.ts';
-import type { Compiler } from '../source/compile-plugin.ts';
+import { describePermissions, type Permission } from '../source/describe-permissions.ts';
 import type { PluginFault } from '../types.ts';
-import { findUsedExtensions } from './lint/find-extensions.ts';
-import type { Syntax } from './lint/plugin-syntax.ts';
-import { lintSource } from './lint-warnings.ts';
+import type { Compiler } from '../worker/compile-plugin.ts';
 import { openPlugin } from './open-plugin.ts';
 
 /** Optional hooks that other hosts of the contract ignore. */

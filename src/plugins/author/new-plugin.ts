@@ -1,8 +1,25 @@
 import { err, hasHiddenCharacters, ok, type Result, trimTrailing } from '../../kernel/index.ts';
-import { CONTRACT } from './contract-text.ts';
-import { CONTRACT_PACKAGE, TEMPLATE } from './template-texts.ts';
+import { embedText } from '../embed-text.ts' with { type: 'macro' };
+import { CONTRACT } from '../lint/contract-fields.ts';
 
-const TYPES = { ...CONTRACT_PACKAGE, 'v1.d.ts': CONTRACT };
+/** The files of new plugins, before names are filled in. */
+const TEMPLATE = {
+  plugin: embedText('author/template/plugin.js'),
+  fixture: embedText('author/template/fixture.json'),
+  jsconfig: embedText('author/template/jsconfig.json'),
+  typescriptPlugin: embedText('author/template/plugin.ts.txt'),
+  tsconfig: embedText('author/template/tsconfig.json'),
+  package: embedText('author/template/package.json'),
+};
+
+/** The npm package of the contract, which templates import and editors find by their settings. */
+const CONTRACT_PACKAGE = {
+  'package.json': embedText('../../contracts/package.json'),
+  'index.d.ts': embedText('../../contracts/index.d.ts'),
+  'globals.d.ts': embedText('../../contracts/globals.d.ts'),
+  'v1.schema.json': embedText('../../contracts/v1.schema.json'),
+  'v1.d.ts': CONTRACT,
+};
 
 export type NewPlugin = {
   key: string;
@@ -52,7 +69,11 @@ export function newPlugin(
         ? { name: `${key}.ts`, text: fill(TEMPLATE.typescriptPlugin), shared: false }
         : { name: `${key}.js`, text: fill(TEMPLATE.plugin), shared: false },
       { name: `${key}.fixture.json`, text: fill(TEMPLATE.fixture), shared: false },
-      ...Object.entries(TYPES).map(([name, text]) => ({ name: `taskgate-plugin-types/${name}`, text, shared: true })),
+      ...Object.entries(CONTRACT_PACKAGE).map(([name, text]) => ({
+        name: `taskgate-plugin-types/${name}`,
+        text,
+        shared: true,
+      })),
       ...(typescript
         ? [
             { name: 'tsconfig.json', text: TEMPLATE.tsconfig, shared: true },

@@ -2,9 +2,9 @@ import { err, type Json, ok, type Result, SYSTEM_OWNER } from '../../kernel/inde
 import { type ExportShape, type HookOutcome, MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
 import { modulePath } from '../registry/load-plugin.ts';
-import { type Compiler, createCompiler } from '../source/compile-plugin.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { HookFailure, Manifest, PluginFault } from '../types.ts';
+import { type Compiler, createCompiler } from '../worker/compile-plugin.ts';
 
 /** Limit of the arguments in bytes, the same as for a hook that carries bodies. */
 const MAX_ARGS_BYTES = 16 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import { pickPlace } from '../hooks/pick-place.ts';
-import type { Compiler } from '../source/compile-plugin.ts';
+import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
+import { pickPlace } from '../registry/load-plugin.ts';
 import type { PluginFault } from '../types.ts';
-import { uncoveredHooks } from './list-hooks.ts';
+import type { Compiler } from '../worker/compile-plugin.ts';
 import { type OpenPlugin, openPlugin } from './open-plugin.ts';
 import { type Fixture, type FixtureCase, readFixture } from './read-fixture.ts';
 
@@ -94,7 +94,7 @@ export async function runFixture(
   }
   report.total = report.cases.length;
   report.passed = report.cases.filter((one) => one.ok).length;
-  report.uncovered = uncoveredHooks(
+  report.uncovered = findUncoveredHooks(
     plugin,
     cases.map(({ path }) => path),
   );
@@ -140,4 +140,50 @@ function checkCase({ name, expected, expectedError }: FixtureCase, outcome: Resu
   }
   if (expected === undefined || isDeepStrictEqual(outcome.value, expected)) return { name, ok: true };
   return { name, ok: false, message: 'result mismatch', expected, actual: outcome.value };
+}
+
+/** Exported functions that the gateway calls, in the order of a task's life. */
+const TOP_LEVEL = [
+  'buildSubmitRequest',
+  'extractUsage',
+  'parseSubmitResponse',
+  'parseSubmitError',
+  'extractUsageOnSubmit',
+  'buildQueryRequest',
+  'parseTaskResult',
+  'buildBatchQueryRequest',
+  'parseBatchResult',
+  'extractUsageOnComplete',
+  'listArtifacts',
+  'resolveArtifact',
+  'buildContentRequest',
+] as const;
+
+type PluginParts = Pick<OpenPlugin, 'manifest' | 'exports'>;
+
+/** The canonical name of a hook: aliases of protocols are replaced. */
+const canonicalName = ([first = '', second, ...rest]: readonly string[]): string =>
+  [first, ...(second === undefined ? [] : [first === 'protocols' ? canonicalProtocol(second) : second]), ...rest].join(
+    '.',
+  );
+
+/**
+ * Names of all hooks: `buildSubmitRequest`, `protocols.proto_video.render`, `native.presentTask`.
+ */
+function listHooks({ manifest, exports }: PluginParts): string[] {
+  const hooks = new Set<string>();
+  for (const [protocol, { members = {} }] of Object.entries(exports.protocols?.members ?? {})) {
+    for (const member of Object.keys(members)) hooks.add(canonicalName(['protocols', protocol, member]));
+  }
+  for (const { decode } of manifest.routes) if (decode !== undefined) hooks.add(`native.${decode}`);
+  for (const name of TOP_LEVEL) if (Object.hasOwn(exports, name)) hooks.add(name);
+  for (const { render } of manifest.routes) hooks.add(`native.${render}`);
+  if (exports.native?.members && Object.hasOwn(exports.native.members, 'error')) hooks.add('native.error');
+  return [...hooks];
+}
+
+/** The hooks that none of the paths leads to. */
+function findUncoveredHooks(plugin: PluginParts, paths: readonly (readonly string[])[]): string[] {
+  const covered = new Set(paths.map(canonicalName));
+  return listHooks(plugin).filter((hook) => !covered.has(hook));
 }

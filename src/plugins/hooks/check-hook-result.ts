@@ -1,8 +1,8 @@
 import type { FileReference } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result, sanitizeMessage } from '../../kernel/index.ts';
+import { checkRequestQuantities, checkUsageFacts } from '../manifest/check-facts.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { Manifest } from '../types.ts';
-import { checkRequestQuantities, checkUsageFacts } from '../usage/check-facts.ts';
 import { readQueryRequest, readSubmitRequest } from './build-requests.ts';
 import {
   type DecodedQuery,
@@ -12,15 +12,12 @@ import {
   readOriginTaskIds,
   readProtocolIntent,
 } from './decode-requests.ts';
-import { readBatchItems, readSubmission } from './parse-answers.ts';
-import { readSubmitError } from './parse-submit-error.ts';
+import { readBatchItems, readSubmission, readSubmitError } from './parse-answers.ts';
 import { readVideo } from './present-tasks.ts';
 import type { KnownFiles } from './read-descriptor.ts';
 import { readTaskResult } from './read-task-result.ts';
-import { readRenderedEvents } from './render-events.ts';
-import { readRenderedFinal } from './render-final.ts';
-import { readResolution } from './resolve-artifact.ts';
-import { readArtifacts, readContentRequest } from './serve-artifacts.ts';
+import { readRenderedEvents, readRenderedFinal } from './render-answers.ts';
+import { readArtifacts, readContentRequest, readResolution } from './serve-artifacts.ts';
 
 /**
  * A call outside a task, as fixtures and dry runs make it. `path` leads from the export to the

@@ -1,8 +1,7 @@
 import type { CompletedResult, DriverContext, TaskQueryContext } from '../../../contracts/v1.d.ts';
 import { type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
-import type { HookFailure, LoadedPlugin } from '../types.ts';
-import { addTokenCounts } from '../usage/add-token-counts.ts';
-import { checkUsageFacts } from '../usage/check-facts.ts';
+import { checkUsageFacts } from '../manifest/check-facts.ts';
+import type { HookFailure, LoadedPlugin, UsageField } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
 /** Checked facts. `null`: the plugin has no such hook, or it returned nothing. */
@@ -42,4 +41,32 @@ export async function extractUsageOnComplete(
 ): ExtractedUsage {
   const reported = await extract(plugin, { hook: 'extractUsageOnComplete', args: [ctx, result, body], options });
   return reported.ok ? ok(addTokenCounts(plugin.manifest.usageSchema, result, reported.value)) : reported;
+}
+
+/**
+ * Facts of a parsed poll, with the vendor's token counts. `completionTokens` and `totalTokens` come
+ * from the task result, unless the hook reports them. `upstreamUnits` of the hook, if above 0,
+ * overrides both. Counts of 0 are ignored. `null` if there are no facts at all.
+ */
+export function addTokenCounts(
+  schema: Readonly<Record<string, UsageField>>,
+  result: CompletedResult,
+  reported: JsonObject | null,
+): JsonObject | null {
+  const { completion_tokens: completion = 0, total_tokens: total = 0 } = result;
+  const parsed = {
+    ...(completion > 0 ? { completionTokens: completion } : {}),
+    ...(total > 0 ? { totalTokens: total } : {}),
+  };
+  const units = reported?.upstreamUnits;
+  const counted: JsonObject =
+    typeof units === 'number' && units > 0 ? { completionTokens: units, totalTokens: units } : {};
+  const facts = { ...checkCounts(schema, parsed), ...reported, ...checkCounts(schema, counted) };
+  return Object.keys(facts).length > 0 ? facts : null;
+}
+
+/** Drops the counts if the plugin declares one of their names as something else. */
+function checkCounts(schema: Readonly<Record<string, UsageField>>, counts: JsonObject): JsonObject {
+  const facts = checkUsageFacts(schema, counts);
+  return facts.ok ? (facts.value ?? {}) : {};
 }

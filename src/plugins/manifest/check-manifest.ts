@@ -3,14 +3,13 @@ import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts
 import type { ExportShape } from '../../sandbox/index.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { isHttpUrl, isWebsite, normalizeAllowedHost, normalizeBaseUrl } from './addresses.ts';
-import { checkRoutes } from './check-routes.ts';
-import { checkUsageExamples } from './check-usage.ts';
-import type { SchemaCheck } from './compile-schema.ts';
-import { explainSchemaFaults } from './explain-schema-faults.ts';
+import { checkFact } from './check-facts.ts';
+import { explainSchemaFaults, type SchemaCheck } from './check-schema.ts';
 import { FaultList, makeFault, pointer } from './faults.ts';
 import { checkLocaleCollisions, trimTexts } from './localized-text.ts';
-import { toManifest } from './normalize-meta.ts';
+import { toManifest, toUsageField } from './normalize-meta.ts';
 import { translateProtocols } from './protocol-aliases.ts';
+import { reservedBy, routeParams, routeShape } from './route-paths.ts';
 
 /**
  * Checks `meta` against the schema and against rules that a schema cannot express. Gives the
@@ -35,17 +34,17 @@ export function checkManifest(
   checkAddresses(typed, list);
   checkModels(typed, list);
   checkTexts(typed, list);
-  checkRoutes(entriesOf(typed.routes), list);
+  checkRoutes(toList(typed.routes), list);
   checkUsageExamples(typed, list);
   if (list.faults.length > 0) return err(list.faults);
 
-  const written = entriesOf(meta.protocols).map(nameOfEntry);
+  const written = toList(meta.protocols).map(readProtocolName);
   return ok(toManifest(typed, written, 'listArtifacts' in exports));
 }
 
-const entriesOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const toList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-const nameOfEntry = (entry: unknown): string => {
+const readProtocolName = (entry: unknown): string => {
   if (typeof entry === 'string') return entry;
   return isObject(entry) && typeof entry.name === 'string' ? entry.name : '';
 };
@@ -66,7 +65,7 @@ function checkAddresses({ author, website, baseUrl, allowedHosts }: Meta, list: 
     if (!normalized.ok) list.add('/baseUrl', normalized.error.rule, normalized.error.message);
   }
   const seen = new Map<string, number>();
-  for (const [index, entry] of entriesOf(allowedHosts).entries()) {
+  for (const [index, entry] of toList(allowedHosts).entries()) {
     const at = pointer('allowedHosts', index);
     if (!list.clean(at)) continue;
     const host = normalizeAllowedHost(String(entry));
@@ -83,7 +82,7 @@ function checkAddresses({ author, website, baseUrl, allowedHosts }: Meta, list: 
 /** Models are unique after trimming. So is every narrowed list, which is a subset of them. */
 function checkModels(meta: Meta, list: FaultList): void {
   const models = new Map<string, number>();
-  for (const [index, name] of entriesOf(meta.models).entries()) {
+  for (const [index, name] of toList(meta.models).entries()) {
     const at = pointer('models', index);
     if (typeof name !== 'string') continue;
     const other = models.get(name.trim());
@@ -95,7 +94,7 @@ function checkModels(meta: Meta, list: FaultList): void {
   const checkNarrowed = (names: unknown, at: string, subject: 'route' | 'protocol'): void => {
     if (list.has(at)) return;
     const seen = new Map<string, number>();
-    for (const [index, name] of entriesOf(names).entries()) {
+    for (const [index, name] of toList(names).entries()) {
       const itemAt = at + pointer(index);
       if (typeof name !== 'string' || !list.clean(itemAt)) continue;
       const other = seen.get(name.trim());
@@ -105,10 +104,10 @@ function checkModels(meta: Meta, list: FaultList): void {
         list.add(itemAt, `${subject}.models.subset`, `${JSON.stringify(name)} is not in meta.models`);
     }
   };
-  for (const [index, route] of entriesOf(meta.routes).entries()) {
+  for (const [index, route] of toList(meta.routes).entries()) {
     if (isObject(route)) checkNarrowed(route.models, pointer('routes', index, 'models'), 'route');
   }
-  for (const [index, entry] of entriesOf(meta.protocols).entries()) {
+  for (const [index, entry] of toList(meta.protocols).entries()) {
     if (isObject(entry)) checkNarrowed(entry.models, pointer('protocols', index, 'models'), 'protocol');
   }
 }
@@ -127,6 +126,63 @@ function checkTexts(meta: Meta, list: FaultList): void {
         list.add(labelAt, 'usageField.enumLabels.declared', `${JSON.stringify(value)} is not a value of this enum`);
       }
       checkLocaleCollisions(label as Json, labelAt, list);
+    }
+  }
+}
+
+/** Checks the rules of `meta.routes` beyond the schema: parameters, reserved paths, uniqueness. */
+function checkRoutes(routes: readonly unknown[], list: FaultList): void {
+  const shapes = new Map<string, number>();
+  for (const [index, route] of routes.entries()) {
+    const at = pointer('routes', index);
+    if (!isObject(route) || typeof route.path !== 'string' || !list.clean(`${at}/path`)) continue;
+    checkPath(route.path, `${at}/path`, list);
+    checkTaskIdParam({ ...route, path: route.path }, at, list);
+    if (!list.clean(`${at}/method`)) continue;
+    const shape = `${String(route.method)} ${routeShape(route.path)}`;
+    const other = shapes.get(shape);
+    if (other === undefined) shapes.set(shape, index);
+    else list.add(`${at}/path`, 'route.unique', `has the same method and shape as route ${other} (${shape})`);
+  }
+}
+
+function checkPath(path: string, at: string, list: FaultList): void {
+  const reserved = reservedBy(path);
+  if (reserved) list.add(at, 'route.reserved', `reaches into "${reserved}", which is the gateway's own`);
+  const params = routeParams(path);
+  if (new Set(params).size < params.length) list.add(at, 'route.path.params', 'names a path parameter twice');
+}
+
+function checkTaskIdParam(route: Record<string, unknown> & { path: string }, at: string, list: FaultList): void {
+  if (route.type !== 'query' || !list.clean(`${at}/taskIdParam`)) return;
+  const param = String(route.taskIdParam ?? 'task_id');
+  if (!routeParams(route.path).includes(param)) {
+    list.add(`${at}/path`, 'route.path.task_id', `a query route's path must contain ":${param}"`);
+  }
+}
+
+/**
+ * Checks that every entry of `meta.usageExamples` has a valid fact for each field, and no others.
+ */
+function checkUsageExamples({ usageSchema = {}, usageExamples }: Meta, list: FaultList): void {
+  if (!Array.isArray(usageExamples) || !isObject(usageSchema)) return;
+  for (const [index, example] of usageExamples.entries()) {
+    if (!isObject(example) || !isObject(example.facts)) continue;
+    const { facts } = example;
+    const at = pointer('usageExamples', index, 'facts');
+    for (const [name, field] of Object.entries(usageSchema)) {
+      const factAt = at + pointer(name);
+      if (!Object.hasOwn(facts, name)) {
+        list.add(factAt, 'usageExample.facts.complete', 'an example names every declared usage field');
+      } else if (list.clean(pointer('usageSchema', name))) {
+        const checked = checkFact(toUsageField(field), facts[name]);
+        if (!checked.ok) list.add(factAt, 'usageExample.facts.value', checked.error);
+      }
+    }
+    for (const name of Object.keys(facts)) {
+      if (!Object.hasOwn(usageSchema, name)) {
+        list.add(at + pointer(name), 'usageExample.facts.undeclared', `"${name}" is not declared in usageSchema`);
+      }
     }
   }
 }

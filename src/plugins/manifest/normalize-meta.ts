@@ -12,7 +12,7 @@ const textOf = (text: WrittenText | undefined): { description?: LocalizedText } 
   text === undefined ? {} : { description: toTextMap(text) };
 
 /** The internal form of a usage field that passed the schema. */
-export function usageFieldOf(field: WrittenField): UsageField {
+export function toUsageField(field: WrittenField): UsageField {
   const description = textOf(field.description);
   if ('enum' in field) {
     const labels = Object.entries(field.enumLabels ?? {}).map(([value, label]) => [value, toTextMap(label)] as const);
@@ -25,7 +25,7 @@ export function usageFieldOf(field: WrittenField): UsageField {
 
 /** `Object.fromEntries` keeps a field called `__proto__` a field. */
 const usageFieldsOf = (schema: Meta['usageSchema']): Record<string, UsageField> =>
-  Object.fromEntries(Object.entries(schema ?? {}).map(([name, field]) => [name, usageFieldOf(field)]));
+  Object.fromEntries(Object.entries(schema ?? {}).map(([name, field]) => [name, toUsageField(field)]));
 
 const hostOf = (entry: string): string => {
   const host = normalizeAllowedHost(entry);

@@ -1,10 +1,8 @@
 import type { LocalizedText as WrittenText } from '../../../contracts/v1.d.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import type { VendorInfo } from '../types.ts';
+import type { FactRange, InputType, RequestInput, VendorInfo } from '../types.ts';
 import { isHttpUrl } from './addresses.ts';
 import { toTextMap } from './localized-text.ts';
-import { inputsOf } from './read-inputs.ts';
-import { rangesOf } from './read-ranges.ts';
 
 const MAX_URL = 512;
 const MAX_KEY_FORMAT = 100;
@@ -17,6 +15,20 @@ const MAX_EXPRESSION = 4096;
 const MAX_EXAMPLES = 16;
 /** An example is shown and edited in a form. */
 const MAX_REQUEST = 8192;
+const MAX_INPUTS = 50;
+/** An input's example is a text. */
+const MAX_EXAMPLE = 512;
+const INPUT_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+const INPUT_TYPES: ReadonlySet<unknown> = new Set<InputType>(['text', 'image', 'video', 'audio']);
+const MAX_RANGES = 100;
+const MAX_VALUES = 50;
+const MAX_CHOICE = 100;
+
+const ANY_TEXT = '[^\\s|]+';
+const KEY_FILE = '\\{[^]*\\}';
+/** Stands for any text: `API_KEY`. */
+const PLACEHOLDER = /^[A-Z][A-Z0-9_]{2,}$/;
+const REST = '…';
 
 /**
  * Reads `vendorInfo`. The export is an extension: plugins of other hosts may use its name for
@@ -24,15 +36,15 @@ const MAX_REQUEST = 8192;
  */
 export function readVendorInfo(value: Json | undefined): VendorInfo | undefined {
   if (!isObject(value)) return undefined;
-  const keyUrl = urlOf(value.keyUrl);
-  const keyFormat = keyFormatOf(value.keyFormat);
-  const keyHelp = textsOf(value.keyHelp);
+  const keyUrl = readUrl(value.keyUrl);
+  const keyFormat = readKeyFormat(value.keyFormat);
+  const keyHelp = readTexts(value.keyHelp);
   const grace = value.notFoundGraceSeconds;
   const isFit = Number.isInteger(grace) && Number(grace) > 0 && Number(grace) <= MAX_GRACE_SECONDS;
-  const listPrices = listPricesOf(value.listPrices);
-  const ranges = rangesOf(value.ranges);
-  const inputs = inputsOf(value.inputs, textsOf);
-  const examples = (Array.isArray(value.examples) ? value.examples : []).slice(0, MAX_EXAMPLES).flatMap(exampleOf);
+  const listPrices = readListPrices(value.listPrices);
+  const ranges = readRanges(value.ranges);
+  const inputs = readInputs(value.inputs);
+  const examples = (Array.isArray(value.examples) ? value.examples : []).slice(0, MAX_EXAMPLES).flatMap(readExample);
   const info: VendorInfo = {
     ...(keyUrl && { keyUrl }),
     ...(keyFormat && { keyFormat }),
@@ -49,19 +61,19 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
 const textUpTo = (limit: number, value: unknown): string | undefined =>
   typeof value === 'string' && value.trim() !== '' && value.length <= limit ? value.trim() : undefined;
 
-function keyFormatOf(value: unknown): string[] | undefined {
+function readKeyFormat(value: unknown): string[] | undefined {
   const formats = (Array.isArray(value) ? value : [value])
     .slice(0, MAX_KEY_FORMATS)
     .map((format) => textUpTo(MAX_KEY_FORMAT, format));
   return formats.length > 0 && formats.every((format) => format !== undefined) ? formats : undefined;
 }
 
-function urlOf(value: unknown): string | undefined {
+function readUrl(value: unknown): string | undefined {
   const text = textUpTo(MAX_URL, value);
   return text !== undefined && isHttpUrl(text) ? text : undefined;
 }
 
-function textsOf(value: unknown): VendorInfo['keyHelp'] {
+function readTexts(value: unknown): VendorInfo['keyHelp'] {
   if (typeof value === 'string') return textUpTo(MAX_TEXT, value) === undefined ? undefined : toTextMap(value);
   if (!isObject(value) || !('en' in value)) return undefined;
   const entries = Object.entries(value);
@@ -69,23 +81,108 @@ function textsOf(value: unknown): VendorInfo['keyHelp'] {
   return isFit ? toTextMap(value as WrittenText) : undefined;
 }
 
-function listPricesOf(value: unknown): VendorInfo['listPrices'] {
+function readListPrices(value: unknown): VendorInfo['listPrices'] {
   if (!isObject(value) || !isObject(value.models)) return undefined;
   const models = Object.entries(value.models)
     .slice(0, MAX_MODELS)
     .filter((entry): entry is [string, string] => textUpTo(MAX_EXPRESSION, entry[1]) !== undefined);
   if (models.length === 0) return undefined;
-  const url = urlOf(value.url);
+  const url = readUrl(value.url);
   const asOf = typeof value.asOf === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value.asOf) ? value.asOf : undefined;
   return { ...(url && { url }), ...(asOf && { asOf }), models: Object.fromEntries(models) };
 }
 
-function exampleOf(value: unknown): VendorInfo['examples'] {
+function readExample(value: unknown): VendorInfo['examples'] {
   if (!isObject(value) || !isObject(value.request)) return [];
-  const label = textsOf(value.label);
+  const label = readTexts(value.label);
   if (label === undefined || JSON.stringify(value.request).length > MAX_REQUEST) return [];
   const models = Array.isArray(value.models)
     ? value.models.slice(0, MAX_MODELS).filter((model) => typeof model === 'string')
     : undefined;
   return [{ label, ...(models && { models }), request: value.request as JsonObject }];
 }
+
+/** Undefined for what tells nothing; an input that does not fit is left out. */
+function readInputs(value: unknown): VendorInfo['inputs'] {
+  if (!isObject(value)) return undefined;
+  const inputs = Object.entries(value)
+    .slice(0, MAX_INPUTS)
+    .flatMap(([name, input]) => {
+      if (!INPUT_NAME.test(name) || !isObject(input) || !INPUT_TYPES.has(input.type)) return [];
+      const { type, required, description, example, models } = input;
+      const texts = readTexts(description);
+      const read: RequestInput = {
+        type: type as InputType,
+        required: required === true,
+        ...(texts && { description: texts }),
+        ...(typeof example === 'string' && example.length <= MAX_EXAMPLE && { example }),
+        ...(Array.isArray(models) && {
+          models: models.slice(0, MAX_MODELS).filter((name) => typeof name === 'string'),
+        }),
+      };
+      return [[name, read] as const];
+    });
+  return inputs.length === 0 ? undefined : Object.fromEntries(inputs);
+}
+
+/** Undefined for what tells nothing; a range that does not fit is left out. */
+function readRanges(value: unknown): VendorInfo['ranges'] {
+  if (!isObject(value)) return undefined;
+  const ranges = Object.entries(value)
+    .slice(0, MAX_RANGES)
+    .flatMap(([name, range]) => {
+      const all = readRange(range);
+      if (all === undefined) return [];
+      const byModel = isObject(range) && isObject(range.models) ? Object.entries(range.models) : [];
+      const models = byModel.slice(0, MAX_MODELS).flatMap(([model, limits]) => {
+        const own = readRange(limits);
+        return own === undefined ? [] : [[model, own] as const];
+      });
+      return [[name, { all, models: Object.fromEntries(models) }] as const];
+    });
+  return ranges.length === 0 ? undefined : Object.fromEntries(ranges);
+}
+
+/** Undefined for what is no range. */
+function readRange(value: unknown): FactRange | null | undefined {
+  if (value === null) return null;
+  if (!isObject(value)) return undefined;
+  const { minimum, maximum, values, whole } = value;
+  if (values !== undefined) {
+    const isFit = Array.isArray(values) && values.length > 0 && values.length <= MAX_VALUES && values.every(isChoice);
+    return isFit ? { kind: 'values', values: values as (number | string)[] } : undefined;
+  }
+  if (minimum === undefined && maximum === undefined) return { kind: 'any' };
+  const isFit = typeof minimum === 'number' && typeof maximum === 'number' && 0 <= minimum && minimum <= maximum;
+  return isFit ? { kind: 'numbers', minimum, maximum, whole: whole === true } : undefined;
+}
+
+const isChoice = (value: unknown): boolean =>
+  typeof value === 'number'
+    ? value >= 0
+    : typeof value === 'string' && value.trim() !== '' && value.length <= MAX_CHOICE;
+
+/**
+ * A regular expression, of linear time, for a key of one of these `keyFormat`s; empty where nothing
+ * can be told. It finds keys of another vendor and half pairs, so it is lenient otherwise.
+ */
+export function toKeyPattern(formats: readonly string[]): string {
+  const patterns = formats.map(toPattern);
+  return patterns.length === 0 || patterns.includes(undefined) ? '' : `^(?:${patterns.join('|')})$`;
+}
+
+/** Undefined for a format in words, such as `32 hexadecimal digits`. */
+function toPattern(format: string): string | undefined {
+  if (format.startsWith('{')) return KEY_FILE;
+  const parts = format.split('|').map((part) => toPartPattern(part.trim()));
+  return parts.includes(undefined) ? undefined : parts.join('\\|');
+}
+
+function toPartPattern(part: string): string | undefined {
+  if (PLACEHOLDER.test(part)) return ANY_TEXT;
+  const at = part.indexOf(REST);
+  if (at === -1) return undefined;
+  return /\s/.test(part) ? undefined : escapeSigns(part.slice(0, at)) + ANY_TEXT;
+}
+
+const escapeSigns = (text: string): string => text.replaceAll(/\W/g, '\\$&');

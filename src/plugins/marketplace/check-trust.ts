@@ -1,10 +1,10 @@
 import type { Result } from '../../kernel/index.ts';
-import { indexLocation } from './index-location.ts';
+import type { MarketFile, MarketIndex, MarketSource, ReadFault, ReadMarketFile } from '../market-index/types.ts';
+import { followHandOvers, readHandOvers } from '../signing/hand-over.ts';
+import { type PublicKey, parsePublicKey } from '../signing/keys.ts';
+import { hashData, readSignature, type Signature, type SignedHash, verifySignature } from '../signing/signature.ts';
+import { indexLocation } from './fetch-file.ts';
 import type { MarketMemory } from './market-memory.ts';
-import { followHandOvers, readHandOvers } from './signing/hand-over.ts';
-import { type PublicKey, parsePublicKey } from './signing/public-key.ts';
-import { hashData, readSignature, type Signature, type SignedHash, verifySignature } from './signing/signature.ts';
-import type { MarketFile, MarketIndex, MarketSource, ReadFault, ReadMarketFile } from './types.ts';
 
 /**
  * Why a signed source is refused: another key has signed its index; it has no signature any more;

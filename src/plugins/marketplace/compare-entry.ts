@@ -1,5 +1,5 @@
+import type { MarketPlugin, MarketVersion } from '../market-index/types.ts';
 import type { Manifest } from '../types.ts';
-import type { MarketPlugin, MarketVersion } from './types.ts';
 
 /** Whether a source is the plugin and version that the index names. Nothing else is installed. */
 export const isAnnounced = (manifest: Manifest, key: string, version: string): boolean =>

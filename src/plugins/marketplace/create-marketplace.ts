@@ -3,12 +3,20 @@ import { AppError, type Clock, type Logger, sha256Hex, type WatchCache } from '.
 import type { OptionStore, PluginSourceStore } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { findNeeds } from '../manifest/newer-contract.ts';
+import type { IconImage } from '../icons/check-icon.ts';
+import { findNeeds } from '../manifest/faults.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
-import type { PermissionChanges } from '../permissions/describe-permissions.ts';
-import type { IconImage } from '../service/check-icon.ts';
+import type {
+  MarketIcon,
+  MarketPlugin,
+  MarketRemark,
+  MarketRevocation,
+  MarketSource,
+  MarketVersion,
+} from '../market-index/types.ts';
 import type { PluginService, Uploaded } from '../service/create-plugin-service.ts';
 import type { ActivationPreview } from '../service/preview-activation.ts';
+import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { ContractNeed, Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import type { MarketTrust, PinMarketKey } from './check-trust.ts';
@@ -17,7 +25,6 @@ import { createMarketReader, decodeText } from './fetch-file.ts';
 import { createListingCache } from './listing-cache.ts';
 import { createMarketMemory } from './market-memory.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
-import type { MarketIcon, MarketPlugin, MarketRemark, MarketRevocation, MarketSource, MarketVersion } from './types.ts';
 
 /** What one source offers. After a failure there are no plugins, and `error` is set. */
 export type SourceOffer = {

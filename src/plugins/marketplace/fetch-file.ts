@@ -1,10 +1,12 @@
-import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
+import { constants } from 'node:fs';
+import { open, realpath } from 'node:fs/promises';
+import { relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Clock, err, type Logger, ok, type Result, trimTrailing } from '../../kernel/index.ts';
 import { canonicalHost, type Upstream, type UpstreamFailure } from '../../upstream/index.ts';
-import { indexLocation } from './index-location.ts';
-import { readMirror } from './read-mirror.ts';
-import { MAX_HAND_OVER_BYTES } from './signing/hand-over.ts';
-import { MAX_SIGNATURE_BYTES } from './signing/signature.ts';
-import type { MarketFile, MarketSource, ReadFault, ReadMarketFile } from './types.ts';
+import type { MarketFile, MarketSource, ReadFault, ReadMarketFile } from '../market-index/types.ts';
+import { MAX_HAND_OVER_BYTES } from '../signing/hand-over.ts';
+import { MAX_SIGNATURE_BYTES } from '../signing/signature.ts';
 
 /** Limits in bytes: of an index as in new-api, of sources and icons as for uploads. */
 export const MARKET_FILE_BYTES: Record<MarketFile, number> = {
@@ -38,13 +40,13 @@ export function createMarketReader(deps: {
   async function download(source: MarketSource, url: URL, maxBytes: number): Promise<Result<Uint8Array, ReadFault>> {
     const signal = AbortSignal.timeout(timeoutMs);
     const explain = (failure: UpstreamFailure) =>
-      err({ message: messageOf(failure.kind, maxBytes, timeoutMs), isAbsent: false });
+      err({ message: describeFailure(failure.kind, maxBytes, timeoutMs), isAbsent: false });
     const answer = await upstream.request({
       url: url.href,
       method: 'GET',
       headers: {},
       body: { kind: 'none' },
-      privateHosts: privateHostsOf(source, shippedSources),
+      privateHosts: findPrivateHosts(source, shippedSources),
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
       headersTimeoutMs: timeoutMs,
@@ -87,12 +89,12 @@ export function createMarketReader(deps: {
   };
 }
 
-function privateHostsOf(source: MarketSource, shippedSources: readonly MarketSource[]): string[] {
+function findPrivateHosts(source: MarketSource, shippedSources: readonly MarketSource[]): string[] {
   const isShipped = shippedSources.some(({ indexUrl }) => indexUrl === source.indexUrl);
   return isShipped ? [] : [canonicalHost(indexLocation(source))];
 }
 
-function messageOf(kind: UpstreamFailure['kind'], maxBytes: number, timeoutMs: number): string {
+function describeFailure(kind: UpstreamFailure['kind'], maxBytes: number, timeoutMs: number): string {
   switch (kind) {
     case 'refused':
       return 'The address is not allowed: it is in a private or reserved network.';
@@ -119,4 +121,60 @@ export function decodeText(bytes: Uint8Array): Result<string, string> {
   } catch {
     return err('The file is not in UTF-8.');
   }
+}
+
+const OUTSIDE = 'The file is outside MARKETPLACE_DIR, the only folder that is read.';
+
+/**
+ * Reads a regular file of at most `maxBytes` below `root`, the folder that the operator has opened
+ * to the panel; empty: none. Neither `..` nor a symbolic link leads out of it. A path outside is
+ * refused before any access to the disk.
+ */
+export async function readMirror(root: string, url: URL, maxBytes: number): Promise<Result<Uint8Array, ReadFault>> {
+  if (root === '') return refused('Folders are read only under MARKETPLACE_DIR, which is not set.');
+  const path = toPath(url);
+  if (path === undefined || !isInside(resolve(root), path)) return refused(OUTSIDE);
+  try {
+    const [top, file] = await Promise.all([realpath(root), realpath(path)]);
+    if (!isInside(top, file)) return refused(OUTSIDE);
+    // Non-blocking, because opening a pipe would block.
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const stat = await handle.stat();
+      if (!stat.isFile()) return refused('It is not a regular file.');
+      if (stat.size > maxBytes) return refused(`The file is larger than ${maxBytes} bytes.`);
+      const bytes = await handle.readFile();
+      return bytes.length > maxBytes ? refused(`The file is larger than ${maxBytes} bytes.`) : ok(bytes);
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `The file cannot be read (${typeof code === 'string' ? code : 'unknown reason'}).`;
+    return err({ message, isAbsent: code === 'ENOENT' });
+  }
+}
+
+const refused = (message: string): Result<never, ReadFault> => err({ message, isAbsent: false });
+
+function toPath(url: URL): string | undefined {
+  try {
+    return fileURLToPath(url);
+  } catch {
+    return undefined;
+  }
+}
+
+function isInside(folder: string, path: string): boolean {
+  const steps = relative(folder, path);
+  return steps !== '' && steps !== '..' && !steps.startsWith(`..${sep}`) && resolve(folder, steps) === path;
+}
+
+/** The URL of a source's index. For a folder that is its `index.json`. */
+export function indexLocation({ indexUrl }: MarketSource): URL {
+  const url = new URL(indexUrl);
+  if (url.protocol === 'file:' && !url.pathname.endsWith('.json')) {
+    url.pathname = `${trimTrailing(url.pathname, '/')}/index.json`;
+  }
+  return url;
 }

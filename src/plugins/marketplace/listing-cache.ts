@@ -1,9 +1,8 @@
 import { type Clock, err, ok, type Result, type WatchCache } from '../../kernel/index.ts';
+import type { MarketIndex, MarketSource } from '../market-index/types.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { checkTrust, type MarketTrust, type TrustDeps } from './check-trust.ts';
-import { decodeText } from './fetch-file.ts';
-import { indexLocation } from './index-location.ts';
-import type { MarketIndex, MarketSource } from './types.ts';
+import { decodeText, indexLocation } from './fetch-file.ts';
 
 /**
  * A fetched index, or why it could not be fetched, or is refused. `fetchedAt` is in unix seconds;

@@ -1,7 +1,7 @@
 import { isObject, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { OptionStore } from '../../store/ports/index.ts';
-import { indexLocation } from './index-location.ts';
-import type { MarketRevocation, MarketSource } from './types.ts';
+import type { MarketRevocation, MarketSource } from '../market-index/types.ts';
+import { indexLocation } from './fetch-file.ts';
 
 /**
  * What all nodes remember of a source: the highest serial that each key has signed, and the

@@ -1,9 +1,8 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
+import { readHandOvers, signHandOver, writeHandOvers } from '../signing/hand-over.ts';
+import type { PublicKey, SigningKey } from '../signing/keys.ts';
+import { hashData, readSignature, signData, verifySignature } from '../signing/signature.ts';
 import { HAND_OVER_ENDING, SIGNATURE_ENDING } from './check-trust.ts';
-import { readHandOvers, signHandOver, writeHandOvers } from './signing/hand-over.ts';
-import type { PublicKey } from './signing/public-key.ts';
-import type { SigningKey } from './signing/secret-key.ts';
-import { hashData, readSignature, signData, verifySignature } from './signing/signature.ts';
 
 /** A file beside the index, by the ending of its name. */
 export type PublishedFile = { ending: string; text: string };

@@ -1,18 +1,17 @@
-import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isObject, type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { openPlugin } from '../author/open-plugin.ts';
-import { readIcon } from '../service/check-icon.ts';
-import { createCompiler } from '../source/compile-plugin.ts';
+import { readIcon } from '../icons/check-icon.ts';
+import { compareVersions, newestVersion } from '../market-index/order-versions.ts';
+import { readIndex } from '../market-index/read-index.ts';
+import type { PublicKey } from '../signing/keys.ts';
 import type { Manifest, PluginFault } from '../types.ts';
+import { createCompiler } from '../worker/compile-plugin.ts';
 import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
-import { findSources } from './find-sources.ts';
-import { compareVersions, newestVersion } from './order-versions.ts';
 import { type Revocations, reasonOf, revokedEntries } from './publish-revoked.ts';
-import { readIndex } from './read-index.ts';
-import type { PublicKey } from './signing/public-key.ts';
 
 /** A fault of a file; `file` is relative to the folder. */
 export type MarketFault = PluginFault & { file: string };
@@ -273,3 +272,32 @@ const pathOf = (file: string, { folder, out }: Pick<Output, 'folder' | 'out'>): 
     .split(sep)
     .map(encodeURIComponent)
     .join('/');
+
+/**
+ * A plugin file. `path` is relative to the folder; `named` is the key and version that the path
+ * gives it.
+ */
+type SourceFile = { path: string; named?: { key: string; version: string } };
+
+const listVisible = (folder: string) =>
+  readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'));
+
+/**
+ * The plugin files of a folder, `KEY/VERSION.js` and `*.js`, in alphabetical order. Links are not
+ * followed, because everything that is published is in the folder.
+ *
+ * @throws the platform's error when the folder cannot be read
+ */
+function findSources(folder: string): SourceFile[] {
+  const found: SourceFile[] = [];
+  for (const entry of listVisible(folder)) {
+    if (entry.isFile() && entry.name.endsWith('.js')) found.push({ path: entry.name });
+    if (!entry.isDirectory()) continue;
+    for (const file of listVisible(join(folder, entry.name))) {
+      if (!file.isFile() || !file.name.endsWith('.js')) continue;
+      const named = { key: entry.name, version: file.name.slice(0, -'.js'.length) };
+      found.push({ path: `${entry.name}/${file.name}`, named });
+    }
+  }
+  return found.sort((a, b) => (a.path < b.path ? -1 : 1));
+}

@@ -1,7 +1,7 @@
 import { isObject, type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { Adoption, PluginRecord, Repositories } from '../../store/ports/index.ts';
-import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer } from '../types.ts';
+import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 
 /** The option with the factory plugins that are switched off: a JSON array of keys. */
 const DISABLED_FACTORY_OPTION = 'TaskPluginDisabledFactoryKeys';

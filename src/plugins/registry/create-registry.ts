@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
-import { type CompiledPlugin, type Compiler, describeFailure } from '../source/compile-plugin.ts';
 import type { Generation, HookCall, LoadedPlugin, Pin, TaskPlugins } from '../types.ts';
+import { type CompiledPlugin, type Compiler, describeFailure } from '../worker/compile-plugin.ts';
 import { assembleGeneration, type Serving } from './assemble-generation.ts';
 import { createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
 import {

@@ -1,7 +1,7 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
-import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
 import type { Manifest, PluginFault } from '../types.ts';
+import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
 import type { Registry } from './create-registry.ts';
 
 /** Serves the plugin that an author is working on. */

@@ -1,5 +1,5 @@
-import type { Adoption } from '../../store/ports/index.ts';
-import type { LoadedPlugin, TaskOrigin, TaskPlugins } from '../types.ts';
+import type { Adoption, ChannelRecord } from '../../store/ports/index.ts';
+import type { Generation, LoadedPlugin, TaskOrigin, TaskPlugins } from '../types.ts';
 import type { DatabaseSnapshot } from './choose-sources.ts';
 import type { RetainedPlugins } from './retained-plugins.ts';
 
@@ -74,3 +74,9 @@ export function createTaskPlugins(
     },
   };
 }
+
+/** The plugin that drives a channel: the one it is bound to, or the one that declares its type. */
+export const findDriver = (
+  generation: Generation,
+  { taskPluginKey, type }: Pick<ChannelRecord, 'taskPluginKey' | 'type'>,
+): LoadedPlugin | undefined => (taskPluginKey ? generation.plugins.get(taskPluginKey) : generation.byChannelType(type));

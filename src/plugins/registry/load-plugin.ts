@@ -18,11 +18,10 @@ import {
   type SandboxFailure,
   type SandboxModule,
 } from '../../sandbox/index.ts';
-import { pickPlace } from '../hooks/pick-place.ts';
 import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
-import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
+import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { CredentialWatch } from './watch-credentials.ts';
 
 /** Limit for arguments of hooks that carry bodies; for arguments and results of the others. */
@@ -189,3 +188,11 @@ export function loadPlugin(deps: {
     },
   };
 }
+
+type Place = Pick<HookFailure, 'line' | 'column'>;
+
+/** Where a hook failed, 1-based in the source, as far as it is known. */
+export const pickPlace = ({ line, column }: Place): Place => ({
+  ...(line === undefined ? {} : { line }),
+  ...(column === undefined ? {} : { column }),
+});

@@ -1,8 +1,8 @@
 import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
-import { type CompiledPlugin, type Compiler, describeFailure } from '../source/compile-plugin.ts';
 import type { HookCall, LoadedPlugin } from '../types.ts';
+import { type CompiledPlugin, type Compiler, describeFailure } from '../worker/compile-plugin.ts';
 import { loadPlugin } from './load-plugin.ts';
 
 /** Most versions that are loaded for earlier tasks at once; the least recently used one goes. */

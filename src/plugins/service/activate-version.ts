@@ -1,7 +1,7 @@
 import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
-import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import {
   activeRow,
   applyChange,

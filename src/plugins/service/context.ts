@@ -2,14 +2,14 @@ import { type AppError, type Clock, type Logger, sha256Hex } from '../../kernel/
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { PluginRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { describeNeeds, findNeeds } from '../manifest/newer-contract.ts';
+import { describeNeeds, findNeeds } from '../manifest/faults.ts';
 import { preflight } from '../registry/build-index.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
-import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Layer, PluginFault } from '../types.ts';
+import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 
 /** What the operations of this folder take as their first argument. */

@@ -1,15 +1,15 @@
 import { type CleanUpStep, type Clock, createReplica, type Logger, SYSTEM_OWNER } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { PermissionChanges } from '../permissions/describe-permissions.ts';
+import type { IconImage } from '../icons/check-icon.ts';
 import { createRegistry, type RuntimeStatus } from '../registry/create-registry.ts';
 import { createDevelopment, type Development } from '../registry/develop-plugin.ts';
 import type { ExposedCredential } from '../registry/watch-credentials.ts';
-import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts';
+import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
+import { type CompiledPlugin, createCompiler } from '../worker/compile-plugin.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import { type Activation, activateVersion } from './activate-version.ts';
-import type { IconImage } from './check-icon.ts';
 import { compileOrThrow, refuseHiddenNames, type ServiceContext } from './context.ts';
 import { type Deletion, deleteVersion } from './delete-version.ts';
 import {

@@ -2,12 +2,12 @@ import type { Meta } from '../../../contracts/v1.d.ts';
 import { isObject } from '../../kernel/index.ts';
 import type { ChannelRecord, PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import type { IconImage } from '../icons/check-icon.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
-import type { Permission } from '../permissions/describe-permissions.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
-import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import type { Permission } from '../source/describe-permissions.ts';
 import type { Layer, Manifest, PluginFault } from '../types.ts';
-import type { IconImage } from './check-icon.ts';
+import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { activeRow, findSource, rowOf, type ServiceContext } from './context.ts';
 import { findPermissions } from './find-permissions.ts';
 

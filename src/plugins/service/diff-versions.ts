@@ -1,6 +1,6 @@
 import type { StructuredPatchHunk } from 'diff';
 import { publishMeta } from '../manifest/normalize-meta.ts';
-import type { ValueChange } from './compare-json.ts';
+import type { ValueChange } from '../source/compare-versions.ts';
 import { type FoundSource, findSource, type ServiceContext } from './context.ts';
 
 export type VersionDiff = {

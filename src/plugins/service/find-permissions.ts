@@ -1,4 +1,4 @@
-import { comparePermissions, type Permission, type PermissionChanges } from '../permissions/describe-permissions.ts';
+import { comparePermissions, type Permission, type PermissionChanges } from '../source/describe-permissions.ts';
 import type { LoadedPlugin, Manifest } from '../types.ts';
 import type { ServiceContext } from './context.ts';
 

@@ -1,10 +1,10 @@
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import type { PermissionChanges } from '../permissions/describe-permissions.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
-import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { Layer, Manifest } from '../types.ts';
+import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { currentNarrowing, findActivatable, narrowingOf } from './activate-version.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
 import { compileFound, compileOrThrow, type FoundSource, invalidPlugin, type ServiceContext } from './context.ts';

@@ -1,5 +1,5 @@
 import type { Repositories } from '../../store/ports/index.ts';
-import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { ServiceContext } from './context.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { constantTimeEqual } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { PluginFault } from '../types.ts';
+import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { narrowingOf } from './activate-version.ts';
 import {
   applyChange,

@@ -1,18 +1,16 @@
 import type { Node } from 'acorn';
 import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';
-import { lintSource } from '../author/lint-warnings.ts';
-import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
+import { readIcon } from '../icons/check-icon.ts';
+import { lintSource } from '../lint/lint-warnings.ts';
+import { checkBaseExports, checkModeExports, validParts } from '../manifest/check-exports.ts';
 import { checkManifest } from '../manifest/check-manifest.ts';
-import { createSchemaCheck } from '../manifest/compile-schema.ts';
+import { createSchemaCheck } from '../manifest/check-schema.ts';
 import { readVendorInfo } from '../manifest/read-vendor-info.ts';
-import { validParts } from '../manifest/valid-parts.ts';
-import { readIndex } from '../marketplace/read-index.ts';
-import { describePermissions, type Permission } from '../permissions/describe-permissions.ts';
-import { readIcon } from '../service/check-icon.ts';
-import { compareJson } from '../service/compare-json.ts';
-import { compareSources } from '../service/compare-sources.ts';
+import { readIndex } from '../market-index/read-index.ts';
 import { checkSource } from '../source/check-source.ts';
+import { compareJson, compareSources } from '../source/compare-versions.ts';
+import { describePermissions, type Permission } from '../source/describe-permissions.ts';
 import { createLocator } from '../source/locate-fault.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 

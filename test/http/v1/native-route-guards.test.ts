@@ -9,7 +9,7 @@ import { createUploadBudget, openUploadFolder } from '../../../src/http/bodies/u
 import type { V1Deps } from '../../../src/http/v1/caller.ts';
 import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
-import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
+import { reservedBy } from '../../../src/plugins/manifest/route-paths.ts';
 import type { NativeRoute } from '../../../src/surfaces/native/open-native-path.ts';
 import type { Surfaces } from '../../../src/surfaces/surfaces.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

@@ -1,7 +1,7 @@
 /** The routes that plugins declare, from the request line to the presenter, on both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
+import { reservedBy } from '../../../src/plugins/manifest/route-paths.ts';
 import { RULE_DATABASES } from '../../support/databases.ts';
 import { type Answer, ask, signIn } from '../../support/gateway.ts';
 import { until } from '../../support/until.ts';

@@ -5,7 +5,7 @@ import type { DecidingIp } from '../../../src/auth/principals.ts';
 import { checkBaseUrl, MAX_TYPED_BASE_URL } from '../../../src/channels/check-channel.ts';
 import { ok } from '../../../src/kernel/index.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from '../../../src/plugins/manifest/addresses.ts';
-import { indexLocation } from '../../../src/plugins/marketplace/index-location.ts';
+import { indexLocation } from '../../../src/plugins/marketplace/fetch-file.ts';
 import { withoutSlash } from '../../../src/settings/public-address.ts';
 import { MAX_PROVIDER_ANSWER_BYTES } from '../../../src/upstream/provider-requests.ts';
 import { pointsToSelf } from '../../../src/vendors/content/check-redirects.ts';

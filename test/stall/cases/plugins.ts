@@ -1,4 +1,5 @@
 import { parseJson } from '../../../src/kernel/index.ts';
+import { MAX_ICON_BYTES } from '../../../src/plugins/icons/check-icon.ts';
 import { MARKET_FILE_BYTES } from '../../../src/plugins/marketplace/fetch-file.ts';
 import {
   followHandOvers,
@@ -6,12 +7,11 @@ import {
   readHandOvers,
   signHandOver,
   writeHandOvers,
-} from '../../../src/plugins/marketplace/signing/hand-over.ts';
-import { generateSigningKey } from '../../../src/plugins/marketplace/signing/secret-key.ts';
-import { MAX_SIGNATURE_BYTES, readSignature } from '../../../src/plugins/marketplace/signing/signature.ts';
-import { MAX_ICON_BYTES } from '../../../src/plugins/service/check-icon.ts';
+} from '../../../src/plugins/signing/hand-over.ts';
+import { generateSigningKey } from '../../../src/plugins/signing/keys.ts';
+import { MAX_SIGNATURE_BYTES, readSignature } from '../../../src/plugins/signing/signature.ts';
 import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';
-import { createCompiler } from '../../../src/plugins/source/compile-plugin.ts';
+import { createCompiler } from '../../../src/plugins/worker/compile-plugin.ts';
 import { createPluginWorker } from '../../../src/plugins/worker/create-worker.ts';
 import type { Sandbox } from '../../../src/sandbox/index.ts';
 import { MAX_INSPECT_BYTES } from '../../../src/sandbox/pool/create-sandbox.ts';

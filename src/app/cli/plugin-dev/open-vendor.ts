@@ -1,5 +1,5 @@
 import { randomToken, systemClock } from '../../../kernel/index.ts';
-import { keyPatternOf } from '../../../plugins/index.ts';
+import { toKeyPattern } from '../../../plugins/index.ts';
 import { createDemoVendor } from '../../demo-vendor/index.ts';
 import { askSecret } from '../ask-secret.ts';
 import { type CommandInput, option, UsageError } from '../command.ts';
@@ -31,7 +31,7 @@ export async function openVendor(input: CommandInput, command: string, formats: 
   const key = typed?.replace(/\r?\n$/, '');
   if (!key)
     throw new UsageError('the key of the vendor is missing: give it on standard input with --key-stdin', command);
-  if (!new RegExp(keyPatternOf(formats)).test(key.trim()))
+  if (!new RegExp(toKeyPattern(formats)).test(key.trim()))
     input.io.err(`note: the key does not look like one of this vendor: ${looks}\n`);
   return { baseUrl, key, isDemo: false, stop: async () => {} };
 }

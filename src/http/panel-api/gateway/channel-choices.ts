@@ -1,4 +1,4 @@
-import { keyPatternOf, type PluginService, type PluginSummary, type VendorInfo } from '../../../plugins/index.ts';
+import { type PluginService, type PluginSummary, toKeyPattern, type VendorInfo } from '../../../plugins/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
 
 /** The plugins and groups that a channel form offers. */
@@ -42,7 +42,7 @@ const describeChoice = (
   /** How a key looks, the usual form first. */
   key_formats: vendor?.keyFormat ?? [],
   /** A regular expression for a key of one of these forms; empty: any may be right. */
-  key_pattern: keyPatternOf(vendor?.keyFormat ?? []),
+  key_pattern: toKeyPattern(vendor?.keyFormat ?? []),
   key_help: vendor?.keyHelp ?? null,
   /** What the plugin suggests for this setting of a new channel. */
   not_found_grace_seconds: vendor?.notFoundGraceSeconds ?? 0,
