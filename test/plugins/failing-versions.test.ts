@@ -1,7 +1,7 @@
 /** An activated version that fails clearly more often than the one before it is rolled back. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { PluginService } from '../../src/plugins/index.ts';
-import { compareFailures } from '../../src/plugins/service/compare-failures.ts';
+import { compareFailures } from '../../src/plugins/service/watch-outcomes.ts';
 import type { OutcomeCount, PluginStage } from '../../src/store/ports/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { compiledPlugins, makeService, pluginSource, startSandbox, until } from './support.ts';

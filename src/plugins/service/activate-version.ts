@@ -1,19 +1,22 @@
-import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import type {
+  ActivationRecord,
+  FailureVerdict,
+  NewAuditRow,
+  PluginRecord,
+  Repositories,
+  Store,
+} from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
-import {
-  activeRow,
-  applyChange,
-  compileFound,
-  FACTORY,
-  type FoundSource,
-  findSource,
-  refuseConflict,
-  type ServiceContext,
-} from './context.ts';
+import { applyChange, type ChangeContext } from './change-plugins.ts';
+import { type CompileContext, compileFound } from './compile-source.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
-import { serveSource } from './serve-source.ts';
+import { FACTORY, type FoundSource, findActiveRow, findSource, type SourceContext } from './find-source.ts';
+import { type ConflictContext, refuseConflict, serveSource } from './serve-source.ts';
+
+export type ActivationContext = SourceContext & CompileContext & ConflictContext & ChangeContext & { store: Store };
 
 /** The active version before and after. `null`: the factory plugin, if there is one. */
 export type Activation = {
@@ -27,7 +30,7 @@ type ActivationRequest = {
   key: string;
   version: string;
   adopt?: boolean;
-  /** Of a roll-back: called first in the transaction. Throw in it to change nothing. */
+  /** A roll-back's own check, first in the transaction. It throws to change nothing. */
   claim?: (tx: Repositories) => Promise<void>;
 };
 
@@ -38,13 +41,13 @@ type ActivationRequest = {
  * or in conflict, throws before anything changes.
  */
 export async function activateVersion(
-  ctx: ServiceContext,
+  ctx: ActivationContext,
   { key, version, adopt = false, claim }: ActivationRequest,
 ): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);
-  const before = await activeRow(ctx.store, key);
+  const before = await findActiveRow(ctx.store, key);
   const compiled = await compileFound(ctx, found);
-  const narrowedModels = await narrowingOf(ctx, found, compiled);
+  const narrowedModels = await findNarrowing(ctx, found, compiled);
   refuseConflict(ctx, { compiled, layer: found.row ? 'database' : 'factory', narrowedModels });
   const { after, adoptedTasks } = await ctx.store.transaction(async (tx) => {
     await claim?.(tx);
@@ -74,7 +77,7 @@ export async function activateVersion(
  *
  * @throws `plugins.not_found`
  */
-export async function findActivatable(ctx: ServiceContext, key: string, version: string): Promise<FoundSource> {
+export async function findActivatable(ctx: SourceContext, key: string, version: string): Promise<FoundSource> {
   const found = await findSource(ctx, key, version);
   if (found.row || version === FACTORY) return found;
   throw pluginErrors.not_found({
@@ -87,22 +90,72 @@ export async function findActivatable(ctx: ServiceContext, key: string, version:
  * narrowing counts, or else that of the active version, or of the factory plugin where none is
  * active. Models that the version does not have are dropped. The factory plugin inherits nothing.
  */
-export async function narrowingOf(
-  ctx: Pick<ServiceContext, 'store'>,
+export async function findNarrowing(
+  ctx: Pick<SourceContext, 'store'>,
   { factory, narrowedModels }: Pick<FoundSource, 'factory' | 'narrowedModels'>,
   { manifest }: CompiledPlugin,
 ): Promise<string[] | null> {
   if (factory) return narrowedModels;
-  const narrowed = narrowedModels ?? (await currentNarrowing(ctx, manifest.key));
+  const narrowed = narrowedModels ?? (await findCurrentNarrowing(ctx, manifest.key));
   return narrowed ? manifest.models.filter((model) => narrowed.includes(model)) : null;
 }
 
 /** The narrowing of a key's active version, or of its factory plugin where none is active. */
-export async function currentNarrowing(
-  { store }: Pick<ServiceContext, 'store'>,
+export async function findCurrentNarrowing(
+  { store }: Pick<SourceContext, 'store'>,
   key: string,
 ): Promise<string[] | null> {
   const { rows, factoryModels } = await readSnapshot(store);
   const active = rows.find((row) => row.key === key);
   return (active ? active.narrowedModels : factoryModels.get(key)) ?? null;
+}
+
+/**
+ * Goes back to the version before a failing one, once for each activated source, on one of several
+ * nodes. Does nothing if another version serves now, or if the former one is gone or cannot
+ * serve. Call it inside the mutex of plugin changes.
+ */
+export async function rollBack(
+  ctx: ActivationContext,
+  activation: ActivationRecord,
+  verdict: FailureVerdict,
+): Promise<void> {
+  const { store, clock, logger, registry } = ctx;
+  const { key, sourceHash, version, formerHash, formerVersion } = activation;
+  const fields = { task_plugin: 'rollback', plugin: key, version, former: formerVersion };
+  if (registry.current().plugins.get(key)?.sourceHash !== sourceHash) return;
+  const isFactory = activation.formerLayer === 'factory';
+  const former = isFactory ? registry.factory().get(key) : await store.plugins.byVersion(key, formerVersion);
+  if (former?.sourceHash !== formerHash) {
+    logger.warn(fields, 'a failing version was not rolled back: the version before it is gone');
+    return;
+  }
+  try {
+    await activateVersion(ctx, {
+      key,
+      version: isFactory ? FACTORY : formerVersion,
+      async claim(tx) {
+        if (!(await tx.pluginOutcomes.takeRollback(activation, clock.unix()))) throw pluginErrors.not_found();
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    logger.warn({ ...fields, err: error }, 'a failing version was not rolled back');
+    return;
+  }
+  logger.warn({ ...fields, ...verdict }, 'a failing version was rolled back');
+  const row: NewAuditRow = {
+    ...{ userId: null, username: '', authMethod: 'gateway', ip: '' },
+    ...{ action: 'plugin.rollback', target: `plugin:${key}`, createdAt: clock.unix() },
+    detail: {
+      before: { version, source_hash: sourceHash },
+      after: { version: formerVersion, source_hash: formerHash, layer: activation.formerLayer },
+      failures: { stage: verdict.stage, now: verdict.now, before: verdict.before },
+    },
+  };
+  await store.logs
+    .addAudit(row)
+    .catch((error: unknown) =>
+      logger.error({ err: error, audit: row }, 'audit row could not be stored; this line has its content'),
+    );
 }

@@ -27,20 +27,20 @@ export const compareNames = <T>(before: readonly T[], after: readonly T[]): Name
 /** `before` is `undefined` if no plugin serves: all of `after` is then new. */
 export function compareManifests(before: Manifest | undefined, after: Manifest): ManifestChanges {
   return {
-    hosts: compareNames(before ? hostsOf(before) : [], hostsOf(after)),
+    hosts: compareNames(before ? listHosts(before) : [], listHosts(after)),
     models: compareNames(before?.models ?? [], after.models),
     routes: compareRoutes(before?.routes ?? [], after.routes),
     protocols: compareProtocols(before?.protocols ?? [], after.protocols),
     channelTypes: compareNames(before?.channelTypes ?? [], after.channelTypes),
-    usageSchema: compareUsage(before ? usageOf(before) : {}, usageOf(after)),
+    usageSchema: compareUsage(before ? readUsageForms(before) : {}, readUsageForms(after)),
   };
 }
 
-const hostsOf = ({ baseUrl, allowedHosts }: Manifest): string[] => [
+const listHosts = ({ baseUrl, allowedHosts }: Manifest): string[] => [
   ...new Set([...(baseUrl === undefined ? [] : [new URL(baseUrl).host]), ...allowedHosts]),
 ];
 
-const usageOf = (manifest: Manifest): Record<string, UsageForm> => publishMeta(manifest).usageSchema ?? {};
+const readUsageForms = (manifest: Manifest): Record<string, UsageForm> => publishMeta(manifest).usageSchema ?? {};
 
 /** Compares lists by the identity of their items. `changed`: items on both sides that differ. */
 function compareLists<T>(before: readonly T[], after: readonly T[], identity: (item: T) => string) {

@@ -9,12 +9,14 @@ import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
 import { type CompiledPlugin, createCompiler } from '../worker/compile-plugin.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
-import { type Activation, activateVersion } from './activate-version.ts';
-import { compileOrThrow, refuseHiddenNames, type ServiceContext } from './context.ts';
+import { type Activation, activateVersion, rollBack } from './activate-version.ts';
+import { createPluginChangeMutex } from './change-plugins.ts';
+import { compileOrThrow, refuseHiddenNames } from './compile-source.ts';
 import { type Deletion, deleteVersion } from './delete-version.ts';
 import {
   describePlugin,
   findIcon,
+  findPermissionChanges,
   listPlugins,
   listVersions,
   type PluginDetail,
@@ -23,16 +25,14 @@ import {
 } from './describe-plugins.ts';
 import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
-import { findPermissionChanges } from './find-permissions.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
-import { createPluginChangeMutex } from './plugin-change-mutex.ts';
 import {
   type ActivationPreview,
+  type PreviewContext,
   type PreviewedVersion,
   previewActivation,
   requirePreview,
 } from './preview-activation.ts';
-import { rollBack } from './roll-back.ts';
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 import { createOutcomeWatch, type FailingVersion, type PluginOutcome } from './watch-outcomes.ts';
@@ -121,8 +121,8 @@ export function createPluginService(deps: Deps): PluginService {
   const compiler = createCompiler(deps.sandbox, worker);
   const registry = createRegistry({ ...deps, compiler });
   const development = createDevelopment({ compiler, registry });
-  const ctx: ServiceContext = { ...deps, compiler, worker, registry, owner: SYSTEM_OWNER };
-  const onBehalfOf = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
+  const ctx = { ...deps, compiler, worker, registry, owner: SYSTEM_OWNER };
+  const contextFor = (owner = SYSTEM_OWNER): typeof ctx => ({ ...ctx, owner });
   const exclusively = createPluginChangeMutex({ store, clock, registry });
   // The registry itself orders its rebuilds, and logs those that fail.
   const replica = createReplica({
@@ -161,16 +161,16 @@ export function createPluginService(deps: Deps): PluginService {
     current: registry.current,
     develop: (source) => exclusively(() => development.develop(source)),
     async check(source, owner) {
-      const compiled = await compileOrThrow(onBehalfOf(owner), source);
+      const compiled = await compileOrThrow(contextFor(owner), source);
       refuseHiddenNames(compiled);
       return compiled.manifest;
     },
     async permissions(source, owner) {
-      const context = onBehalfOf(owner);
+      const context = contextFor(owner);
       return findPermissionChanges(context, await compileOrThrow(context, source));
     },
     async upload(upload, owner) {
-      const context = onBehalfOf(owner);
+      const context = contextFor(owner);
       const stored = await exclusively(() => uploadPlugin(context, upload));
       return { ...stored, preview: await previewWaiting(context, stored.plugin) };
     },
@@ -180,22 +180,22 @@ export function createPluginService(deps: Deps): PluginService {
     icon: (key, version) => findIcon(ctx, key, version),
     activate: (key, version, { adopt = false, previewDigest: digest, owner } = {}) =>
       exclusively(async () => {
-        if (digest !== undefined) await requirePreview(onBehalfOf(owner), key, { version, digest });
+        if (digest !== undefined) await requirePreview(contextFor(owner), key, { version, digest });
         return activateVersion(ctx, { key, version, adopt });
       }),
     setEnabled: (key, enabled, options = {}) => exclusively(() => setPluginEnabled(ctx, { key, enabled, ...options })),
     narrow: (key, models) => exclusively(() => narrowModels(ctx, key, models)),
     deleteVersion: (key, version, options = {}) => exclusively(() => deleteVersion(ctx, { key, version, ...options })),
     diff: (key, from, to) => diffVersions(ctx, { key, from, to }),
-    preview: (key, previewed, owner) => previewActivation(onBehalfOf(owner), key, previewed),
-    dryRun: (key, run, owner) => dryRunHook(onBehalfOf(owner), key, run),
+    preview: (key, previewed, owner) => previewActivation(contextFor(owner), key, previewed),
+    dryRun: (key, run, owner) => dryRunHook(contextFor(owner), key, run),
     runtimeStatus: registry.status,
     exposedCredentials: registry.exposedCredentials,
   };
 }
 
 /** What the activation of a version would change. The version is stored whatever this says. */
-async function previewWaiting(ctx: ServiceContext, row: PluginVersion | null): Promise<ActivationPreview | null> {
+async function previewWaiting(ctx: PreviewContext, row: PluginVersion | null): Promise<ActivationPreview | null> {
   if (!row?.enabled || row.active) return null;
   try {
     return await previewActivation(ctx, row.key, { version: row.version });

@@ -2,10 +2,13 @@ import { AppError } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
-import { applyChange, compileFound, type FoundSource, refuseConflict, rowOf, type ServiceContext } from './context.ts';
+import type { ActivationContext } from './activate-version.ts';
+import { applyChange } from './change-plugins.ts';
+import { type CompileContext, compileFound } from './compile-source.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
-import { serveSource } from './serve-source.ts';
-import { refuseUse } from './switch-plugin.ts';
+import { type FoundSource, readRow, type SourceContext } from './find-source.ts';
+import { refuseUse, type UseContext } from './find-use.ts';
+import { type ConflictContext, refuseConflict, serveSource } from './serve-source.ts';
 
 /** The deleted version, and the one that is now active: `factory`, or `null` if none is left. */
 export type Deletion = { before: PluginVersion; successor: string | null };
@@ -18,11 +21,11 @@ export type Deletion = { before: PluginVersion; successor: string | null };
  * overrides both. With `adopt` a successor takes over the tasks of earlier versions.
  */
 export async function deleteVersion(
-  ctx: ServiceContext,
+  ctx: ActivationContext & UseContext,
   { key, version, force = false, adopt = false }: { key: string; version: string; force?: boolean; adopt?: boolean },
 ): Promise<Deletion> {
-  const row = await rowOf(ctx, key, version);
-  const successor = await successorOf(ctx, row);
+  const row = await readRow(ctx, key, version);
+  const successor = await findSuccessor(ctx, row);
   if (row.active && row.enabled && successor && !force) await requireServable(ctx, successor);
   const adopting = adopt && row.active && successor ? await compileFound(ctx, successor) : undefined;
   await ctx.store.transaction(async (tx) => {
@@ -31,11 +34,11 @@ export async function deleteVersion(
     if (adopting) await serveSource(ctx, tx, { compiled: adopting, adopt: true });
   });
   await applyChange(ctx);
-  return { before: toVersion(row), successor: successor ? nameOf(successor) : null };
+  return { before: toVersion(row), successor: successor ? versionName(successor) : null };
 }
 
 /** The version that is active once `row` is gone. */
-async function successorOf(ctx: ServiceContext, row: PluginRecord): Promise<FoundSource | undefined> {
+async function findSuccessor(ctx: SourceContext, row: PluginRecord): Promise<FoundSource | undefined> {
   const others = (await ctx.store.plugins.versions(row.key)).filter(({ id }) => id !== row.id);
   const next = row.active ? others[0] : others.find(({ active }) => active);
   if (next) return { row: next, narrowedModels: next.narrowedModels };
@@ -44,16 +47,16 @@ async function successorOf(ctx: ServiceContext, row: PluginRecord): Promise<Foun
   return factory && { factory, narrowedModels: narrowFactory(snapshot, factory) };
 }
 
-const nameOf = ({ row }: FoundSource): string => row?.version ?? 'factory';
+const versionName = ({ row }: FoundSource): string => row?.version ?? 'factory';
 
-async function requireServable(ctx: ServiceContext, found: FoundSource): Promise<void> {
+async function requireServable(ctx: CompileContext & ConflictContext, found: FoundSource): Promise<void> {
   try {
     const layer = found.row ? 'database' : 'factory';
     const compiled = await compileFound(ctx, found);
     refuseConflict(ctx, { compiled, layer, narrowedModels: found.narrowedModels });
   } catch (error) {
     if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
-    const message = `Version ${nameOf(found)} would take its place and cannot serve. ${error.message} Activate another version first, or delete with force=true.`;
+    const message = `Version ${versionName(found)} would take its place and cannot serve. ${error.message} Activate another version first, or delete with force=true.`;
     throw new AppError(error.code, error.kind, { message, details: error.details });
   }
 }

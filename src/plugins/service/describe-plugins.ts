@@ -1,15 +1,17 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
 import { isObject } from '../../kernel/index.ts';
-import type { ChannelRecord, PluginRecord } from '../../store/ports/index.ts';
+import type { PluginRecord, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { IconImage } from '../icons/check-icon.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
-import type { Permission } from '../source/describe-permissions.ts';
-import type { Layer, Manifest, PluginFault } from '../types.ts';
-import type { CompiledPlugin } from '../worker/compile-plugin.ts';
-import { activeRow, findSource, rowOf, type ServiceContext } from './context.ts';
-import { findPermissions } from './find-permissions.ts';
+import type { Registry } from '../registry/create-registry.ts';
+import { comparePermissions, type Permission, type PermissionChanges } from '../source/describe-permissions.ts';
+import type { Layer, LoadedPlugin, Manifest, PluginFault } from '../types.ts';
+import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
+import type { PluginWorker } from '../worker/create-worker.ts';
+import { findActiveRow, findSource, readRow, type SourceContext } from './find-source.ts';
+import { boundChannels } from './find-use.ts';
 
 /** A stored version without its source. */
 export type PluginVersion = Omit<PluginRecord, 'source' | 'icon'> & { hasIcon: boolean };
@@ -62,22 +64,10 @@ export const toVersion = ({ source: _, icon, ...row }: PluginRecord): PluginVers
   hasIcon: icon !== null,
 });
 
-/** Channels that a plugin serves: bound by its key, or of a type that it declares. */
-export const boundChannels = (
-  channels: readonly ChannelRecord[],
-  key: string,
-  manifest: Manifest | undefined,
-): ChannelRecord[] =>
-  channels.filter(
-    ({ taskPluginKey, type }) => taskPluginKey === key || (manifest?.channelTypes.includes(type) ?? false),
-  );
+type Describer = { compiler: Compiler; worker: PluginWorker };
 
 /** Compiles the source of `row`, unless `compiled` is given. */
-export async function toDetail(
-  ctx: ServiceContext,
-  row: PluginRecord,
-  compiled?: CompiledPlugin,
-): Promise<PluginDetail> {
+export async function toDetail(ctx: Describer, row: PluginRecord, compiled?: CompiledPlugin): Promise<PluginDetail> {
   const result = compiled ? { ok: true as const, value: compiled } : await ctx.compiler.compile(row.source, row);
   const errors = !result.ok && result.error.kind === 'faults' ? result.error.faults : [];
   return {
@@ -93,7 +83,11 @@ export async function toDetail(
 }
 
 /** A version. Without `version`: the active version of the key, or else the factory plugin. */
-export async function describePlugin(ctx: ServiceContext, key: string, version?: string): Promise<PluginDetail> {
+export async function describePlugin(
+  ctx: SourceContext & Describer,
+  key: string,
+  version?: string,
+): Promise<PluginDetail> {
   const { row, factory } = await findSource(ctx, key, version);
   if (row) return toDetail(ctx, row);
   const { source, sourceHash, manifest } = factory;
@@ -110,21 +104,29 @@ export async function describePlugin(ctx: ServiceContext, key: string, version?:
 }
 
 /** All stored versions of a key, the newest first. Empty for a key with only a factory plugin. */
-export async function listVersions(ctx: ServiceContext, key: string): Promise<PluginVersion[]> {
+export async function listVersions(ctx: SourceContext, key: string): Promise<PluginVersion[]> {
   const rows = await ctx.store.plugins.versions(key);
   if (rows.length === 0 && !ctx.registry.factory().has(key)) throw pluginErrors.not_found();
   return rows.map(toVersion);
 }
 
 /** The stored icon of a version, or of the active one; `undefined` if it has none. */
-export async function findIcon(ctx: ServiceContext, key: string, version?: string): Promise<IconImage | undefined> {
-  const row = version === undefined ? await activeRow(ctx.store, key) : await rowOf(ctx, key, version);
+export async function findIcon(
+  ctx: Pick<SourceContext, 'store'> & Pick<Describer, 'worker'>,
+  key: string,
+  version?: string,
+): Promise<IconImage | undefined> {
+  const row = version === undefined ? await findActiveRow(ctx.store, key) : await readRow(ctx, key, version);
   const icon = row?.icon ? await ctx.worker.run('readIcon', row.icon) : undefined;
   return icon?.ok ? icon.value : undefined;
 }
 
 /** All plugins, by descending priority, then by key. */
-export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]> {
+export async function listPlugins(ctx: {
+  store: Store;
+  registry: Pick<Registry, 'factory' | 'status' | 'current'>;
+  compiler: Compiler;
+}): Promise<PluginSummary[]> {
   const [snapshot, channels] = await Promise.all([readSnapshot(ctx.store), ctx.store.channels.all()]);
   const { rows } = snapshot;
   const factory = ctx.registry.factory();
@@ -191,4 +193,26 @@ export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]>
   return (await Promise.all([...overrides, ...shipped])).sort(
     (a, b) => priority(b) - priority(a) || (a.key < b.key ? -1 : 1),
   );
+}
+
+type Described = { source: string | undefined; manifest: Manifest };
+
+/** What a plugin may do. Without a source: as far as its manifest says it. */
+const findPermissions = (ctx: Pick<Describer, 'worker'>, { source, manifest }: Described): Promise<Permission[]> =>
+  ctx.worker.run('describePermissions', { source, manifest });
+
+export type PermissionContext = SourceContext & Pick<Describer, 'worker'> & { registry: Pick<Registry, 'current'> };
+
+/** What a plugin may do, compared with the plugin that serves its key now. */
+export async function findPermissionChanges(ctx: PermissionContext, after: Described): Promise<PermissionChanges> {
+  const serving = ctx.registry.current().plugins.get(after.manifest.key);
+  const [before, now] = await Promise.all([serving && findServing(ctx, serving), findPermissions(ctx, after)]);
+  return comparePermissions(before, now);
+}
+
+async function findServing(ctx: PermissionContext, { key, sourceHash, manifest }: LoadedPlugin): Promise<Permission[]> {
+  const factory = ctx.registry.factory().get(key);
+  const known = [...(await ctx.store.plugins.versions(key)), ...(factory ? [factory] : [])];
+  // The source of a plugin in development is in neither.
+  return findPermissions(ctx, { source: known.find((each) => each.sourceHash === sourceHash)?.source, manifest });
 }

@@ -1,7 +1,9 @@
 import type { StructuredPatchHunk } from 'diff';
 import { publishMeta } from '../manifest/normalize-meta.ts';
 import type { ValueChange } from '../source/compare-versions.ts';
-import { type FoundSource, findSource, type ServiceContext } from './context.ts';
+import type { Compiler } from '../worker/compile-plugin.ts';
+import type { PluginWorker } from '../worker/create-worker.ts';
+import { type FoundSource, findSource, type SourceContext } from './find-source.ts';
 
 export type VersionDiff = {
   from: { version: string; sourceHash: string };
@@ -20,7 +22,7 @@ export type VersionDiff = {
  * @throws `plugins.not_found`
  */
 export async function diffVersions(
-  ctx: ServiceContext,
+  ctx: SourceContext & { compiler: Compiler; worker: PluginWorker },
   { key, from, to }: { key: string; from: string; to: string },
 ): Promise<VersionDiff> {
   const [before, after] = await Promise.all([read(ctx, key, from), read(ctx, key, to)]);
@@ -35,15 +37,15 @@ export async function diffVersions(
   };
 }
 
-async function read(ctx: ServiceContext, key: string, name: string) {
+async function read(ctx: SourceContext & { compiler: Compiler }, key: string, name: string) {
   const found = await findSource(ctx, key, name);
   const { source, sourceHash } = found.row ?? found.factory;
-  const manifest = await manifestOf(ctx, found);
+  const manifest = await readManifest(ctx, found);
   const version = found.row?.version ?? found.factory?.manifest.version ?? name;
   return { version, source, sourceHash, name: `${key}@${version}`, meta: manifest && publishMeta(manifest) };
 }
 
-async function manifestOf(ctx: ServiceContext, { row, factory }: FoundSource) {
+async function readManifest(ctx: { compiler: Compiler }, { row, factory }: FoundSource) {
   if (!row) return factory.manifest;
   const compiled = await ctx.compiler.compile(row.source, row);
   return compiled.ok ? compiled.value.manifest : undefined;

@@ -1,10 +1,13 @@
 import { createRedactor, isObject, type Json, redactJson, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
-import { MAX_RESULT_BYTES } from '../../sandbox/index.ts';
+import { MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
 import { modulePath, REQUEST_HOOKS, trialName } from '../registry/load-plugin.ts';
-import { compileFound, findSource, type ServiceContext } from './context.ts';
+import { type CompileContext, compileFound } from './compile-source.ts';
+import { findSource, type SourceContext } from './find-source.ts';
+
+type DryRunContext = SourceContext & CompileContext & { sandbox: Sandbox };
 
 /**
  * A trial call. `path` (or a single `member`) leads from the export `hook` to the function.
@@ -20,7 +23,7 @@ export type DryRun = {
 };
 export type DryRunOutcome = { result: Json; console: string[]; ms: number };
 
-/** Limit of the arguments in bytes, the same as for a hook that carries bodies. */
+/** Limit of the arguments in bytes, as for a hook that carries bodies. */
 const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 /** How long a dry run waits for a free sandbox process, in ms. */
 const ADMISSION_MS = 5000;
@@ -31,7 +34,7 @@ const ADMISSION_MS = 5000;
  * @throws `plugins.hook_failed` with message, console and position if the hook fails, or if the
  *   gateway would refuse its result; `plugins.unavailable` if no sandbox slot is free
  */
-export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun): Promise<DryRunOutcome> {
+export async function dryRunHook(ctx: DryRunContext, key: string, run: DryRun): Promise<DryRunOutcome> {
   const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findSource(ctx, key, run.version));
   const path = [run.hook, ...(run.path ?? (run.member === undefined ? [] : [run.member]))];
   const outcome = await ctx.sandbox.call(

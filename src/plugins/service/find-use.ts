@@ -1,6 +1,8 @@
-import type { Repositories } from '../../store/ports/index.ts';
-import type { ServiceContext } from './context.ts';
-import { boundChannels } from './describe-plugins.ts';
+import type { Clock } from '../../kernel/index.ts';
+import { type ChannelRecord, type Repositories, STATUS } from '../../store/ports/index.ts';
+import { pluginErrors } from '../errors.ts';
+import type { Registry } from '../registry/create-registry.ts';
+import type { Manifest } from '../types.ts';
 
 /** What needs the plugin that serves a key. */
 export type KeyUse = {
@@ -19,7 +21,7 @@ const RECENT_SECONDS = 30 * 86_400;
  * version serves it, or nothing needs it. Reads in the transaction that makes the change.
  */
 export async function findUse(
-  { registry, clock }: Pick<ServiceContext, 'registry' | 'clock'>,
+  { registry, clock }: { registry: Pick<Registry, 'current'>; clock: Clock },
   tx: Repositories,
   key: string,
 ): Promise<KeyUse | null> {
@@ -39,4 +41,43 @@ export async function findUse(
   };
   const isNeeded = use.channels.length + use.prices + use.unfinishedTasks > 0 || use.hasRecentResults;
   return isNeeded ? use : null;
+}
+
+/** Channels that a plugin serves: bound by its key, or of a type that it declares. */
+export const boundChannels = (
+  channels: readonly ChannelRecord[],
+  key: string,
+  manifest: Manifest | undefined,
+): ChannelRecord[] =>
+  channels.filter(
+    ({ taskPluginKey, type }) => taskPluginKey === key || (manifest?.channelTypes.includes(type) ?? false),
+  );
+
+export type UseContext = { registry: Pick<Registry, 'current' | 'factory'> };
+
+const findManifest = (ctx: UseContext, key: string): Manifest | undefined =>
+  ctx.registry.current().plugins.get(key)?.manifest ?? ctx.registry.factory().get(key)?.manifest;
+
+export const findEnabledChannels = async (ctx: UseContext, tx: Repositories, key: string): Promise<ChannelRecord[]> =>
+  boundChannels(await tx.channels.all(), key, findManifest(ctx, key)).filter(({ status }) => status === STATUS.enabled);
+
+/**
+ * Refuses a change while enabled channels need the key, unless `cascade`, or while tasks of it are
+ * unfinished, unless `force`. Runs in the transaction that makes the change, so that both see the
+ * same state.
+ *
+ * @throws `plugins.in_use`
+ */
+export async function refuseUse(
+  ctx: UseContext,
+  tx: Repositories,
+  { key, cascade = false, force = false }: { key: string; cascade?: boolean; force?: boolean },
+): Promise<void> {
+  const channels = (await findEnabledChannels(ctx, tx, key)).map(({ id, name }) => ({ id, name }));
+  const inFlightCount = await tx.tasks.countUnfinished({ platform: key });
+  if ((channels.length > 0 && !cascade) || (inFlightCount > 0 && !force))
+    throw pluginErrors.in_use({
+      message: `The plugin is still in use: ${channels.length} enabled channels, ${inFlightCount} unfinished tasks.`,
+      details: { channels, inFlightCount },
+    });
 }

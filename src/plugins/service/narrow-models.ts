@@ -1,18 +1,12 @@
 import { pluginErrors } from '../errors.ts';
 import { setFactoryModels } from '../registry/choose-sources.ts';
 import type { PluginFault } from '../types.ts';
-import {
-  activeRow,
-  applyChange,
-  compileFound,
-  FACTORY,
-  type FoundSource,
-  findSource,
-  invalidPlugin,
-  refuseConflict,
-  type ServiceContext,
-} from './context.ts';
+import type { ActivationContext } from './activate-version.ts';
+import { applyChange } from './change-plugins.ts';
+import { compileFound, invalidPlugin } from './compile-source.ts';
 import { type PluginVersion, toFactoryVersion, toVersion } from './describe-plugins.ts';
+import { FACTORY, type FoundSource, findActiveRow, findSource, type SourceContext } from './find-source.ts';
+import { refuseConflict } from './serve-source.ts';
 
 /** The version before and after. */
 export type Narrowing = { before: PluginVersion; after: PluginVersion };
@@ -26,7 +20,7 @@ export type Narrowing = { before: PluginVersion; after: PluginVersion };
  *   another plugin claims the same
  */
 export async function narrowModels(
-  ctx: ServiceContext,
+  ctx: ActivationContext,
   key: string,
   models: readonly string[] | null,
 ): Promise<Narrowing> {
@@ -55,8 +49,8 @@ export async function narrowModels(
 }
 
 /** The active version, or the factory plugin where there is none or a disabled one. */
-async function findNarrowable(ctx: ServiceContext, key: string): Promise<FoundSource> {
-  const row = await activeRow(ctx.store, key);
+async function findNarrowable(ctx: SourceContext, key: string): Promise<FoundSource> {
+  const row = await findActiveRow(ctx.store, key);
   if (row && (row.enabled || !ctx.registry.factory().has(key))) return { row, narrowedModels: row.narrowedModels };
   if (ctx.registry.factory().has(key)) return findSource(ctx, key, FACTORY);
   throw pluginErrors.not_found({ message: `There is no plugin ${key}.` });

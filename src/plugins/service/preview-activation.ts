@@ -1,17 +1,21 @@
-import type { ChannelRecord } from '../../store/ports/index.ts';
+import { canonicalJson, sha256Hex } from '../../kernel/index.ts';
+import type { ChannelRecord, PriceRecord, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { Layer, Manifest } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
-import { currentNarrowing, findActivatable, narrowingOf } from './activate-version.ts';
+import { findActivatable, findCurrentNarrowing, findNarrowing } from './activate-version.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
-import { compileFound, compileOrThrow, type FoundSource, invalidPlugin, type ServiceContext } from './context.ts';
-import { boundChannels } from './describe-plugins.ts';
-import { digestPreview } from './digest-preview.ts';
-import { findPermissionChanges } from './find-permissions.ts';
+import { type CompileContext, compileFound, compileOrThrow, invalidPlugin } from './compile-source.ts';
+import { findPermissionChanges, type PermissionContext } from './describe-plugins.ts';
+import type { FoundSource, SourceContext } from './find-source.ts';
+import { boundChannels } from './find-use.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
+import type { ConflictContext } from './serve-source.ts';
+
+export type PreviewContext = SourceContext & CompileContext & ConflictContext & PermissionContext & { store: Store };
 
 /** Number of tasks whose stored answers are parsed again. */
 const REPLAYED_TASKS = 20;
@@ -57,15 +61,16 @@ export type PreviewedVersion = { version: string; source?: undefined } | { sourc
  *   `plugins.unavailable`
  */
 export async function previewActivation(
-  ctx: ServiceContext,
+  ctx: PreviewContext,
   key: string,
   previewed: PreviewedVersion,
 ): Promise<ActivationPreview> {
   const { compiled, found } = await findPreviewed(ctx, key, previewed);
+  const { sandbox, clock, logger } = ctx;
   const isFactory = found.factory !== undefined;
-  const narrowedModels = await narrowingOf(ctx, found, compiled);
+  const narrowedModels = await findNarrowing(ctx, found, compiled);
   const layer = isFactory ? 'factory' : 'database';
-  const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels });
+  const candidate = loadPlugin({ sandbox, clock, logger, compiled, layer, narrowedModels });
   const { plugins, pluginOf } = ctx.registry.current();
   const serving = plugins.get(key);
   const { manifest } = candidate;
@@ -82,7 +87,7 @@ export async function previewActivation(
     from: serving ? { version: serving.version, sourceHash: serving.sourceHash, layer: serving.layer } : null,
     to: { version: candidate.version, sourceHash: candidate.sourceHash },
     ...changes,
-    narrowedModels: { before: await currentNarrowing(ctx, key), after: narrowedModels },
+    narrowedModels: { before: await findCurrentNarrowing(ctx, key), after: narrowedModels },
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,
@@ -98,7 +103,7 @@ export async function previewActivation(
  * @throws `plugins.preview_outdated` with the preview as it is now, and what a preview throws
  */
 export async function requirePreview(
-  ctx: ServiceContext,
+  ctx: PreviewContext,
   key: string,
   { digest, ...previewed }: PreviewedVersion & { digest: string },
 ): Promise<void> {
@@ -108,7 +113,7 @@ export async function requirePreview(
 
 /** `found.narrowedModels`: those of the version itself. */
 async function findPreviewed(
-  ctx: ServiceContext,
+  ctx: SourceContext & CompileContext,
   key: string,
   { version, source }: PreviewedVersion,
 ): Promise<{ compiled: CompiledPlugin; found: Pick<FoundSource, 'factory' | 'narrowedModels'> }> {
@@ -139,4 +144,25 @@ function affectedChannels(
     const lost = channel.models.filter((model) => orphaned || models.removed.includes(modelMapping[model] ?? model));
     return lost.length > 0 || orphaned ? [{ id, name, status, models: lost }] : [];
   });
+}
+
+/**
+ * What an administrator agreed to when they had read a preview: the versions, everything that would
+ * change, and the prices that apply. Of the tasks only whether any would be read otherwise or lose
+ * files, since new ones come all the time.
+ */
+function digestPreview(
+  { replay, ...changes }: { replay: readonly ReplayedTask[] },
+  key: string,
+  prices: readonly PriceRecord[],
+): string {
+  const agreed = {
+    ...changes,
+    readsOtherwise: replay.some(({ changed }) => changed),
+    losesFiles: replay.some(({ lostArtifacts }) => lostArtifacts.length > 0),
+    prices: prices.flatMap(({ pluginKey, model, expression }) =>
+      pluginKey === key || pluginKey === '*' ? [[pluginKey, model, expression]] : [],
+    ),
+  };
+  return sha256Hex(canonicalJson(JSON.stringify(agreed)));
 }

@@ -68,8 +68,8 @@ export async function replayTasks(
     const former = plugin && findReader(plugin);
     const before = former ? await former.parse(task) : null;
     const after = await latter.parse(task);
-    const statusBefore = before ? statusOf(before) : task.status;
-    const changed = statusBefore !== statusOf(after);
+    const statusBefore = before ? readStatus(before) : task.status;
+    const changed = statusBefore !== readStatus(after);
     const listed = former && task.status === 'SUCCESS' ? await former.listKeys(task) : [];
     const kept = listed.length > 0 ? await latter.listKeys(task) : [];
     const lostArtifacts = listed.filter((key) => !kept.includes(key));
@@ -78,7 +78,7 @@ export async function replayTasks(
   return replayed;
 }
 
-const statusOf = (verdict: ReplayVerdict): string => ('error' in verdict ? '' : verdict.status);
+const readStatus = (verdict: ReplayVerdict): string => ('error' in verdict ? '' : verdict.status);
 
 function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string>, owner: string): Reader {
   let stopped = false;

@@ -1,6 +1,35 @@
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
+import { pluginErrors } from '../errors.ts';
+import { preflight } from '../registry/build-index.ts';
+import type { Registry } from '../registry/create-registry.ts';
+import { loadPlugin } from '../registry/load-plugin.ts';
+import type { Layer } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
-import type { ServiceContext } from './context.ts';
+
+export type ConflictContext = {
+  sandbox: Sandbox;
+  clock: Clock;
+  logger: Logger;
+  registry: Pick<Registry, 'current'>;
+};
+
+/**
+ * Refuses a plugin that is in conflict with a plugin of the serving generation.
+ *
+ * @throws `plugins.conflict`
+ */
+export function refuseConflict(
+  { sandbox, clock, logger, registry }: ConflictContext,
+  { compiled, layer, narrowedModels }: { compiled: CompiledPlugin; layer: Layer; narrowedModels: string[] | null },
+): void {
+  const candidate = loadPlugin({ sandbox, clock, logger, compiled, layer, narrowedModels });
+  const conflict = preflight(registry.current().plugins.values(), candidate);
+  if (!conflict) return;
+  const { message, ...details } = conflict;
+  throw pluginErrors.conflict({ message: `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, details });
+}
 
 /**
  * What belongs to the transaction that makes a source serve. It is kept for the tasks that it will
@@ -10,7 +39,7 @@ import type { ServiceContext } from './context.ts';
  * ones among these.
  */
 export async function serveSource(
-  { clock, registry }: Pick<ServiceContext, 'clock' | 'registry'>,
+  { clock, registry }: Pick<ConflictContext, 'clock' | 'registry'>,
   tx: Repositories,
   { compiled, adopt = false, isRollback = false }: { compiled: CompiledPlugin; adopt?: boolean; isRollback?: boolean },
 ): Promise<number> {

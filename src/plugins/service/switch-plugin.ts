@@ -1,36 +1,12 @@
-import { type ChannelRecord, type Repositories, STATUS } from '../../store/ports/index.ts';
-import { pluginErrors } from '../errors.ts';
+import type { Store } from '../../store/ports/index.ts';
 import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
-import type { Manifest } from '../types.ts';
-import { applyChange, compileFound, findSource, notifyNodes, refuseConflict, type ServiceContext } from './context.ts';
-import { boundChannels } from './describe-plugins.ts';
+import { applyChange, type ChangeContext, notifyNodes } from './change-plugins.ts';
+import { type CompileContext, compileFound } from './compile-source.ts';
+import { findSource, type SourceContext } from './find-source.ts';
+import { findEnabledChannels, refuseUse, type UseContext } from './find-use.ts';
+import { type ConflictContext, refuseConflict } from './serve-source.ts';
 
-const manifestOf = (ctx: ServiceContext, key: string): Manifest | undefined =>
-  ctx.registry.current().plugins.get(key)?.manifest ?? ctx.registry.factory().get(key)?.manifest;
-
-const enabledChannels = async (ctx: ServiceContext, tx: Repositories, key: string): Promise<ChannelRecord[]> =>
-  boundChannels(await tx.channels.all(), key, manifestOf(ctx, key)).filter(({ status }) => status === STATUS.enabled);
-
-/**
- * Refuses a change while enabled channels need the key, unless `cascade`, or while tasks of it are
- * unfinished, unless `force`. Runs in the transaction that makes the change, so that both see the
- * same state.
- *
- * @throws `plugins.in_use`
- */
-export async function refuseUse(
-  ctx: ServiceContext,
-  tx: Repositories,
-  { key, cascade = false, force = false }: { key: string; cascade?: boolean; force?: boolean },
-): Promise<void> {
-  const channels = (await enabledChannels(ctx, tx, key)).map(({ id, name }) => ({ id, name }));
-  const inFlightCount = await tx.tasks.countUnfinished({ platform: key });
-  if ((channels.length > 0 && !cascade) || (inFlightCount > 0 && !force))
-    throw pluginErrors.in_use({
-      message: `The plugin is still in use: ${channels.length} enabled channels, ${inFlightCount} unfinished tasks.`,
-      details: { channels, inFlightCount },
-    });
-}
+type SwitchContext = SourceContext & CompileContext & ConflictContext & ChangeContext & UseContext & { store: Store };
 
 export type Switch = {
   pluginEnabled: boolean;
@@ -47,7 +23,7 @@ export type Switch = {
  * finish.
  */
 export async function setPluginEnabled(
-  ctx: ServiceContext,
+  ctx: SwitchContext,
   { key, enabled, ...use }: { key: string; enabled: boolean; cascade?: boolean; force?: boolean },
 ): Promise<Switch> {
   const found = await findSource(ctx, key);
@@ -63,7 +39,7 @@ export async function setPluginEnabled(
     if (found.row) await tx.plugins.setEnabled(key, enabled);
     if (hasFactory) await setFactoryEnabled(tx, key, enabled);
     if (!enabled) await refuseUse(ctx, tx, { key, ...use });
-    const channels = enabled ? [] : await enabledChannels(ctx, tx, key);
+    const channels = enabled ? [] : await findEnabledChannels(ctx, tx, key);
     for (const { id } of channels) await tx.channels.update(id, { status: 2, updatedAt: ctx.clock.unix() });
     return { channels, inFlightCount: await tx.tasks.countUnfinished({ platform: key }) };
   });

@@ -1,24 +1,22 @@
-import { constantTimeEqual } from '../../kernel/index.ts';
+import { constantTimeEqual, sha256Hex } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import type { Registry } from '../registry/create-registry.ts';
 import type { PluginFault } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
-import { narrowingOf } from './activate-version.ts';
-import {
-  applyChange,
-  compileOrThrow,
-  hashOf,
-  invalidPlugin,
-  refuseConflict,
-  refuseHiddenNames,
-  rowOf,
-  type ServiceContext,
-} from './context.ts';
+import type { PluginWorker } from '../worker/create-worker.ts';
+import { type ActivationContext, findNarrowing } from './activate-version.ts';
+import { applyChange } from './change-plugins.ts';
+import { compileOrThrow, invalidPlugin, refuseHiddenNames } from './compile-source.ts';
 import { type PluginDetail, type PluginVersion, toDetail, toVersion } from './describe-plugins.ts';
-import { findUse, type KeyUse } from './find-use.ts';
-import { requirePreview } from './preview-activation.ts';
-import { serveSource } from './serve-source.ts';
-import { refuseUse } from './switch-plugin.ts';
+import { readRow } from './find-source.ts';
+import { findUse, type KeyUse, refuseUse, type UseContext } from './find-use.ts';
+import { type PreviewContext, requirePreview } from './preview-activation.ts';
+import { refuseConflict, serveSource } from './serve-source.ts';
+
+type UploadContext = ActivationContext &
+  PreviewContext &
+  UseContext & { worker: PluginWorker; registry: Pick<Registry, 'status'> };
 
 export type PluginUpload = {
   source: string;
@@ -57,9 +55,9 @@ export type UploadedPlugin = PluginDetail & {
  * @throws `plugins.invalid`, `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`,
  *   `plugins.in_use`, `plugins.preview_outdated`, `plugins.unavailable`; nothing has changed then
  */
-export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): Promise<UploadedPlugin> {
+export async function uploadPlugin(ctx: UploadContext, upload: PluginUpload): Promise<UploadedPlugin> {
   const { force = false } = upload;
-  const sourceHash = hashOf(upload.source);
+  const sourceHash = sha256Hex(upload.source);
   if (upload.sourceSha256 !== undefined && !constantTimeEqual(upload.sourceSha256.toLowerCase(), sourceHash)) {
     // A source with the wrong hash is not run. Its size is checked first, as the likelier reason.
     const size = (await ctx.worker.run('checkSource', upload.source)).filter(({ rule }) => rule === 'source.size');
@@ -87,7 +85,7 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   const narrowedModels =
     existing && !activates
       ? existing.narrowedModels
-      : await narrowingOf(ctx, { narrowedModels: existing?.narrowedModels ?? null }, compiled);
+      : await findNarrowing(ctx, { narrowedModels: existing?.narrowedModels ?? null }, compiled);
   const enabled = upload.enabled ?? existing?.enabled ?? true;
   if ((enabled && !force) || activates) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
 
@@ -109,7 +107,10 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
 }
 
 /** The version is stored whatever the linter does with its source. */
-async function findWarnings({ worker, logger }: ServiceContext, compiled: CompiledPlugin): Promise<PluginFault[]> {
+async function findWarnings(
+  { worker, logger }: Pick<UploadContext, 'worker' | 'logger'>,
+  compiled: CompiledPlugin,
+): Promise<PluginFault[]> {
   const { source, manifest } = compiled;
   try {
     return await worker.run('findWarnings', { source, manifest });
@@ -135,7 +136,7 @@ const versionWasOther = (key: string, version: string) =>
 type StoredUpload = PluginUpload & { narrowedModels: string[] | null; activates: boolean };
 
 async function updateVersion(
-  ctx: ServiceContext,
+  ctx: UploadContext,
   { row, compiled }: { row: PluginRecord; compiled: CompiledPlugin },
   upload: StoredUpload,
 ): Promise<PluginRecord> {
@@ -154,11 +155,11 @@ async function updateVersion(
     const stopsServing = row.active && row.enabled && enabled === false;
     if (stopsServing && !force && !ctx.registry.factory().has(row.key)) await refuseUse(ctx, tx, { key: row.key });
   });
-  return rowOf(ctx, row.key, row.version);
+  return readRow(ctx, row.key, row.version);
 }
 
 async function insertVersion(
-  ctx: ServiceContext,
+  ctx: UploadContext,
   compiled: CompiledPlugin,
   upload: StoredUpload,
 ): Promise<{ row: PluginRecord; use: KeyUse | null }> {
@@ -184,8 +185,8 @@ async function insertVersion(
     return { row: { ...stored, active, enabled: stored.enabled || upload.activates }, use: found };
   });
   if (row) return { row, use };
-  // Another node has stored this version meanwhile, with the same source or with another one.
-  const stored = await rowOf(ctx, key, version);
+  // Another node has stored this version since the check, with this source or with another one.
+  const stored = await readRow(ctx, key, version);
   if (stored.sourceHash !== sourceHash) throw versionExists(key, version);
   return { row: await updateVersion(ctx, { row: stored, compiled }, upload), use: null };
 }

@@ -1,8 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Logger } from '../../kernel/index.ts';
-import type { ActivationRecord, FailureVerdict, OutcomeCount, PluginStage, Store } from '../../store/ports/index.ts';
+import type {
+  ActivationRecord,
+  FailureShare,
+  FailureVerdict,
+  OutcomeCount,
+  PluginStage,
+  Store,
+} from '../../store/ports/index.ts';
 import type { Registry } from '../registry/create-registry.ts';
-import { compareFailures } from './compare-failures.ts';
 
 /** How long after it has counted a node stores that, in ms. */
 const STORE_EVERY_MS = 10_000;
@@ -151,3 +157,56 @@ export function createOutcomeWatch(deps: {
 /** The same order on all nodes, so that two that store at once do not wait for each other. */
 const inOrder = (one: OutcomeCount, other: OutcomeCount): number =>
   one.sourceHash.localeCompare(other.sourceHash) || one.stage.localeCompare(other.stage) || one.minute - other.minute;
+
+/** Fewer cases say nothing. */
+const LEAST_CASES = 20;
+/** The new version is compared by its cases of so many minutes, or by its last 20. */
+const WINDOW_MINUTES = 15;
+/** The former version is compared by its last cases. */
+const FORMER_CASES = 200;
+const LEAST_SHARE = 0.5;
+const LEAST_RATIO = 3;
+
+const STAGES: readonly PluginStage[] = ['submit', 'poll', 'artifact'];
+
+/** Adds up counts, the latest first, until `enough` says so before one is added. */
+function addUp(
+  counts: readonly OutcomeCount[],
+  enough: (sum: FailureShare, next: OutcomeCount) => boolean,
+): FailureShare {
+  const sum = { cases: 0, failures: 0 };
+  for (const count of counts) {
+    if (enough(sum, count)) break;
+    sum.cases += count.cases;
+    sum.failures += count.failures;
+  }
+  return sum;
+}
+
+const toShare = ({ cases, failures }: FailureShare): number => (cases === 0 ? 0 : failures / cases);
+
+/**
+ * The stage in which a version fails clearly more often than the one before it: half of its cases
+ * at least, and three times the former share. `now` and `before` are their counts, the latest
+ * first. A version that had no cases counts as one without failures.
+ */
+export function compareFailures(
+  now: readonly OutcomeCount[],
+  before: readonly OutcomeCount[],
+  { activatedAt, at }: { activatedAt: number; at: number },
+): FailureVerdict | null {
+  const since = Math.floor(activatedAt / 60);
+  const windowBegin = Math.floor(at / 60) - WINDOW_MINUTES;
+  for (const stage of STAGES) {
+    const isOwn = (count: OutcomeCount): boolean => count.stage === stage;
+    const latest = addUp(
+      now.filter((count) => isOwn(count) && count.minute >= since),
+      (sum, { minute }) => minute < windowBegin && sum.cases >= LEAST_CASES,
+    );
+    const former = addUp(before.filter(isOwn), (sum) => sum.cases >= FORMER_CASES);
+    const [share, formerShare] = [toShare(latest), toShare(former)];
+    const isClear = share >= LEAST_SHARE && share >= LEAST_RATIO * formerShare;
+    if (latest.cases >= LEAST_CASES && isClear) return { stage, at, now: latest, before: former };
+  }
+  return null;
+}

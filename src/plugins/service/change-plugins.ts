@@ -1,4 +1,4 @@
-import { type Clock, createSemaphore, type Semaphore } from '../../kernel/index.ts';
+import { type Clock, createSemaphore, type Logger, type Semaphore } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Registry } from '../registry/create-registry.ts';
@@ -40,4 +40,30 @@ export function createPluginChangeMutex(deps: { store: Store; clock: Clock; regi
   }
 
   return (work) => onThisNode.run(() => acrossNodes(work));
+}
+
+export type ChangeContext = { store: Pick<Store, 'publish'>; logger: Logger; registry: Pick<Registry, 'rebuild'> };
+
+/** Rebuilds on this node and notifies the other nodes. */
+export async function applyChange(ctx: ChangeContext): Promise<void> {
+  await ctx.registry.rebuild();
+  await notifyNodes(ctx, 'plugins');
+}
+
+/**
+ * Notifies the other nodes of a stored change. A failed notification is only logged, because nodes
+ * also read the database periodically.
+ */
+export async function notifyNodes(
+  { store, logger }: Pick<ChangeContext, 'store' | 'logger'>,
+  topic: 'plugins' | 'channels',
+): Promise<void> {
+  try {
+    await store.publish(topic);
+  } catch (error) {
+    logger.warn(
+      { topic, err: error },
+      'other nodes could not be notified of a change; they read it within SYNC_FREQUENCY',
+    );
+  }
 }
