@@ -29,8 +29,8 @@ async function openSettled(): Promise<Page> {
 const waitForPreload = (page: Page) =>
   page.waitForFunction(() => {
     const loaded = performance.getEntriesByType('resource').map(({ name }) => name);
-    return ['account', 'admin', 'figure', 'marketplace', 'settings', 'signed-in'].every((part) =>
-      loaded.some((name) => name.includes(`/assets/${part}-pages-`)),
+    return ['account', 'admin', 'figure', 'marketplace', 'settings', 'signedIn'].every((part) =>
+      loaded.some((name) => name.includes(`/assets/${part}Pages-`)),
     );
   });
 

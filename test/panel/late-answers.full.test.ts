@@ -57,7 +57,7 @@ test('a page whose code is on its way says so, and the former page stays', async
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
-  await page.route('**/assets/admin-pages-*', async (route) => {
+  await page.route('**/assets/adminPages-*', async (route) => {
     await held;
     await route.continue();
   });
