@@ -26,7 +26,7 @@ function indentationAt(text: string, at: number): string | undefined {
   return before.trim() === '' ? before : undefined;
 }
 
-const lineBreakOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
+const findLineBreak = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 
 /** `step` is one level of indentation. All lines but the first begin with `indentation`. */
 type Format = { indentation: string; step: string; lineBreak: string };
@@ -36,7 +36,7 @@ function writeJson(value: Json, { indentation, step, lineBreak }: Format): strin
 }
 
 /** One level of indentation: the difference of an inner and an outer line. */
-const stepOf = (inner: string, outer: string): string =>
+const findStep = (inner: string, outer: string): string =>
   inner.length > outer.length && inner.startsWith(outer) ? inner.slice(outer.length) : '  ';
 
 function insert(text: string, insertions: readonly Insertion[]): string {
@@ -53,14 +53,14 @@ function insert(text: string, insertions: readonly Insertion[]): string {
  */
 export function addExpected(text: string, additions: readonly { index: number; value: Json }[]): string {
   const cases = findCases(text);
-  const lineBreak = lineBreakOf(text);
+  const lineBreak = findLineBreak(text);
   const insertions = additions.flatMap(({ index, value }): Insertion[] => {
     const one = cases.elements[index];
     const last = isObjectNode(one) ? one.properties.at(-1) : undefined;
     if (one === undefined || last === undefined) return [];
     const inner = indentationAt(text, last.start);
     if (inner === undefined) return [{ at: last.end, text: `, "expected": ${JSON.stringify(value)}` }];
-    const step = stepOf(inner, indentationAt(text, one.end - 1) ?? '');
+    const step = findStep(inner, indentationAt(text, one.end - 1) ?? '');
     const written = writeJson(value, { indentation: inner, step, lineBreak });
     return [{ at: last.end, text: `,${lineBreak}${inner}"expected": ${written}` }];
   });
@@ -70,11 +70,11 @@ export function addExpected(text: string, additions: readonly { index: number; v
 /** Appends cases to the text of a fixture. All other text stays the same. */
 export function addCases(text: string, added: readonly Json[]): string {
   const cases = findCases(text);
-  const lineBreak = lineBreakOf(text);
+  const lineBreak = findLineBreak(text);
   const last = cases.elements.at(-1);
   const closing = indentationAt(text, cases.end - 1) ?? indentationOfLine(text, cases.start);
   const inner = (last && indentationAt(text, last.start)) ?? `${closing}  `;
-  const step = stepOf(inner, closing);
+  const step = findStep(inner, closing);
   const written = added
     .map((one) => `${lineBreak}${inner}${writeJson(one, { indentation: inner, step, lineBreak })}`)
     .join(',');

@@ -24,7 +24,7 @@ const CONTRACT_PACKAGE = {
 export type NewPlugin = {
   key: string;
   name: string;
-  /** Text by path in the plugin's folder. `shared`: the same for every plugin in it. */
+  /** Text by path in the plugin's folder. `shared`: all plugins in it have this file. */
   files: { name: string; text: string; shared: boolean }[];
 };
 

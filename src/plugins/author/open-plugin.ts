@@ -6,7 +6,7 @@ import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { HookFailure, Manifest, PluginFault } from '../types.ts';
 import { type Compiler, createCompiler } from '../worker/compile-plugin.ts';
 
-/** Limit of the arguments in bytes, the same as for a hook that carries bodies. */
+/** Limit of the arguments in bytes, as for a hook that carries bodies. */
 const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 
 export type TrialFailure = Omit<HookFailure, 'hook'>;

@@ -129,7 +129,7 @@ export function buildBatchQueryRequest(
 /** Longest URL that is sent (as in new-api). `data:` URLs have their own limit. */
 export const MAX_URL_LENGTH = 65_536;
 
-const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
+const toPort = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
 
 /**
  * Whether the channel's credential may go to `url`: its host is that of the channel's base URL, or
@@ -149,7 +149,7 @@ export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBase
  */
 function isHost(entry: string, url: URL): boolean {
   const hostname = url.hostname.toLowerCase();
-  return /:\d+$/.test(entry) ? entry === `${hostname}:${portOf(url)}` : entry === hostname && url.port === '';
+  return /:\d+$/.test(entry) ? entry === `${hostname}:${toPort(url)}` : entry === hostname && url.port === '';
 }
 
 /** Whether a redirect may lead to `url`: entries are those of `isHost`, or `*.host`. */

@@ -34,34 +34,34 @@ const CONTEXT_AT: Readonly<Record<string, number>> = { parseSubmitError: 1, reso
 /** Paths of the protocols, whose requests are pinned to the client's model. */
 const PROTOCOL_PATHS: ReadonlySet<unknown> = new Set(['/v1/videos', '/v1/responses']);
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const readText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 /** The base URL in the context, or the manifest's for a call that names none. */
-const baseUrlOf = ({ context, manifest }: Trial): string => textOf(context.baseUrl) ?? manifest.baseUrl ?? '';
+const findBaseUrl = ({ context, manifest }: Trial): string => readText(context.baseUrl) ?? manifest.baseUrl ?? '';
 
 /** The gateway always lists the files of a request; cases written by hand often do not. */
-const filesOf = ({ context: { files } }: Trial): KnownFiles =>
+const readFiles = ({ context: { files } }: Trial): KnownFiles =>
   Array.isArray(files) ? files.filter((file: FileReference) => isObject(file)) : 'unknown';
 
 /**
  * A driver hook does not depend on where a request came from. So a call without a path is checked
  * against the rules of protocols.
  */
-function pinnedModelOf({ context: { path, model }, manifest }: Trial): string | undefined {
+function findPinnedModel({ context: { path, model }, manifest }: Trial): string | undefined {
   if (manifest.protocols.length === 0) return undefined;
-  return path === undefined || PROTOCOL_PATHS.has(path) ? textOf(model) : undefined;
+  return path === undefined || PROTOCOL_PATHS.has(path) ? readText(model) : undefined;
 }
 
 const checkSubmitRequest: Check = (trial) =>
   readSubmitRequest(trial.value, {
     manifest: trial.manifest,
-    baseUrl: baseUrlOf(trial),
-    files: filesOf(trial),
-    pinnedModel: pinnedModelOf(trial),
+    baseUrl: findBaseUrl(trial),
+    files: readFiles(trial),
+    pinnedModel: findPinnedModel(trial),
   });
 
 const checkQueryRequest: Check = (trial) =>
-  readQueryRequest(trial.value, { manifest: trial.manifest, baseUrl: baseUrlOf(trial) });
+  readQueryRequest(trial.value, { manifest: trial.manifest, baseUrl: findBaseUrl(trial) });
 
 const checkUsage: Check = ({ manifest, value }) => checkUsageFacts(manifest.usageSchema, value);
 
@@ -82,11 +82,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   extractUsageOnComplete: checkUsage,
   listArtifacts: ({ value }) => readArtifacts(value),
   buildContentRequest: (trial) =>
-    readContentRequest(trial.value, { manifest: trial.manifest, baseUrl: baseUrlOf(trial), method: 'GET' }),
+    readContentRequest(trial.value, { manifest: trial.manifest, baseUrl: findBaseUrl(trial), method: 'GET' }),
   parseSubmitError: ({ value }) => readSubmitError(value),
   resolveArtifact: (trial) => {
     const answered = trial.context.response !== undefined;
-    return readResolution(trial.value, { manifest: trial.manifest, baseUrl: baseUrlOf(trial), answered });
+    return readResolution(trial.value, { manifest: trial.manifest, baseUrl: findBaseUrl(trial), answered });
   },
   'protocols.proto_video.decodeRequest': checkProtocolIntent,
   'protocols.proto_video.render': ({ value }) => readVideo(value),

@@ -38,7 +38,7 @@ export type ParsedSubmission = {
 };
 
 /** A vendor's id as the plugin gives it. Undefined: none, or a number that is not exact. */
-const idOf = (id: unknown): string | undefined =>
+const readId = (id: unknown): string | undefined =>
   typeof id === 'string' ? id : Number.isSafeInteger(id) ? String(id) : undefined;
 
 /**
@@ -49,7 +49,7 @@ export function readSubmission(value: Json | undefined, secrets: Secrets = []): 
   if (!isObject(value)) return err('the plugin returned no submit result');
   if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
   const { taskData, immediate } = value;
-  const taskId = idOf(value.taskId);
+  const taskId = readId(value.taskId);
   if (taskId === undefined || taskId.trim() === '') return err('taskId must be a string that is not blank');
   if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
   if (CONTROL.test(taskId)) return err('taskId must not contain control characters');
@@ -119,7 +119,7 @@ export function readBatchItems(
   const items = new Map<string, ParsedBatchItem>();
   for (const entry of value) {
     const result = readTaskResult(entry, secrets);
-    const taskId = isObject(entry) ? idOf(entry.taskId) : undefined;
+    const taskId = isObject(entry) ? readId(entry.taskId) : undefined;
     if (!result.ok || !isObject(entry) || taskId === undefined || taskId.trim() === '') continue;
     const item: ParsedBatchItem = { ...result.value, taskId, raw: entry };
     if (typeof entry.action === 'string' && entry.action !== '') item.action = entry.action;
@@ -157,13 +157,13 @@ export function readSubmitError(value: Json | undefined, secrets: Secrets = []):
   const { message, param, retryAfterSeconds: wait } = value;
   const found = CLASSES.find((name) => name === value.class);
   if (found === undefined) return err(`class must be one of ${CLASSES.join(', ')}`);
-  const textOf = (text: unknown): string =>
+  const cleanText = (text: unknown): string =>
     typeof text === 'string' ? sanitizeMessage(redactSecrets(text, secrets)) : '';
   const seconds = typeof wait === 'number' && wait > 0 ? Math.min(Math.ceil(wait), MAX_RETRY_AFTER_SECONDS) : undefined;
   return ok({
     class: found,
-    ...(textOf(message) === '' ? {} : { message: textOf(message) }),
-    ...(textOf(param) === '' ? {} : { param: textOf(param) }),
+    ...(cleanText(message) === '' ? {} : { message: cleanText(message) }),
+    ...(cleanText(param) === '' ? {} : { param: cleanText(param) }),
     ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
   });
 }

@@ -45,7 +45,7 @@ export function readState(result: Record<string, unknown>): StateChange {
   return bytes > MAX_STATE_BYTES ? { kind: 'too_large', bytes } : { kind: 'set', value };
 }
 
-function progressOf(value: unknown): string | undefined {
+function readProgress(value: unknown): string | undefined {
   const number = typeof value === 'string' && /^\d{1,3}(?:\.\d{1,6})?%$/.test(value) ? Number.parseFloat(value) : value;
   if (typeof number !== 'number' || number < 0 || number > 100) return undefined;
   return `${Math.floor(number)}%`;
@@ -53,8 +53,9 @@ function progressOf(value: unknown): string | undefined {
 
 const optional = <T>(name: string, value: T | undefined): Record<string, T> =>
   value === undefined ? {} : { [name]: value };
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-const countOf = (value: unknown): number | undefined =>
+const readText = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+const readCount = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 
 /**
@@ -68,12 +69,12 @@ export function readTaskResult(value: unknown, secrets: Secrets = []): Result<Pa
     status: typeof status === 'string' && STATUSES.has(status) ? (status as TaskStatus) : 'UNKNOWN',
     reason: typeof reason === 'string' ? sanitizeMessage(redactSecrets(reason, secrets)) : '',
     state: readState(value),
-    ...optional('progress', progressOf(value.progress)),
-    ...optional('url', textOf(value.url)),
-    ...optional('remoteUrl', textOf(value.remoteUrl)),
-    ...optional('completionTokens', countOf(value.completionTokens)),
-    ...optional('totalTokens', countOf(value.totalTokens)),
-    ...optional('taskId', textOf(value.taskId)),
-    ...optional('code', typeof code === 'number' ? String(code) : textOf(code)),
+    ...optional('progress', readProgress(value.progress)),
+    ...optional('url', readText(value.url)),
+    ...optional('remoteUrl', readText(value.remoteUrl)),
+    ...optional('completionTokens', readCount(value.completionTokens)),
+    ...optional('totalTokens', readCount(value.totalTokens)),
+    ...optional('taskId', readText(value.taskId)),
+    ...optional('code', typeof code === 'number' ? String(code) : readText(code)),
   });
 }

@@ -135,8 +135,9 @@ const DASHED = `must not have dashed lines (${DASHES})`;
 /** What an attribute refers to in the file. */
 function referencesIn(attribute: string, value: string): Reference[] {
   if (attribute === DASHES && drawsDashes(value)) refuse(DASHED);
-  if (attribute === 'style') return readReferences(styleOf(value), decodeId);
-  if (PAINTS.has(attribute)) return idsIn(styleOf(value)).map((id) => ({ property: attribute, id: decodeId(id) }));
+  if (attribute === 'style') return readReferences(readAttributeStyle(value), decodeId);
+  if (PAINTS.has(attribute))
+    return idsIn(readAttributeStyle(value)).map((id) => ({ property: attribute, id: decodeId(id) }));
   const id = attribute === 'href' ? /^\s*#(.*)$/s.exec(value)?.[1] : undefined;
   return id === undefined ? [] : [{ property: attribute, id: decodeId(id) }];
 }
@@ -144,7 +145,7 @@ function referencesIn(attribute: string, value: string): Reference[] {
 /**
  * A style without comments. Refuses one that could be read in two ways, or that hides references.
  */
-function styleOf(text: string): string {
+function readAttributeStyle(text: string): string {
   const style = readStyle(text);
   if (style === undefined) return refuse('has a text in a style that could be read in two ways');
   const drawn = drawingFunctionIn(style);
@@ -241,7 +242,7 @@ function createDrawing() {
       if (style === undefined) return;
       const fault = findStyleFault(style, true);
       if (fault) refuse(`${fault} (style)`);
-      rules.push(...readRules(styleOf(style), decodeId));
+      rules.push(...readRules(readAttributeStyle(style), decodeId));
       style = undefined;
     },
     end(): void {

@@ -1,12 +1,12 @@
 import type { Manifest, PluginFault } from '../types.ts';
 import { decodedFields, RESULT_FIELDS, UTILS, UTILS_EXTENSIONS } from './contract-fields.ts';
-import { membersOfResults, type ResultMember } from './follow-results.ts';
+import { listResultMembers, type ResultMember } from './follow-results.ts';
 import {
-  bindingsOf,
   collectNodes,
-  keyOf,
-  nameOf,
   type PluginSyntax,
+  readBindings,
+  readKey,
+  readName,
   readPluginSyntax,
   type Syntax,
 } from './plugin-syntax.ts';
@@ -48,7 +48,7 @@ function readNames(nodes: readonly Syntax[]): Names {
     const { argument } = node;
     if (node.type !== 'UnaryExpression' || node.operator !== 'typeof' || !argument) continue;
     const { object, name } = argument;
-    tested.add(isName(object) ? `${object.name}.${keyOf(argument)}` : (name ?? ''));
+    tested.add(isName(object) ? `${object.name}.${readKey(argument)}` : (name ?? ''));
   }
   return { declared, tested };
 }
@@ -61,7 +61,7 @@ function findUses(nodes: readonly Syntax[], objects: readonly string[]): Use[] {
     if (!objects.includes(name)) return [];
     const members = node.type === 'MemberExpression' ? [node] : (node.id?.properties ?? []);
     return members.flatMap((one) => {
-      const member = keyOf(one);
+      const member = readKey(one);
       return member === undefined ? [] : [{ object: name, member, node: one }];
     });
   });
@@ -128,11 +128,11 @@ export function findUnusedFields(manifest: Manifest, syntax: PluginSyntax): Plug
   const warnings = new Map<ResultMember['key'], PluginFault>();
   const batch = syntax.hooks.get('parseBatchResult');
   // A function that reads single tasks and those of a batch returns what either of them has.
-  const ofBatch = new Set(batch ? membersOfResults(syntax, batch).map(({ key }) => key) : []);
+  const ofBatch = new Set(batch ? listResultMembers(syntax, batch).map(({ key }) => key) : []);
   for (const [hook, fn] of syntax.hooks) {
     const known = (decoders.has(hook) ? decodedFields : RESULT_FIELDS[hook])?.();
     if (!known) continue;
-    const members = membersOfResults(syntax, fn);
+    const members = listResultMembers(syntax, fn);
     const warn = ({ name, key }: ResultMember, why: string): void => {
       const path = `exports/${hook.replaceAll('.', '/')}`;
       const message = `returns "${name}", which the gateway does not read${why}`;
@@ -158,7 +158,7 @@ const CONTENT_FIELDS = ['base64', 'redirectHosts'];
 export function findUsedExtensions(program: Syntax): string[] {
   const syntax = readPluginSyntax(program);
   const content = syntax.hooks.get('buildContentRequest');
-  const returned = content ? membersOfResults(syntax, content).map(({ name }) => name) : [];
+  const returned = content ? listResultMembers(syntax, content).map(({ name }) => name) : [];
   return [
     ...usedUtils(program),
     ...CONTENT_FIELDS.filter((name) => returned.includes(name)).map((name) => `buildContentRequest.${name}`),
@@ -179,7 +179,7 @@ function usedUtils(program: Syntax): string[] {
 function readsBytes(hook: Syntax | undefined): boolean {
   const response = hook?.params?.[1];
   if (!hook || !response) return false;
-  if (bindingsOf(response).some(([, field]) => field === 'base64')) return true;
-  const name = nameOf(response);
+  if (readBindings(response).some(([, field]) => field === 'base64')) return true;
+  const name = readName(response);
   return name !== undefined && findUses(collectNodes(hook), [name]).some(({ member }) => member === 'base64');
 }

@@ -1,5 +1,5 @@
 import type { PluginFault } from '../types.ts';
-import { collectNodes, keyOf, nameOf, type PluginSyntax, type Syntax } from './plugin-syntax.ts';
+import { collectNodes, type PluginSyntax, readKey, readName, type Syntax } from './plugin-syntax.ts';
 import { makeWarning } from './warning-rules.ts';
 
 /** Hooks that must work alike for every way into the gateway. */
@@ -36,7 +36,7 @@ function contextReads({ functions }: PluginSyntax, hook: Syntax): { field: strin
   const found: { field: string; node: Syntax }[] = [];
   const add = (pattern: Syntax): void => {
     for (const one of pattern.properties ?? []) {
-      const field = keyOf(one);
+      const field = readKey(one);
       if (field !== undefined) found.push({ field, node: one });
     }
   };
@@ -55,10 +55,10 @@ function contextReads({ functions }: PluginSyntax, hook: Syntax): { field: strin
     const isContext = (node: Syntax | null | undefined): boolean => node?.type === 'Identifier' && node.name === name;
     for (const node of collectNodes(fn)) {
       const { id, init, callee, arguments: args = [] } = node;
-      const field = node.type === 'MemberExpression' && isContext(node.object) ? keyOf(node) : undefined;
+      const field = node.type === 'MemberExpression' && isContext(node.object) ? readKey(node) : undefined;
       if (field !== undefined) found.push({ field, node });
       if (node.type === 'VariableDeclarator' && isContext(init) && id?.type === 'ObjectPattern') add(id);
-      const called = callee?.type === 'Identifier' ? functions.get(nameOf(callee) ?? '') : undefined;
+      const called = callee?.type === 'Identifier' ? functions.get(readName(callee) ?? '') : undefined;
       if (called) for (const [at, arg] of args.entries()) if (isContext(arg)) pending.push({ fn: called, index: at });
     }
   }

@@ -1,6 +1,6 @@
 import type { PluginFault } from '../types.ts';
-import { membersOf, membersOfResults, type ResultMember } from './follow-results.ts';
-import { keyOf, nameOf, type PluginSyntax, type Syntax } from './plugin-syntax.ts';
+import { listMembers, listResultMembers, type ResultMember } from './follow-results.ts';
+import { type PluginSyntax, readKey, readName, type Syntax } from './plugin-syntax.ts';
 import { createTracer, type Exposure, type Scope } from './trace-credentials.ts';
 import { makeWarning, type WarningId } from './warning-rules.ts';
 
@@ -66,16 +66,16 @@ export function findExposedCredentials(syntax: PluginSyntax): PluginFault[] {
 
 /** The members of what a hook describes, and of a request that stands in one of them. */
 function requestMembers(syntax: PluginSyntax, hook: Syntax): ResultMember[] {
-  const members = membersOfResults(syntax, hook);
-  const inner = members.flatMap(({ name, value, fn }) => (name === 'request' ? membersOf(syntax, value, fn) : []));
+  const members = listResultMembers(syntax, hook);
+  const inner = members.flatMap(({ name, value, fn }) => (name === 'request' ? listMembers(syntax, value, fn) : []));
   return [...members, ...inner];
 }
 
 const isConsole = ({ type, callee }: Syntax): boolean =>
   type === 'CallExpression' &&
   callee?.type === 'MemberExpression' &&
-  nameOf(callee.object) === 'console' &&
-  keyOf(callee) !== undefined;
+  readName(callee.object) === 'console' &&
+  readKey(callee) !== undefined;
 
 /** The hook, and the functions of the module that it calls, with what it passes to them. */
 function reachedScopes({ functions }: PluginSyntax, tracer: ReturnType<typeof createTracer>, start: Scope): Scope[] {
@@ -83,7 +83,7 @@ function reachedScopes({ functions }: PluginSyntax, tracer: ReturnType<typeof cr
   const seen = new Set<string>();
   for (const scope of scopes) {
     for (const { type, callee, arguments: args = [] } of tracer.nodesIn(scope.fn)) {
-      const fn = type === 'CallExpression' ? functions.get(nameOf(callee) ?? '') : undefined;
+      const fn = type === 'CallExpression' ? functions.get(readName(callee) ?? '') : undefined;
       if (!fn) continue;
       const params = args.map((one) => tracer.expose(one, scope));
       const mark = `${fn.start} ${params.join()}`;

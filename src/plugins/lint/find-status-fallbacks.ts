@@ -3,11 +3,11 @@ import {
   collectNodes,
   createNameIndex,
   type FunctionNames,
+  findReturns,
   isFunction,
-  keyOf,
-  nameOf,
   type PluginSyntax,
-  returnsOf,
+  readKey,
+  readName,
   type Syntax,
 } from './plugin-syntax.ts';
 import { makeWarning } from './warning-rules.ts';
@@ -35,7 +35,7 @@ export function findStatusFallbacks(syntax: PluginSyntax): PluginFault[] {
       names.some(({ nodes }) => nodes.some(({ type, value }) => type === 'Literal' && values.has(value)));
     const catchAll = says(FINAL) && !says(new Set(['UNKNOWN']));
     for (const fn of functions) {
-      for (const node of fallbacksOf(fn, namesIn(fn), { syntax, catchAll })) {
+      for (const node of findFallbacks(fn, namesIn(fn), { syntax, catchAll })) {
         const message = 'treats an unknown status as a running task, so that a lost task never ends';
         if (!found.has(node))
           found.set(node, makeWarning('status.fallback', { path: `exports/${hook}`, message, node }));
@@ -63,24 +63,24 @@ type Rules = {
   catchAll: boolean;
 };
 
-function fallbacksOf(fn: Syntax, names: FunctionNames, { syntax, catchAll }: Rules): Syntax[] {
+function findFallbacks(fn: Syntax, names: FunctionNames, { syntax, catchAll }: Rules): Syntax[] {
   const { nodes } = names;
   const comparesTexts = nodes.some(comparesHere);
-  const literalOf = (node: Syntax | null | undefined): unknown =>
+  const readLiteral = (node: Syntax | null | undefined): unknown =>
     node?.type === 'Identifier' ? syntax.values.get(node.name ?? '')?.value : node?.value;
   /** Whether an expression is one of the statuses, or a result that has one. */
   const gives = (node: Syntax | null | undefined, values: ReadonlySet<unknown>): boolean =>
     node?.type === 'ObjectExpression'
-      ? (node.properties ?? []).some((one) => keyOf(one) === 'status' && gives(one.value as Syntax, values))
-      : values.has(literalOf(node));
+      ? (node.properties ?? []).some((one) => readKey(one) === 'status' && gives(one.value as Syntax, values))
+      : values.has(readLiteral(node));
   const sets = (node: Syntax | null | undefined, values: ReadonlySet<unknown>): boolean =>
-    statementsOf(node).some((one) => {
+    listStatements(node).some((one) => {
       if (one.type === 'ReturnStatement') return gives(one.argument, values);
       const expression = one.type === 'ExpressionStatement' ? (one.expression as Syntax) : undefined;
       return expression?.type === 'AssignmentExpression' && gives(expression.right, values);
     });
   const assigned = (values: ReadonlySet<unknown>, name: string | undefined): boolean =>
-    names.of(name ?? '').assigned.some(({ left, right }) => nameOf(left) === name && gives(right, values));
+    names.of(name ?? '').assigned.some(({ left, right }) => readName(left) === name && gives(right, values));
 
   const found = nodes.filter((node) => {
     const { operator, left, right, test, consequent, alternate } = node;
@@ -90,7 +90,7 @@ function fallbacksOf(fn: Syntax, names: FunctionNames, { syntax, catchAll }: Rul
       case 'AssignmentExpression':
         return (operator === '||=' || operator === '??=') && gives(right, RUNNING);
       case 'AssignmentPattern':
-        return /status|state/i.test(nameOf(left) ?? '') && gives(right, RUNNING);
+        return /status|state/i.test(readName(left) ?? '') && gives(right, RUNNING);
       case 'ConditionalExpression': {
         const [known, unknown] = branches(test, consequent as Syntax, alternate);
         if (asksWhetherKnown(test, names)) return gives(unknown, RUNNING);
@@ -108,20 +108,20 @@ function fallbacksOf(fn: Syntax, names: FunctionNames, { syntax, catchAll }: Rul
         );
       }
       case 'SwitchStatement':
-        return sets(defaultOf(node), RUNNING);
+        return sets(findDefault(node), RUNNING);
       case 'VariableDeclaration':
         return (
           catchAll &&
           comparesTexts &&
           node.kind === 'let' &&
-          (node.declarations ?? []).some(({ id, init }) => gives(init, RUNNING) && assigned(FINAL, nameOf(id)))
+          (node.declarations ?? []).some(({ id, init }) => gives(init, RUNNING) && assigned(FINAL, readName(id)))
         );
       default:
         return false;
     }
   });
   const last = Array.isArray((fn.body as Syntax)?.body) ? ((fn.body as Syntax).body as Syntax[]).at(-1) : undefined;
-  const others = returnsOf(fn).filter((one) => one !== last?.argument);
+  const others = findReturns(fn).filter((one) => one !== last?.argument);
   if (
     catchAll &&
     comparesTexts &&
@@ -131,22 +131,22 @@ function fallbacksOf(fn: Syntax, names: FunctionNames, { syntax, catchAll }: Rul
   ) {
     found.push(last);
   }
-  return found.map(positionOf);
+  return found.map(findPosition);
 }
 
 /** What to point at: the branch, where a statement has several. */
-const positionOf = (node: Syntax): Syntax =>
+const findPosition = (node: Syntax): Syntax =>
   node.type === 'SwitchStatement' ? ((node.cases ?? []).find(({ test }) => !test) ?? node) : node;
 
 /** The statements of a branch that run whatever comes. */
-function statementsOf(node: Syntax | null | undefined): Syntax[] {
+function listStatements(node: Syntax | null | undefined): Syntax[] {
   if (!node) return [];
   const { body } = node;
-  return node.type === 'BlockStatement' && Array.isArray(body) ? body.flatMap(statementsOf) : [node];
+  return node.type === 'BlockStatement' && Array.isArray(body) ? body.flatMap(listStatements) : [node];
 }
 
 /** The statements of `default`, as a block; those that it falls through to included. */
-function defaultOf({ cases = [] }: Syntax): Syntax | undefined {
+function findDefault({ cases = [] }: Syntax): Syntax | undefined {
   const at = cases.findIndex(({ test }) => !test);
   if (at === -1) return undefined;
   const body = cases.slice(at).map(({ consequent }) => consequent as Syntax[]);
@@ -165,7 +165,7 @@ const branches = (
   isNegated(test) && asksAboutNothing(test) ? [alternate, consequent] : [consequent, alternate];
 
 const isNothing = (node: Syntax | undefined): boolean =>
-  nameOf(node) === 'undefined' || (node?.type === 'Literal' && node.value === null && node.raw === 'null');
+  readName(node) === 'undefined' || (node?.type === 'Literal' && node.value === null && node.raw === 'null');
 
 /** `!x`, `x === undefined`, `x == null`. */
 const asksAboutNothing = (test: Syntax | null | undefined): boolean =>
@@ -174,7 +174,7 @@ const asksAboutNothing = (test: Syntax | null | undefined): boolean =>
 /** Whether a node compares a text, as a status is. */
 const comparesHere = ({ type, operator, right, callee, cases }: Syntax): boolean =>
   (type === 'BinaryExpression' && /^===?$/.test(operator ?? '') && typeof right?.value === 'string') ||
-  (type === 'CallExpression' && !!callee && LOOKUPS.has(keyOf(callee))) ||
+  (type === 'CallExpression' && !!callee && LOOKUPS.has(readKey(callee))) ||
   (cases ?? []).some((one) => typeof one.test?.value === 'string');
 
 const comparesText = (test: Syntax | null | undefined): boolean => !!test && collectNodes(test).some(comparesHere);
@@ -190,8 +190,8 @@ function asksWhetherKnown(test: Syntax | null | undefined, names: FunctionNames,
     if (test.operator === 'in') return true;
     return isNothing(test.right) && asksWhetherKnown(test.left, names, left);
   }
-  if (test.type === 'CallExpression') return LOOKUPS.has(test.callee ? keyOf(test.callee) : undefined);
-  if (test.type === 'MemberExpression') return test.computed === true || /stat(?:us|e)$/i.test(keyOf(test) ?? '');
+  if (test.type === 'CallExpression') return LOOKUPS.has(test.callee ? readKey(test.callee) : undefined);
+  if (test.type === 'MemberExpression') return test.computed === true || /stat(?:us|e)$/i.test(readKey(test) ?? '');
   const { name } = test;
   if (test.type !== 'Identifier' || name === undefined) return false;
   if (/stat(?:us|e)$/i.test(name)) return true;

@@ -1,4 +1,4 @@
-import { createNameIndex, isFunction, nameOf, type PluginSyntax, returnsOf, type Syntax } from './plugin-syntax.ts';
+import { createNameIndex, findReturns, isFunction, type PluginSyntax, readName, type Syntax } from './plugin-syntax.ts';
 
 /** How far a result is followed through functions and names. */
 const MAX_DEPTH = 8;
@@ -14,11 +14,11 @@ export type ResultMember = { name: string; key: Syntax; value: Syntax; fn: Synta
  * through names, branches, spreads, lists, and functions of the module. `fn` is the function that
  * a member's value stands in.
  */
-export const membersOfResults = (syntax: PluginSyntax, hook: Syntax): ResultMember[] =>
-  followAll(syntax, returnsOf(hook), hook);
+export const listResultMembers = (syntax: PluginSyntax, hook: Syntax): ResultMember[] =>
+  followAll(syntax, findReturns(hook), hook);
 
 /** The same for an expression in a function. */
-export const membersOf = (syntax: PluginSyntax, node: Syntax, fn: Syntax): ResultMember[] =>
+export const listMembers = (syntax: PluginSyntax, node: Syntax, fn: Syntax): ResultMember[] =>
   followAll(syntax, [node], fn);
 
 function followAll(syntax: PluginSyntax, nodes: readonly Syntax[], hook: Syntax): ResultMember[] {
@@ -54,16 +54,16 @@ function followAll(syntax: PluginSyntax, nodes: readonly Syntax[], hook: Syntax)
         return;
       case 'CallExpression': {
         const own = callee?.type === 'Identifier' ? syntax.functions.get(callee.name ?? '') : undefined;
-        if (own) for (const one of returnsOf(own)) next(one, own);
-        const method = callee?.type === 'MemberExpression' ? nameOf(callee.property) : undefined;
+        if (own) for (const one of findReturns(own)) next(one, own);
+        const method = callee?.type === 'MemberExpression' ? readName(callee.property) : undefined;
         if (KEEPING.has(method)) next(callee?.object);
         const [item] = args;
         const makes = MAKING.has(method)
           ? isFunction(item)
             ? item
-            : syntax.functions.get(nameOf(item) ?? '')
+            : syntax.functions.get(readName(item) ?? '')
           : undefined;
-        if (makes) for (const one of returnsOf(makes)) next(one, isFunction(item) ? fn : makes);
+        if (makes) for (const one of findReturns(makes)) next(one, isFunction(item) ? fn : makes);
         return;
       }
       default:
@@ -72,7 +72,7 @@ function followAll(syntax: PluginSyntax, nodes: readonly Syntax[], hook: Syntax)
 
   function addMember(property: Syntax, value: Syntax | undefined, fn: Syntax): void {
     const key = property.key ?? property.property;
-    const name = property.computed ? undefined : nameOf(key);
+    const name = property.computed ? undefined : readName(key);
     if (key && name !== undefined) members.push({ name, key, value: value ?? key, fn });
   }
 

@@ -7,7 +7,7 @@ import { findUnknownNames, findUnusedFields } from './compare-with-contract.ts';
 import { findClientRoutes } from './find-client-routes.ts';
 import { findExposedCredentials } from './find-exposed-credentials.ts';
 import { findStatusFallbacks } from './find-status-fallbacks.ts';
-import { membersOfResults } from './follow-results.ts';
+import { listResultMembers } from './follow-results.ts';
 import { type PluginSyntax, readPluginSyntax, type Syntax } from './plugin-syntax.ts';
 import { makeWarning, type WarningId } from './warning-rules.ts';
 
@@ -90,7 +90,7 @@ function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
 const givesAddress = (syntax: PluginSyntax): boolean =>
   ['parseTaskResult', 'parseBatchResult'].some((hook) => {
     const fn = syntax.hooks.get(hook);
-    return fn !== undefined && membersOfResults(syntax, fn).some(({ name }) => name === 'url' || name === 'remoteUrl');
+    return fn !== undefined && listResultMembers(syntax, fn).some(({ name }) => name === 'url' || name === 'remoteUrl');
   });
 
 /**

@@ -57,15 +57,15 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
 export const isFunction = (node: Syntax | null | undefined): node is Syntax => !!node && FUNCTIONS.has(node.type);
 
 /** A name, or a text in quotes. */
-export const nameOf = (node: Syntax | null | undefined): string | undefined => {
+export const readName = (node: Syntax | null | undefined): string | undefined => {
   if (node?.type === 'Identifier') return node.name;
   return node?.type === 'Literal' && typeof node.value === 'string' ? node.value : undefined;
 };
 
 /** The name of a property, a member or a method, unless it is computed. */
-export const keyOf = ({ computed, key, property }: Syntax): string | undefined => {
+export const readKey = ({ computed, key, property }: Syntax): string | undefined => {
   const name = key ?? property;
-  return computed && name?.type !== 'Literal' ? undefined : nameOf(name);
+  return computed && name?.type !== 'Literal' ? undefined : readName(name);
 };
 
 /** All nodes of a tree, in no particular order; `enter: false` leaves out what is below a node. */
@@ -81,7 +81,7 @@ export function collectNodes(root: Syntax, enter: (node: Syntax) => boolean = ()
 }
 
 /** What a function itself may return. */
-export function returnsOf(fn: Syntax): Syntax[] {
+export function findReturns(fn: Syntax): Syntax[] {
   const { body } = fn;
   if (!body || Array.isArray(body)) return [];
   if (body.type !== 'BlockStatement') return [body];
@@ -101,7 +101,7 @@ export function readPluginSyntax(program: Node): PluginSyntax {
       if (statement.type === 'ExportNamedDeclaration') exported.set(name, name);
     }
     for (const { exported: as, local } of statement.specifiers ?? []) {
-      exported.set(nameOf(as) ?? '', nameOf(local) ?? '');
+      exported.set(readName(as) ?? '', readName(local) ?? '');
     }
   }
   const hooks = new Map<string, Syntax>();
@@ -110,7 +110,7 @@ export function readPluginSyntax(program: Node): PluginSyntax {
     if (isFunction(found)) hooks.set(name, found);
     if (depth === 0) return;
     for (const property of found?.type === 'ObjectExpression' ? (found.properties ?? []) : []) {
-      const member = keyOf(property);
+      const member = readKey(property);
       if (member === undefined || property.type !== 'Property') continue;
       const own = name === 'protocols' ? canonicalProtocol(member) : member;
       addHooks(`${name}.${own}`, property.value as Syntax, depth - 1);
@@ -126,12 +126,12 @@ type Declarations = { functions: Map<string, Syntax>; values: Map<string, Syntax
 
 function declare(node: Syntax, { functions, values }: Declarations): string[] {
   if (node.type === 'FunctionDeclaration') {
-    const name = nameOf(node.id) ?? '';
+    const name = readName(node.id) ?? '';
     functions.set(name, node);
     return [name];
   }
   return (node.type === 'VariableDeclaration' ? (node.declarations ?? []) : []).flatMap(({ id, init }) => {
-    const name = nameOf(id);
+    const name = readName(id);
     if (name === undefined || !init) return [];
     if (isFunction(init)) functions.set(name, init);
     else values.set(name, init);
@@ -169,7 +169,7 @@ export function createNameIndex(): (fn: Syntax) => FunctionNames {
 function indexNames(fn: Syntax): FunctionNames {
   const nodes = collectNodes(fn);
   const uses = new Map<string, NameUse>();
-  const useOf = (name: string): NameUse => {
+  const findUse = (name: string): NameUse => {
     const use = uses.get(name) ?? { declared: [], bound: [], assigned: [] };
     uses.set(name, use);
     return use;
@@ -177,27 +177,27 @@ function indexNames(fn: Syntax): FunctionNames {
   for (const node of nodes) {
     const { type, id, init, left } = node;
     if (type === 'VariableDeclarator') {
-      const name = nameOf(id);
-      if (name !== undefined) useOf(name).declared.push(node);
-      for (const [bound, field] of bindingsOf(id)) useOf(bound).bound.push({ init, field });
+      const name = readName(id);
+      if (name !== undefined) findUse(name).declared.push(node);
+      for (const [bound, field] of readBindings(id)) findUse(bound).bound.push({ init, field });
     } else if (type === 'AssignmentExpression' && left) {
-      const name = nameOf(left.type === 'MemberExpression' ? left.object : left);
-      if (name !== undefined) useOf(name).assigned.push(node);
+      const name = readName(left.type === 'MemberExpression' ? left.object : left);
+      if (name !== undefined) findUse(name).assigned.push(node);
     }
   }
   return { nodes, of: (name) => uses.get(name) ?? NO_USE };
 }
 
 /** The names that a pattern binds, each with the member or the position that it stands for. */
-export function bindingsOf(pattern: Syntax | null | undefined): [name: string, field: string][] {
+export function readBindings(pattern: Syntax | null | undefined): [name: string, field: string][] {
   const items = (pattern?.elements ?? []).flatMap((one, index): [string, string][] => {
-    const name = nameOf(one);
+    const name = readName(one);
     return name === undefined ? [] : [[name, String(index)]];
   });
   const members = (pattern?.properties ?? []).flatMap((one): [string, string][] => {
     const value = one.value as Syntax | undefined;
-    const name = nameOf(value?.type === 'AssignmentPattern' ? value.left : value);
-    const field = keyOf(one);
+    const name = readName(value?.type === 'AssignmentPattern' ? value.left : value);
+    const field = readKey(one);
     return name === undefined || field === undefined ? [] : [[name, field]];
   });
   return [...items, ...members];

@@ -1,11 +1,11 @@
 import {
-  bindingsOf,
   createNameIndex,
+  findReturns,
   isFunction,
-  keyOf,
-  nameOf,
   type PluginSyntax,
-  returnsOf,
+  readBindings,
+  readKey,
+  readName,
   type Syntax,
 } from './plugin-syntax.ts';
 
@@ -49,7 +49,7 @@ export function createTracer({ functions, values }: PluginSyntax) {
     known.set(key, exposure);
     return exposure;
   };
-  const markOf = ({ fn, params }: Scope): string => `${fn.start} ${params.join()}`;
+  const toMark = ({ fn, params }: Scope): string => `${fn.start} ${params.join()}`;
 
   function expose(node: Syntax | null | undefined, scope: Scope): Exposure {
     // A name that is defined by itself, or a very long chain, gives nothing away.
@@ -68,7 +68,7 @@ export function createTracer({ functions, values }: PluginSyntax) {
   function exposeNode(node: Syntax, scope: Scope): Exposure {
     switch (node.type) {
       case 'Identifier':
-        return memoize(`${markOf(scope)} ${node.name}`, () => exposeName(node.name ?? '', scope));
+        return memoize(`${toMark(scope)} ${node.name}`, () => exposeName(node.name ?? '', scope));
       case 'MemberExpression':
         return exposeMember(node, scope);
       case 'TemplateLiteral':
@@ -103,14 +103,14 @@ export function createTracer({ functions, values }: PluginSyntax) {
     const { fn, params } = scope;
     for (const [index, given] of (fn.params ?? []).entries()) {
       const param = given.type === 'AssignmentPattern' ? given.left : given;
-      if (param && nameOf(param) === name) return params[index] ?? 'none';
-      const field = bindingsOf(param).find(([bound]) => bound === name)?.[1];
+      if (param && readName(param) === name) return params[index] ?? 'none';
+      const field = readBindings(param).find(([bound]) => bound === name)?.[1];
       if (field !== undefined) return exposeField(params[index] ?? 'none', field);
     }
     const { declared, bound, assigned } = namesIn(fn).of(name);
     const own = [
       ...declared.map(({ init }) => expose(init, scope)),
-      ...bound.map(({ init, field }) => memberOf(init, field, scope)),
+      ...bound.map(({ init, field }) => traceMember(init, field, scope)),
       ...assigned.map(({ right }) => expose(right, scope)),
     ];
     return own.length > 0 ? strongest(own) : expose(values.get(name), scope);
@@ -118,30 +118,30 @@ export function createTracer({ functions, values }: PluginSyntax) {
 
   function exposeMember(node: Syntax, scope: Scope): Exposure {
     const { property, object } = node;
-    const field = node.computed && property?.type === 'Literal' ? String(property.value) : keyOf(node);
-    return memberOf(object, field ?? '', scope);
+    const field = node.computed && property?.type === 'Literal' ? String(property.value) : readKey(node);
+    return traceMember(object, field ?? '', scope);
   }
 
   /** What `node.field` gives away. Of an object that is written out, only that member counts. */
-  function memberOf(node: Syntax | null | undefined, field: string, scope: Scope): Exposure {
-    for (const { object, scope: inner } of literalsOf(node, scope)) {
-      const member = (object.properties ?? []).find((one) => keyOf(one) === field);
+  function traceMember(node: Syntax | null | undefined, field: string, scope: Scope): Exposure {
+    for (const { object, scope: inner } of findLiterals(node, scope)) {
+      const member = (object.properties ?? []).find((one) => readKey(one) === field);
       if (member) return expose(member.value as Syntax, inner);
     }
     return exposeField(expose(node, scope), field);
   }
 
   /** The object literals that an expression stands for, also by a name or a function's result. */
-  function literalsOf(node: Syntax | null | undefined, scope: Scope): { object: Syntax; scope: Scope }[] {
+  function findLiterals(node: Syntax | null | undefined, scope: Scope): { object: Syntax; scope: Scope }[] {
     if (node?.type === 'ObjectExpression') return [{ object: node, scope }];
     if (node?.type === 'Identifier') {
       const [found] = namesIn(scope.fn).of(node.name ?? '').declared;
-      return found?.init && found.init.type !== 'Identifier' ? literalsOf(found.init, scope) : [];
+      return found?.init && found.init.type !== 'Identifier' ? findLiterals(found.init, scope) : [];
     }
-    const called = node?.type === 'CallExpression' ? functions.get(nameOf(node.callee) ?? '') : undefined;
+    const called = node?.type === 'CallExpression' ? functions.get(readName(node.callee) ?? '') : undefined;
     if (!node || !called || called === scope.fn) return [];
     const inner = { fn: called, params: (node.arguments ?? []).map((one) => expose(one, scope)) };
-    return returnsOf(called).flatMap((object) =>
+    return findReturns(called).flatMap((object) =>
       object.type === 'ObjectExpression' ? [{ object, scope: inner }] : [],
     );
   }
@@ -153,18 +153,18 @@ export function createTracer({ functions, values }: PluginSyntax) {
       const params = args.map((one) => expose(one, scope));
       if (params.every((one) => one === 'none')) return 'none';
       const inner = { fn: own, params };
-      return memoize(markOf(inner), () => all(returnsOf(own), inner));
+      return memoize(toMark(inner), () => all(findReturns(own), inner));
     }
     const object = callee.type === 'MemberExpression' ? callee.object : undefined;
-    const method = callee.type === 'MemberExpression' ? keyOf(callee) : nameOf(callee);
+    const method = callee.type === 'MemberExpression' ? readKey(callee) : readName(callee);
     const name = object?.type === 'Identifier' ? `${object.name}.${method}` : method;
     if (PASSING.has(name)) return all(args, scope);
-    if (!object || nameOf(object) === 'utils' || HARMLESS.has(method)) return 'none';
+    if (!object || readName(object) === 'utils' || HARMLESS.has(method)) return 'none';
     const exposure = expose(object, scope);
     if (method === 'split' && exposure === 'secret') return 'parts';
     const [item] = args;
     if ((method === 'map' || method === 'flatMap') && isFunction(item) && exposure !== 'parts') {
-      return all(returnsOf(item), { fn: item, params: [exposure] });
+      return all(findReturns(item), { fn: item, params: [exposure] });
     }
     return strongest([exposure, method === 'concat' ? all(args, scope) : 'none']);
   }

@@ -219,11 +219,11 @@ export function validParts(
   return {
     ...(list.clean('/fetchMode') ? { fetchMode } : {}),
     ...(list.clean('/routes') ? { routes: routes ?? [] } : {}),
-    ...(list.clean('/protocols') ? { protocols: (protocols ?? []).map(claimOf) } : {}),
+    ...(list.clean('/protocols') ? { protocols: (protocols ?? []).map(toClaim) } : {}),
   };
 }
 
-function claimOf(entry: NonNullable<Meta['protocols']>[number]): Pick<ProtocolClaim, 'name' | 'supports'> {
+function toClaim(entry: NonNullable<Meta['protocols']>[number]): Pick<ProtocolClaim, 'name' | 'supports'> {
   if (typeof entry === 'string') return { name: entry, supports: [] };
   return { name: entry.name, supports: entry.name === 'proto_responses' ? entry.supports : [] };
 }

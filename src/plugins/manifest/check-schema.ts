@@ -44,12 +44,12 @@ const ASPECTS: Record<string, string> = {
   not: 'forbidden',
 };
 
-const textOf = (schema: Record<string, unknown>, key: string): string | undefined => {
+const readText = (schema: Record<string, unknown>, key: string): string | undefined => {
   const text = schema[key];
   return typeof text === 'string' ? text : undefined;
 };
 
-const listOf = (values: unknown): string =>
+const writeList = (values: unknown): string =>
   (Array.isArray(values) ? values : [values]).map((value) => JSON.stringify(value)).join(', ');
 
 function describe(error: ErrorObject, schemaMessage: string | undefined): string {
@@ -58,9 +58,9 @@ function describe(error: ErrorObject, schemaMessage: string | undefined): string
     case 'type':
       return `must be ${[params.type].flat().join(' or ')}`;
     case 'enum':
-      return `must be one of ${listOf(params.allowedValues)}`;
+      return `must be one of ${writeList(params.allowedValues)}`;
     case 'const':
-      return `must be ${listOf(params.allowedValue)}`;
+      return `must be ${writeList(params.allowedValue)}`;
     case 'maxLength':
       return `must have at most ${params.limit} characters`;
     case 'minItems':
@@ -127,14 +127,14 @@ export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault
     // A value of the wrong type is reported once, not as an unknown value too.
     if (keyword === 'enum' && mistyped.has(error.instancePath)) return [];
     const schema = isObject(error.parentSchema) ? error.parentSchema : {};
-    const subject = textOf(schema, 'x-rule') ?? 'manifest';
+    const subject = readText(schema, 'x-rule') ?? 'manifest';
     if (keyword === 'additionalProperties') return [explainUnknown(error)];
     if (keyword === 'required') return [explainMissing(error, subject)];
     // A test checks that every such pair in the schema is a rule.
-    const rule = `${subject}.${textOf(schema, 'x-aspect') ?? ASPECTS[keyword] ?? keyword}` as RuleId;
+    const rule = `${subject}.${readText(schema, 'x-aspect') ?? ASPECTS[keyword] ?? keyword}` as RuleId;
     if (keyword === 'uniqueItems') return explainDuplicates(error, rule);
     const needs = findNeed(rule, error.data);
-    const fault = makeFault(locate(error), rule, describe(error, textOf(schema, 'x-message')));
+    const fault = makeFault(locate(error), rule, describe(error, readText(schema, 'x-message')));
     return [needs ? { ...fault, needs } : fault];
   });
 }

@@ -16,7 +16,7 @@ export const pointer = (...segments: readonly (string | number)[]): string =>
   segments.map((segment) => `/${pointerSegment(segment)}`).join('');
 
 /** The parents of a pointer, without the manifest itself: `/a/b` and `/a` for `/a/b/c`. */
-function ancestorsOf(path: string): string[] {
+function listAncestors(path: string): string[] {
   const ancestors: string[] = [];
   for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1))
     ancestors.push(path.slice(0, end));
@@ -43,7 +43,7 @@ export class FaultList {
     for (const fault of faults.slice(0, MAX_FAULTS - this.faults.length)) {
       this.faults.push(fault);
       this.at.add(fault.path);
-      for (const path of ancestorsOf(fault.path)) this.above.add(path);
+      for (const path of listAncestors(fault.path)) this.above.add(path);
     }
   }
 
@@ -56,7 +56,7 @@ export class FaultList {
   clean(...paths: readonly string[]): boolean {
     return paths.every(
       (path) =>
-        !this.at.has(path) && !this.above.has(path) && !ancestorsOf(path).some((ancestor) => this.at.has(ancestor)),
+        !this.at.has(path) && !this.above.has(path) && !listAncestors(path).some((ancestor) => this.at.has(ancestor)),
     );
   }
 }

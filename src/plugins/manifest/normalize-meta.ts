@@ -8,12 +8,12 @@ const MODE_ORDER: readonly ResponsesMode[] = ['stream', 'sync', 'background'];
 
 const trimmed = (names: readonly string[]): string[] => names.map((name) => name.trim());
 
-const textOf = (text: WrittenText | undefined): { description?: LocalizedText } =>
+const toDescription = (text: WrittenText | undefined): { description?: LocalizedText } =>
   text === undefined ? {} : { description: toTextMap(text) };
 
 /** The internal form of a usage field that passed the schema. */
 export function toUsageField(field: WrittenField): UsageField {
-  const description = textOf(field.description);
+  const description = toDescription(field.description);
   if ('enum' in field) {
     const labels = Object.entries(field.enumLabels ?? {}).map(([value, label]) => [value, toTextMap(label)] as const);
     return { kind: 'enum', values: [...field.enum], enumLabels: Object.fromEntries(labels), ...description };
@@ -24,21 +24,21 @@ export function toUsageField(field: WrittenField): UsageField {
 }
 
 /** `Object.fromEntries` keeps a field called `__proto__` a field. */
-const usageFieldsOf = (schema: Meta['usageSchema']): Record<string, UsageField> =>
+const toUsageFields = (schema: Meta['usageSchema']): Record<string, UsageField> =>
   Object.fromEntries(Object.entries(schema ?? {}).map(([name, field]) => [name, toUsageField(field)]));
 
-const hostOf = (entry: string): string => {
+const toHost = (entry: string): string => {
   const host = normalizeAllowedHost(entry);
   return host.ok ? host.value : entry;
 };
 
-const baseUrlOf = (text: string): string => {
+const toBaseUrl = (text: string): string => {
   const url = normalizeBaseUrl(text);
   return url.ok ? url.value : text;
 };
 
 /** `writtenAs`: the protocol's name as the plugin spelled it. */
-function claimOf(entry: NonNullable<Meta['protocols']>[number], writtenAs: string, models: string[]): ProtocolClaim {
+function toClaim(entry: NonNullable<Meta['protocols']>[number], writtenAs: string, models: string[]): ProtocolClaim {
   if (typeof entry === 'string') return { name: entry, writtenAs, supports: [], models };
   const supports = entry.name === 'proto_responses' ? entry.supports : [];
   return {
@@ -64,19 +64,19 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
     models,
     fetchMode: meta.fetchMode,
     ...(meta.icon ? { icon: meta.icon } : {}),
-    ...textOf(meta.description),
+    ...toDescription(meta.description),
     sortPriority: meta.sortPriority ?? 0,
     ...(meta.website ? { website: meta.website } : {}),
-    ...(meta.baseUrl === undefined ? {} : { baseUrl: baseUrlOf(meta.baseUrl) }),
-    allowedHosts: (meta.allowedHosts ?? []).map(hostOf),
+    ...(meta.baseUrl === undefined ? {} : { baseUrl: toBaseUrl(meta.baseUrl) }),
+    allowedHosts: (meta.allowedHosts ?? []).map(toHost),
     channelTypes: [...(meta.channelTypes ?? [])],
-    protocols: (meta.protocols ?? []).map((entry, index) => claimOf(entry, written[index] ?? '', models)),
+    protocols: (meta.protocols ?? []).map((entry, index) => toClaim(entry, written[index] ?? '', models)),
     routes: (meta.routes ?? []).map((route) => ({
       ...route,
       taskIdParam: (route.type === 'query' && route.taskIdParam) || 'task_id',
       ...('models' in route && route.models ? { models: trimmed(route.models) } : {}),
     })),
-    usageSchema: usageFieldsOf(meta.usageSchema),
+    usageSchema: toUsageFields(meta.usageSchema),
     usageExamples: (meta.usageExamples ?? []).map(({ label, facts }) => ({ label: label.trim(), facts })),
     auth: meta.auth as Json | undefined,
     hasArtifacts,

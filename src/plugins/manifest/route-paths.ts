@@ -3,13 +3,13 @@
  * slash is an empty last segment: a request's path must have it where its route has it.
  */
 
-const segmentsOf = (path: string): string[] => path.slice(1).split('/');
+const splitPath = (path: string): string[] => path.slice(1).split('/');
 
 /**
  * The segments without the names of parameters: those of `/v/:id/*rest` are `v`, `:` and `*`.
  */
 export const routeBranches = (path: string): string[] =>
-  segmentsOf(path).map((segment) => (segment.startsWith(':') ? ':' : segment.startsWith('*') ? '*' : segment));
+  splitPath(path).map((segment) => (segment.startsWith(':') ? ':' : segment.startsWith('*') ? '*' : segment));
 
 /**
  * The normalized path: `/v/:id/` and `/v/:name` have the shape `/v/:`. Two routes with the same
@@ -22,7 +22,7 @@ export const routeShape = (path: string): string => {
 
 /** Parameter names in order; duplicates are kept. */
 export const routeParams = (path: string): string[] =>
-  segmentsOf(path)
+  splitPath(path)
     .filter((segment) => segment.startsWith(':') || segment.startsWith('*'))
     .map((segment) => segment.slice(1));
 
@@ -30,8 +30,8 @@ const isParam = (segment: string): boolean => segment.startsWith(':');
 
 /** Whether some request path matches both patterns. */
 export function pathsIntersect(a: string, b: string): boolean {
-  const left = segmentsOf(a);
-  const right = segmentsOf(b);
+  const left = splitPath(a);
+  const right = splitPath(b);
   for (let index = 0; ; index++) {
     const one = left[index];
     const two = right[index];
@@ -128,9 +128,9 @@ const HOST_ROUTES = [
 
 /** The reserved namespace or gateway path that a pattern could match, if any. */
 export function reservedBy(path: string): string | undefined {
-  const segments = segmentsOf(path);
+  const segments = splitPath(path);
   const namespace = RESERVED_NAMESPACES.find((reserved) => {
-    for (const [index, name] of segmentsOf(reserved).entries()) {
+    for (const [index, name] of splitPath(reserved).entries()) {
       const segment = segments[index];
       if (segment === undefined) return false;
       if (segment.startsWith('*')) return true;

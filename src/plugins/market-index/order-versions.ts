@@ -3,7 +3,7 @@
  * may have any length; the runtime's own comparison throws on those beyond its range.
  */
 export function compareVersions(a: string, b: string): number {
-  const [left, right] = [precedenceOf(a), precedenceOf(b)];
+  const [left, right] = [readPrecedence(a), readPrecedence(b)];
   for (const [index, one] of left.core.entries()) {
     const order = compareParts(one, right.core[index] ?? '0');
     if (order !== 0) return order;
@@ -19,7 +19,7 @@ export function compareVersions(a: string, b: string): number {
 
 const NUMBER = /^\d+$/;
 
-function precedenceOf(version: string): { core: string[]; pre: string[] } {
+function readPrecedence(version: string): { core: string[]; pre: string[] } {
   const [release = ''] = version.split('+', 1);
   const [core = ''] = release.split('-', 1);
   const pre = release.slice(core.length + 1);

@@ -53,7 +53,7 @@ export function readIndex(text: string, base: URL): Result<MarketIndex, string> 
   const sorted = [...reading.plugins.values()].sort(
     (a, b) => b.sortPriority - a.sortPriority || (a.key < b.key ? -1 : 1),
   );
-  return ok({ name: lineOf(name) ?? '', ...readSigned(index), plugins: sorted, revoked, skipped, hidden });
+  return ok({ name: readLine(name) ?? '', ...readSigned(index), plugins: sorted, revoked, skipped, hidden });
 }
 
 /** What only a signed index must have; what is wrong counts as missing. */
@@ -107,7 +107,7 @@ class Reading {
       return this.skip({ index }, `key ${schema.properties.key['x-message']}`);
     }
     const position = { index, key };
-    const name = lineOf(entry.name);
+    const name = readLine(entry.name);
     if (name === undefined) return this.skip(position, 'name is missing');
     if (this.plugins.has(key)) return this.skip(position, 'an earlier entry has this key');
     const versions = this.readVersions(entry.versions, position);
@@ -126,7 +126,7 @@ class Reading {
         { name: 'channelTypes', max: MAX_CHANNEL_TYPES, position },
         (type) => (Number.isSafeInteger(type) ? Number(type) : undefined),
       ),
-      models: this.listOf(entry.models, { name: 'models', max: MAX_MODELS, position }, lineOf),
+      models: this.listOf(entry.models, { name: 'models', max: MAX_MODELS, position }, readLine),
       latest: latest ?? newestVersion(names) ?? newest.version,
       versions,
     };
@@ -143,7 +143,7 @@ class Reading {
       const at = known ? { ...position, version: String(entry.version) } : position;
       const read = this.readVersion(entry, at);
       if (isObject(entry) && this.readRevoked(entry, at)) continue;
-      const needed = isObject(entry) ? newerApiOf(entry.minApiVersion) : undefined;
+      const needed = isObject(entry) ? findNewerApi(entry.minApiVersion) : undefined;
       if (needed !== undefined)
         this.skip(at, `is made for a newer contract (needs ${describeNeeds([needed])})`, [needed]);
       else if (!read.ok) this.skip(at, read.error);
@@ -157,8 +157,8 @@ class Reading {
   /** Notes a version that was revoked, whatever else is wrong with it. */
   private readRevoked({ revoked, sha256 }: Record<string, unknown>, { key, version }: EntryPosition): boolean {
     if (revoked === undefined || revoked === null || revoked === false) return false;
-    const reason = (isObject(revoked) ? lineOf(revoked.reason as Json) : undefined) ?? 'no reason given';
-    const hash = hashOf(sha256);
+    const reason = (isObject(revoked) ? readLine(revoked.reason as Json) : undefined) ?? 'no reason given';
+    const hash = readHash(sha256);
     const isKnown = key !== undefined && version !== undefined && hash !== undefined;
     if (isKnown && this.revoked.length < MAX_REMARKS) this.revoked.push({ key, version, sha256: hash, reason });
     return true;
@@ -170,7 +170,7 @@ class Reading {
     if (typeof version !== 'string' || !VERSION.test(version)) return err('version must be a semantic version');
     if (kind !== 'task') return err('kind must be "task": this gateway installs no other');
     if (!Number.isSafeInteger(minApiVersion)) return err('minApiVersion must be a whole number');
-    const hash = hashOf(sha256);
+    const hash = readHash(sha256);
     if (hash === undefined) return err('sha256 must have 64 hexadecimal digits');
     const url = this.resolve(path);
     if (!url.ok) return err(`path ${url.error}`);
@@ -242,7 +242,7 @@ class Reading {
     const given = typeof value === 'string' ? { en: value } : isObject(value) ? value : {};
     const limit = { name: 'description', max: MAX_LOCALES, position };
     const texts = this.take(Object.keys(given), limit).flatMap((tag): [string, string][] => {
-      const line = lineOf(given[tag]);
+      const line = readLine(given[tag]);
       return LOCALE.test(tag) && line !== undefined ? [[canonicalLocale(tag), line]] : [];
     });
     const [first] = texts;
@@ -255,7 +255,7 @@ class Reading {
     if (!url.ok) return err(`path ${url.error}`);
     const ending = /\.(svg|png)$/i.exec(new URL(url.value).pathname)?.[1]?.toLowerCase();
     if (ending === undefined) return err('path must end in .svg or .png');
-    const sha256 = hashOf(value.sha256);
+    const sha256 = readHash(value.sha256);
     if (value.sha256 !== undefined && sha256 === undefined) return err('sha256 must have 64 hexadecimal digits');
     const mimeType = ending === 'svg' ? ('image/svg+xml' as const) : ('image/png' as const);
     return ok({ url: url.value, mimeType, ...(sha256 === undefined ? {} : { sha256 }) });
@@ -277,16 +277,16 @@ class Reading {
   }
 }
 
-const hashOf = (value: unknown): string | undefined =>
+const readHash = (value: unknown): string | undefined =>
   typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value) ? value.toLowerCase() : undefined;
 
 /** What an entry needs of a newer contract. */
-const newerApiOf = (version: unknown): ContractNeed | undefined =>
+const findNewerApi = (version: unknown): ContractNeed | undefined =>
   Number.isSafeInteger(version) && Number(version) > 1 ? { code: 'api', version: Number(version) } : undefined;
 
 const isInt32 = (value: unknown): boolean => typeof value === 'number' && (value | 0) === value;
 
-function lineOf(value: unknown): string | undefined {
+function readLine(value: unknown): string | undefined {
   const line = typeof value === 'string' ? sanitizeMessage(value, MAX_TEXT) : '';
   return line === '' ? undefined : line;
 }

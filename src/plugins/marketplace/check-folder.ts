@@ -40,7 +40,7 @@ export async function checkFolder(
   };
   /** Reads a file, and checks its hash if the index has one. */
   async function readFile(file: { url: string; sha256?: string }, what: MarketFile): Promise<Uint8Array | undefined> {
-    const name = nameOf(root, file.url);
+    const name = toPath(root, file.url);
     const bytes = await readMirror(root, new URL(file.url), MARKET_FILE_BYTES[what]);
     if (!bytes.ok) faults.push({ file: name, path: 'source', rule: 'market.file', message: bytes.error.message });
     else if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
@@ -58,7 +58,7 @@ export async function checkFolder(
   async function checkVersion(plugin: MarketPlugin, version: MarketVersion): Promise<void> {
     const bytes = await readFile(version, 'source');
     if (!bytes) return;
-    const file = nameOf(root, version.url);
+    const file = toPath(root, version.url);
     const text = decodeText(bytes);
     if (!text.ok) {
       faults.push({ file, path: 'source', rule: 'market.file', message: text.error });
@@ -99,7 +99,7 @@ export async function checkFolder(
     if (!icon || !image) continue;
     const checked = readIcon(`data:${icon.mimeType};base64,${Buffer.from(image).toString('base64')}`);
     if (!checked.ok) {
-      faults.push({ file: nameOf(root, icon.url), path: 'icon', rule: 'market.icon', message: checked.error });
+      faults.push({ file: toPath(root, icon.url), path: 'icon', rule: 'market.icon', message: checked.error });
     }
   }
   const versions = plugins.reduce((sum, each) => sum + each.versions.length, 0);
@@ -119,7 +119,7 @@ function findSignatureFault({ key, bytes, signature: text, index, now }: SignedI
 }
 
 /** The path of a file relative to the folder. */
-function nameOf(root: string, url: string): string {
+function toPath(root: string, url: string): string {
   try {
     return relative(root, fileURLToPath(url));
   } catch {

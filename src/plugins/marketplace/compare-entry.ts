@@ -20,11 +20,11 @@ export function compareEntry(plugin: MarketPlugin, version: MarketVersion, manif
     differences.push(`The file is ${manifest.key}@${manifest.version}, not ${plugin.key}@${version.version}.`);
   }
   compare('allowedHosts', version.allowedHosts, manifest.allowedHosts);
-  compare('baseUrl', listOf(version.baseUrl), listOf(manifest.baseUrl));
+  compare('baseUrl', toList(version.baseUrl), toList(manifest.baseUrl));
   if (version.version !== plugin.latest) return differences;
   compare('models', plugin.models, manifest.models);
   compare('channelTypes', plugin.channelTypes, manifest.channelTypes);
   return differences;
 }
 
-const listOf = (value: string | undefined): string[] => (value === undefined ? [] : [value]);
+const toList = (value: string | undefined): string[] => (value === undefined ? [] : [value]);

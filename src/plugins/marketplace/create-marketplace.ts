@@ -90,7 +90,7 @@ export interface Marketplace {
   preview(name: OfferedName, owner?: string): Promise<ActivationPreview>;
   /**
    * The versions that are in use although a source has revoked them, by what the sources said when
-   * they were read last. Signed sources that were not read for hours are read again meanwhile.
+   * they were read last. Signed sources that were not read for hours are read again.
    */
   revokedInUse(): Promise<RevokedInUse[]>;
 }
@@ -156,7 +156,7 @@ export function createMarketplace(deps: Deps): Marketplace {
     return { source, plugin };
   }
 
-  function versionOf({ source, plugin }: Entry, version: string): MarketVersion {
+  function findVersion({ source, plugin }: Entry, version: string): MarketVersion {
     const found = plugin.versions.find((each) => each.version === version);
     if (found) return found;
     throw pluginErrors.not_found({ message: `The source "${source.name}" offers no ${plugin.key}@${version}.` });
@@ -215,7 +215,7 @@ export function createMarketplace(deps: Deps): Marketplace {
 
     async read({ version: requested, ...name }) {
       const entry = await find({ ...name, ...(requested === undefined ? {} : { version: requested }) });
-      const version = versionOf(entry, requested ?? entry.plugin.latest);
+      const version = findVersion(entry, requested ?? entry.plugin.latest);
       const source = await fetchSource(entry, version);
       const { manifest, errors } = await checkManifest(plugins, source);
       const permissions = manifest ? await plugins.permissions(source) : null;
@@ -241,13 +241,13 @@ export function createMarketplace(deps: Deps): Marketplace {
 
     async preview(name, owner) {
       const entry = await find(name);
-      const source = await fetchSource(entry, versionOf(entry, name.version));
+      const source = await fetchSource(entry, findVersion(entry, name.version));
       return plugins.preview(name.key, { source }, owner);
     },
 
     async install({ source: sourceName, key, version: requested, sha256, force, enabled, previewDigest }, owner) {
       const entry = await find({ source: sourceName, key, version: requested });
-      const version = versionOf(entry, requested);
+      const version = findVersion(entry, requested);
       if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
         throw pluginErrors.market_changed({
           message: `The source "${sourceName}" offers ${key}@${requested} with a different SHA-256 than the one you have seen. Refresh and review it again.`,

@@ -58,12 +58,12 @@ export function createListingCache(deps: Deps): Listings {
     const listing: Listing = { ...(await fetchIndex(source).catch(failed)), fetchedAt: clock.unix() };
     const key = listing.trust?.state === 'signed' ? listing.trust.key.text : source.publicKey;
     const until = clock.monotonicMs() + (listing.index.ok ? FRESH_MS : FAILED_MS);
-    cached.set(nameOf({ ...source, publicKey: key }), { listing, until });
+    cached.set(cacheKey({ ...source, publicKey: key }), { listing, until });
     return listing;
   }
 
   const readNow = (source: MarketSource): Promise<Listing> => {
-    const name = nameOf(source);
+    const name = cacheKey(source);
     const shared = pending.get(name);
     if (shared) return shared;
     const fetching = fetchListing(source).finally(() => pending.delete(name));
@@ -73,16 +73,16 @@ export function createListingCache(deps: Deps): Listings {
 
   return {
     of(source, refresh) {
-      const name = nameOf(source);
+      const name = cacheKey(source);
       const found = pending.has(name) || refresh ? undefined : cached.get(name);
       return found && clock.monotonicMs() < found.until ? Promise.resolve(found.listing) : readNow(source);
     },
     readAfter(source, ms) {
-      const found = cached.get(nameOf(source));
+      const found = cached.get(cacheKey(source));
       if (!found || clock.monotonicMs() > found.until + ms) void readNow(source);
     },
     retain(sources) {
-      const names = new Set(sources.map(nameOf));
+      const names = new Set(sources.map(cacheKey));
       for (const name of cached.keys()) if (!names.has(name)) cached.delete(name);
     },
   };
@@ -97,5 +97,5 @@ const withoutUnsignedFiles = (index: MarketIndex): MarketIndex => ({
 });
 
 /** An index is read anew once its source is pinned to another key. */
-const nameOf = ({ indexUrl, publicKey }: { indexUrl: string; publicKey?: string | undefined }): string =>
+const cacheKey = ({ indexUrl, publicKey }: { indexUrl: string; publicKey?: string | undefined }): string =>
   `${publicKey ?? ''} ${indexUrl}`;

@@ -27,7 +27,7 @@ const MAX_ATTEMPTS = 20;
 export function createMarketMemory(options: Pick<OptionStore, 'get' | 'putIfAbsent' | 'replace'>): MarketMemory {
   /** Changes the row in one conditional write; `change` returns `undefined` to leave it. */
   async function update(source: MarketSource, change: (now: Remembered) => Remembered | undefined): Promise<void> {
-    const row = rowOf(source);
+    const row = rowName(source);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
       const stored = await options.get(row);
       const next = change(read(stored));
@@ -43,7 +43,7 @@ export function createMarketMemory(options: Pick<OptionStore, 'get' | 'putIfAbse
 
   return {
     async highestSerial(source, publicKey) {
-      return read(await options.get(rowOf(source))).serials[publicKey] ?? -1;
+      return read(await options.get(rowName(source))).serials[publicKey] ?? -1;
     },
 
     async advance(source, publicKey, serial) {
@@ -63,11 +63,11 @@ export function createMarketMemory(options: Pick<OptionStore, 'get' | 'putIfAbse
         now.revoked.length + revoked.length === 0 ? undefined : { ...now, revoked: [...revoked] },
       ),
 
-    revokedBy: async (source) => read(await options.get(rowOf(source))).revoked,
+    revokedBy: async (source) => read(await options.get(rowName(source))).revoked,
   };
 }
 
-const rowOf = (source: MarketSource): string =>
+const rowName = (source: MarketSource): string =>
   `marketplace.source.${sha256Hex(indexLocation(source).href).slice(0, 32)}`;
 
 function read(text: string | undefined): Remembered {

@@ -22,20 +22,20 @@ export function readRevocations(text: string): Result<Revocations, string> {
 const isReason = (value: unknown): boolean =>
   typeof value === 'string' && value.trim() !== '' && value.length <= MAX_REASON && !/\p{Cc}/u.test(value);
 
-const listOf = (value: Json | undefined): Raw[] => (Array.isArray(value) ? (value.filter(isObject) as Raw[]) : []);
+const readObjects = (value: Json | undefined): Raw[] => (Array.isArray(value) ? (value.filter(isObject) as Raw[]) : []);
 
 /** The revoked versions of an index that is there already, by plugin. */
 export function revokedEntries(index: Json | undefined): Map<string, RevokedEntry> {
   const found = new Map<string, RevokedEntry>();
-  for (const entry of isObject(index) ? listOf((index as Raw).plugins) : []) {
-    const versions = listOf(entry.versions).filter(({ revoked }) => isObject(revoked));
+  for (const entry of isObject(index) ? readObjects((index as Raw).plugins) : []) {
+    const versions = readObjects(entry.versions).filter(({ revoked }) => isObject(revoked));
     if (versions.length > 0) found.set(String(entry.key), { entry, versions });
   }
   return found;
 }
 
 /** The reason for which a version is revoked now: by the file, else by the index before. */
-export function reasonOf(
+export function findReason(
   name: string,
   given: Revocations | undefined,
   before: ReadonlyMap<string, RevokedEntry>,

@@ -11,7 +11,7 @@ import type { PublicKey } from '../signing/keys.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { createCompiler } from '../worker/compile-plugin.ts';
 import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
-import { type Revocations, reasonOf, revokedEntries } from './publish-revoked.ts';
+import { findReason, type Revocations, revokedEntries } from './publish-revoked.ts';
 
 /** A fault of a file; `file` is relative to the folder. */
 export type MarketFault = PluginFault & { file: string };
@@ -21,9 +21,9 @@ export type WrittenIndex = {
   name: string;
   plugins: number;
   versions: number;
-  /** The text of the index; the same for the same folder, until a signed one must be renewed. */
+  /** The text of the index. A folder always gives one text, until a signed index must be renewed. */
   text: string;
-  /** Of a signed index. */
+  /** A signed index has it. */
   serial?: number;
   /** The key that the index before names. */
   keyBefore?: PublicKey;
@@ -100,12 +100,12 @@ export async function writeIndex(
   const entries = new Map<string, Entry>();
   for (const key of [...new Set([...found.map(({ manifest }) => manifest.key), ...revokedBefore.keys()])].sort()) {
     const versions = found.filter(({ manifest }) => manifest.key === key);
-    const reason = (version: string) => reasonOf(`${key}@${version}`, revocations, revokedBefore);
+    const reason = (version: string) => findReason(`${key}@${version}`, revocations, revokedBefore);
     const gone = (revokedBefore.get(key)?.versions ?? []).filter(
       ({ version }) =>
         !versions.some(({ manifest }) => manifest.version === version) && reason(String(version)) !== undefined,
     );
-    if (versions.length > 0) entries.set(key, entryOf(versions, { folder, out, faults, gone, reason }));
+    if (versions.length > 0) entries.set(key, toEntry(versions, { folder, out, faults, gone, reason }));
     else if (gone.length > 0) entries.set(key, { ...(revokedBefore.get(key)?.entry as Entry), versions: gone });
   }
   for (const named of revocations?.keys() ?? []) {
@@ -198,7 +198,7 @@ type Entry = { [name: string]: unknown; versions: { [name: string]: Json }[] };
  * The entry of a plugin. Details of the plugin as a whole are those of its latest version that is
  * not revoked.
  */
-function entryOf(versions: readonly Published[], output: Output): Entry {
+function toEntry(versions: readonly Published[], output: Output): Entry {
   const sorted = [...versions].sort((a, b) => compareVersions(b.manifest.version, a.manifest.version));
   const names = sorted.map(({ manifest }) => manifest.version);
   const valid = names.filter((version) => output.reason(version) === undefined);
@@ -227,7 +227,7 @@ function entryOf(versions: readonly Published[], output: Output): Entry {
     const auth = isObject(manifest.auth) ? manifest.auth.type : manifest.auth;
     return {
       version,
-      path: pathOf(file, output),
+      path: toUrlPath(file, output),
       sha256,
       minApiVersion: apiVersion,
       kind: 'task',
@@ -261,13 +261,13 @@ function findIcon(
     const bytes = readFileSync(path);
     const image = readIcon(`data:${mimeType};base64,${bytes.toString('base64')}`);
     if (!image.ok) output.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: image.error });
-    return { path: pathOf(icon, output), sha256: sha256Hex(bytes) };
+    return { path: toUrlPath(icon, output), sha256: sha256Hex(bytes) };
   }
   return undefined;
 }
 
 /** The URL of a file, relative to the index. */
-const pathOf = (file: string, { folder, out }: Pick<Output, 'folder' | 'out'>): string =>
+const toUrlPath = (file: string, { folder, out }: Pick<Output, 'folder' | 'out'>): string =>
   relative(dirname(resolve(out)), resolve(folder, file))
     .split(sep)
     .map(encodeURIComponent)

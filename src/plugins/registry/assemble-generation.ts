@@ -16,7 +16,7 @@ export type Assembly = {
 /** The plugins that may serve a key, in the order in which they are tried. */
 type KeyCandidates = { key: string; incumbent: Serving | undefined; remaining: Serving[] };
 
-const identityOf = ({ sourceHash, layer, narrowedModels }: Candidate): string =>
+const identify = ({ sourceHash, layer, narrowedModels }: Candidate): string =>
   JSON.stringify([sourceHash, layer, narrowedModels]);
 
 /**
@@ -35,7 +35,7 @@ export async function assembleGeneration(
     const incumbent = current.get(key);
     const entries = await Promise.all(
       layers.map(async (candidate): Promise<Serving[]> => {
-        const identity = identityOf(candidate);
+        const identity = identify(candidate);
         if (incumbent?.identity === identity) return [incumbent];
         const fallback = incumbent?.plugin.layer === candidate.layer ? [incumbent] : [];
         const loaded = await load(candidate);

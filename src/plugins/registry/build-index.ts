@@ -116,7 +116,7 @@ export interface RouteIndex {
 /** First segments of paths that the gateway serves itself. */
 const SHARED_NAMESPACES: ReadonlySet<string> = new Set(['', 'v1']);
 
-const claimOf = ({ method, path }: PluginRoute): string => `${method} ${routeShape(path)}`;
+const toClaim = ({ method, path }: PluginRoute): string => `${method} ${routeShape(path)}`;
 
 const decodeSegment = (segment: string): string | undefined => {
   try {
@@ -133,7 +133,7 @@ export function createRouteIndex(): RouteIndex {
   /** Whose routes begin with a segment; undefined for those of several plugins. */
   const namespaces = new Map<string, LoadedPlugin | undefined>();
 
-  const leafOf = (route: PluginRoute): Branch => {
+  const findLeaf = (route: PluginRoute): Branch => {
     let branch = root;
     for (const segment of routeBranches(route.path)) {
       if (segment === ':') branch = branch.param ??= createBranch();
@@ -176,11 +176,11 @@ export function createRouteIndex(): RouteIndex {
   };
 
   return {
-    ownerOf: (route) => owners.get(claimOf(route)),
+    ownerOf: (route) => owners.get(toClaim(route)),
     add(plugin) {
       for (const route of plugin.manifest.routes) {
-        leafOf(route).routes.set(route.method, { plugin, route });
-        owners.set(claimOf(route), plugin.key);
+        findLeaf(route).routes.set(route.method, { plugin, route });
+        owners.set(toClaim(route), plugin.key);
         const [, first = ''] = route.path.split('/');
         const isAlone = !namespaces.has(first) || namespaces.get(first)?.key === plugin.key;
         namespaces.set(first, isAlone ? plugin : undefined);

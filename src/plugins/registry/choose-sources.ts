@@ -26,17 +26,17 @@ export type Candidate = {
   narrowedModels: string[] | null;
 } & ({ compiled: CompiledPlugin } | { source: string });
 
-const keysOf = (value: string | undefined): Set<string> => {
+const readKeys = (value: string | undefined): Set<string> => {
   const parsed: Json | undefined = value === undefined ? [] : parseJson(value);
-  return new Set(textsOf(parsed));
+  return new Set(readTexts(parsed));
 };
 
-const textsOf = (value: Json | undefined): string[] =>
+const readTexts = (value: Json | undefined): string[] =>
   Array.isArray(value) ? value.filter((text): text is string => typeof text === 'string') : [];
 
 const modelsByKey = (value: string | undefined): Map<string, string[]> => {
   const parsed: Json | undefined = value === undefined ? {} : parseJson(value);
-  return new Map(isObject(parsed) ? Object.entries(parsed).map(([key, models]) => [key, textsOf(models)]) : []);
+  return new Map(isObject(parsed) ? Object.entries(parsed).map(([key, models]) => [key, readTexts(models)]) : []);
 };
 
 export async function readSnapshot(
@@ -48,7 +48,7 @@ export async function readSnapshot(
     store.options.get(FACTORY_MODELS_OPTION),
     store.pluginSources.adoptions(),
   ]);
-  return { rows, disabledFactoryKeys: keysOf(disabled), factoryModels: modelsByKey(narrowed), adoptions };
+  return { rows, disabledFactoryKeys: readKeys(disabled), factoryModels: modelsByKey(narrowed), adoptions };
 }
 
 /** Switches a factory plugin on or off, inside the caller's transaction. */
@@ -57,7 +57,7 @@ export async function setFactoryEnabled(
   key: string,
   enabled: boolean,
 ): Promise<void> {
-  const keys = keysOf(await tx.options.get(DISABLED_FACTORY_OPTION));
+  const keys = readKeys(await tx.options.get(DISABLED_FACTORY_OPTION));
   if (enabled) keys.delete(key);
   else keys.add(key);
   await tx.options.put(DISABLED_FACTORY_OPTION, JSON.stringify([...keys].sort()));

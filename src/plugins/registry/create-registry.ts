@@ -98,10 +98,10 @@ export function createRegistry(deps: Deps): Registry {
     compiler.retain(hashes);
   };
   const retained = createRetainedPlugins({ ...deps, shipped: deps.factory });
-  const taskPluginsOf = (index: OwnershipIndex): TaskPlugins => createTaskPlugins(index.plugins, rules, retained);
+  const findTaskPlugins = (index: OwnershipIndex): TaskPlugins => createTaskPlugins(index.plugins, rules, retained);
   let rules = NO_RULES;
   const empty = createOwnershipIndex();
-  const generations = createGenerations({ index: empty, taskPlugins: taskPluginsOf(empty) }, forgetUnused);
+  const generations = createGenerations({ index: empty, taskPlugins: findTaskPlugins(empty) }, forgetUnused);
 
   async function compile(candidate: Candidate): Promise<Result<CompiledPlugin, string>> {
     if ('compiled' in candidate) return ok(candidate.compiled);
@@ -148,7 +148,7 @@ export function createRegistry(deps: Deps): Registry {
       [...next].some(([key, one]) => serving.get(key)?.plugin !== one.plugin);
     if (changed) {
       rules = nextRules;
-      const { number, publishedAt } = generations.publish(index, taskPluginsOf(index), clock.unix());
+      const { number, publishedAt } = generations.publish(index, findTaskPlugins(index), clock.unix());
       serving = next;
       status.currentGeneration = number;
       status.generationPublishedAt = publishedAt;

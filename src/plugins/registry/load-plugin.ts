@@ -41,7 +41,7 @@ export function narrowManifest(manifest: Manifest, models: readonly string[] | n
 }
 
 /** Splits a hook's name such as `protocols.proto_video.render`. After `native.` is one member. */
-function membersOf(hook: string): string[] {
+function splitHook(hook: string): string[] {
   const [first = '', ...rest] = hook.split('.');
   return first === 'native' && rest.length > 0 ? [first, rest.join('.')] : [first, ...rest];
 }
@@ -106,10 +106,10 @@ export function loadPlugin(deps: {
   const manifest = narrowManifest(compiled.manifest, deps.narrowedModels);
   const { key, version } = manifest;
   const paths = new Map<string, string[]>();
-  const pathOf = (hook: string): string[] => {
+  const findPath = (hook: string): string[] => {
     let path = paths.get(hook);
     if (!path) {
-      path = modulePath(membersOf(hook), compiled.exports);
+      path = modulePath(splitHook(hook), compiled.exports);
       paths.set(hook, path);
     }
     return path;
@@ -129,14 +129,14 @@ export function loadPlugin(deps: {
     source: compiled.source,
     layer: deps.layer,
     manifest,
-    has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',
+    has: (hook) => findShape(findPath(hook), compiled.exports)?.type === 'function',
     suspended: () => sandbox.isSuspended(countedAs),
     onTrial: () => loadPlugin({ ...unobserved, countedAs: trialName(manifest) }),
     async call(hook, args, options): Promise<Result<Json | undefined, HookFailure>> {
       const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
       const startedAt = clock.monotonicMs();
       const outcome = await sandbox.call(module, {
-        path: pathOf(hook),
+        path: findPath(hook),
         args,
         owner: options.owner,
         ...(options.alreadyAdmitted ? { alreadyAdmitted: true } : {}),
@@ -167,7 +167,7 @@ export function loadPlugin(deps: {
         ? ok(outcome.value.value)
         : err({
             ...outcome.error,
-            message: sanitizeMessage(clean(withoutPath(outcome.error, pathOf(hook)))),
+            message: sanitizeMessage(clean(withoutPath(outcome.error, findPath(hook)))),
             console,
             hook,
           });

@@ -107,7 +107,7 @@ const hideWith = (password: string, salt: Uint8Array, costs: Costs): Buffer =>
 const combine = (data: Uint8Array, stream: Uint8Array): Buffer =>
   Buffer.from(data.map((byte, at) => byte ^ (stream[at] ?? 0)));
 
-const checksumOf = (id: Uint8Array, keys: Uint8Array): Buffer =>
+const makeChecksum = (id: Uint8Array, keys: Uint8Array): Buffer =>
   Buffer.from(new Bun.CryptoHasher('blake2b256').update(SIGNATURE_ALGORITHM).update(id).update(keys).digest());
 
 function number64(value: number): Buffer {
@@ -120,17 +120,17 @@ function number64(value: number): Buffer {
 export function generateSigningKey(): SigningKey {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const id = randomBytes(KEY_ID_BYTES);
-  return { id, secret: privateKey, publicKey: writePublicKey(id, rawOf(publicKey, 'x')) };
+  return { id, secret: privateKey, publicKey: writePublicKey(id, exportRaw(publicKey, 'x')) };
 }
 
-function rawOf(key: KeyObject, part: 'd' | 'x'): Buffer {
+function exportRaw(key: KeyObject, part: 'd' | 'x'): Buffer {
   return Buffer.from(key.export({ format: 'jwk' })[part] ?? '', 'base64url');
 }
 
 /** The text of a secret key's file. With an empty password it is not encrypted. */
 export function writeSecretKeyFile({ id, secret }: SigningKey, password: string): string {
-  const keys = Buffer.concat([rawOf(secret, 'd'), rawOf(secret, 'x')]);
-  const clear = Buffer.concat([id, keys, checksumOf(id, keys)]);
+  const keys = Buffer.concat([exportRaw(secret, 'd'), exportRaw(secret, 'x')]);
+  const clear = Buffer.concat([id, keys, makeChecksum(id, keys)]);
   const salt = randomBytes(SALT_BYTES);
   const costs = password === '' ? { operations: 0, memory: 0 } : { operations: OPERATIONS, memory: MEMORY_BYTES };
   const bytes = Buffer.concat([
@@ -182,12 +182,12 @@ export function readSecretKeyFile(file: string, password: string): Result<Signin
   const checksum = clear.subarray(-CHECKSUM_BYTES);
   // minisign leaves the checksum of a key without password empty.
   const isUnchecked = !isEncrypted && checksum.every((byte) => byte === 0);
-  if (!isUnchecked && !checksumOf(id, keys).equals(checksum)) return err(isEncrypted ? 'password' : 'format');
+  if (!isUnchecked && !makeChecksum(id, keys).equals(checksum)) return err(isEncrypted ? 'password' : 'format');
   const [d, x] = [keys.subarray(0, KEY_BYTES), keys.subarray(KEY_BYTES)];
   const jwk = { kty: 'OKP', crv: 'Ed25519', d: d.toString('base64url'), x: x.toString('base64url') };
   try {
     const secret = createPrivateKey({ key: jwk, format: 'jwk' });
-    const isPair = rawOf(createPublicKey(secret), 'x').equals(x);
+    const isPair = exportRaw(createPublicKey(secret), 'x').equals(x);
     return isPair ? ok({ id, secret, publicKey: writePublicKey(id, x) }) : err('format');
   } catch {
     return err('format');

@@ -72,7 +72,7 @@ type Fields = {
 const isMethod = (node: Node & Fields): boolean => node.type === 'MethodDefinition' || node.method === true;
 
 /** The position of a node's fault: for a method at its `async`, which `static` may precede. */
-function positionOf(node: Node & Fields, source: string): { line: number; column: number } {
+function findPosition(node: Node & Fields, source: string): { line: number; column: number } {
   const start = node.loc?.start ?? { line: 1, column: 0 };
   const keyword = isMethod(node) && node.key ? source.lastIndexOf('async', node.key.start - 1) : node.start;
   const before = source.slice(node.start, Math.max(keyword, node.start));
@@ -142,7 +142,7 @@ export function checkSource(source: string): SourceCheck {
   const pending: Node[] = [program];
   for (let node = pending.pop(); node; node = pending.pop()) {
     const found = findViolation(node, source);
-    if (found) faults.push({ ...makeFault('source', ...found), ...positionOf(node, source) });
+    if (found) faults.push({ ...makeFault('source', ...found), ...findPosition(node, source) });
     for (const child of childNodes(node)) pending.push(child);
   }
   faults.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));

@@ -133,7 +133,7 @@ type Syntax = Node & {
 const WHOLE = new Set(['JSON.stringify', 'Object.keys', 'Object.values', 'Object.entries', 'Object.assign']);
 
 /** A property's name, as far as the source writes it down. */
-function nameOf(key: Syntax | undefined, computed: boolean | undefined): string | undefined {
+function readName(key: Syntax | undefined, computed: boolean | undefined): string | undefined {
   if (!computed && key?.type === 'Identifier') return key.name;
   return key?.type === 'Literal' && typeof key.value === 'string' ? key.value : undefined;
 }
@@ -150,14 +150,14 @@ export function findContextUse(program: Node): ContextUse {
 
   const visit: Record<string, (node: Syntax) => void> = {
     MemberExpression({ object, property, computed }) {
-      const name = nameOf(property, computed);
+      const name = readName(property, computed);
       if (name !== undefined) read.add(name);
       if (name !== undefined && isContext(object)) readOfContext.add(name);
       if (name === undefined && isContext(object)) passesWhole = true;
     },
     ObjectPattern({ properties = [] }) {
       for (const { key, computed } of properties) {
-        const name = nameOf(key, computed);
+        const name = readName(key, computed);
         if (name === undefined) continue;
         read.add(name);
         readOfContext.add(name);
@@ -165,14 +165,14 @@ export function findContextUse(program: Node): ContextUse {
     },
     ObjectExpression({ properties = [] }) {
       for (const { type, key, computed, value, argument } of properties) {
-        const name = nameOf(key, computed);
+        const name = readName(key, computed);
         if (name !== undefined) written.add(name);
         if (type === 'SpreadElement' ? isContext(argument) : name === 'body' && isContext(value as Syntax))
           passesWhole = true;
       }
     },
     CallExpression({ callee, arguments: given = [] }) {
-      const called = `${callee?.object?.name ?? ''}.${nameOf(callee?.property, callee?.computed) ?? ''}`;
+      const called = `${callee?.object?.name ?? ''}.${readName(callee?.property, callee?.computed) ?? ''}`;
       if (WHOLE.has(called) && given.some(isContext)) passesWhole = true;
     },
   };

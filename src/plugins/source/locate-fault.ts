@@ -21,7 +21,7 @@ type Syntax = Node & {
 /** A declaration: the node to point at, and the value if it is written there as a literal. */
 type Declared = { at: Syntax; value: Syntax | undefined };
 
-const nameOf = (node: Syntax | undefined): string | undefined => {
+const readName = (node: Syntax | undefined): string | undefined => {
   if (node?.type === 'Identifier') return node.name;
   return node?.type === 'Literal' && typeof node.value === 'string' ? node.value : undefined;
 };
@@ -29,11 +29,11 @@ const nameOf = (node: Syntax | undefined): string | undefined => {
 function declaredBy(statement: Syntax): [name: string, declared: Declared][] {
   if (statement.type === 'VariableDeclaration') {
     return (statement.declarations ?? []).flatMap((one): [string, Declared][] => {
-      const name = nameOf(one.id);
+      const name = readName(one.id);
       return name === undefined ? [] : [[name, { at: one.id ?? one, value: one.init ?? undefined }]];
     });
   }
-  const name = nameOf(statement.id);
+  const name = readName(statement.id);
   return name === undefined ? [] : [[name, { at: statement.id ?? statement, value: undefined }]];
 }
 
@@ -48,9 +48,9 @@ function findExports(program: Syntax): Map<string, Declared> {
       for (const [name, one] of declaredBy(statement.declaration)) exported.set(name, one);
     }
     for (const specifier of statement.specifiers ?? []) {
-      const name = nameOf(specifier.exported);
+      const name = readName(specifier.exported);
       if (name === undefined) continue;
-      exported.set(name, declared.get(nameOf(specifier.local) ?? '') ?? { at: specifier, value: undefined });
+      exported.set(name, declared.get(readName(specifier.local) ?? '') ?? { at: specifier, value: undefined });
     }
   }
   return exported;
@@ -64,7 +64,7 @@ function readMembers(node: Syntax): Map<string, Declared> {
   }
   return new Map(
     (node.properties ?? []).flatMap((one): [string, Declared][] => {
-      const name = one.computed ? undefined : nameOf(one.key);
+      const name = one.computed ? undefined : readName(one.key);
       return name === undefined ? [] : [[name, { at: one.key ?? one, value: one.value as Syntax }]];
     }),
   );
@@ -77,11 +77,11 @@ function readMembers(node: Syntax): Map<string, Declared> {
 function follow(
   start: Declared,
   segments: readonly string[],
-  membersOf: (node: Syntax) => ReadonlyMap<string, Declared>,
+  findMembers: (node: Syntax) => ReadonlyMap<string, Declared>,
 ): Syntax {
   let found = start;
   for (const segment of segments) {
-    const next = found.value && membersOf(found.value).get(segment);
+    const next = found.value && findMembers(found.value).get(segment);
     if (!next) break;
     found = next;
   }
@@ -105,7 +105,7 @@ export function createLocator(program: Node): (fault: PluginFault) => PluginFaul
   const declared = new Map(statements.flatMap((one) => declaredBy(one.declaration ?? one)));
   // Cached, so that a manifest with many faults takes time linear in its length.
   const known = new Map<Syntax, Map<string, Declared>>();
-  const membersOf = (node: Syntax): ReadonlyMap<string, Declared> => {
+  const findMembers = (node: Syntax): ReadonlyMap<string, Declared> => {
     const written = (node.type === 'Identifier' ? declared.get(node.name ?? '')?.value : undefined) ?? node;
     const members = known.get(written) ?? readMembers(written);
     known.set(written, members);
@@ -115,11 +115,11 @@ export function createLocator(program: Node): (fault: PluginFault) => PluginFaul
   function find(path: string): Syntax | undefined {
     if (path === '' || path.startsWith('/')) {
       const meta = exported.get('meta');
-      return meta && follow(meta, readPointer(path), membersOf);
+      return meta && follow(meta, readPointer(path), findMembers);
     }
     const [root, name = '', ...members] = path.split('/');
     const start = root === 'exports' ? exported.get(name) : undefined;
-    return start && follow(start, members, membersOf);
+    return start && follow(start, members, findMembers);
   }
 
   return (fault) => {

@@ -45,16 +45,16 @@ export const TASKS = {
     const all = manifest.ok ? missing : [...manifest.error, ...missing];
     const vendor = readVendorInfo(input.vendorInfo);
     if (manifest.ok && all.length === 0) return ok({ ...manifest.value, ...(vendor && { vendor }) });
-    const program = programOf(source);
+    const program = parseOnce(source);
     return err(program ? all.map(createLocator(program)) : all);
   },
   /** What an author should mend, beside what the checks refuse. */
   findWarnings({ source, manifest }: { source: string; manifest: Manifest }): PluginFault[] {
-    const program = programOf(source);
+    const program = parseOnce(source);
     return program ? lintSource(manifest, source, program) : [];
   },
   describePermissions({ source, manifest }: { source: string | undefined; manifest: Manifest }): Permission[] {
-    return describePermissions(manifest, source === undefined ? undefined : programOf(source));
+    return describePermissions(manifest, source === undefined ? undefined : parseOnce(source));
   },
   compareVersions: (from: Compared, to: Compared) => ({
     ...compareSources(from, to),
@@ -64,7 +64,7 @@ export const TASKS = {
   readIndex: (text: string, base: string) => readIndex(text, new URL(base)),
 };
 
-const programOf = (source: string): Node | undefined =>
+const parseOnce = (source: string): Node | undefined =>
   parsed?.source === source ? parsed.program : checkSource(source).program;
 
 type Compared = { name: string; source: string; meta: object | undefined };
