@@ -9,26 +9,26 @@ import { createRecognizer } from '../../src/panel/api/recognize-sentence.ts';
 import { learnSentences, sayOrQuote, sayServerText } from '../../src/panel/api/say-server-text.ts';
 import sentences from '../../src/panel/api/server-sentences.json';
 import { taskErrors } from '../../src/tasks/errors.ts';
+import { vendorErrors } from '../../src/vendors/errors.ts';
 import { speak } from './speak.ts';
 
 /** Where reasons come from that rows, reports and refusals hold. */
 const SOURCES =
-  /^src\/(?:(?:tasks|upstream|sandbox|plugins|channels|billing|settings|store\/drivers|app\/backup)\/)(?!.*\.d\.ts)/;
+  /^src\/(?:(?:tasks|surfaces|relay|files|results|vendors|upstream|sandbox|plugins|channels|billing|settings|store\/drivers|operations\/backup)\/)(?!.*\.d\.ts)/;
 
 /** Files whose sentences no page shows, or shows as they are, and why. */
 const EXEMPT: Readonly<Record<string, RegExp>> = {
   'catalogues: codes and reasons have texts of their own':
     /\/(?:errors|sentences)\.ts$|^src\/settings\/(?:catalogue\/|requirements)/,
-  'answers of /v1 and of routes of plugins':
-    /^src\/tasks\/(?:(?:relay|images|responses|native)\/|submission\/(?:request-members|read-model))/,
+  'answers of /v1 and of routes of plugins': /^src\/(?:relay\/|surfaces\/(?:images|responses|native)\/)/,
   'rules of the contract, which have texts of their own':
-    /^src\/plugins\/(?:author|manifest|source|usage|hooks|permissions|factory)\/|^src\/plugins\/service\/check-|^src\/sandbox\/child|^src\/plugins\/marketplace\/(?:read-index|compare-entry)\.ts$/,
+    /^src\/plugins\/(?:author|manifest|source|lint|icons|hooks|factory)\/|^src\/sandbox\/child|^src\/plugins\/(?:market-index\/read-index|marketplace\/compare-entry)\.ts$/,
   'printed by commands, or logged':
-    /^src\/plugins\/marketplace\/(?:write|sign|check-folder|publish|signing)|^src\/app\/backup\/(?:seal|restore|read-parts|list-backups|open-place|backup-notes)|^src\/sandbox\/system|^src\/tasks\/state\/trace-event|^src\/settings\/(?:describe-risks|public-address)|^src\/billing\/explain-bill/,
-  'previews, which fail silently': /^src\/tasks\/previews\//,
+    /^src\/plugins\/(?:signing\/|marketplace\/(?:write|sign|check-folder|publish))|^src\/operations\/backup\/(?:seal|restore|read-parts|list-backups|open-place|backup-notes)|^src\/sandbox\/system|^src\/tasks\/state\/trace-event|^src\/settings\/(?:risk-log|public-address)|^src\/billing\/explain-bill/,
+  'previews, which fail silently': /^src\/results\/previews\//,
   'queries and invariants of drivers': /^src\/store\/drivers\/(?!write-hashed|s3\/)/,
   'a refused marketplace has texts by its reason': /^src\/plugins\/marketplace\/check-trust/,
-  'attention has texts by its code': /^src\/app\/backup\/backup-schedule|^src\/billing\/check-prices/,
+  'attention has texts by its code': /^src\/operations\/backup\/backup-schedule|^src\/billing\/check-prices/,
 };
 
 /** Parts of sentences, names of jobs, and what only clients of the API do. */
@@ -94,6 +94,7 @@ const PARTS = new Set([
   'There is no option "*". Options: *.',
   'This video has no such variant. It has: *.',
   '* must be true or false.',
+  'The form must have model once, as a text.',
   'This route requires a JSON body.',
   'This route takes a JSON or multipart/form-data body.',
   'Videos of the model "*" cannot be remixed.',
@@ -186,7 +187,8 @@ describe('sentences that the gateway stores and reports', () => {
 
   test('the default messages of errors that rows may hold are those of the catalogues', () => {
     const ofTasks = Object.values(taskErrors).map((make) => make().message);
-    const defaults = new Set([...ofTasks, ...describeCodes().map(({ message }) => message)]);
+    const ofCodes = [...describeCodes(), ...Object.values(vendorErrors).map((make) => make())];
+    const defaults = new Set([...ofTasks, ...ofCodes.map(({ message }) => message)]);
     const wrong = Object.entries(sentences).filter(([name, text]) => name.startsWith('errors.') && !defaults.has(text));
     expect(wrong).toEqual([]);
   });

@@ -420,7 +420,7 @@ describe('the catalogue of options', () => {
 
   test('every option has an effect: code other than the public status reads it', () => {
     const source = new URL('../../src', import.meta.url).pathname;
-    const text = [...new Bun.Glob('{app,settings}/**/*.ts').scanSync(source)]
+    const text = [...new Bun.Glob('{app,operations,settings}/**/*.ts').scanSync(source)]
       .filter((file) => !file.endsWith('describe-status.ts') && !/catalogue\/(?!market-sources)/.test(file))
       .map((file) => readFileSync(join(source, file), 'utf8'))
       .join('\n');

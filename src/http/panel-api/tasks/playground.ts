@@ -184,8 +184,10 @@ const REFUSALS: ReadonlySet<string> = new Set(['invalid', 'not_found', 'forbidde
 
 function readRefusal(thrown: unknown) {
   if (!(thrown instanceof AppError) || !REFUSALS.has(thrown.kind)) throw thrown;
-  const { code, message, reason = null, params = null, param = null } = thrown;
-  return { refused: { code: panelCode(code), message, reason, params, field: param } };
+  const { code, message, reason, params, param = null } = thrown;
+  // Without a sentence of its own, the code is all there is to translate.
+  const said = reason === code ? { reason: null, params: null } : { reason, params };
+  return { refused: { code: panelCode(code), message, ...said, field: param } };
 }
 
 function describeModel(
