@@ -79,7 +79,7 @@ const folderOrder: FolderOrder = {
   vendors: ['.', 'answer', 'credentials', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
   surfaces: ['.', 'videos', 'images', 'models', 'native', 'tasks', 'responses'],
-  app: ['.', 'config', 'demo-vendor', 'typescript', 'desktop', 'telemetry', 'composition', 'cli'],
+  app: ['.', 'config', 'demo-vendor', 'desktop', 'telemetry', 'composition', 'cli'],
   store: [
     ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],
     ...['snapshot', '.'],

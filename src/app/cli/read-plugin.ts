@@ -35,7 +35,7 @@ export async function readPlugin(file: string): Promise<PluginFile> {
       describe: (fault, level) => describePluginFault(file, fault, level),
     };
   }
-  const { bundlePlugin } = await import('../typescript/bundle-plugin.ts');
+  const { bundlePlugin } = await import('../../plugins/author/bundle-plugin.ts');
   const bundled = await bundlePlugin(file);
   const place = (fault: PluginFault): { file: string; fault: PluginFault } => {
     const { line, column = 1, ...rest } = fault;

@@ -21,7 +21,7 @@ export type WrittenIndex = {
   name: string;
   plugins: number;
   versions: number;
-  /** The text of the index. A folder always gives one text, until a signed index must be renewed. */
+  /** A folder always gives one text, until a signed index must be renewed. */
   text: string;
   /** A signed index has it. */
   serial?: number;

@@ -6,7 +6,7 @@ import { integer } from '../../config/config-kinds.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { fixtureBeside } from '../fixture-file.ts';
 import { describeHookCall, summarizeHookCall } from '../plugin-dev/describe-hook-call.ts';
-import { describeMisfits, findMisfits } from '../plugin-dev/find-misfits.ts';
+import { describeMismatches, findMismatches } from '../plugin-dev/find-mismatches.ts';
 import { openVendor, type Vendor } from '../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../plugin-dev/start-dev-instance.ts';
@@ -76,9 +76,9 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     });
     const fixture = path ?? fixtureBeside(file);
     const checkFixture = async (): Promise<void> => {
-      const misfits = await findMisfits(sandbox, { file, source, fixture });
-      instance.showMisfits(misfits);
-      if (misfits) print({ event: 'misfits', ...misfits }, describeMisfits(misfits));
+      const misfits = await findMismatches(sandbox, { file, source, fixture });
+      instance.showMismatches(misfits);
+      if (misfits) print({ event: 'misfits', ...misfits }, describeMismatches(misfits));
     };
     try {
       const ready = announce(instance, vendor, path);

@@ -48,7 +48,7 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
   const vendor = await openVendor(input, 'plugin record', linted.keyFormat);
   const stopping = stopSignals();
   try {
-    const replaced = await removeMisfits(sandbox, { source, path });
+    const replaced = await removeMismatches(sandbox, { source, path });
     const notes: string[] = [];
     let refusal: string | undefined;
     const recorder = createRecorder({
@@ -112,7 +112,7 @@ function readRequest(given: string | undefined): JsonObject {
 }
 
 /** Removes recorded cases that no longer fit. Those that the author wrote stay as they are. */
-async function removeMisfits(sandbox: Sandbox, { source, path }: { source: string; path: string }): Promise<number> {
+async function removeMismatches(sandbox: Sandbox, { source, path }: { source: string; path: string }): Promise<number> {
   if (!existsSync(path)) return 0;
   const text = readFileSync(path, 'utf8');
   const report = await runFixture(sandbox, { source, fixture: parseJson(text) });

@@ -11,7 +11,7 @@ const WAIT_FOR_TASK_MS = 1000;
 /** Calls come in groups, and the bill of a task is written after its last call. */
 const SETTLE_MS = 200;
 
-/** What the page shows: the calls, the bills of their tasks, and the fixture's misfits. */
+/** What the page shows: the calls, the bills of their tasks, and the fixture's mismatches. */
 export function createDevelopmentView(clock: Clock, services: () => Services | undefined) {
   const log = createCallLog(clock);
   let plugin = { key: '', version: '' };
@@ -34,7 +34,7 @@ export function createDevelopmentView(clock: Clock, services: () => Services | u
     show(manifest: Manifest): void {
       plugin = { key: manifest.key, version: manifest.version };
     },
-    showMisfits(found: DevelopmentView['misfits']): void {
+    showMismatches(found: DevelopmentView['misfits']): void {
       misfits = found;
       log.notify();
     },

@@ -49,7 +49,7 @@ export type DevInstance = {
    */
   reload(source: string): Promise<Manifest | PluginFault[]>;
   /** Shows on the page which cases of the fixture no longer fit. */
-  showMisfits(misfits: DevelopmentView['misfits']): void;
+  showMismatches(misfits: DevelopmentView['misfits']): void;
   /** A task as its owner sees it, for `plugin record`. */
   task(id: string): Promise<{ status: string; failReason: string }>;
   stop(): Promise<void>;
@@ -121,7 +121,7 @@ export async function startDevInstance(options: DevOptions): Promise<DevInstance
       root: { username: accounts.username, password: accounts.password },
       apiKey: accounts.apiKey,
       reload,
-      showMisfits: page.showMisfits,
+      showMismatches: page.showMismatches,
       async task(id) {
         const { status, failReason } = (await started.services.tasks.detail(id, null)).task;
         return { status, failReason };

@@ -6,16 +6,16 @@ import type { Sandbox } from '../../../sandbox/index.ts';
 import { fixtureBeside } from '../fixture-file.ts';
 import { quoteForShell } from '../quote-for-shell.ts';
 
-type Misfits = NonNullable<DevelopmentView['misfits']>;
+type Mismatches = NonNullable<DevelopmentView['misfits']>;
 
 /**
  * The cases of a plugin's fixture whose results differ from what a source returns, with commands
  * for the author; null if all fit, or if there is no fixture that could be run.
  */
-export async function findMisfits(
+export async function findMismatches(
   sandbox: Sandbox,
   { file, source, fixture }: { file: string; source: string; fixture: string },
-): Promise<Misfits | null> {
+): Promise<Mismatches | null> {
   if (!existsSync(fixture)) return null;
   const report = await runFixture(sandbox, { source, fixture: parseJson(readFileSync(fixture, 'utf8')) });
   const cases = report.cases.filter(({ ok }) => !ok).map(({ name }) => name);
@@ -26,7 +26,7 @@ export async function findMisfits(
 }
 
 /** For the terminal: what no longer fits, how to see the difference, and how to record it anew. */
-export function describeMisfits({ fixture, cases, commands }: Misfits): string {
+export function describeMismatches({ fixture, cases, commands }: Mismatches): string {
   const names = cases.slice(0, 3).map((name) => JSON.stringify(name));
   const more = cases.length > names.length ? ', …' : '';
   const [see = '', record = ''] = commands;
