@@ -38,9 +38,9 @@ const others = listLanguages().filter((language) => language !== 'en');
 
 /** Where the rules are whose messages authors read in the panel. */
 const SOURCES = [
-  'src/plugins/{manifest,source,usage,hooks}/*.ts',
-  'src/plugins/service/check-{icon,svg,svg-text}.ts',
-  'src/plugins/marketplace/{read-index,compare-entry}.ts',
+  'src/plugins/{manifest,source,hooks}/*.ts',
+  'src/plugins/icons/check-{icon,svg}.ts',
+  'src/plugins/{market-index/read-index,marketplace/compare-entry}.ts',
 ];
 
 test.each(listLanguages())('%s has each rule with its values', (language) => {
@@ -98,6 +98,8 @@ const PIECES = new Set([
   'script foreignobject a handler listener iframe frame object embed audio video canvas form base link meta',
   'is not a valid path',
   'is on another origin than the index',
+  // A line of a diff.
+  '\\ No newline at end of file',
 ]);
 
 test('each message in the source is known', () => {
@@ -109,7 +111,7 @@ test('each message in the source is known', () => {
     .filter(({ text }) => !PIECES.has(text.trim()) && find(text.trim().replaceAll('*', '7')) === null)
     .map(({ file, text }) => `${file}: ${text}`);
   expect(unknown).toEqual([]);
-  expect(files.length).toBeGreaterThan(30);
+  expect(files.length).toBeGreaterThan(25);
 });
 
 test('the status of a stored plugin has its faults in one line', () => {
