@@ -27,7 +27,7 @@ export type Remark = {
 export type ImportReport = {
   source: { kind: string; version: string; key: string };
   dry_run: boolean;
-  /** Of each kind: what this run took, or with `dry_run` would take. */
+  /** For each kind: what this run took, or with `dry_run` would take. */
   taken: Record<string, number>;
   /** What an earlier run took. */
   present: Record<string, number>;

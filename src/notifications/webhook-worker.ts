@@ -210,7 +210,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     } else logger.debug(logFields, 'webhook notice not delivered; retrying later');
   }
 
-  /** Of the request that made the task; `undefined` where nobody knows it any more. */
+  /** The id of the request that made the task; `undefined` where nobody knows it any more. */
   async function findRequestId(taskId: string): Promise<string | undefined> {
     const task = await store.tasks.byTaskId(taskId).catch(() => undefined);
     return task?.execution.requestId || undefined;

@@ -10,7 +10,7 @@ type PoolOptions = {
   secure: boolean;
   open: (url: URL) => Socket;
   maxPerHost: number;
-  /** Of all hosts together. */
+  /** The limit of all hosts together. */
   maxTotal: number;
   /** 0: each connection carries one request. */
   maxIdlePerHost: number;

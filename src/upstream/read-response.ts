@@ -8,13 +8,13 @@ import type { Deadlines } from './watch-deadlines.ts';
 export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
 
 // A body that is read as a whole is small. In total it may take this many times the idle timeout,
-// so that single bytes cannot hold the reader for ever.
+// so that single bytes cannot hold the reader without end.
 const WHOLE_IDLE_TIMES = 4;
 // Up to this size, an unwanted answer is read to its end, which keeps the connection usable; a
 // larger one is cut off.
 const DRAIN_BYTES = 64 * 1024;
 
-// Of a body whose kind its beginning tells.
+// The beginning of the body tells its kind.
 const PEEK_BYTES = 4096;
 
 const utf8 = new TextDecoder();

@@ -113,7 +113,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   for (const [name, service] of Object.entries({ plugins, channels, billing, options })) {
     shutdown.add(name, () => service.stop());
   }
-  // The first sandbox process checks the stored plugins; everything below is created meanwhile.
+  // The first sandbox process checks the stored plugins; everything below is created beside it.
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
   const auth = createAuth({

@@ -166,7 +166,7 @@ export const pemFile: ValueKind<string> = {
   },
 };
 
-/** Of a file that need not exist. */
+/** The path of a file that need not exist. */
 export const absolutePath: ValueKind<string> = {
   type: 'path',
   allowed: 'an absolute path',

@@ -6,7 +6,7 @@ import { err, ok, type Result } from '../../kernel/index.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const MAX_BYTES = 64 * 1024;
-/** A password manager may ask its server; it must not hold a start for ever. */
+/** A password manager may ask its server; it must not hold a start without end. */
 const COMMAND_MS = 30_000;
 
 /**

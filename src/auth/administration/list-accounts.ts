@@ -98,7 +98,7 @@ export const describeAccount = (user: AdminUserRecord): AccountView => ({
 /** Names that one search returns. */
 const MAX_NAMES = 20;
 
-/** Of accounts, for filters: nothing else of them. */
+/** What filters show of an account, and no more. */
 export async function findUserNames(
   { store }: { store: Store },
   { id, keyword = '' }: { id?: number; keyword?: string },

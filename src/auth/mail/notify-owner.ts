@@ -13,7 +13,7 @@ export type OwnerNotice = {
   by?: NoticeActor;
   /** Of the request, when the owner made it. An administrator's origin stays private. */
   origin?: RequestOrigin | undefined;
-  /** Of an identity. */
+  /** The provider of an identity. */
   provider?: string;
 };
 

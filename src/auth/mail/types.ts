@@ -80,7 +80,7 @@ export type Notice = {
   username: string;
   /** Unix seconds. */
   at: number;
-  /** Of an identity. */
+  /** The provider of an identity. */
   provider: string;
   /** Of the request, if known. */
   origin: NoticeOrigin | undefined;

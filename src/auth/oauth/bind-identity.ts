@@ -19,7 +19,7 @@ type Deps = {
 };
 
 export type BindingView = {
-  /** Of a provider that an administrator added; null: built in. */
+  /** The id of a provider that an administrator added; null: built in. */
   provider_id: number | null;
   provider_slug: string;
   provider_name: string;
@@ -93,7 +93,7 @@ export type IdentityBinding = {
   subject: string;
   /** Consumes the flow, which began in a session and stores it (`rememberSession`). */
   consume: (tx: Repositories) => Promise<FlowRecord>;
-  /** Of the request that ends the flow. */
+  /** The origin of the request that ends the flow. */
   origin?: RequestOrigin | undefined;
   /** Whatever else the binding uses up. */
   within?: (tx: Repositories) => Promise<void>;

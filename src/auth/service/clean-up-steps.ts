@@ -9,7 +9,7 @@ export type CleanUpConfig = {
   sessionIssuanceWindowSeconds: number;
   /** `USER_SESSION_REVOKED_RETENTION_DAYS` */
   revokedRetentionDays: number;
-  /** `AUDIT_SIGN_IN_DAYS`; 0 keeps sign-ins for ever. */
+  /** `AUDIT_SIGN_IN_DAYS`; 0 keeps sign-ins without end. */
   auditSignInDays: number;
 };
 
@@ -60,7 +60,7 @@ export function authCleanUpSteps(deps: { store: Store; clock: Clock }, config: C
   return steps;
 }
 
-/** The audit log's changes that are past their days; 0 keeps them for ever. */
+/** The audit log's changes that are past their days; 0 keeps them without end. */
 export function auditRetentionSteps({ store, clock }: { store: Pick<Store, 'logs'>; clock: Clock }, days: number) {
   if (days === 0) return [];
   const until = clock.unix() - days * SECONDS_PER_DAY;

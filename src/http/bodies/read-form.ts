@@ -115,7 +115,7 @@ function readBoundary(contentType: string): string {
 /** Limits of forms, the same as in new-api. */
 const MAX_FIELDS = 256;
 const MAX_FILES = 32;
-/** Of one text, and of all texts together: the same as for JSON. */
+/** The limit of one text, and of all texts together, as for JSON. */
 const MAX_TEXT_BYTES = BODY_LIMITS.submission.maxBytes;
 
 /** Receives one part's content piece by piece. A piece is valid until `write` settles. */

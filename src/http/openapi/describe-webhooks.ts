@@ -104,7 +104,7 @@ const describeEvent = (type: string, summary: string) =>
 const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
 const TO_OPERATOR = 'to the receiver of the option alerts.webhook_url';
 
-/** Of the gateway: signed with the secret of the option, or of the user's alert. */
+/** Webhooks of the gateway: signed with the secret of the option, or of the user's alert. */
 const GATEWAY_WEBHOOKS = {
   'channel.failing': describeMessage(
     'channel.failing',

@@ -18,7 +18,7 @@ function contentRequest(request: Request, requestId: string, headersOnly: boolea
 }
 
 const FILE = { schema: { type: 'string', format: 'binary' } } as const;
-/** Of any type; generators of clients know the first one. */
+/** Content of any type; generators of clients know the first one. */
 const BYTES = { content: { 'application/octet-stream': FILE, '*/*': FILE } } as const;
 
 /** The responses of a content route, for the OpenAPI document. */

@@ -10,7 +10,7 @@ import type { BackupConfig, BackupDeps, BackupLocation } from './types.ts';
 /** In the data directory: copies and uploads of a backup in the making. */
 export const WORK_FOLDER = 'taskgate.backup';
 
-/** Of a verification, beside the others: a killed one leaves a whole database there. */
+/** The folder of a verification, where a killed one leaves a whole database. */
 const VERIFYING = /^taskgate\.backup\.[A-Za-z0-9]{8}$/;
 const STALE_SECONDS = 86_400;
 

@@ -145,7 +145,7 @@ export function createBackups(deps: Deps): Backups {
     await noteSchedule(store.options, isOn, clock.unix());
     if (!isOn) return;
     const [latest] = await pastRuns();
-    // Of a failed one they know already.
+    // They already know of one that failed.
     if (latest?.status === 'failed' || failure !== undefined) return;
     const overdue = await overdueHours(latest);
     if (!overdue) return;

@@ -22,7 +22,7 @@ export type Manifest = {
     kind: 'sqlite' | 'postgres';
     /** The number of the latest migration that its layout has. */
     migration: number;
-    /** Of the database file of SQLite, before it was compressed. */
+    /** Size and digest of the SQLite file before it was compressed. */
     unpacked: { bytes: number; sha256: string } | null;
   };
   counts: { users: number; tasks: number; ledger_entries: number; ledger_sum: string };

@@ -46,7 +46,7 @@ export async function verifyBackup(
 }
 
 async function verifySqlite(deps: BackupDeps, manifest: Manifest): Promise<void> {
-  // Of its own: others may be made or verified meanwhile.
+  // A folder of its own: others may be made or verified at the same time.
   const dataDir = resolve(deps.config.dataDir);
   await removeStaleWork(dataDir, deps.clock.unix());
   const folder = newVerifyFolder(dataDir);

@@ -121,7 +121,7 @@ export type SystemHistory = {
   step_seconds: number;
   points: {
     at: number;
-    /** Of all nodes together. */
+    /** The sum over all nodes. */
     polls: number | null;
     /** The longest that a node's event loop was held. */
     lag_ms: number | null;

@@ -87,7 +87,7 @@ function readCodec(body: Buffer): Pick<OggStream, 'codec' | 'rate'> {
   return isVorbis ? { codec: 'vorbis', rate: Math.max(1, body.readUInt32LE(12)) } : { codec: undefined, rate: 1 };
 }
 
-/** Of a length that the file only states, one that its bytes allow. */
+/** Cuts a length that the file states to what its bytes allow. */
 const plausible = (seconds: number, bytes: number): number | undefined =>
   seconds > 0 && bytes / seconds <= MOST_BYTES_PER_SECOND ? seconds : undefined;
 

@@ -69,7 +69,7 @@ export function readFlacFrame(head: Buffer): Frame | undefined {
   if (rateCode >= 13) rate = (((head[at] ?? 0) << 8) + (head[at + 1] ?? 0)) * (rateCode === 14 ? 10 : 1);
   if (rateCode >= 12) at += rateCode === 12 ? 1 : 2;
   if (sizeCode === 0 || rateCode === 15 || crc8(head.subarray(0, at)) !== head[at]) return undefined;
-  // Of code 0 only the beginning of the file tells; the lowest usual rate stands for it.
+  // For code 0 only the beginning of the file tells; the lowest usual rate stands for it.
   return { bytes: at + 1, seconds: samples / (rate || 8000) };
 }
 

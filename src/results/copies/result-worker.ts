@@ -8,7 +8,7 @@ import { settleResult } from './settle-result.ts';
 
 /** Copies of this node at once: enough to fill a line, few enough to leave polls their room. */
 const COPIES = 4;
-/** Of one user: a copy cannot be interrupted for another user's, so one slot is always theirs. */
+/** Copies of one user: none is interrupted for another user's, so one slot stays free. */
 const USER_COPIES = COPIES - 1;
 /** A copy that takes longer goes on without its slot, so that slow vendors hold up nobody else. */
 const HOLD_MS = 20_000;

@@ -11,7 +11,7 @@ import type { ResultDeps } from '../types.ts';
 /** Whether the gateway keeps a result; nothing where it does not. */
 type KeptState = {
   kept?: ResultState;
-  /** Of a kept result: size, digest in hex, and until when it is kept (absent: for ever). */
+  /** For a kept result: size, digest in hex, and the end of its keeping (absent: none). */
   bytes?: number;
   sha256?: string;
   kept_until?: number;
@@ -31,7 +31,7 @@ export type ArtifactList = {
     expires_at?: number;
     /** A still image of it: a frame, a smaller copy, a waveform. Its link lives as long. */
     preview?: Preview;
-    /** Of a sound: a preview of the picture that the vendor has of it. */
+    /** For a sound: a preview of the picture that the vendor has of it. */
     cover?: Preview;
   } & KeptState)[];
   /**

@@ -13,7 +13,7 @@ export type Job = {
   owner: string;
   /** The plugin's key. */
   plugin: string;
-  /** Of both, for the estimates. */
+  /** The sum of both, for the estimates. */
   callKey: string;
   module: SandboxModule;
   /** Without `path`: an inspection. */

@@ -205,7 +205,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   /**
    * Renews the leases of running polls. Otherwise a slow vendor's answers would always come after
-   * the lease, and the task would be polled again for ever.
+   * the lease, and the task would be polled again and again.
    */
   async function renewUnderway(): Promise<void> {
     const now = clock.monotonicMs();

@@ -22,7 +22,7 @@ export async function deleteTask(deps: TaskDeps, userId: number, taskId: string)
     await tx.results.forget(taskId);
     return true;
   });
-  // Another request deleted it meanwhile.
+  // Another request deleted it first.
   if (!hidden) throw taskErrors.task_not_found();
 }
 

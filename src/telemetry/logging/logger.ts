@@ -13,7 +13,7 @@ export type LogOptions = {
   colors: boolean;
   /** Instead of standard error, which gets the lines that the file does not take. */
   file?: LogFile | undefined;
-  /** Of the request that runs; stands in lines that name none. */
+  /** The id of the running request; stands in lines that name none. */
   requestId?: RequestContext['requestId'];
   /** Default: standard error. Standard output carries the command's own answer. */
   destination?: DestinationStream;

@@ -24,7 +24,7 @@ const versionQuery = t.Optional(
   t.String({ minLength: 1, maxLength: 200, description: 'Default: the serving version.' }),
 );
 
-/** Of uploads and installations. */
+/** What uploads and installations take to activate a version. */
 export const activateOptions = {
   activate: t.Optional(
     t.Boolean({

@@ -9,7 +9,7 @@ import { toPanelCaller } from './caller-of.ts';
 
 type UsageExamples = CallableModel['plugin']['manifest']['usageExamples'];
 
-/** Of how many days the usual time and the success rate are. */
+/** The days that the usual time and the success rate cover. */
 const FIGURE_DAYS = 30;
 const SAMPLE_FILE = 'https://example.com/file';
 /** The most models that are listed; `total` counts all. */

@@ -10,7 +10,7 @@ import { isAdmin } from '../../pipeline/admit-request.ts';
 
 type Task = TaskDetail['task'];
 
-/** Of a task that was deleted meanwhile. */
+/** The answer for a task that was deleted after it was read. */
 const WITHOUT_NAMES = { username: null, keyName: null, channelName: null };
 
 /** Reads tasks: users see their own, administrators all. */
