@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { buildFactory } from './build-factory.ts';
 import { ensurePanelManifest } from './build-panel.ts';
+import { checkDependencies } from './check-dependencies.ts';
 import { checkLayers } from './check-layers.ts';
 import { checkParameters } from './check-parameters.ts';
 import { checkSizes } from './check-sizes.ts';
@@ -30,6 +31,7 @@ async function main(): Promise<number> {
     { name: 'layers', run: async () => findings(checkLayers(root)) },
     { name: 'file sizes', run: async () => findings(checkSizes(root)) },
     { name: 'parameters', run: async () => findings(checkParameters(root)) },
+    { name: 'dependencies', run: async () => findings(checkDependencies(root)) },
     { name: 'words', run: async () => findings(checkWords(root)) },
     {
       name: 'regular expressions',

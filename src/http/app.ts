@@ -93,51 +93,73 @@ export type HttpDeps = {
     installation: string;
   };
   auth: Auth;
+  gateway: GatewayRooms;
+  taskRooms: TaskRooms;
+  accounts: AccountRecords;
+  /** What the panel needs to know before sign-in. */
+  status: Omit<StatusDeps, 'auth' | 'startedAt'>;
+  operation: Operation;
+  observed: Observed;
+  panel: PanelManifest;
+  /** Set by `plugin dev`: the calls of the plugin under development. */
+  development?: ViewDevelopment | undefined;
+  clock: Clock;
+  logger: Logger;
+};
+
+/** What administrators set up: plugins, channels, prices and settings. */
+type GatewayRooms = {
   plugins: PluginService;
   marketplace: Marketplace;
   channels: Channels;
   billing: Billing;
   /** Every model that a plugin declares or a channel lists. */
   offeredModels: () => OfferedModel[];
+  options: SettingsService;
+  optionTrials: OptionTrials;
+  /** Tests a channel step by step and at no cost. */
+  tryChannel: TryChannel;
+};
+
+/** What makes tasks and shows them. */
+type TaskRooms = {
   tasks: Tasks;
   surfaces: Surfaces;
   results: Results;
   relay: Relay;
   reports: Reports;
   webhooks: Webhooks;
-  /** Tests a channel step by step and at no cost. */
-  tryChannel: TryChannel;
-  options: SettingsService;
-  optionTrials: OptionTrials;
+};
+
+/** What is recorded of accounts. */
+type AccountRecords = {
   exportUser: ExportUser;
   records: RecordsSource & { addAudit(row: NewAuditRow): Promise<void> };
   statements: AccountStatements;
   requestKeys: RequestKeys;
-  publicSettings: StatusDeps['publicSettings'];
-  publicProviders: StatusDeps['publicProviders'];
-  legalTexts: StatusDeps['legalTexts'];
-  brandLogo: StatusDeps['brandLogo'];
+  /** Called when a user has chosen when to be warned of a low balance. */
+  onBalanceAlert: () => void;
+};
+
+/** What the operator is shown of the installation. */
+type Operation = {
   system: () => Promise<SystemView>;
   systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
   attention: () => Promise<AttentionItem[]>;
   backups: BackupRouteDeps['backups'];
   demoChannel: () => Promise<DemoChannel>;
-  /** Called when a user has chosen when to be warned of a low balance. */
-  onBalanceAlert: () => void;
   readiness: ReadinessChecks;
   /** Whether the gateway is about to stop: `/readyz` says so. */
   isDraining: () => boolean;
+};
+
+/** What measures and traces requests. */
+type Observed = {
   metrics: Metrics;
   tracer?: RequestTracer | undefined;
   inRequest?: InRequest | undefined;
   /** Called when a request begins. */
   onRequest: () => void;
-  panel: PanelManifest;
-  /** Set by `plugin dev`: the calls of the plugin under development. */
-  development?: ViewDevelopment | undefined;
-  version: string;
-  clock: Clock;
-  logger: Logger;
   watchCache: WatchCache;
 };
 
@@ -167,15 +189,13 @@ export type HttpApp = {
  * @throws Error when a route declares no access
  */
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { clock, logger } = deps;
+  const { auth, accounts, status, clock, logger } = deps;
   const { maxFileBytes } = deps.config;
-  const audit = createRecordAudit({ addAudit: (row) => deps.records.addAudit(row), clock, logger });
-  const once = createAnswerOnce({ keys: deps.requestKeys, clock });
+  const audit = createRecordAudit({ addAudit: (row) => accounts.records.addAudit(row), clock, logger });
+  const once = createAnswerOnce({ keys: accounts.requestKeys, clock });
+  const { tasks, surfaces, results, relay } = deps.taskRooms;
   const v1: V1Deps = {
-    tasks: deps.tasks,
-    surfaces: deps.surfaces,
-    results: deps.results,
-    relay: deps.relay,
+    ...{ tasks, surfaces, results, relay },
     maxFileBytes,
     uploads: openUploadFolder({
       folder: deps.config.uploadsFolder,
@@ -183,40 +203,36 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       logger,
     }),
     heartbeatMs: deps.config.heartbeatMs,
-    watchAccess: deps.auth.watchAccess,
+    watchAccess: auth.watchAccess,
     assertKeyAllows: (request) => assertKeyAllows(request),
   };
   let first: readonly AnyElysia[] = [];
   const { routes, handle, unlistedProxy } = assemblePipeline(
     {
       config: deps.config,
-      auth: deps.auth,
-      limits: deps.auth.limits,
+      auth,
+      limits: auth.limits,
       panel: deps.panel,
-      version: deps.version,
+      version: status.version,
       thirdParties: () => {
-        const { turnstile_check: turnstile, telegram_oauth: telegram } = deps.publicSettings();
+        const { turnstile_check: turnstile, telegram_oauth: telegram } = status.publicSettings();
         return { turnstile, telegram };
       },
       branding: () => {
-        const { system_name: name, logo } = deps.publicSettings();
+        const { system_name: name, logo } = status.publicSettings();
         return { name, logo };
       },
       files: v1,
-      findNativePath: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
-      metrics: deps.metrics,
-      tracer: deps.tracer,
-      inRequest: deps.inRequest,
-      onRequest: deps.onRequest,
+      findNativePath: createNativeRoutes({ ...v1, auth, limits: auth.limits }),
+      ...deps.observed,
       clock,
       logger,
-      watchCache: deps.watchCache,
     },
     (kit) => {
       first = firstGroup(kit, deps);
       return first;
     },
-    (kit) => otherControllers(kit, { ...deps, audit, v1, beginExport: createExportLimit(deps.auth), once }, first),
+    (kit) => otherControllers(kit, { http: deps, audit, v1, beginExport: createExportLimit(auth), once }, first),
   );
   return {
     handle,
@@ -228,11 +244,11 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
 }
 
-type RouteDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps; beginExport: BeginExport; once: AnswerOnce };
+type RouteDeps = { http: HttpDeps; audit: RecordAudit; v1: V1Deps; beginExport: BeginExport; once: AnswerOnce };
 
 /** Every controller that is not among `first`. */
 function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]): AnyElysia[] {
-  const { v1 } = deps;
+  const { http, v1 } = deps;
   const controllers: AnyElysia[] = [accountGroup, administrationGroup, taskGroup, operationGroup].flatMap(
     (group): readonly AnyElysia[] => group(kit, deps),
   );
@@ -241,13 +257,13 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
       create(kit, v1),
     ),
   );
-  if (deps.development) controllers.push(developmentRoutes(kit, deps.development));
+  if (http.development) controllers.push(developmentRoutes(kit, http.development));
   // Last: the OpenAPI document describes its own two routes too.
   controllers.push(
     openApiRoutes(kit, {
-      document: () => describeApi(joined([...first, ...controllers]), deps.version),
-      gatewayName: () => deps.publicSettings().system_name,
-      panel: deps.panel,
+      document: () => describeApi(joined([...first, ...controllers]), http.status.version),
+      gatewayName: () => http.status.publicSettings().system_name,
+      panel: http.panel,
     }),
   );
   return controllers;
@@ -256,20 +272,19 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
 const joined = (controllers: readonly AnyElysia[]): AnyElysia =>
   controllers.reduce((whole: AnyElysia, each) => whole.use(each), new Elysia({ normalize: false }));
 
-const accountGroup = (kit: Kit, deps: RouteDeps) => {
-  const { clock, auth } = deps;
-  const cookies = createSessionCookies({
-    secure: deps.config.secureCookies,
-    installation: deps.config.installation,
-  });
+const accountGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
+  const { auth, clock, config, accounts } = http;
+  const { exportUser } = accounts;
+  const deps = { ...own, auth, clock, config, exportUser };
+  const cookies = createSessionCookies({ secure: config.secureCookies, installation: config.installation });
   return [
-    setupRoutes(kit, deps),
+    setupRoutes(kit, { ...deps, demoChannel: http.operation.demoChannel }),
     signInRoutes(kit, { auth, cookies, clock }),
     registrationRoutes(kit, deps),
     mailCodeRoutes(kit, deps),
-    accountRoutes(kit, deps),
+    accountRoutes(kit, { auth, results: http.taskRooms.results }),
     accountSettingsRoutes(kit, deps),
-    balanceAlertRoutes(kit, { auth, audit: deps.audit, onChosen: deps.onBalanceAlert }),
+    balanceAlertRoutes(kit, { auth, audit: deps.audit, onChosen: accounts.onBalanceAlert }),
     twoFactorRoutes(kit, deps),
     personalTokenRoutes(kit, deps),
     userSessionRoutes(kit, deps),
@@ -282,50 +297,62 @@ const accountGroup = (kit: Kit, deps: RouteDeps) => {
   ] as const;
 };
 
-const administrationGroup = (kit: Kit, deps: RouteDeps) =>
-  [
+const administrationGroup = (kit: Kit, { http, audit, once }: RouteDeps) => {
+  const { auth, clock, gateway, taskRooms, accounts } = http;
+  const deps = { auth, clock, audit, once, ...gateway };
+  return [
     userRoutes(kit, deps),
-    userRecordRoutes(kit, deps),
+    userRecordRoutes(kit, { auth, statements: accounts.statements }),
     artifactLinkRoutes(kit, deps),
     oauthProviderRoutes(kit, deps),
-    channelRoutes(kit, deps),
-    channelHistoryRoutes(kit, deps),
+    channelRoutes(kit, { ...deps, reports: taskRooms.reports }),
+    channelHistoryRoutes(kit, { ...gateway, ...taskRooms }),
     pluginRoutes(kit, deps),
     pluginReviewRoutes(kit, deps),
     marketplaceRoutes(kit, deps),
     priceRoutes(kit, deps),
     pluginPriceRoutes(kit, deps),
-    priceQuoteRoutes(kit, deps),
+    priceQuoteRoutes(kit, { ...gateway, ...taskRooms }),
     optionRoutes(kit, deps),
   ] as const;
+};
 
-const taskGroup = (kit: Kit, deps: RouteDeps) =>
-  [
+const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
+  const { auth, clock, config, gateway, accounts, taskRooms } = http;
+  const deps = { auth, clock, ...own, ...taskRooms };
+  return [
     panelTaskRoutes(kit, deps),
-    playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs, watchAccess: deps.auth.watchAccess }),
-    modelCatalogRoutes(kit, deps),
+    playgroundRoutes(kit, { ...deps, heartbeatMs: config.heartbeatMs, watchAccess: auth.watchAccess }),
+    modelCatalogRoutes(kit, { ...taskRooms, billing: gateway.billing }),
     webhookRoutes(kit, deps),
-    recordRoutes(kit, deps),
-    exportRoutes(kit, deps),
-    keyUsageRoutes(kit, deps),
+    recordRoutes(kit, accounts),
+    exportRoutes(kit, { ...deps, ...accounts }),
+    keyUsageRoutes(kit, accounts),
     statsRoutes(kit, deps),
     usageRoutes(kit, deps),
   ] as const;
+};
 
 /** What is asked for first after a start, by supervisors and by the panel. */
 const firstGroup = (kit: Kit, deps: HttpDeps) =>
   [
-    statusRoutes(kit, { ...deps, startedAt: deps.clock.unix() }),
-    createHealth({ kit, checks: deps.readiness, isDraining: deps.isDraining, clock: deps.clock, logger: deps.logger }),
+    statusRoutes(kit, { ...deps.status, auth: deps.auth, startedAt: deps.clock.unix() }),
+    createHealth({
+      kit,
+      checks: deps.operation.readiness,
+      isDraining: deps.operation.isDraining,
+      clock: deps.clock,
+      logger: deps.logger,
+    }),
   ] as const;
 
-const operationGroup = (kit: Kit, deps: RouteDeps) =>
+const operationGroup = (kit: Kit, { http, audit }: RouteDeps) =>
   [
-    attentionRoutes(kit, deps),
-    nameSearchRoutes(kit, deps),
-    systemRoutes(kit, deps),
-    backupRoutes(kit, deps),
-    createMetricsRoute({ kit, metrics: deps.metrics }),
+    attentionRoutes(kit, http.operation),
+    nameSearchRoutes(kit, { auth: http.auth, channels: http.gateway.channels }),
+    systemRoutes(kit, http.operation),
+    backupRoutes(kit, { auth: http.auth, audit, backups: http.operation.backups }),
+    createMetricsRoute({ kit, metrics: http.observed.metrics }),
   ] as const;
 
 /**

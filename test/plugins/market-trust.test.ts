@@ -82,8 +82,7 @@ const pin: PinMarketKey = async (from, key, reason) => {
 const open = (): Marketplace =>
   createMarketplace({
     plugins,
-    options: opened.store.options,
-    pluginSources: opened.store.pluginSources,
+    store: opened.store,
     upstream,
     sources: () => [source],
     pin,

@@ -66,8 +66,7 @@ const open = (
 ): Marketplace =>
   createMarketplace({
     plugins: service,
-    options: opened.store.options,
-    pluginSources: opened.store.pluginSources,
+    store: opened.store,
     upstream,
     sources: () => sources,
     pin: async () => true,

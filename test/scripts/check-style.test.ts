@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { checkDependencies } from '../../scripts/check-dependencies.ts';
 import { checkParameters } from '../../scripts/check-parameters.ts';
 import { checkWords } from '../../scripts/check-words.ts';
 import { temporaryTree } from '../support/temporary-folder.ts';
@@ -65,4 +66,35 @@ test.each([
   ],
 ])('%s pass', (_, source) => {
   expect(checkParameters(tree({ 'test/a.test.ts': source }))).toEqual([]);
+});
+
+const members = (count: number, prefix = 'a'): string =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}: 1`).join('; ');
+
+test.each([
+  ['a type', `type TaskDeps = { ${members(13)} };`, 13],
+  ['two types together', `type Own = { ${members(6)} };\ntype TaskParts = Own & { ${members(8, 'b')} };`, 14],
+  ['a part of another', `type All = { ${members(15)} };\ntype Services = Omit<All, 'a0' | 'a1'>;`, 13],
+])('more than twelve members of %s of dependencies are refused', (_, source, count) => {
+  expect(checkDependencies(tree({ 'src/tasks/a.ts': source }), {})).toEqual([
+    expect.stringContaining(`has ${count} members, 12 is the ceiling`),
+  ]);
+});
+
+test('twelve members, picked ones and types of data pass', () => {
+  const source = [
+    `type Many = { ${members(20)} };`,
+    `type TaskDeps = { ${members(12)} };`,
+    "type OtherDeps = Pick<Many, 'a0' | 'a1'>;",
+  ];
+  expect(checkDependencies(tree({ 'src/tasks/a.ts': source.join('\n') }), {})).toEqual([]);
+});
+
+test('an exception holds for its number only, and for a type that exists', () => {
+  const base = tree({ 'src/tasks/a.ts': `type TaskDeps = { ${members(14)} };` });
+  expect(checkDependencies(base, { 'src/tasks/a.ts TaskDeps': 14 })).toEqual([]);
+  expect(checkDependencies(base, { 'src/tasks/a.ts TaskDeps': 15, 'src/tasks/b.ts Deps': 13 })).toEqual([
+    'src/tasks/a.ts:1: TaskDeps has 14 members, the exception says 15',
+    'src/tasks/b.ts Deps: does not exist, so it needs no exception',
+  ]);
 });

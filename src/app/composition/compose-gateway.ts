@@ -48,7 +48,10 @@ export type ComposedGateway = {
 export async function composeGateway(foundation: Foundation): Promise<ComposedGateway> {
   const { config, clock, logger, shutdown } = foundation;
   const services = await composeServices(foundation);
-  const { auth, billing, channels, plugins, tasks, relay, results, webhooks, disks, node } = services;
+  const { auth, billing, channels, plugins, node } = services;
+  const { tasks, relay, results, webhooks } = services.taskRooms;
+  const { backups, balanceWatch, channelWatch, disks } = services.watches;
+  const { lag } = services.observed;
   let { port } = config;
   const listeners: Listening[] = [];
   let isDraining = false;
@@ -98,16 +101,16 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
       if (config.nodeRole === 'master') {
         startMasterCleanUp(foundation, services);
         startMasterRetention(foundation, services);
-        services.backups.start();
-        services.channelWatch.start();
-        services.balanceWatch.start();
+        backups.start();
+        channelWatch.start();
+        balanceWatch.start();
       }
-      shutdown.add('watch of channels', () => services.channelWatch.stop());
-      shutdown.add('watch of balances', () => services.balanceWatch.stop());
-      shutdown.add('backups', () => services.backups.stop());
-      const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => services.lag.takeMaxMs() });
+      shutdown.add('watch of channels', () => channelWatch.stop());
+      shutdown.add('watch of balances', () => balanceWatch.stop());
+      shutdown.add('backups', () => backups.stop());
+      const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => lag.takeMaxMs() });
       shutdown.add('samples', () => sampling.stop());
-      const { quietForMs } = services.lag;
+      const { quietForMs } = lag;
       const releasing = startMemoryRelease({ clock, quietForMs, releasePages: createPageRelease() });
       shutdown.add('memory release', () => releasing.stop());
       ({ port } = listener);
@@ -131,7 +134,8 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
 
 function startMasterCleanUp(foundation: Foundation, services: DomainServices): void {
   const { config, clock, logger, store, shutdown } = foundation;
-  const { plugins, tasks, webhooks, relay, results, reports } = services;
+  const { plugins } = services;
+  const { tasks, webhooks, relay, results, reports } = services.taskRooms;
   const cleanUp = createCleanUp({
     store,
     logger,
@@ -151,7 +155,8 @@ function startMasterCleanUp(foundation: Foundation, services: DomainServices): v
   shutdown.add('clean-up', () => cleaning.stop());
 }
 
-function startMasterRetention(foundation: Foundation, { options, lag }: DomainServices): void {
+function startMasterRetention(foundation: Foundation, { options, observed }: DomainServices): void {
+  const { lag } = observed;
   const { clock, logger, store, shutdown } = foundation;
   const retention = createRetention({
     store,

@@ -47,9 +47,9 @@ export function composeHttp(
   { port, isDraining, certificateFault, installation }: ListenerState & { installation: string },
 ): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
-  const { surfaces, results, relay, reports, webhooks } = services;
-  const { auth, channels, billing, tasks, plugins, options, node, disks, upstream, watchCache, metrics, tracing, lag } =
-    services;
+  const { auth, channels, billing, plugins, options, node, upstream, watches } = services;
+  const { tasks, surfaces, results, relay, reports, webhooks, tryChannel } = services.taskRooms;
+  const { metrics, tracing, lag, watchCache } = services.observed;
   const currentAuthSettings = () => authSettings(options, node);
 
   const settingsService = createSettingsService({
@@ -66,8 +66,7 @@ export function composeHttp(
   const marketplace = createMarketplace({
     plugins,
     upstream,
-    options: store.options,
-    pluginSources: store.pluginSources,
+    store,
     sources: () => marketSources(options),
     pin: createMarketPins({ options: settingsService, store, clock, logger }),
     shippedSources: DEFAULT_MARKET_SOURCES,
@@ -93,87 +92,87 @@ export function composeHttp(
       hostGuard: isLoopback(config.host) ? { names: () => panelHostNames(config, options), port } : undefined,
     },
     auth,
-    channels,
-    billing,
-    ...{ tasks, surfaces, results, relay, reports, webhooks, tryChannel: services.tryChannel },
-    plugins,
-    marketplace,
-    options: settingsService,
-    optionTrials: createOptionTrials({
-      options,
-      upstream,
-      tryOidc: (oidc) => tryOidc(upstream, oidc, `${currentAuthSettings().serverAddress}/oauth/oidc`),
-      tryMail: (to, language) => auth.mail.test(to, language),
-      sendTestWebhook: (receiver) => webhooks.test(receiver),
-    }),
-    publicSettings: () => {
-      const settings = currentAuthSettings();
-      const relyingParty = findRelyingParty(settings);
-      return describeStatus(options, { auth: settings, relyingParty, address: configuredAddress(options, node) });
-    },
-    publicProviders: () => auth.oauth.providers.listPublic(),
-    brandLogo: () => readLogo(options),
-    legalTexts: () => ({
-      user_agreement: options.text('legal.user_agreement'),
-      privacy_policy: options.text('legal.privacy_policy'),
-    }),
-    offeredModels,
-    exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
-    records: store.logs,
-    statements: createAccountStatements(store.ledger),
-    requestKeys: store.idempotency,
-    system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, webhooks, ledger }),
-    systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),
-    backups: {
-      view: () => describeBackups(services.backups),
-      begin: () => services.backups.begin(),
-    },
-    demoChannel: () => demo.findOrCreate(),
-    onBalanceAlert: () => services.balanceWatch.wake(),
-    attention: () =>
-      listAttention({
-        store,
-        clock,
-        plugins,
-        marketplace,
-        channels,
-        billing,
-        ...{ tasks, reports, webhooks, results },
-        ledger,
-        offeredModels,
-        disks,
-        backups: services.backups,
-        notices: services.notices,
-        missingAddress: () => describeMissingAddress(options, node),
-        isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
-        risks: () => [
-          ...(foundation.warnings ?? []),
-          ...[certificateFault() ?? []].flat(),
-          ...describeRisks(currentAuthSettings()),
-        ],
-        taskTimeoutMinutes: config.taskTimeoutMinutes,
-        unlistedProxy: http.unlistedProxy(),
+    gateway: {
+      ...{ plugins, marketplace, channels, billing, offeredModels },
+      options: settingsService,
+      optionTrials: createOptionTrials({
+        options,
+        upstream,
+        tryOidc: (oidc) => tryOidc(upstream, oidc, `${currentAuthSettings().serverAddress}/oauth/oidc`),
+        tryMail: (to, language) => auth.mail.test(to, language),
+        sendTestWebhook: (receiver) => webhooks.test(receiver),
       }),
-    isDraining,
-    readiness: {
-      // The store opens migrated or not at all, so its answer covers the migrations.
-      database: () => store.ping(),
-      sandbox: () => sandbox.ready(),
-      disk: async () => {
-        const fault = await disks.findFault();
-        if (fault !== undefined) throw new NotReady(fault);
-      },
+      tryChannel,
     },
-    metrics,
-    tracer: tracing?.requests,
-    inRequest: foundation.inRequest,
-    onRequest: () => lag.active(),
+    taskRooms: { tasks, surfaces, results, relay, reports, webhooks },
+    accounts: {
+      exportUser: (userId) => exportUser({ store }, userId, clock.unix()),
+      records: store.logs,
+      statements: createAccountStatements(store.ledger),
+      requestKeys: store.idempotency,
+      onBalanceAlert: () => watches.balanceWatch.wake(),
+    },
+    status: {
+      version: VERSION,
+      publicSettings: () => {
+        const settings = currentAuthSettings();
+        const relyingParty = findRelyingParty(settings);
+        return describeStatus(options, { auth: settings, relyingParty, address: configuredAddress(options, node) });
+      },
+      publicProviders: () => auth.oauth.providers.listPublic(),
+      brandLogo: () => readLogo(options),
+      legalTexts: () => ({
+        user_agreement: options.text('legal.user_agreement'),
+        privacy_policy: options.text('legal.privacy_policy'),
+      }),
+    },
+    operation: {
+      system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, webhooks, ledger }),
+      systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),
+      backups: {
+        view: () => describeBackups(watches.backups),
+        begin: () => watches.backups.begin(),
+      },
+      demoChannel: () => demo.findOrCreate(),
+      attention: () =>
+        listAttention({
+          store,
+          clock,
+          gateway: { plugins, marketplace, channels, billing, offeredModels },
+          taskRooms: { tasks, reports, webhooks, results, taskTimeoutMinutes: config.taskTimeoutMinutes },
+          watches: { ledger, disks: watches.disks, backups: watches.backups, notices: watches.notices },
+          settings: {
+            missingAddress: () => describeMissingAddress(options, node),
+            isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
+            risks: () => [
+              ...(foundation.warnings ?? []),
+              ...[certificateFault() ?? []].flat(),
+              ...describeRisks(currentAuthSettings()),
+            ],
+            unlistedProxy: http.unlistedProxy(),
+          },
+        }),
+      readiness: {
+        // The store opens migrated or not at all, so its answer covers the migrations.
+        database: () => store.ping(),
+        sandbox: () => sandbox.ready(),
+        disk: async () => {
+          const fault = await watches.disks.findFault();
+          if (fault !== undefined) throw new NotReady(fault);
+        },
+      },
+      isDraining,
+    },
+    observed: {
+      ...{ metrics, watchCache },
+      tracer: tracing?.requests,
+      inRequest: foundation.inRequest,
+      onRequest: () => lag.active(),
+    },
     panel: panelManifest,
     development: foundation.development?.view,
-    version: VERSION,
     clock,
     logger,
-    watchCache,
   });
   return { http, settingsService, demo };
 }

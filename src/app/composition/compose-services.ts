@@ -147,7 +147,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const files = openResultFiles(config, { clock, logger, store });
   shutdown.add('results', () => files.close());
   const meter = measureTasks(metrics.registry);
-  const rooms = composeTasks({
+  const taskRooms = composeTasks({
     store,
     clock,
     logger,
@@ -202,7 +202,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       counters: shared.counters,
     },
   });
-  const { tasks, webhooks, results, reports } = rooms;
+  const { tasks, webhooks, results, reports } = taskRooms;
   const notices = createNotices({ store, clock, options, auth, wake: () => webhooks.noticeWritten() });
   const backups = createBackups({
     store,
@@ -257,17 +257,10 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     options,
     billing,
     auth,
-    ...rooms,
-    disks,
-    backups,
-    channelWatch,
-    balanceWatch,
-    notices,
+    taskRooms,
+    watches: { disks, backups, channelWatch, balanceWatch, notices },
+    observed: { metrics, tracing, lag, watchCache },
     upstream,
-    metrics,
-    tracing,
-    lag,
-    watchCache,
     node,
     uploadsFolder,
     started,

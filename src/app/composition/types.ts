@@ -42,28 +42,39 @@ export type Foundation = {
 export type Development = { onHookCall: (call: HookCall) => void; view: ViewDevelopment };
 
 /** The services below HTTP, and what they share. */
-export type DomainServices = TaskRooms & {
+export type DomainServices = {
   plugins: PluginService;
   channels: Channels;
   options: LiveOptions;
   billing: Billing;
   auth: Auth;
-  disks: DiskWatch;
-  backups: Backups;
-  channelWatch: ChannelWatch;
-  balanceWatch: BalanceWatch;
-  notices: Notices;
+  taskRooms: TaskRooms;
+  watches: Watches;
+  observed: Observed;
   /** Requests to vendors, providers and marketplaces. */
   upstream: Upstream;
-  metrics: Metrics;
-  tracing: Tracing | undefined;
-  lag: LagMeasurement;
-  watchCache: WatchCache;
   /** Changes while the gateway starts: `listening` is empty until the listener is open. */
   node: NodeAddress;
   uploadsFolder: string;
   /** Resolves when plugins, channels, prices and options have been loaded. */
   started: Promise<unknown>;
+};
+
+/** What looks after the installation by itself, and tells its operator. */
+type Watches = {
+  disks: DiskWatch;
+  backups: Backups;
+  channelWatch: ChannelWatch;
+  balanceWatch: BalanceWatch;
+  notices: Notices;
+};
+
+/** What measures and traces this process. */
+type Observed = {
+  metrics: Metrics;
+  tracing: Tracing | undefined;
+  lag: LagMeasurement;
+  watchCache: WatchCache;
 };
 
 /** What a command may do with a running gateway. */

@@ -26,50 +26,67 @@ const OUTBOX_SECONDS = 3600;
 export type AttentionDeps = {
   store: Store;
   clock: Clock;
+  gateway: GatewayRooms;
+  taskRooms: TaskRooms;
+  watches: Watches;
+  settings: SettingsFaults;
+};
+
+type GatewayRooms = {
   plugins: PluginService;
   marketplace: Pick<Marketplace, 'revokedInUse'>;
   channels: Channels;
   billing: Billing;
+  offeredModels: () => OfferedModel[];
+};
+
+type TaskRooms = {
   tasks: Tasks;
   reports: Reports;
   webhooks: Webhooks;
   results: Results;
-  offeredModels: () => OfferedModel[];
+  /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
+  taskTimeoutMinutes: number;
+};
+
+type Watches = {
   ledger: () => LedgerCheck | undefined;
+  /** The folders that this node writes to. */
+  disks: Pick<DiskWatch, 'faults' | 'low'>;
+  backups: Pick<Backups, 'attention'>;
+  notices: Pick<Notices, 'hasReceiver'>;
+};
+
+type SettingsFaults = {
   /** A sentence that says what to set while no option names the gateway's address. */
   missingAddress: () => string | undefined;
   /** Unsafe settings, each as a sentence. */
   risks: () => string[];
   /** False while nobody has decided whether old prompts and answers are removed. */
   isRetentionDecided: () => boolean;
-  /** The folders that this node writes to. */
-  disks: Pick<DiskWatch, 'faults' | 'low'>;
-  backups: Pick<Backups, 'attention'>;
-  notices: Pick<Notices, 'hasReceiver'>;
-  /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
-  taskTimeoutMinutes: number;
   /** The address of a proxy that TRUSTED_PROXIES should list. */
   unlistedProxy: string | undefined;
 };
 
 /** What an administrator should look at, errors first. */
 export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[]> {
+  const { gateway, taskRooms, watches, settings } = deps;
   const parts = await Promise.all([
-    pluginItems(deps),
-    revokedItems(deps),
-    failingItems(deps),
+    pluginItems(gateway),
+    revokedItems(gateway),
+    failingItems(gateway),
     channelItems(deps),
     taskItems(deps),
-    listModelAttention(deps),
-    addressItems(deps),
-    settingItems(deps),
-    proxyItems(deps),
-    diskItems(deps),
-    resultItems(deps),
-    retentionItems(deps),
-    ledgerItems(deps),
+    listModelAttention(gateway),
+    addressItems(settings),
+    settingItems(settings),
+    proxyItems(settings),
+    diskItems(watches),
+    resultItems(taskRooms),
+    retentionItems(settings),
+    ledgerItems(watches),
     nodeItems(deps),
-    backupItems(deps),
+    backupItems(watches),
     noticeItems(deps),
   ]);
   const items = parts.flat();
@@ -81,7 +98,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
 
 const PLACES = { query: 'the address', body: 'the body', log: 'the log' } as const;
 
-function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
+function pluginItems({ plugins }: GatewayRooms): AttentionItem[] {
   const suspended = [...plugins.current().plugins.values()].filter((plugin) => plugin.suspended());
   const broken = Object.entries(plugins.runtimeStatus().pluginErrors);
   return [
@@ -111,7 +128,7 @@ function pluginItems({ plugins }: AttentionDeps): AttentionItem[] {
 
 const STAGES = { submit: 'submissions', poll: 'polls', artifact: 'requests for results' } as const;
 
-async function failingItems({ plugins }: AttentionDeps): Promise<AttentionItem[]> {
+async function failingItems({ plugins }: GatewayRooms): Promise<AttentionItem[]> {
   return (await plugins.failing()).map(({ key, version, formerVersion, verdict, rolledBack }) => {
     const { stage, now, before } = verdict;
     const figure = ({ cases, failures }: typeof now): string =>
@@ -139,7 +156,7 @@ async function failingItems({ plugins }: AttentionDeps): Promise<AttentionItem[]
   });
 }
 
-async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionItem[]> {
+async function revokedItems({ marketplace }: GatewayRooms): Promise<AttentionItem[]> {
   const revoked = await marketplace.revokedInUse();
   return revoked.map(({ key, version, source, reason, serves, unfinishedTasks }) => ({
     code: serves ? 'plugin_revoked' : 'plugin_revoked_tasks',
@@ -150,7 +167,10 @@ async function revokedItems({ marketplace }: AttentionDeps): Promise<AttentionIt
   }));
 }
 
-async function channelItems({ channels, reports }: AttentionDeps): Promise<AttentionItem[]> {
+async function channelItems({
+  gateway: { channels },
+  taskRooms: { reports },
+}: AttentionDeps): Promise<AttentionItem[]> {
   const health = await reports.channelHealth();
   return channels
     .known()
@@ -186,9 +206,7 @@ function failingChannelItems(
 async function taskItems({
   store,
   clock,
-  tasks,
-  webhooks,
-  taskTimeoutMinutes,
+  taskRooms: { tasks, webhooks, taskTimeoutMinutes },
 }: AttentionDeps): Promise<AttentionItem[]> {
   const age = taskTimeoutMinutes > 0 ? Math.min(OVERDUE_SECONDS, taskTimeoutMinutes * 60) : OVERDUE_SECONDS;
   const [queue, outbox, overdue] = await Promise.all([
@@ -222,14 +240,14 @@ async function taskItems({
   return items;
 }
 
-function addressItems({ missingAddress }: AttentionDeps): AttentionItem[] {
+function addressItems({ missingAddress }: SettingsFaults): AttentionItem[] {
   const message = missingAddress();
   if (message === undefined) return [];
   const target = { kind: 'setting' as const, id: 'ServerAddress' };
   return [{ code: 'address_missing', severity: 'warning', target, message: `${message}.` }];
 }
 
-const settingItems = ({ risks }: AttentionDeps): AttentionItem[] =>
+const settingItems = ({ risks }: SettingsFaults): AttentionItem[] =>
   risks().map((message) => ({
     code: 'setting_unsafe',
     severity: 'warning',
@@ -237,7 +255,7 @@ const settingItems = ({ risks }: AttentionDeps): AttentionItem[] =>
     message,
   }));
 
-function proxyItems({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
+function proxyItems({ unlistedProxy: peer }: SettingsFaults): AttentionItem[] {
   if (peer === undefined) return [];
   const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: rate limits and allow-lists of API keys see one address for all its clients. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
   return [
@@ -251,7 +269,7 @@ function proxyItems({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
   ];
 }
 
-function diskItems({ disks }: AttentionDeps): AttentionItem[] {
+function diskItems({ disks }: Watches): AttentionItem[] {
   const target = { kind: 'system' as const, id: null };
   const faults = disks.faults();
   if (faults.length > 0) {
@@ -264,7 +282,7 @@ function diskItems({ disks }: AttentionDeps): AttentionItem[] {
   });
 }
 
-async function resultItems({ results }: AttentionDeps): Promise<AttentionItem[]> {
+async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
   const { lost, wanted } = await results.depth();
   const placeFault = await results.findFault();
   const items: AttentionItem[] = [];
@@ -281,7 +299,7 @@ async function resultItems({ results }: AttentionDeps): Promise<AttentionItem[]>
   return items;
 }
 
-function retentionItems({ isRetentionDecided }: AttentionDeps): AttentionItem[] {
+function retentionItems({ isRetentionDecided }: SettingsFaults): AttentionItem[] {
   if (isRetentionDecided()) return [];
   const target = { kind: 'setting' as const, id: 'retention.enabled' };
   const message =
@@ -289,7 +307,7 @@ function retentionItems({ isRetentionDecided }: AttentionDeps): AttentionItem[] 
   return [{ code: 'retention_undecided', severity: 'warning', target, message }];
 }
 
-function ledgerItems({ ledger }: AttentionDeps): AttentionItem[] {
+function ledgerItems({ ledger }: Watches): AttentionItem[] {
   const check = ledger();
   const count = (check?.users.length ?? 0) + (check?.tasks.length ?? 0);
   if (count === 0) return [];
@@ -324,7 +342,7 @@ async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem
   return items;
 }
 
-async function backupItems({ backups }: AttentionDeps): Promise<AttentionItem[]> {
+async function backupItems({ backups }: Watches): Promise<AttentionItem[]> {
   return (await backups.attention()).map(({ code, message, params = {} }) => ({
     code,
     severity: isWarning(code) ? 'warning' : 'error',
@@ -334,7 +352,7 @@ async function backupItems({ backups }: AttentionDeps): Promise<AttentionItem[]>
   }));
 }
 
-async function noticeItems({ store, notices }: AttentionDeps): Promise<AttentionItem[]> {
+async function noticeItems({ store, watches: { notices } }: AttentionDeps): Promise<AttentionItem[]> {
   const latest = notices.hasReceiver() ? await store.webhooks.latestOfOperator() : undefined;
   if (!latest || latest.status === 'delivered') return [];
   const status = latest.delivery?.httpStatus ?? 0;

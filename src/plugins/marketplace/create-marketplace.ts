@@ -100,8 +100,7 @@ type Deps = {
     PluginService,
     'check' | 'current' | 'detail' | 'list' | 'permissions' | 'preview' | 'upload' | 'versions'
   >;
-  options: OptionStore;
-  pluginSources: Pick<PluginSourceStore, 'countUnfinished'>;
+  store: { options: OptionStore; pluginSources: Pick<PluginSourceStore, 'countUnfinished'> };
   upstream: Upstream;
   /** The current marketplaces. */
   sources: () => readonly MarketSource[];
@@ -133,7 +132,7 @@ const REVOCATIONS_MS = 6 * 3_600_000;
 export function createMarketplace(deps: Deps): Marketplace {
   const { plugins, pin, clock, worker = createPluginWorker() } = deps;
   const readFile = createMarketReader(deps);
-  const memory = createMarketMemory(deps.options);
+  const memory = createMarketMemory(deps.store.options);
   const listings = createListingCache({ readFile, memory, pin, worker, clock, watchCache: deps.watchCache });
 
   /** @throws for a `version` that the source has revoked too */
@@ -287,7 +286,7 @@ export function createMarketplace(deps: Deps): Marketplace {
       for (const source of sources) if (source.publicKey !== undefined) listings.readAfter(source, REVOCATIONS_MS);
       if (revoked.every((each) => each.length === 0)) return [];
       const serving = new Set([...plugins.current().plugins.values()].map(({ sourceHash }) => sourceHash));
-      const unfinished = await deps.pluginSources.countUnfinished();
+      const unfinished = await deps.store.pluginSources.countUnfinished();
       return revoked
         .flat()
         .map((each) => ({

@@ -18,23 +18,7 @@ export type Context = {
    */
   nowMs: SQL<number>;
   now: () => Record<string, number>;
-  /**
-   * A condition: `column` is not among the integers of the placeholder `name`, whose value is a
-   * JSON array as text.
-   */
-  notAmong: (column: SQL, name: string) => SQL;
-  /** A condition: `column` is among the texts of the placeholder `name` (`encodeTexts`). */
-  amongTexts: (column: SQLWrapper, name: string) => SQL;
-  /**
-   * The elements of a JSON array as rows of one JSON column. The array is the value of the
-   * placeholder `name`.
-   */
-  elements: (name: string) => SQL;
-  /**
-   * A condition: `column` is among the rows of `query`, a select with a limit from the table that
-   * is written. Rows that another node is writing are skipped, so that nobody waits.
-   */
-  amongRows: (column: SQLWrapper, query: SQL) => SQL;
+  lists: ListConditions;
   /**
    * Ends a select that locks its rows until the transaction ends. (Not a shared lock: two
    * transactions that held one and then wrote would deadlock.)
@@ -56,6 +40,27 @@ export type Context = {
   lockName: (name: string) => Promise<void>;
 };
 
+/** Conditions on the members of a list, which the dialects pass differently. */
+type ListConditions = {
+  /**
+   * A condition: `column` is not among the integers of the placeholder `name`, whose value is a
+   * JSON array as text.
+   */
+  notAmong: (column: SQL, name: string) => SQL;
+  /** A condition: `column` is among the texts of the placeholder `name` (`encodeTexts`). */
+  amongTexts: (column: SQLWrapper, name: string) => SQL;
+  /**
+   * The elements of a JSON array as rows of one JSON column. The array is the value of the
+   * placeholder `name`.
+   */
+  elements: (name: string) => SQL;
+  /**
+   * A condition: `column` is among the rows of `query`, a select with a limit from the table that
+   * is written. Rows that another node is writing are skipped, so that nobody waits.
+   */
+  amongRows: (column: SQLWrapper, query: SQL) => SQL;
+};
+
 /** What a context is created from. `run` gets text and parameters as the builder created them. */
 export type ContextDeps = { dialect: Store['dialect']; tables: Tables; clock: Clock; run: RunStatement };
 
@@ -70,10 +75,12 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
       tables,
       nowMs: sql<number>`${sql.placeholder('nowMs')}`,
       now: () => ({ nowMs: clock.nowMs() }),
-      notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
-      amongTexts: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,
-      elements: (name) => sql`json_each(${sql.placeholder(name)})`,
-      amongRows: (column, query) => sql`${column} in (${query})`,
+      lists: {
+        notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
+        amongTexts: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,
+        elements: (name) => sql`json_each(${sql.placeholder(name)})`,
+        amongRows: (column, query) => sql`${column} in (${query})`,
+      },
       // There is only one writer.
       lockRows: sql``,
       statement,
@@ -89,14 +96,16 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
     // A sub-select is evaluated once and can bound an index scan; a bare volatile function cannot.
     nowMs: sql<number>`(select (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
     now: () => ({}),
-    notAmong: (column, name) =>
-      sql`${column} <> all(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
-    amongTexts: (column, name) =>
-      sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
-    elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
-    // An array is evaluated once. A sub-select with a limit might be evaluated, and lock rows,
-    // several times.
-    amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
+    lists: {
+      notAmong: (column, name) =>
+        sql`${column} <> all(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
+      amongTexts: (column, name) =>
+        sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
+      elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
+      // An array is evaluated once. A sub-select with a limit might be evaluated, and lock rows,
+      // several times.
+      amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
+    },
     lockRows: sql`for no key update`,
     statement,
     prepare,

@@ -12,7 +12,7 @@ import {
   lazyByShape,
 } from '../context.ts';
 
-export function createFlowStore({ db, tables, amongRows, amongTexts }: Context): FlowStore {
+export function createFlowStore({ db, tables, lists: { amongRows, amongTexts } }: Context): FlowStore {
   const { authFlows: flows } = tables;
   const columns = {
     tokenHash: flows.tokenHash,

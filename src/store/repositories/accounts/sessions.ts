@@ -11,7 +11,7 @@ import {
 } from '../context.ts';
 import { userColumns } from './user-administration.ts';
 
-export function createSessionStore({ db, tables, amongRows, amongTexts }: Context): SessionStore {
+export function createSessionStore({ db, tables, lists: { amongRows, amongTexts } }: Context): SessionStore {
   const { userSessions: sessions, users } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));

@@ -9,7 +9,13 @@ import { createAuditChains, digestOfRedacted, REDACTION } from './audit-chains.t
  * no longer gives this hash is vouched for by a row that is appended to the log.
  */
 export function createAuditRedaction(context: Context): PersonalDataStore['redactAudit'] {
-  const { db, tables, statement, elements, prepare } = context;
+  const {
+    db,
+    tables,
+    statement,
+    prepare,
+    lists: { elements },
+  } = context;
   const { auditLogs } = tables;
   const { addAudit } = createAuditChains(context);
 

@@ -8,7 +8,7 @@ export function createAccountStatements({
   db,
   tables,
   prepare,
-  amongTexts,
+  lists: { amongTexts },
 }: Context): Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks'> {
   const { ledgerEntries: entries } = tables;
   // Qualified, since the builder leaves out the table of a column where it reads only one.

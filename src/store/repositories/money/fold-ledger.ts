@@ -12,7 +12,12 @@ const FOLDED: readonly LedgerKind[] = ['reserve', 'settle', 'refund', 'storage']
 /** In `retention_progress`: lines up to this time may have been folded. */
 export const FOLDED_UNTIL = 'ledger_folded';
 
-export function createLedgerFold({ db, tables, prepare, amongTexts }: Context): RetentionStore['foldLedger'] {
+export function createLedgerFold({
+  db,
+  tables,
+  prepare,
+  lists: { amongTexts },
+}: Context): RetentionStore['foldLedger'] {
   const { ledgerEntries: entries } = tables;
   const at = sql.placeholder;
   const findOpen = lazy(() =>

@@ -12,7 +12,13 @@ const KEPT = sql.raw(`'kept'`);
  * one for them.
  */
 export function createPreviewStore(context: Context): PreviewStore {
-  const { db, tables, amongRows, amongTexts, lockRows, prepare } = context;
+  const {
+    db,
+    tables,
+    lockRows,
+    prepare,
+    lists: { amongRows, amongTexts },
+  } = context;
   const { keptResults: results } = tables;
   const { taskId, artifactKey, userId, kind, createdAt } = results;
   const { sha256, bytes, mimeType, keptAt, keptUntil, width, height } = results;

@@ -28,7 +28,15 @@ const LOST = sql.raw(`'lost'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
 
 export function createResultStore(context: Context): ResultStore {
-  const { db, tables, nowMs, now, notAmong, amongRows, amongTexts, lockRows, prepare } = context;
+  const {
+    db,
+    tables,
+    nowMs,
+    now,
+    lockRows,
+    prepare,
+    lists: { notAmong, amongRows, amongTexts },
+  } = context;
   const { keptResults: results, keptFiles: files, users } = tables;
   const at = sql.placeholder;
   const isWanted = sql`${results.state} = ${WANTED}`;

@@ -5,7 +5,12 @@ import { atomic, type Context, encodeTexts, lazy, separate } from '../context.ts
 import { createAgedTasks, ENDED } from './retention.ts';
 
 export function createPersonalDataStore(context: Context): PersonalDataStore {
-  const { db, tables, prepare, amongTexts } = context;
+  const {
+    db,
+    tables,
+    prepare,
+    lists: { amongTexts },
+  } = context;
   const { tasks, taskEvents, users, webhookOutbox: notices, idempotencyKeys, ledgerEntries, usageLogs } = tables;
   const { auditLogs } = tables;
   // What vendors answered is no part of an export, and may have a MiB.
@@ -154,7 +159,12 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
  * Why a task was refunded stands in its usage row and its ledger line, in the vendor's or the
  * plugin's words, and administrators note what a change of a balance is for. The sums need neither.
  */
-export function createReasonErasure({ db, tables, elements, prepare }: Context): PersonalDataStore['clearReasons'] {
+export function createReasonErasure({
+  db,
+  tables,
+  prepare,
+  lists: { elements },
+}: Context): PersonalDataStore['clearReasons'] {
   const { usageLogs, ledgerEntries } = tables;
 
   async function clearUsage(userId: number, { after, limit }: { after: number; limit: number }) {

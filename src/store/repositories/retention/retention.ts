@@ -7,7 +7,14 @@ import { createFileReferences } from '../results/file-references.ts';
 export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
 
 export function createRetentionStore(context: Context): RetentionStore {
-  const { dialect, db, tables, prepare, elements, lockRows, amongTexts, amongRows } = context;
+  const {
+    dialect,
+    db,
+    tables,
+    prepare,
+    lockRows,
+    lists: { elements, amongTexts, amongRows },
+  } = context;
   const { tasks, taskEvents, webhookOutbox: notices, keptResults, usageLogs } = tables;
   const at = sql.placeholder;
   const references = createFileReferences(context);

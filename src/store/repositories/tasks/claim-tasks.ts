@@ -23,7 +23,14 @@ type WrittenClaim = Claim & { held: string };
  * tasks.
  */
 export function createTaskClaims(context: Context, memory: LeaseBinding | undefined): Claims {
-  const { db, tables, nowMs, now, prepare, amongRows, amongTexts, notAmong } = context;
+  const {
+    db,
+    tables,
+    nowMs,
+    now,
+    prepare,
+    lists: { amongRows, amongTexts, notAmong },
+  } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
   const leaseIsFree = isOverIn(tasks.leaseUntilMs, nowMs, LONGEST_LEASE_MS);

@@ -8,7 +8,7 @@ import { type Context, columnPlaceholders, lazy } from '../context.ts';
  */
 const FUTURE = sql.raw(String(24 * 3600));
 
-export function createIdempotencyStore({ db, tables, amongRows }: Context): IdempotencyStore {
+export function createIdempotencyStore({ db, tables, lists: { amongRows } }: Context): IdempotencyStore {
   const { idempotencyKeys: keys } = tables;
   const { userId, key, requestHash, taskId, createdAt, expiresAt } = keys;
   const at = sql.placeholder;

@@ -37,7 +37,7 @@ function toObject<T extends RelayObject | RelayObject<RelayPartKind>>(row: Objec
   return (fullId === '' ? object : { ...object, objectId: fullId }) as T;
 }
 
-export function createRelayStore({ db, tables, nowMs, now, amongRows, amongTexts }: Context): RelayStore {
+export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, amongTexts } }: Context): RelayStore {
   const { relayRequests: requests, relayObjects: objects } = tables;
   const { id: _, ...objectColumns } = getTableColumns(objects);
   const at = sql.placeholder;

@@ -12,7 +12,7 @@ const MAX_EVENTS = 50;
 const ALWAYS_WRITTEN: ReadonlySet<TaskEventKind> = new Set(['settled', 'refunded', 'late_success']);
 
 /** `addEvents` is `addEvent` for many events in one statement, at most one of each task. */
-export function createTaskEvents({ db, tables, elements, prepare }: Context) {
+export function createTaskEvents({ db, tables, prepare, lists: { elements } }: Context) {
   const { taskEvents: events } = tables;
   const add = lazy(() =>
     prepare(sql`
@@ -77,7 +77,7 @@ const MAX_STATEMENT_LENGTH = 4 * 1024 * 1024;
  * instead of hundreds.
  */
 export function createTaskAdvances(
-  { nowMs, now, elements, prepare }: Context,
+  { nowMs, now, prepare, lists: { elements } }: Context,
   memory: LeaseBinding | undefined,
   addEvents: (events: readonly NewTaskEvent[]) => Promise<void>,
 ): Pick<TaskStore, 'advanceAll'> {

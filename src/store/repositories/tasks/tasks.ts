@@ -9,7 +9,13 @@ import { createTaskList } from './task-list.ts';
 
 /** `memory`: set if leases of running tasks are held in memory. */
 export function createTaskStore(context: Context, memory?: LeaseBinding): TaskStore {
-  const { db, tables, nowMs, now, elements, notAmong } = context;
+  const {
+    db,
+    tables,
+    nowMs,
+    now,
+    lists: { elements, notAmong },
+  } = context;
   const { tasks, users, keptResults, responseStreams: streams } = tables;
   const streamedOutputsAfter = async (taskId: string): Promise<number | undefined> => {
     const [row] = await db.select().from(streams).where(eq(streams.taskId, taskId));

@@ -32,7 +32,14 @@ const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
  * one for them.
  */
 export function createWebhookStore(context: Context): WebhookStore {
-  const { db, tables, nowMs, now, elements, notAmong, amongRows, prepare } = context;
+  const {
+    db,
+    tables,
+    nowMs,
+    now,
+    prepare,
+    lists: { elements, notAmong, amongRows },
+  } = context;
   const { webhookOutbox: outbox, webhookDeliveries: deliveries } = tables;
   const at = sql.placeholder;
   const isPending = sql`${outbox.status} = ${PENDING}`;
