@@ -6,6 +6,7 @@
 
 export type { CleanUpStep } from './background-work.ts';
 export { detachFromRequest, nextTurn } from './background-work.ts';
+export { batchCalls } from './batch-calls.ts';
 export { createByteBuffer, detachBuffer, streamOf } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
 export { CLOCK_LEEWAY_SECONDS, type Clock, inStep, isOver, isoTime, sleepInStep, systemClock } from './clock.ts';

@@ -17,6 +17,7 @@ import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
 import { ownTask, ownTaskSummary, pageTasks, type TaskPage, type TaskPageRequest } from './state/own-tasks.ts';
+import { createTransitionWriter } from './state/write-transitions.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
 import { createLeaseRenewal } from './submission/renew-lease.ts';
 import type { TaskNode } from './task-node.ts';
@@ -35,6 +36,7 @@ type NodeOptions = Pick<TaskNode, 'id' | 'canStore' | 'wakeResults'> & {
   store: Store;
   clock: Clock;
   logger: Logger;
+  webhooks: TaskDeps['webhooks'];
   limits: TaskLimits;
   /** Called after this process has written a task, with the task before it. */
   onWritten: (task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>) => void;
@@ -60,6 +62,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     leases: createLeaseRenewal(deps),
     repeats: createRepeatLimit(),
     sources: createSourceKeeper(),
+    writeAccepted: createTransitionWriter(deps),
   };
 }
 

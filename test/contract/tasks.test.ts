@@ -394,20 +394,20 @@ function suite(opened: () => OpenedStore): void {
       {
         lease: leaseOf(whole),
         change: { ...change, status: 'IN_PROGRESS', pollFailures: 0, polls: 5, startTime: 77 },
-        event: { at: 8, kind: 'transition', status: 'IN_PROGRESS' },
+        events: [{ at: 8, kind: 'transition', status: 'IN_PROGRESS' }],
         nextPollInMs: 60_000,
       },
       { lease: leaseOf(bare), change: {}, nextPollInMs: 60_000 },
       {
         lease: { ...leaseOf(lost), leaseSeq: lost.leaseSeq - 1 },
         change: { polls: 99 },
-        event: failure,
+        events: [failure],
         nextPollInMs: 0,
       },
       { lease: leaseOf(ended), change: { polls: 99 }, nextPollInMs: 0 },
       { lease: { ...leaseOf(strange), leaseOwner: 'somebody' }, change: { polls: 99 }, nextPollInMs: 0 },
       { lease: { ...leaseOf(again), leaseSeq: again.leaseSeq - 1 }, change: { polls: 98 }, nextPollInMs: 0 },
-      { lease: leaseOf(again), change: { polls: 1 }, event: failure, nextPollInMs: 0.4 },
+      { lease: leaseOf(again), change: { polls: 1 }, events: [failure], nextPollInMs: 0.4 },
       { lease: { ...leaseOf(again), taskId: 'task_unknown' }, change: {}, nextPollInMs: 0 },
     ]);
     expect(written).toEqual([true, true, false, false, false, false, true, false]);

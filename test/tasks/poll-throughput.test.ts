@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { type Clock, systemClock } from '../../src/kernel/index.ts';
+import { type Clock, nextTurn, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
-import type { PolledTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { createPollWriteBatcher } from '../../src/tasks/polling/batch-poll-writes.ts';
+import type { Store, TaskAdvance, TaskRecord } from '../../src/store/ports/index.ts';
 import { createChannelQueues } from '../../src/tasks/polling/channel-queues.ts';
 import type { PollStage } from '../../src/tasks/polling/types.ts';
+import { createTransitionWriter } from '../../src/tasks/state/write-transitions.ts';
 import { addRunningTask, describeEachStore, leaseOf } from '../contract/each-store.ts';
 
 describe("a channel's queue", () => {
@@ -122,7 +122,7 @@ describeEachStore('poll writes', (opened) => {
     for (let i = 0; i < count; i += 1) await addRunningTask(store);
     return store.tasks.claimDue({ owner: 'poller', limit: count, leaseForMs: 60_000, exceptChannels: [] });
   };
-  const polled = (task: TaskRecord, progress = '7%'): PolledTask => ({
+  const polled = (task: TaskRecord, progress = '7%'): TaskAdvance => ({
     lease: leaseOf(task),
     change: { progress, polls: task.polls + 1 },
     nextPollInMs: 60_000,
@@ -136,12 +136,21 @@ describeEachStore('poll writes', (opened) => {
   ) {
     const { store } = opened();
     const sizes: number[] = [];
-    const advanceAll: Store['tasks']['advanceAll'] = (group) => {
-      sizes.push(group.length);
-      return through(store.tasks.advanceAll)(group);
-    };
-    const counting: Store = { ...store, tasks: { ...store.tasks, advanceAll } };
-    return { sizes, write: createPollWriteBatcher({ store: counting, clock }, stopping.signal) };
+    const transaction: Store['transaction'] = (work) =>
+      store.transaction((tx) =>
+        work({
+          ...tx,
+          tasks: {
+            ...tx.tasks,
+            advanceAll(group) {
+              sizes.push(group.length);
+              return through(tx.tasks.advanceAll)(group);
+            },
+          },
+        }),
+      );
+    const deps = { store: { ...store, transaction }, clock, webhooks: {} as never };
+    return { sizes, write: createTransitionWriter(deps, () => clock.sleep(25, stopping.signal)) };
   }
 
   test('at the same moment are one batch, and each gets its own result', async () => {
@@ -181,9 +190,10 @@ describeEachStore('poll writes', (opened) => {
     const clock = { ...systemClock, sleep: () => new Promise<void>((resolve) => sleeps.push(resolve)) };
     const { write, sizes } = writer((store) => store, clock);
     const answers = tasks.map((task) => write(polled(task)));
+    expect(await Promise.all(answers.slice(0, 128))).not.toContain(false);
     expect(sizes).toEqual([128]);
     sleeps[0]?.();
-    expect(await Promise.all(answers.slice(0, 128))).not.toContain(false);
+    await nextTurn();
     expect(sizes).toEqual([128]);
     sleeps[1]?.();
     expect(await Promise.all(answers.slice(128))).toEqual([true, true]);
@@ -193,15 +203,18 @@ describeEachStore('poll writes', (opened) => {
   test('and was written, but the answer was lost: shown again it counts once', async () => {
     const [task] = (await claimed(1)) as [TaskRecord];
     let isLost = true;
-    const { write } = writer((store) => async (group) => {
-      const written = await store(group);
+    const { store } = opened();
+    const transaction: Store['transaction'] = async (work) => {
+      const written = await store.transaction(work);
       if (isLost) throw storeErrors.outcome_unknown();
       return written;
-    });
+    };
+    const deps = { store: { ...store, transaction }, clock: systemClock, webhooks: {} as never };
+    const write = createTransitionWriter(deps);
     const event = { at: 1, kind: 'poll_failure' as const, status: task.status, detail: 'once' };
-    await expect(write({ ...polled(task), event })).rejects.toMatchObject({ code: 'store.outcome_unknown' });
+    await expect(write({ ...polled(task), events: [event] })).rejects.toMatchObject({ code: 'store.outcome_unknown' });
     isLost = false;
-    expect(await write({ ...polled(task, '8%'), event })).toBe(false);
+    expect(await write({ ...polled(task, '8%'), events: [event] })).toBe(false);
     expect(await progressOf(task)).toBe('7%');
     const shown = (await opened().store.tasks.events(task.taskId)).filter(({ detail }) => detail === 'once');
     expect(shown).toHaveLength(1);

@@ -71,18 +71,16 @@ export type NewTaskEvent = {
 };
 
 /**
- * The result of polling a task that continues to run. Absent members of `change` keep what is
- * stored. `event` goes to the timeline if the claim still holds. `nextPollInMs`: when the task is
- * due again.
+ * A change of a task under a lease, which ends the lease. Absent members of `change` keep what is
+ * stored. `events` go to the timeline if the claim still holds: at most one that counts against
+ * the limit of the timeline. `nextPollInMs`: when the task is due again; null: never, for a
+ * terminal status.
  */
-export type PolledTask = {
-  lease: Pick<Lease, 'taskId' | 'leaseOwner' | 'leaseSeq'>;
-  change: Pick<
-    TaskChange,
-    'status' | 'progress' | 'data' | 'state' | 'billing' | 'pollFailures' | 'polls' | 'startTime'
-  >;
-  event?: Omit<NewTaskEvent, 'taskId'>;
-  nextPollInMs: number;
+export type TaskAdvance = {
+  lease: Lease;
+  change: Omit<TaskChange, 'channelId' | 'properties'>;
+  events?: readonly Omit<NewTaskEvent, 'taskId'>[];
+  nextPollInMs: number | null;
 };
 
 /** A task, what decides on its links, and the result behind one; read in one statement. */
@@ -115,6 +113,8 @@ export interface TaskStore extends TaskListStore {
   shiftStreamedOutputs(taskId: string): Promise<void>;
   /** Inserts in NOT_START under a submit lease (`lease_seq` 1); returns the stored row. */
   insert(task: NewTask): Promise<TaskRecord>;
+  /** The same for any number of tasks in one statement, in order. */
+  insertAll(tasks: readonly NewTask[]): Promise<TaskRecord[]>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
   linked(taskId: string, artifactKey: string): Promise<LinkedTask | undefined>;
   /** As `linked`, without large columns; undefined unless the result is kept and has an owner. */
@@ -200,10 +200,10 @@ export interface TaskStore extends TaskListStore {
    */
   advance(lease: Lease, change: TaskChange, nextPollInMs: number | null): Promise<boolean>;
   /**
-   * `advance`, with an event, for any number of running tasks in a few statements; one result for
-   * each, in order.
+   * `advance`, with events, for any number of tasks in a few statements; one result for each, in
+   * order. No task may be among them twice.
    */
-  advanceAll(polled: readonly PolledTask[]): Promise<boolean[]>;
+  advanceAll(advances: readonly TaskAdvance[]): Promise<boolean[]>;
   /** Writes `change` and keeps the lease (a submission that moves to another channel). */
   amend(lease: Lease, change: TaskChange): Promise<boolean>;
   /**
@@ -221,6 +221,8 @@ export interface TaskStore extends TaskListStore {
    * and late successes are always written.
    */
   addEvent(event: NewTaskEvent): Promise<void>;
+  /** The same for any number of events in one statement, as in `TaskAdvance`. */
+  addEvents(events: readonly NewTaskEvent[]): Promise<void>;
   events(taskId: string): Promise<TaskEventRecord[]>;
 }
 

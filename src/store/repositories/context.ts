@@ -55,11 +55,19 @@ type ListConditions = {
    */
   elements: (name: string) => SQL;
   /**
+   * The objects of a JSON array as rows of a table `name`, whose columns have the names of their
+   * members; a member that is absent is null. The array is the value of the placeholder `name`.
+   */
+  records: (name: string, columns: RecordColumns) => SQL;
+  /**
    * A condition: `column` is among the rows of `query`, a select with a limit from the table that
    * is written. Rows that another node is writing are skipped, so that nobody waits.
    */
   amongRows: (column: SQLWrapper, query: SQL) => SQL;
 };
+
+/** The columns of `records`, with PostgreSQL's types; SQLite takes the types of the JSON. */
+export type RecordColumns = Record<string, 'text' | 'bigint' | 'integer' | 'boolean'>;
 
 /** What a context is created from. `run` gets text and parameters as the builder created them. */
 export type ContextDeps = { dialect: Store['dialect']; tables: Tables; clock: Clock; run: RunStatement };
@@ -79,6 +87,10 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
         notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
         amongTexts: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,
         elements: (name) => sql`json_each(${sql.placeholder(name)})`,
+        records: (name, columns) => {
+          const members = Object.keys(columns).map((column) => `value ->> '${column}' as "${column}"`);
+          return sql`(select ${sql.raw(members.join(', '))} from json_each(${sql.placeholder(name)})) as ${sql.raw(name)}`;
+        },
         amongRows: (column, query) => sql`${column} in (${query})`,
       },
       // There is only one writer.
@@ -102,6 +114,11 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
       amongTexts: (column, name) =>
         sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
       elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
+      // It parses each object once; an operator for each member would parse it as often.
+      records: (name, columns) => {
+        const typed = Object.entries(columns).map(([column, type]) => `"${column}" ${type}`);
+        return sql`json_to_recordset(${sql.placeholder(name)}::text::json) as ${sql.raw(`${name}(${typed.join(', ')})`)}`;
+      },
       // An array is evaluated once. A sub-select with a limit might be evaluated, and lock rows,
       // several times.
       amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,

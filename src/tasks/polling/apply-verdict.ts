@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
-import { recordTransition } from '../state/record-transition.ts';
 import { DEFAULT_PROGRESS } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
+import type { Transition, WriteTransition } from '../state/write-transitions.ts';
 import type { TaskDeps } from '../types.ts';
 import { nextPollDelayMs } from './poll-schedule.ts';
-import type { AnswerChange, Verdict, WritePolled } from './types.ts';
+import type { AnswerChange, Verdict } from './types.ts';
 
 const ORDER: Record<TaskStatus, number> = {
   NOT_START: 0,
@@ -23,7 +23,7 @@ const ORDER: Record<TaskStatus, number> = {
  */
 const FINAL_GRACE_MS = 10 * 60_000;
 
-type Polled<V = Verdict> = { write: WritePolled; task: TaskRecord; verdict: V };
+type Polled<V = Verdict> = { write: WriteTransition; task: TaskRecord; verdict: V };
 
 /**
  * Writes what a poll brought, under the lease of its claim. `final`: the task is past its age limit
@@ -66,9 +66,8 @@ async function recordProgress(
   const progress = verdict.progress || (moved ? (DEFAULT_PROGRESS[status] ?? task.progress) : task.progress);
   const now = deps.clock.unix();
   const started = status === 'IN_PROGRESS' && task.startTime === 0 ? now : task.startTime;
-  const { action, submitTime, startTime = started, finishTime: _, ...answered } = verdict.change;
-  const reported = { ...(action === undefined ? {} : { action }), ...(submitTime === undefined ? {} : { submitTime }) };
-  const change: TaskChange = {
+  const { startTime = started, finishTime: _, ...answered } = verdict.change;
+  const change: Transition['change'] = {
     ...withoutSameData(task, answered),
     ...(moved ? { status } : {}),
     progress,
@@ -76,18 +75,13 @@ async function recordProgress(
     polls: task.polls + 1,
     startTime,
   };
-  const nextPollInMs = delay(deps, task, verdict.retryAfterMs);
-  const event = moved ? { at: now, kind: 'transition' as const, status } : undefined;
-  const needsNotice = task.callbackUrl !== null && (moved || progress !== task.progress);
-  if (!needsNotice && Object.keys(reported).length === 0)
-    await write({ lease: toLease(task), change, nextPollInMs, ...(event ? { event } : {}) });
-  else {
-    await deps.store.transaction(async (tx) => {
-      if (!(await tx.tasks.advance(toLease(task), { ...change, ...reported }, nextPollInMs))) return;
-      if (event) await tx.tasks.addEvent({ taskId: task.taskId, ...event });
-      if (needsNotice) await recordTransition(deps, tx, { task, change });
-    });
-  }
+  await write({
+    lease: toLease(task),
+    change,
+    events: moved ? [{ at: now, kind: 'transition', status }] : [],
+    nextPollInMs: delay(deps, task, verdict.retryAfterMs),
+    notify: moved || progress !== task.progress ? task : undefined,
+  });
   deps.node.watchers.changed(task);
 }
 
@@ -120,14 +114,16 @@ async function countFailure(
   await write({
     lease: toLease(task),
     change: { pollFailures: failures, polls },
-    event: {
-      at: deps.clock.unix(),
-      kind: 'poll_failure',
-      status: task.status,
-      class: failureClass,
-      httpStatus,
-      detail: `${failures} of ${max > 0 ? max : 'any number'}: ${detail}`,
-    },
+    events: [
+      {
+        at: deps.clock.unix(),
+        kind: 'poll_failure',
+        status: task.status,
+        class: failureClass,
+        httpStatus,
+        detail: `${failures} of ${max > 0 ? max : 'any number'}: ${detail}`,
+      },
+    ],
     nextPollInMs: delay(deps, task, verdict.retryAfterMs),
   });
 }

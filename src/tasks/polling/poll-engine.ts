@@ -4,9 +4,9 @@ import { taskErrors } from '../errors.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
 import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
+import { createTransitionWriter } from '../state/write-transitions.ts';
 import type { TaskDeps } from '../types.ts';
 import { applyVerdict } from './apply-verdict.ts';
-import { createPollWriteBatcher } from './batch-poll-writes.ts';
 import { createChannelQueues, type PollGroup } from './channel-queues.ts';
 import { longestPollDelayMs, shortestPollDelayMs } from './poll-schedule.ts';
 import { pollVendor, pollVendorBatch } from './poll-vendor.ts';
@@ -35,6 +35,8 @@ const SWEEP_BATCH = 100;
  * submission whose lease it could not renew is interrupted.
  */
 const INTERRUPTED_EVERY_MS = { sqlite: 15_000, postgres: 5_000 };
+/** How long a poll's write waits for others to join it. No client waits for it. */
+const WRITE_WINDOW_MS = 25;
 /**
  * Pauses between the attempts to write a vendor's answer while the database is unavailable, 14 s in
  * all. After that the task is polled again when its lease expires.
@@ -71,7 +73,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
   let wake = () => {};
-  const write = createPollWriteBatcher(deps, stopping.signal);
+  const write = createTransitionWriter(deps, () => clock.sleep(WRITE_WINDOW_MS, stopping.signal));
   const repeatedAnswers = createRepeatedAnswers();
   deps.telemetry.watchCache?.('repeated_answers', repeatedAnswers.size);
   const queues = createChannelQueues({

@@ -1,4 +1,4 @@
-import type { PolledTask, TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import type { Ending } from '../types.ts';
 
 /*
@@ -43,9 +43,3 @@ export type Claimed = { task: TaskRecord; claimedAtMs: number; final: boolean };
  * verdicts are written.
  */
 export type PollStage = 'requesting' | 'parsing' | 'writing';
-
-/**
- * Writes a poll's result under its lease. False: the lease was lost or the task had ended, and
- * nothing was written.
- */
-export type WritePolled = (polled: PolledTask) => Promise<boolean>;

@@ -6,7 +6,6 @@ import { taskErrors } from '../errors.ts';
 import { firstPollDelayMs } from '../polling/poll-schedule.ts';
 import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
 import { finishTask, recordLateSuccess, toLease } from '../state/finish-task.ts';
-import { recordTransition } from '../state/record-transition.ts';
 import {
   DEFAULT_PROGRESS,
   MAX_SNAPSHOT_BYTES,
@@ -73,13 +72,12 @@ export async function recordAccepted(
   const write = (): Promise<boolean> =>
     immediateEnd
       ? finishTask(deps, { task, ending: immediateEnd.ending, change: { ...accepted, ...immediateEnd.change } })
-      : deps.store.transaction(async (tx) => {
-          const firstPollInMs = firstPollDelayMs(deps.limits.pollIntervalMs);
-          if (!(await tx.tasks.advance(toLease(task), running, firstPollInMs))) return false;
-          const at = deps.clock.unix();
-          await tx.tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status });
-          await recordTransition(deps, tx, { task, change: running });
-          return true;
+      : deps.node.writeAccepted({
+          lease: toLease(task),
+          change: running,
+          events: [{ at: deps.clock.unix(), kind: 'transition', status }],
+          nextPollInMs: firstPollDelayMs(deps.limits.pollIntervalMs),
+          notify: task,
         });
   if (!(await persist(deps, { task, upstreamTaskId: result.taskId, write }))) {
     throw taskErrors.submission_interrupted();

@@ -2,9 +2,11 @@ import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lt
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { type Lease, LONGEST_LEASE_MS, type TaskChange, type TaskRecord, type TaskStore } from '../../ports/index.ts';
 import { type Context, columnPlaceholder, countAll, isOverIn, lazy, separate } from '../context.ts';
+import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
+import { createTaskInserts } from './insert-tasks.ts';
 import { createLinkedResult } from './linked-result.ts';
-import { createTaskAdvances, createTaskEvents } from './task-events.ts';
+import { createTaskEvents } from './task-events.ts';
 import { createTaskList } from './task-list.ts';
 
 /** `memory`: set if leases of running tasks are held in memory. */
@@ -49,22 +51,6 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     eq(tasks.leaseSeq, at('leaseSeq')),
     isUnfinished,
     isOverIn(tasks.leaseUntilMs, nowMs, LONGEST_LEASE_MS),
-  );
-
-  const insert = lazy(() =>
-    db
-      .insert(tasks)
-      .values({
-        ...fieldSlots('taskId', 'platform', 'userId', 'apiKeyId', 'group', 'channelId', 'action', 'quota'),
-        ...fieldSlots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner', 'callbackUrl', 'sourceHash'),
-        status: 'NOT_START',
-        progress: '0%',
-        updatedAt: at('createdAt'),
-        leaseSeq: 1,
-        leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}`,
-      })
-      .returning()
-      .prepare(),
   );
 
   const byTaskId = lazy(() =>
@@ -182,22 +168,27 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     return written;
   }
 
-  const { addEvent, addEvents, events } = createTaskEvents(context);
+  const timeline = createTaskEvents(context);
+  const { insertAll } = createTaskInserts(context);
   const release = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
   /** The row does not hold the fencing number of a memory claim yet. */
   const endLease = { ...release, leaseSeq: sql`${at('leaseSeq')}` };
   const withClaim = (row: TaskRecord): TaskRecord => memory?.leases.withClaim(row) ?? row;
   const dueAgain = { ...endLease, nextPollAtMs: sql`${nowMs} + ${at('nextPollInMs')}` };
 
+  const advance: TaskStore['advance'] = (lease, change, nextPollInMs) =>
+    write(lease, change, nextPollInMs === null ? { extra: endLease } : { extra: dueAgain, nextPollInMs });
+
   return {
     ...createTaskClaims(context, memory),
     ...createTaskList(context),
-    addEvent,
-    events,
-    ...createTaskAdvances(context, memory, addEvents),
+    ...timeline,
+    insertAll,
+    advance,
+    ...createTaskAdvances(context, { memory, advance, addEvents: timeline.addEvents }),
 
     async insert(task) {
-      const [row] = await insert().execute({ callbackUrl: null, sourceHash: '', ...task, ...now() });
+      const [row] = await insertAll([task]);
       return row as NonNullable<typeof row>;
     },
 
@@ -297,9 +288,6 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       const renewed = await (leaseForMs > 0 ? renew() : endNow()).execute({ ...lease, leaseForMs, ...now() });
       return renewed.length === 1;
     },
-
-    advance: (lease, change, nextPollInMs) =>
-      write(lease, change, nextPollInMs === null ? { extra: endLease } : { extra: dueAgain, nextPollInMs }),
 
     amend: (lease, change) => write(lease, change, { extra: {} }),
 

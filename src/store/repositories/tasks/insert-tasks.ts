@@ -1,0 +1,91 @@
+import { sql } from 'drizzle-orm';
+import type { NewTask, TaskRecord, TaskStore } from '../../ports/index.ts';
+import { type Context, lazy, plainText, type RecordColumns } from '../context.ts';
+import { groupBySize } from './advance-tasks.ts';
+
+/** What a new task is given; the rest has the defaults of the table. */
+const GIVEN = {
+  task_id: 'text',
+  platform: 'text',
+  user_id: 'bigint',
+  api_key_id: 'bigint',
+  group: 'text',
+  channel_id: 'bigint',
+  action: 'text',
+  quota: 'bigint',
+  properties: 'text',
+  execution: 'text',
+  billing: 'text',
+  created_at: 'bigint',
+  lease_owner: 'text',
+  callback_url: 'text',
+  source_hash: 'text',
+} as const satisfies RecordColumns;
+
+/** What the row of a new task holds beside what it is given. */
+const NEW = {
+  status: 'NOT_START',
+  progress: '0%',
+  failReason: '',
+  submitTime: 0,
+  startTime: 0,
+  finishTime: 0,
+  data: null,
+  state: null,
+  upstreamTaskId: '',
+  pollFailures: 0,
+  polls: 0,
+  nextPollAtMs: 0,
+  leaseSeq: 1,
+  hiddenAt: 0,
+  linkVersions: '',
+} as const satisfies Partial<TaskRecord>;
+
+/** Inserts any number of tasks in one statement. */
+export function createTaskInserts({ nowMs, now, prepare, lists: { records } }: Context): Pick<TaskStore, 'insertAll'> {
+  const names = sql.raw(
+    Object.keys(GIVEN)
+      .map((name) => `"${name}"`)
+      .join(', '),
+  );
+  const insert = lazy(() =>
+    prepare(sql`
+      insert into tasks (${names}, status, progress, lease_seq, updated_at, lease_until)
+      select ${names}, ${sql.raw(`'${NEW.status}', '${NEW.progress}', ${NEW.leaseSeq}`)}, given.created_at,
+        ${nowMs} + given.lease_for
+      from ${records('given', { ...GIVEN, lease_for: 'bigint' })}
+      returning task_id, id, lease_until`),
+  );
+  return {
+    async insertAll(tasks) {
+      const stored = new Map<string, { id: number; leaseUntilMs: number }>();
+      for (const group of groupBySize(tasks.map((task) => JSON.stringify(encode(task))))) {
+        for (const [taskId, id, untilMs] of await insert()({ given: `[${group.join()}]`, ...now() }))
+          stored.set(String(taskId), { id: Number(id), leaseUntilMs: Number(untilMs) });
+      }
+      return tasks.map(({ leaseForMs: _, ...task }) => {
+        const row = stored.get(task.taskId) as { id: number; leaseUntilMs: number };
+        return { ...NEW, callbackUrl: null, sourceHash: '', ...task, updatedAt: task.createdAt, ...row };
+      });
+    },
+  };
+}
+
+const encode = (task: NewTask): Record<keyof typeof GIVEN | 'lease_for', string | number | null> => ({
+  task_id: task.taskId,
+  platform: task.platform,
+  user_id: task.userId,
+  api_key_id: task.apiKeyId,
+  group: task.group,
+  channel_id: task.channelId,
+  action: plainText(task.action),
+  quota: task.quota,
+  properties: JSON.stringify(task.properties),
+  execution: JSON.stringify(task.execution),
+  billing: JSON.stringify(task.billing),
+  created_at: task.createdAt,
+  lease_owner: task.leaseOwner,
+  callback_url: task.callbackUrl ?? null,
+  source_hash: task.sourceHash ?? '',
+  lease_for: task.leaseForMs,
+});

@@ -1,0 +1,42 @@
+import { batchCalls, nextTurn, ok } from '../../kernel/index.ts';
+import { isStoreUnavailable, type TaskAdvance, type TaskRecord } from '../../store/ports/index.ts';
+import type { TaskDeps } from '../types.ts';
+import { recordTransition } from './record-transition.ts';
+
+/** A change under a lease. `notify`: the task before it, whose receiver is told. */
+export type Transition = TaskAdvance & { notify?: TaskRecord | undefined };
+
+/**
+ * Writes a transition together with others of the same moment: a commit costs as much for one row
+ * as for a hundred. False: the lease was lost or the task had ended, and nothing was written.
+ */
+export type WriteTransition = (transition: Transition) => Promise<boolean>;
+
+const MAX_GROUP = 128;
+/** Groups that wait for the database at once: one writes while another waits for the disk. */
+const MAX_RUNNING = 2;
+
+/** `gather`: how long a group waits for further transitions. */
+export const createTransitionWriter = (
+  deps: Pick<TaskDeps, 'store' | 'clock' | 'webhooks'>,
+  gather: () => Promise<void> = nextTurn,
+): WriteTransition =>
+  batchCalls<Transition, boolean>({
+    run: async (transitions) => (await writeAll(deps, transitions)).map(ok),
+    maxSize: MAX_GROUP,
+    maxRunning: MAX_RUNNING,
+    gather,
+    // One row that the database refuses must not keep the others from being written.
+    isDivisible: (error) => !isStoreUnavailable(error),
+  });
+
+const writeAll = (
+  deps: Pick<TaskDeps, 'store' | 'clock' | 'webhooks'>,
+  transitions: readonly Transition[],
+): Promise<boolean[]> =>
+  deps.store.transaction(async (tx) => {
+    const written = await tx.tasks.advanceAll(transitions);
+    for (const [index, { notify: task, change }] of transitions.entries())
+      if (task && written[index]) await recordTransition(deps, tx, { task, change });
+    return written;
+  });
