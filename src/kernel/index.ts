@@ -95,3 +95,4 @@ export {
 } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
 export { countOf, memoizeTexts, trimTrailing } from './texts.ts';
+export { type ClockWatch, watchClock } from './watch-clock.ts';

@@ -7,6 +7,7 @@ import { createRepositories, withTransactions } from './repositories/index.ts';
 import { tablesOf } from './schema/index.ts';
 import { finishReplacement } from './snapshot/replace-sqlite.ts';
 import { requireNoSqliteRestore } from './snapshot/sqlite-snapshot.ts';
+import { followClock, type MoveDeadlines } from './sqlite/follow-clock.ts';
 import { lockDataDir, requireFreeDataDir } from './sqlite/lock-data-dir.ts';
 import { requireOneFile } from './sqlite/log-owner.ts';
 import { openSqlite, prepareDataDir } from './sqlite/open-sqlite.ts';
@@ -56,11 +57,21 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     else await migrate(options);
 
     const tables = tablesOf(dialect);
-    const { clock } = options;
-    const bind: BindRepositories = (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
-    if (dialect === 'sqlite') return assembleStore(dialect, openSqlite({ ...options, bind, release }));
+    const bindTo = (clock: Clock): BindRepositories => {
+      return (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
+    };
+    if (dialect === 'sqlite') {
+      const move: MoveDeadlines = (byMs, moved) =>
+        store.transaction(async (tx) => {
+          await tx.clock.moveDeadlines(byMs);
+          moved();
+        });
+      const clock = options.exclusive ? followClock(options.clock, options.logger, move) : options.clock;
+      const store = assembleStore(dialect, openSqlite({ ...options, bind: bindTo(clock), release }));
+      return store;
+    }
     const { openPostgres } = await import('./postgres/open-postgres.ts');
-    return assembleStore(dialect, await openPostgres({ ...options, bind }));
+    return assembleStore(dialect, await openPostgres({ ...options, bind: bindTo(options.clock) }));
   } catch (error) {
     release();
     throw error;

@@ -4,6 +4,7 @@ import { fingerprintSecrets } from '../../src/operations/secrets/load-secrets.ts
 import { announceNode, type NodePresence } from '../../src/operations/start/announce-node.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { runRaw } from '../contract/open-raw.ts';
 import { startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { runBeside } from '../support/run-command.ts';
@@ -49,7 +50,7 @@ describe('nodes on one PostgreSQL', () => {
     const store = await open(await migratedDatabaseUrl());
     await announce(store, ['s'], ['c']);
     await announce(store, ['s'], ['c']);
-    expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(2);
+    expect(await store.nodes.alive(60)).toHaveLength(2);
   });
 
   test.each([
@@ -59,7 +60,7 @@ describe('nodes on one PostgreSQL', () => {
     const store = await open(await migratedDatabaseUrl());
     await announce(store, ['s'], ['c']);
     await expect(announce(store, session, crypto)).rejects.toThrow(`${name} differs`);
-    expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(1);
+    expect(await store.nodes.alive(60)).toHaveLength(1);
   });
 
   test('a rotation works: either node names the former secret', async () => {
@@ -67,7 +68,7 @@ describe('nodes on one PostgreSQL', () => {
     await announce(store, ['s1'], ['c1']);
     await announce(store, ['s2', 's1'], ['c2', 'c1']);
     await announce(store, ['s1'], ['c1', 'c2']);
-    expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(3);
+    expect(await store.nodes.alive(60)).toHaveLength(3);
   });
 
   test('without a master a worker warns once, after nodes that start together have written their rows', async () => {
@@ -77,7 +78,7 @@ describe('nodes on one PostgreSQL', () => {
     const wake: (() => void)[] = [];
     const clock = {
       ...systemClock,
-      unix: () => now,
+      monotonicMs: () => now * 1000,
       sleep: (_ms: number, signal?: AbortSignal) =>
         new Promise<void>((resolve) => {
           wake.push(resolve);
@@ -94,7 +95,7 @@ describe('nodes on one PostgreSQL', () => {
     const beat = async (seconds: number, role?: string) => {
       now += seconds;
       if (role) {
-        await store.nodes.heartbeat({ id: 'other', role, version: '0', startedAt: 1, fingerprints: [] }, now);
+        await store.nodes.heartbeat({ id: 'other', role, version: '0', startedAt: 1, fingerprints: [] });
       }
       const sleeping = wake.length;
       wake.at(-1)?.();
@@ -109,10 +110,12 @@ describe('nodes on one PostgreSQL', () => {
   });
 
   test('a node that stopped, or whose heartbeat is old, does not block a start', async () => {
-    const store = await open(await migratedDatabaseUrl());
+    const databaseUrl = await migratedDatabaseUrl();
+    const store = await open(databaseUrl);
     await (await announce(store, ['s1'], ['c1'])).stop();
     const dead = { id: newUuid(), role: 'master', version: '0', startedAt: 1, fingerprints: ['session:x', 'crypto:x'] };
-    await store.nodes.heartbeat(dead, systemClock.unix() - 36);
+    await store.nodes.heartbeat(dead);
+    await runRaw({ databaseUrl, dataDir: '' }, 'update nodes set heartbeat_at = heartbeat_at - 36');
     await announce(store, ['s2'], ['c2']);
   });
 });
@@ -126,7 +129,7 @@ test('on SQLite a row left by a crash does not block a start', async () => {
     startedAt: 1,
     fingerprints: ['session:x', 'crypto:x'],
   };
-  await store.nodes.heartbeat(crashed, systemClock.unix());
+  await store.nodes.heartbeat(crashed);
   await announce(store, ['s'], ['c']);
 });
 

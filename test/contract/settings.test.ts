@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import type { NewChannel } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore } from './each-store.ts';
+import { runRaw } from './open-raw.ts';
 
 const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
   name: 'vendor',
@@ -80,12 +81,22 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
   test('a node counts as alive while its heartbeat is recent', async () => {
     const { nodes } = opened().store;
     const node = { id: 'n1', role: 'master', version: '1.0.0', startedAt: 5, fingerprints: ['a'] };
-    await nodes.heartbeat(node, 100);
-    await nodes.heartbeat({ ...node, fingerprints: ['a', 'b'] }, 200);
-    expect(await nodes.alive(200)).toEqual([{ ...node, fingerprints: ['a', 'b'], heartbeatAt: 200 }]);
-    expect(await nodes.alive(201)).toEqual([]);
+    await nodes.heartbeat(node);
+    await nodes.heartbeat({ ...node, fingerprints: ['a', 'b'] });
+    expect(await nodes.alive(35)).toMatchObject([{ ...node, fingerprints: ['a', 'b'] }]);
+    for (const [silentSeconds, isAlive] of [
+      [34, true],
+      [40, false],
+      // Two clocks may differ a little; one of hours ahead was written before a clock was set back.
+      [-30, true],
+      [-8 * 3600, false],
+    ] as const) {
+      const at = Math.floor((await opened().store.clock.nowMs()) / 1000) - silentSeconds;
+      await runRaw(opened(), `update nodes set heartbeat_at = ${at}`);
+      expect((await nodes.alive(35)).length).toBe(isAlive ? 1 : 0);
+    }
     await nodes.remove('n1');
-    expect(await nodes.alive(0)).toEqual([]);
+    expect(await nodes.alive(86_400)).toEqual([]);
   });
 
   test('usage and audit rows are listed, the newest first', async () => {

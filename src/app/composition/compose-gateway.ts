@@ -50,7 +50,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   const services = await composeServices(foundation);
   const { auth, billing, channels, plugins, node } = services;
   const { tasks, relay, results, webhooks } = services.taskRooms;
-  const { backups, balanceWatch, channelWatch, disks } = services.watches;
+  const { backups, balanceWatch, channelWatch, clockCheck, disks } = services.watches;
   const { lag } = services.observed;
   let { port } = config;
   const listeners: Listening[] = [];
@@ -67,6 +67,8 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   // The demo vendor's port may have gone to another program. Nothing else may fail because of it.
   await demo.start().catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
   shutdown.add('demo vendor', () => demo.stop());
+  clockCheck.start();
+  shutdown.add('clock', () => clockCheck.stop());
   await disks.start();
   shutdown.add('disks', () => disks.stop());
   // Webhooks stop after polling: they still deliver its last transitions.
@@ -134,7 +136,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
 
 function startMasterCleanUp(foundation: Foundation, services: DomainServices): void {
   const { config, clock, logger, store, shutdown } = foundation;
-  const { plugins } = services;
+  const { plugins, watches } = services;
   const { tasks, webhooks, relay, results, reports } = services.taskRooms;
   const cleanUp = createCleanUp({
     store,
@@ -151,11 +153,11 @@ function startMasterCleanUp(foundation: Foundation, services: DomainServices): v
       sampleCleanUp({ store, clock }),
     ],
   });
-  const cleaning = startCleanUp({ cleanUp, clock, logger });
+  const cleaning = startCleanUp({ cleanUp: watches.clockCheck.holdBack(cleanUp), clock, logger });
   shutdown.add('clean-up', () => cleaning.stop());
 }
 
-function startMasterRetention(foundation: Foundation, { options, observed }: DomainServices): void {
+function startMasterRetention(foundation: Foundation, { options, observed, watches }: DomainServices): void {
   const { lag } = observed;
   const { clock, logger, store, shutdown } = foundation;
   const retention = createRetention({
@@ -176,6 +178,6 @@ function startMasterRetention(foundation: Foundation, { options, observed }: Dom
       ];
     },
   });
-  const running = startRetention({ retention, clock, logger });
+  const running = startRetention({ retention: watches.clockCheck.holdBack(retention), clock, logger });
   shutdown.add('retention', () => running.stop());
 }

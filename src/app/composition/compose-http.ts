@@ -127,7 +127,7 @@ export function composeHttp(
       }),
     },
     operation: {
-      system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, webhooks, ledger }),
+      system: () => describeSystem({ store, config, nodeId, sandbox, plugins, tasks, webhooks, ledger }),
       systemHistory: (hours) => describeSystemHistory({ store, clock }, hours),
       backups: {
         view: () => describeBackups(watches.backups),
@@ -140,7 +140,7 @@ export function composeHttp(
           clock,
           gateway: { plugins, marketplace, channels, billing, offeredModels },
           taskRooms: { tasks, reports, webhooks, results, taskTimeoutMinutes: config.taskTimeoutMinutes },
-          watches: { ledger, disks: watches.disks, backups: watches.backups, notices: watches.notices },
+          watches: { ...watches, ledger },
           settings: {
             missingAddress: () => describeMissingAddress(options, node),
             isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),

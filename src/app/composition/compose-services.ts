@@ -10,6 +10,7 @@ import { openResultFiles } from '../../operations/storage/result-files.ts';
 import { createNotices } from '../../operations/watches/queue-notices.ts';
 import { createBalanceWatch } from '../../operations/watches/watch-balances.ts';
 import { createChannelWatch } from '../../operations/watches/watch-channels.ts';
+import { createClockCheck } from '../../operations/watches/watch-clock.ts';
 import { createDiskWatch } from '../../operations/watches/watch-disks.ts';
 import { createPluginService } from '../../plugins/index.ts';
 import {
@@ -134,6 +135,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   shutdown.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));
 
   const uploadsFolder = join(config.dataDir, UPLOADS_FOLDER);
+  const clockCheck = createClockCheck({ store, clock, logger });
   const disks = createDiskWatch({
     folders: [
       ...(store.dialect === 'sqlite' ? [{ name: 'data' as const, path: config.dataDir }] : []),
@@ -258,7 +260,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     billing,
     auth,
     taskRooms,
-    watches: { disks, backups, channelWatch, balanceWatch, notices },
+    watches: { clockCheck, disks, backups, channelWatch, balanceWatch, notices },
     observed: { metrics, tracing, lag, watchCache },
     upstream,
     node,

@@ -8,6 +8,7 @@ import type { Secrets } from '../../operations/secrets/load-secrets.ts';
 import type { Notices } from '../../operations/watches/queue-notices.ts';
 import type { BalanceWatch } from '../../operations/watches/watch-balances.ts';
 import type { ChannelWatch } from '../../operations/watches/watch-channels.ts';
+import type { ClockCheck } from '../../operations/watches/watch-clock.ts';
 import type { DiskWatch } from '../../operations/watches/watch-disks.ts';
 import type { HookCall, PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
@@ -62,6 +63,7 @@ export type DomainServices = {
 
 /** What looks after the installation by itself, and tells its operator. */
 type Watches = {
+  clockCheck: ClockCheck;
   disks: DiskWatch;
   backups: Backups;
   channelWatch: ChannelWatch;

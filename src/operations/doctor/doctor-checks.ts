@@ -1,5 +1,5 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
-import { countOf } from '../../kernel/index.ts';
+import { CLOCK_LEEWAY_SECONDS, countOf } from '../../kernel/index.ts';
 import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
@@ -32,7 +32,7 @@ export type Finding = {
   details?: unknown;
 };
 
-/** A heartbeat further ahead of our clock than this is no network delay. */
+/** A difference of two clocks beyond this is no network delay. */
 const SKEW_SECONDS = 5;
 
 export type DoctorDeps = { store: Store; secretBox: SecretBox; clock: Clock; node: NodeAddress };
@@ -58,7 +58,7 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorD
   findings.push(await checkInner(store, secretBox));
   findings.push(await checkTasks(store));
   findings.push(await checkClock(store, clock));
-  findings.push(await checkNodes(store, clock));
+  findings.push(await checkNodes(store));
   return findings;
 }
 
@@ -237,17 +237,26 @@ async function checkTasks(store: Store): Promise<Finding> {
 }
 
 async function checkClock(store: Store, clock: Clock): Promise<Finding> {
-  const now = clock.unix();
-  const nodes = await store.nodes.alive(now - NODE_ALIVE_SECONDS);
-  const ahead = Math.max(0, ...nodes.map((node) => node.heartbeatAt - now));
+  const skew = Math.round((clock.nowMs() - (await store.clock.nowMs())) / 1000);
+  const ahead = (await store.clock.latestWriteAt()) - clock.unix();
+  const nodes = await store.nodes.alive(NODE_ALIVE_SECONDS);
   const names = nodes.map((node) => `${node.id} (${node.role}, ${node.version})`).join(', ');
   const running = nodes.length === 0 ? 'no node is running' : `running: ${names}`;
-  if (ahead <= SKEW_SECONDS) return { check: 'clock', level: 'ok', message: `clock agrees with the nodes; ${running}` };
-  return { check: 'clock', level: 'warning', message: `a node's clock is ${ahead} s ahead of this one; ${running}` };
+  const warn = (what: string): Finding => ({ check: 'clock', level: 'warning', message: `${what}; ${running}` });
+  if (Math.abs(skew) > SKEW_SECONDS) {
+    const way = skew < 0 ? 'behind' : 'ahead of';
+    return warn(`this machine's clock is ${Math.abs(skew)} s ${way} the database's: set both by NTP`);
+  }
+  if (ahead > CLOCK_LEEWAY_SECONDS) {
+    return warn(
+      `the newest rows are of ${ahead} s in the future: this clock is wrong, or was set back after they were written`,
+    );
+  }
+  return { check: 'clock', level: 'ok', message: `the clock agrees with the database's; ${running}` };
 }
 
-async function checkNodes(store: Store, clock: Clock): Promise<Finding> {
-  const nodes = await store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS);
+async function checkNodes(store: Store): Promise<Finding> {
+  const nodes = await store.nodes.alive(NODE_ALIVE_SECONDS);
   if (onlyWorkers(nodes)) return { check: 'nodes', level: 'warning', message: ONLY_WORKERS };
   return {
     check: 'nodes',

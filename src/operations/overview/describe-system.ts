@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import type { NodeRecord } from '../../store/ports/index.ts';
+import type { AliveNode } from '../../store/ports/index.ts';
 import { SAMPLE_SECONDS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import type { Backups } from '../backup/backup-schedule.ts';
@@ -31,7 +31,6 @@ type SystemConfig = {
 /** What the system page shows, as this node sees it. */
 export async function describeSystem(deps: {
   store: Store;
-  clock: Clock;
   config: SystemConfig;
   nodeId: string;
   sandbox: Sandbox;
@@ -40,10 +39,9 @@ export async function describeSystem(deps: {
   webhooks: Webhooks;
   ledger: () => LedgerCheck | undefined;
 }): Promise<SystemView> {
-  const { store, clock, config, tasks } = deps;
-  const now = clock.unix();
+  const { store, config, tasks } = deps;
   const [nodes, queue, outbox, { bytes, freeBytes }] = await Promise.all([
-    store.nodes.alive(now - LISTED_SECONDS),
+    store.nodes.alive(LISTED_SECONDS),
     tasks.queueDepth(),
     deps.webhooks.depth(),
     store.figures.databaseSize(),
@@ -51,7 +49,7 @@ export async function describeSystem(deps: {
   const { polls, running, waiting } = tasks.stats();
   const { processes, calls, kills, queued, suspended, residentBytes } = deps.sandbox.stats();
   const { currentGeneration, generationPublishedAt, pluginErrors } = deps.plugins.runtimeStatus();
-  const isAlive = ({ heartbeatAt }: NodeRecord) => heartbeatAt >= now - NODE_ALIVE_SECONDS;
+  const isAlive = ({ silentSeconds }: AliveNode) => silentSeconds <= NODE_ALIVE_SECONDS;
   // A SQLite database has one process: another row belongs to one that was killed.
   const shown = nodes.filter((node) => isAlive(node) || store.dialect === 'postgres');
   return {

@@ -12,6 +12,7 @@ import { LATE_MS } from '../doctor/doctor-checks.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
 import type { LedgerCheck } from '../watches/check-ledger.ts';
 import type { Notices } from '../watches/queue-notices.ts';
+import type { ClockCheck } from '../watches/watch-clock.ts';
 import type { DiskWatch } from '../watches/watch-disks.ts';
 import { listModelAttention } from './list-model-attention.ts';
 import type { AttentionItem } from './types.ts';
@@ -51,6 +52,7 @@ type TaskRooms = {
 
 type Watches = {
   ledger: () => LedgerCheck | undefined;
+  clockCheck: Pick<ClockCheck, 'faults'>;
   /** The folders that this node writes to. */
   disks: Pick<DiskWatch, 'faults' | 'low'>;
   backups: Pick<Backups, 'attention'>;
@@ -82,6 +84,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     settingItems(settings),
     proxyItems(settings),
     diskItems(watches),
+    clockItems(watches),
     resultItems(taskRooms),
     retentionItems(settings),
     ledgerItems(watches),
@@ -269,6 +272,18 @@ function proxyItems({ unlistedProxy: peer }: SettingsFaults): AttentionItem[] {
   ];
 }
 
+const clockItems = ({ clockCheck }: Watches): AttentionItem[] =>
+  clockCheck.faults().map(({ code, byMs }) => {
+    const seconds = Math.round(byMs / 1000);
+    const stepped =
+      seconds < 0
+        ? `The clock of this node was set back by ${-seconds} s.`
+        : `The clock of this node was set ahead by ${seconds} s, or its machine was suspended: nothing old is removed for an hour.`;
+    const differs = `The clock of this node is ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the database's: it removes nothing old.`;
+    const message = code === 'clock_stepped' ? stepped : differs;
+    return { code, severity: 'warning', target: { kind: 'system', id: null }, message, params: { seconds } };
+  });
+
 function diskItems({ disks }: Watches): AttentionItem[] {
   const target = { kind: 'system' as const, id: null };
   const faults = disks.faults();
@@ -316,20 +331,19 @@ function ledgerItems({ ledger }: Watches): AttentionItem[] {
   return [{ code: 'ledger_mismatch', severity: 'error', target, message, params: { count } }];
 }
 
-async function nodeItems({ store, clock }: AttentionDeps): Promise<AttentionItem[]> {
+async function nodeItems({ store }: AttentionDeps): Promise<AttentionItem[]> {
   // A SQLite database has one process: another row belongs to one that was killed.
   if (store.dialect === 'sqlite') return [];
-  const now = clock.unix();
-  const known = await store.nodes.alive(now - GONE_SECONDS);
-  const alive = known.filter(({ heartbeatAt }) => heartbeatAt >= now - NODE_ALIVE_SECONDS);
+  const known = await store.nodes.alive(GONE_SECONDS);
+  const alive = known.filter(({ silentSeconds }) => silentSeconds <= NODE_ALIVE_SECONDS);
   const items: AttentionItem[] = known
     .filter((node) => !alive.includes(node))
     .map((node) => ({
       code: 'node_gone',
       severity: 'warning',
       target: { kind: 'node', id: node.id },
-      params: { node: node.id, seconds: now - node.heartbeatAt },
-      message: `The node ${node.id} has sent no heartbeat for ${now - node.heartbeatAt} s and did not stop cleanly.`,
+      params: { node: node.id, seconds: node.silentSeconds },
+      message: `The node ${node.id} has sent no heartbeat for ${node.silentSeconds} s and did not stop cleanly.`,
     }));
   const versions = [...new Set(alive.map(({ version }) => version))];
   const system = { kind: 'system' as const, id: null };

@@ -37,6 +37,8 @@ export type AttentionItem = {
     | 'backup_not_pruned'
     | 'alert_webhook_failing'
     | 'disk_low'
+    | 'clock_stepped'
+    | 'clock_differs'
     | 'retention_undecided';
   severity: 'error' | 'warning';
   /** Where to look: a page of the panel, and an item on it. */

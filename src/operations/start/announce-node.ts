@@ -37,19 +37,20 @@ export async function announceNode(options: {
 }): Promise<NodePresence> {
   const { store, clock, logger } = options;
   const startedAt = clock.unix();
+  const startedMs = clock.monotonicMs();
   if (store.dialect === 'postgres') {
-    await requireSharedSecrets(store, options.fingerprints, startedAt);
+    await requireSharedSecrets(store, options.fingerprints);
   }
   const { id, role, version, fingerprints } = options;
-  const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints }, clock.unix());
+  const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints });
   await beat();
 
   let warned = false;
   /** Warns once, and not before nodes that start together have all written their rows. */
   async function warnWithoutMaster(): Promise<void> {
-    const now = clock.unix();
-    if (warned || role !== 'worker' || now - startedAt < NODE_ALIVE_SECONDS) return;
-    warned = onlyWorkers(await store.nodes.alive(now - NODE_ALIVE_SECONDS));
+    const isNew = clock.monotonicMs() - startedMs < NODE_ALIVE_SECONDS * 1000;
+    if (warned || role !== 'worker' || isNew) return;
+    warned = onlyWorkers(await store.nodes.alive(NODE_ALIVE_SECONDS));
     if (warned) logger.warn({}, ONLY_WORKERS);
   }
 
@@ -77,8 +78,8 @@ export async function announceNode(options: {
 }
 
 /** @throws `OperatorError` if a live node of this database has other secrets */
-export async function requireSharedSecrets(store: Store, fingerprints: readonly string[], now: number): Promise<void> {
-  for (const other of await store.nodes.alive(now - NODE_ALIVE_SECONDS)) requireSharedSecret(fingerprints, other);
+export async function requireSharedSecrets(store: Store, fingerprints: readonly string[]): Promise<void> {
+  for (const other of await store.nodes.alive(NODE_ALIVE_SECONDS)) requireSharedSecret(fingerprints, other);
 }
 
 function requireSharedSecret(own: readonly string[], other: NodeRecord): void {

@@ -44,7 +44,7 @@ export async function findStartProblems(config: StartConfig): Promise<{ migratio
     await attempt(async () => {
       const store = await openStore({ ...options, migrate: false });
       try {
-        await requireSharedSecrets(store, fingerprintSecrets(secrets), systemClock.unix());
+        await requireSharedSecrets(store, fingerprintSecrets(secrets));
       } finally {
         await store.close();
       }

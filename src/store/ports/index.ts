@@ -1,6 +1,7 @@
 export * from './api-keys.ts';
 export * from './backups.ts';
 export * from './channels.ts';
+export * from './clock.ts';
 export * from './counters.ts';
 export * from './files.ts';
 export * from './imports.ts';

@@ -22,9 +22,17 @@ export type NodeRecord = {
   fingerprints: string[];
 };
 
+/** `silentSeconds`: the age of its latest heartbeat, by the store's clock. */
+export type AliveNode = NodeRecord & { silentSeconds: number };
+
 export interface NodeStore {
-  heartbeat(node: Omit<NodeRecord, 'heartbeatAt'>, at: number): Promise<void>;
-  alive(since: number): Promise<NodeRecord[]>;
+  /** Written by the store's clock: that of a node may be wrong. */
+  heartbeat(node: Omit<NodeRecord, 'heartbeatAt'>): Promise<void>;
+  /**
+   * Nodes whose latest heartbeat is at most `seconds` old. One of the future was written before the
+   * clock was set back, and does not count.
+   */
+  alive(seconds: number): Promise<AliveNode[]>;
   remove(id: string): Promise<void>;
 }
 

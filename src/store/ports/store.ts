@@ -12,6 +12,7 @@ import { AppError } from '../../kernel/index.ts';
 import type { ApiKeyStore } from './api-keys.ts';
 import type { BackupStore } from './backups.ts';
 import type { ChannelStore, PriceStore } from './channels.ts';
+import type { ClockStore } from './clock.ts';
 import type { ImportStore } from './imports.ts';
 import type { BalanceAlertStore, LedgerStore } from './ledger.ts';
 import type { LogStore } from './logs.ts';
@@ -66,6 +67,7 @@ export interface Repositories {
   readonly imports: ImportStore;
   readonly taskViews: TaskViewStore;
   readonly sealed: SealedStore;
+  readonly clock: ClockStore;
 }
 
 export interface Store extends Repositories {

@@ -12,6 +12,7 @@ import { createLogStore } from './audit/logs.ts';
 import { type ContextDeps, createContext, declareAlike, findDeclaration } from './context.ts';
 import { createBackupStore } from './gateway/backups.ts';
 import { createChannelStore } from './gateway/channels.ts';
+import { createClockStore } from './gateway/clock.ts';
 import { createPluginOutcomeStore, createPluginSourceStore } from './gateway/plugin-history.ts';
 import { createPluginStore } from './gateway/plugins.ts';
 import { createNodeStore, createOptionStore, createPriceStore, createSealedStore } from './gateway/settings.ts';
@@ -69,6 +70,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     imports: withStoreErrors(createImportStore(context)),
     taskViews: withStoreErrors(createTaskViewStore(context)),
     sealed: withStoreErrors(createSealedStore(context)),
+    clock: withStoreErrors(createClockStore(context)),
   };
 }
 

@@ -47,7 +47,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 }
 
 async function requireStopped(store: Store): Promise<void> {
-  const [node] = await store.nodes.alive(systemClock.unix() - NODE_ALIVE_SECONDS);
+  const [node] = await store.nodes.alive(NODE_ALIVE_SECONDS);
   if (!node) return;
   throw new OperatorError(
     `the node ${node.id} is running and does not know secrets that are made now: stop it, run this again, then start it. A node that was killed counts as running for ${NODE_ALIVE_SECONDS} seconds`,
@@ -57,7 +57,7 @@ async function requireStopped(store: Store): Promise<void> {
 /** A node that does not know the secret could not read what is sealed under it. */
 async function requireKnown(store: Store, prints: readonly string[]): Promise<void> {
   const wanted = prints.find((print) => print.startsWith('crypto:')) ?? '';
-  for (const node of await store.nodes.alive(systemClock.unix() - NODE_ALIVE_SECONDS)) {
+  for (const node of await store.nodes.alive(NODE_ALIVE_SECONDS)) {
     if (node.fingerprints.includes(wanted)) continue;
     throw new OperatorError(
       `the node ${node.id} is running and does not know this CRYPTO_SECRET: name it there in CRYPTO_SECRET or CRYPTO_SECRET_PREVIOUS, restart the node, then run this again`,

@@ -67,6 +67,8 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   backup_unsealed: { title: 'home.attention.backup_unsealed', remedy: 'home.attention.backup_unsealed.remedy' },
   backup_not_pruned: { title: 'home.attention.backup_not_pruned', remedy: 'home.attention.backup_not_pruned.remedy' },
   disk_low: { title: 'home.attention.disk_low', remedy: 'home.attention.disk_low.remedy' },
+  clock_stepped: { title: 'home.attention.clock_stepped', remedy: 'home.attention.clock_stepped.remedy' },
+  clock_differs: { title: 'home.attention.clock_differs', remedy: 'home.attention.clock_differs.remedy' },
   no_master: { title: 'home.attention.no_master', remedy: 'home.attention.no_master.remedy' },
 };
 

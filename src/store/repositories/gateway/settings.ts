@@ -1,4 +1,5 @@
-import { and, asc, eq, gte, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
+import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import type { NodeStore, OptionStore, PriceStore, SealedColumn, SealedStore } from '../../ports/index.ts';
 import type { Context } from '../context.ts';
 
@@ -57,15 +58,24 @@ export function createOptionStore({ db, tables: { options } }: Context): OptionS
   };
 }
 
-export function createNodeStore({ db, tables: { nodes } }: Context): NodeStore {
+export function createNodeStore({ db, tables: { nodes }, nowMs, now }: Context): NodeStore {
+  const nowSeconds = sql<number>`cast(${nowMs} / 1000 as bigint)`;
   return {
-    async heartbeat(node, at) {
-      const row = { ...node, heartbeatAt: at };
-      await db.insert(nodes).values(row).onConflictDoUpdate({ target: nodes.id, set: row });
+    async heartbeat(node) {
+      const row = { ...node, heartbeatAt: nowSeconds };
+      await db.insert(nodes).values(row).onConflictDoUpdate({ target: nodes.id, set: row }).prepare().execute(now());
     },
 
-    alive: async (since) =>
-      db.select().from(nodes).where(gte(nodes.heartbeatAt, since)).orderBy(asc(nodes.startedAt), sql`${nodes.id}`),
+    async alive(seconds) {
+      const silentSeconds = sql<number>`${nowSeconds} - ${nodes.heartbeatAt}`.mapWith(Number);
+      return db
+        .select({ ...getTableColumns(nodes), silentSeconds })
+        .from(nodes)
+        .where(sql`${silentSeconds} between ${-CLOCK_LEEWAY_SECONDS} and ${seconds}`)
+        .orderBy(asc(nodes.startedAt), sql`${nodes.id}`)
+        .prepare()
+        .execute(now());
+    },
 
     async remove(id) {
       await db.delete(nodes).where(eq(nodes.id, id));

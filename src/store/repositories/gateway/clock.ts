@@ -1,0 +1,61 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { ClockStore } from '../../ports/index.ts';
+import { atomic, type Context } from '../context.ts';
+import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
+
+type Measured = { table: SQL; column: SQL; rows: SQL; unitMs: 1 | 1000 };
+
+const measured = (table: string, column: string, rows: SQL, unitMs: 1 | 1000 = 1): Measured => ({
+  table: sql.raw(table),
+  column: sql.raw(column),
+  rows,
+  unitMs,
+});
+
+const PENDING = sql.raw(`status = 'pending'`);
+const WANTED = sql.raw(`state = 'wanted'`);
+
+/** Pauses and leases: an end that comes early is harmless. */
+const PAUSES = [
+  measured('tasks', 'next_poll_at', sql`status in ${RUNNING} and next_poll_at > 0`),
+  measured('tasks', 'lease_until', sql`status in ${UNFINISHED} and lease_until > 0`),
+  measured('webhook_outbox', 'next_attempt_at', PENDING),
+  measured('webhook_outbox', 'lease_until', sql`${PENDING} and lease_until > 0`),
+  measured('kept_results', 'next_attempt_at', WANTED),
+  measured('kept_results', 'lease_until', sql`${WANTED} and lease_until > 0`),
+  measured('relay_requests', 'lease_until', sql.raw(`status = 'OPEN' and lease_until > 0`)),
+  measured('backup_runs', 'lease_until', sql.raw(`status = 'running'`)),
+];
+
+/** At their end something is given up, or somebody is let in or kept out. */
+const ENDS = [
+  measured('webhook_outbox', 'give_up_at', PENDING),
+  measured('kept_results', 'give_up_at', WANTED),
+  measured('two_factor', 'locked_until', sql.raw('locked_until > 0'), 1000),
+  measured('user_sessions', 'previous_valid_until', sql.raw('previous_valid_until > 0'), 1000),
+];
+
+export function createClockStore({ statement, prepare, nowMs, now }: Context): ClockStore {
+  return {
+    async nowMs() {
+      const [row] = await prepare(sql`select ${nowMs}`)(now());
+      return Number(row?.[0]);
+    },
+
+    async latestWriteAt() {
+      const latest = (table: string) =>
+        sql.raw(
+          `coalesce((select max(created_at) from (select created_at from ${table} order by id desc limit 100) as latest), 0)`,
+        );
+      const [row] = await statement(sql`select ${latest('tasks')}, ${latest('usage_logs')}`);
+      return Math.max(...(row ?? [0]).map(Number));
+    },
+
+    moveDeadlines: atomic(async (byMs) => {
+      for (const { table, column, rows, unitMs } of byMs < 0 ? [...PAUSES, ...ENDS] : ENDS) {
+        const moved = sql`${column} + ${Math.round(byMs / unitMs)}`;
+        await statement(sql`update ${table} set ${column} = ${moved} where ${rows} returning 1`);
+      }
+    }),
+  };
+}

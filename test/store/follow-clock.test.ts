@@ -1,0 +1,127 @@
+/** A database with one process: its deadlines are as far away as when they were written. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
+import { randomAlnum, silentLogger } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { addRunningTask, leaseOf } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { createMovableClock, type MovableClock } from '../support/movable-clock.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const CLAIM = { owner: 'node', limit: 9, leaseForMs: MINUTE };
+const NOBODY = { hosts: [], users: [], userHosts: [] };
+
+let store: Store;
+let clock: MovableClock;
+let dataDir: string;
+
+const open = () =>
+  openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock, logger: silentLogger, exclusive: true });
+
+beforeEach(async () => {
+  dataDir = temporaryFolder();
+  clock = createMovableClock();
+  store = await open();
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+/** Sets the clock, and waits until the deadlines have moved with it. */
+async function setClock(byMs: number): Promise<void> {
+  clock.set(byMs);
+  await until('the deadlines have moved', async () => Math.abs((await store.clock.nowMs()) - clock.nowMs()) < 1000);
+}
+
+/** Something of each kind that waits for a minute, and is given up after a day. */
+async function addWaiting() {
+  const webhook = {
+    ...{ eventId: `msg_${randomAlnum(27)}`, userId: 1, apiKeyId: 1, taskId: 't', event: 'task.finished' as const },
+    ...{ host: 'a.example', url: 'https://a.example/', payload: {}, createdAt: 1 },
+  };
+  await store.webhooks.putFinish(webhook, 24 * HOUR);
+  const [sent] = await store.webhooks.claim({ ...CLAIM, exclude: NOBODY });
+  const delivery = { at: 1, httpStatus: 500, durationMs: 7, error: '' };
+  const notice = { id: sent?.id ?? 0, leaseOwner: 'node', leaseSeq: sent?.leaseSeq ?? 0 };
+  await store.webhooks.settle(notice, { status: 'retry', inMs: MINUTE }, delivery);
+
+  await store.results.want([{ taskId: 't', artifactKey: 'a', userId: 1, kind: 'video', createdAt: 1 }], 24 * HOUR);
+  const [copy] = await store.results.claim(CLAIM);
+  const held = { id: copy?.id ?? 0, leaseOwner: 'node', leaseSeq: copy?.leaseSeq ?? 0 };
+  await store.results.postpone(held, { inMs: MINUTE, reason: 'busy' });
+
+  const task = await addRunningTask(store);
+  const [due] = await store.tasks.claimDue({ ...CLAIM, exceptChannels: [] });
+  expect(due?.taskId).toBe(task.taskId);
+  await store.tasks.advance(leaseOf(due ?? task), { polls: 1 }, MINUTE);
+}
+
+const claimAll = async () => [
+  (await store.webhooks.claim({ ...CLAIM, exclude: NOBODY })).length,
+  (await store.results.claim(CLAIM)).length,
+  (await store.tasks.claimDue({ ...CLAIM, exceptChannels: [] })).length,
+];
+
+for (const hours of [1, 8, 365 * 24]) {
+  test(`after the clock was set back by ${hours} h, all is due when it would have been`, async () => {
+    await addWaiting();
+    await setClock(-hours * HOUR);
+    expect(await claimAll()).toEqual([0, 0, 0]);
+    clock.pass(MINUTE);
+    expect(await claimAll()).toEqual([1, 1, 1]);
+  });
+}
+
+test('after the clock was set ahead by a year, or a suspend, nothing is given up too early', async () => {
+  await addWaiting();
+  await setClock(365 * 24 * HOUR);
+  clock.pass(MINUTE);
+  const [webhook] = await store.webhooks.claim({ ...CLAIM, exclude: NOBODY });
+  const [copy] = await store.results.claim(CLAIM);
+  const delivery = { at: 1, httpStatus: 500, durationMs: 7, error: '' };
+  const notice = { id: webhook?.id ?? 0, leaseOwner: 'node', leaseSeq: webhook?.leaseSeq ?? 0 };
+  await store.webhooks.settle(notice, { status: 'retry', inMs: MINUTE }, delivery);
+  await store.results.postpone(
+    { ...notice, id: copy?.id ?? 0, leaseSeq: copy?.leaseSeq ?? 0 },
+    { inMs: 1, reason: '' },
+  );
+  expect((await store.webhooks.byEventId('t', webhook?.eventId ?? ''))?.status).toBe('pending');
+  expect((await store.results.find('t', 'a'))?.state).toBe('wanted');
+  // And back again: still a minute.
+  await setClock(-365 * 24 * HOUR);
+  expect(await store.webhooks.claim({ ...CLAIM, exclude: NOBODY })).toEqual([]);
+  clock.pass(MINUTE);
+  expect(await store.webhooks.claim({ ...CLAIM, exclude: NOBODY })).toHaveLength(1);
+});
+
+test('a locked second factor stays locked as long as it should, whichever way the clock was set', async () => {
+  const { id } = await addUser(store);
+  await store.twoFactor.begin({ userId: id, secretSealed: 's', createdAt: 1 });
+  await store.twoFactor.enable(id, 's', 1);
+  const attempt = () => store.twoFactor.countAttempt(id, { now: clock.unix(), limit: 1, lockSeconds: 300 });
+  for (const byMs of [-8 * HOUR, -4 * MINUTE, 31_000, 8 * HOUR]) {
+    await store.twoFactor.clearAttempts(id);
+    expect(await attempt()).toBe(1);
+    await setClock(byMs);
+    clock.pass(4 * MINUTE);
+    expect(await attempt()).toBeUndefined();
+    clock.pass(MINUTE + 2000);
+    expect(await attempt()).toBe(2);
+  }
+});
+
+test('a process that dies before its deadlines have moved leaves none that waits for hours', async () => {
+  await addWaiting();
+  await store.close();
+  clock = createMovableClock();
+  clock.set(-8 * HOUR);
+  store = await open();
+  expect(await claimAll()).toEqual([1, 1, 0]);
+  expect(await store.tasks.pullForwardDueTimes(5 * MINUTE)).toBe(1);
+  expect((await store.tasks.claimDue({ ...CLAIM, exceptChannels: [] })).length).toBe(1);
+});
