@@ -95,4 +95,5 @@ export {
 } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
 export { countOf, memoizeTexts, trimTrailing } from './texts.ts';
+export { createZoneClock, isTimeZone, readDate, type ZoneClock } from './time-zone.ts';
 export { type ClockWatch, watchClock } from './watch-clock.ts';

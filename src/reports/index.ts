@@ -1,6 +1,5 @@
 /**
- * Owns: figures: usage over time, health and history of channels, calendars of time zones. May
- * touch: the store. Never touches: tasks' state, bills, HTTP requests.
+ * Owns: figures: usage over time, health and history of channels. May touch: the store. Never touches: tasks' state, bills, HTTP requests.
  */
 
 export { addUpBatch, SETTLING_SECONDS } from './add-up-usage.ts';
@@ -9,4 +8,3 @@ export type { Figures, ModelFigures } from './read-figures.ts';
 export type { ChannelHealth } from './read-health.ts';
 export type { UsageReport } from './read-usage.ts';
 export { createReports, type Reports } from './reports.ts';
-export { createZoneClock, isTimeZone, readDate } from './time-zone.ts';

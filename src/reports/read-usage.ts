@@ -1,7 +1,6 @@
-import type { Clock } from '../kernel/index.ts';
+import { type Clock, createZoneClock } from '../kernel/index.ts';
 import type { Store, UsageDimension, UsageShare, UsageSum, UsageSumFilter } from '../store/ports/index.ts';
 import { createUsageAdder, quartersKeptFrom } from './add-up-usage.ts';
-import { createZoneClock } from './time-zone.ts';
 
 const DAY = 86_400;
 const HOUR = 3600;

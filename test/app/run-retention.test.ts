@@ -5,8 +5,7 @@ import type { RetentionStep } from '../../src/operations/retention/types.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 
 const DAY = 86_400;
-/** A local time of this process. */
-const at = (hour: number) => Math.floor(new Date(2026, 5, 15, hour, 30).getTime() / 1000);
+const at = (hour: number) => Date.UTC(2026, 5, 15, hour, 30) / 1000;
 
 /** A gateway without work of its own; `rows` are left to remove, and a row takes `msPerRow`. */
 function stage({ hour = 3, rows = 1000, msPerRow = 0.1, isBusy = false, lastRun = 0 } = {}) {
@@ -52,7 +51,7 @@ function stage({ hour = 3, rows = 1000, msPerRow = 0.1, isBusy = false, lastRun 
     clock,
     logger,
     isBusy: () => isBusy,
-    quietHours: () => ({ startHour: 2, hours: 4 }),
+    quietHours: () => ({ startHour: 2, hours: 4, zone: 'UTC' }),
     urgentSteps: async () => [step('urgent')],
     steps: async () => [step('rows')],
   });
@@ -108,7 +107,13 @@ describe('the retention', () => {
 test('quiet hours may pass midnight', () => {
   const hours = Array.from({ length: 24 }, (_, hour) => hour);
   const quiet = (startHour: number, length: number) =>
-    hours.filter((hour) => isQuietHour(at(hour), { startHour, hours: length }));
+    hours.filter((hour) => isQuietHour(at(hour), { startHour, hours: length, zone: 'UTC' }));
   expect(quiet(22, 4)).toEqual([0, 1, 22, 23]);
   expect(quiet(5, 24)).toEqual(hours);
+});
+
+test('quiet hours are those of the time zone that is set, whatever that of the machine', () => {
+  const quiet = (zone: string, hour: number) => isQuietHour(at(hour), { startHour: 2, hours: 4, zone });
+  // 21:30 in UTC is 3:00 in Kolkata.
+  expect([quiet('Asia/Kolkata', 21), quiet('Asia/Kolkata', 3), quiet('UTC', 21)]).toEqual([true, false, false]);
 });

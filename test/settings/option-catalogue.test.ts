@@ -273,6 +273,7 @@ const ROWS: Row[] = [
   whole('ModelRequestRateLimitSuccessCount', { initial: 1000, low: 1, high: 1_000_000 }),
   ['ModelRequestRateLimitGroup', 'json', '{}', ['{"vip":[0,1]}'], ['', '[]', '{"a":[0,0]}', '{"a":1}']],
 
+  ['billing.timezone', 'text', 'UTC', ['Asia/Kolkata', 'America/Sao_Paulo'], ['', '+05:30', 'Mars/Olympus', 'Local']],
   ['billing.unpriced', 'choice', 'admins', ['admins', 'everyone', 'nobody'], ['', 'sometimes']],
   [
     'groups',
@@ -389,6 +390,7 @@ describe('the catalogue of options', () => {
       'ModelRequestRateLimitSuccessCount',
       'ModelRequestRateLimitGroup',
       'billing.unpriced',
+      'billing.timezone',
       'groups',
       'task_plugin.auto_rollback',
       'results.keep',

@@ -168,6 +168,7 @@ function startMasterRetention(foundation: Foundation, { options, observed, watch
     quietHours: () => ({
       startHour: options.number('retention.start_hour'),
       hours: options.number('retention.hours'),
+      zone: options.text('billing.timezone'),
     }),
     urgentSteps: async () => [eraseUsersStep({ store, clock, logger })],
     async steps() {

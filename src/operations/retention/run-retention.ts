@@ -1,4 +1,4 @@
-import { type Clock, isOver, type Logger, sleepInStep } from '../../kernel/index.ts';
+import { type Clock, createZoneClock, isOver, type Logger, sleepInStep } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { RetentionStep } from './types.ts';
 
@@ -24,7 +24,8 @@ const PACES = {
   busy: { batchMs: 8, rest: 20, leastRestMs: 150 },
 } as const;
 
-export type QuietHours = { startHour: number; hours: number };
+/** `zone`: the time zone whose hours these are, the same on all nodes. */
+export type QuietHours = { startHour: number; hours: number; zone: string };
 
 export type RetentionDeps = {
   store: Pick<Store, 'exclusively' | 'retention'>;
@@ -119,9 +120,8 @@ async function* inBatches(
   }
 }
 
-/** In the time zone of this process. */
-export function isQuietHour(unixSeconds: number, { startHour, hours }: QuietHours): boolean {
-  const hour = new Date(unixSeconds * 1000).getHours();
+export function isQuietHour(unixSeconds: number, { startHour, hours, zone }: QuietHours): boolean {
+  const hour = createZoneClock(zone).hourOf(unixSeconds);
   return (hour - startHour + 24) % 24 < hours;
 }
 

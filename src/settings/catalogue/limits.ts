@@ -1,6 +1,6 @@
-import { isObject, parseJson } from '../../kernel/index.ts';
+import { isObject, isTimeZone, parseJson } from '../../kernel/index.ts';
 import { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
-import { boolean, choice, integer, json, type OptionRules } from './option-rule.ts';
+import { boolean, choice, integer, json, type OptionRules, text } from './option-rule.ts';
 
 /** The ceiling of every count below: the limit stores one timestamp for each success. */
 const MAX_MODEL_REQUESTS = 1_000_000;
@@ -39,6 +39,11 @@ const isRatio = (value: unknown): boolean => typeof value === 'number' && Number
 export const billingOptions = {
   /** Who may use models without a price. */
   'billing.unpriced': { proof: 'none', ...choice(['admins', 'everyone', 'nobody'], 'admins, everyone or nobody') },
+  /** The time zone whose days, weeks and months budgets have, and whose hours the retention. */
+  'billing.timezone': {
+    proof: 'none',
+    ...text('UTC', isTimeZone, 'the name of a time zone, such as UTC or Europe/Berlin'),
+  },
   /** Group name to price ratio. */
   groups: {
     proof: 'none',

@@ -42,7 +42,7 @@ export const retentionOptions = {
   'retention.webhook_days': { proof: 'none', ...days(7) },
   /** What people changed, in the audit log. Sign-ins: `AUDIT_SIGN_IN_DAYS`. */
   'retention.audit_days': { proof: 'settings.security', ...days(0, RECORD_DAYS) },
-  /** The hour of the day, in the time zone of the gateway, at which rows begin to be removed. */
+  /** The hour of the day, in `billing.timezone`, at which rows begin to be removed. */
   'retention.start_hour': { proof: 'none', ...integer(2, 0, 23) },
   /** For how many hours from then on; 24: all day. */
   'retention.hours': { proof: 'none', ...integer(4, 1, 24) },
@@ -98,7 +98,7 @@ export const resultOptions = {
 export const backupOptions = {
   /** Whether a backup is made each day, at the place that BACKUP_TO names. */
   'backup.daily': { proof: 'none', ...boolean(false) },
-  /** The hour of the day, in the time zone of the gateway. */
+  /** The hour of the day, in UTC: no day has one twice. */
   'backup.hour': { proof: 'none', ...integer(3, 0, 23) },
   /** The newest scheduled backup of each of so many days, weeks and months stays. */
   'backup.keep_daily': { proof: 'none', ...integer(7, 1, 366) },

@@ -1,14 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import type { Reports } from '../../../reports/index.ts';
-import {
-  createZoneClock,
-  type Figures,
-  isTimeZone,
-  type ModelFigures,
-  readDate,
-  type UsageReport,
-} from '../../../reports/index.ts';
+import { createZoneClock, isTimeZone, readDate } from '../../../kernel/index.ts';
+import type { Figures, ModelFigures, Reports, UsageReport } from '../../../reports/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { readInteger } from '../../pipeline/paging.ts';

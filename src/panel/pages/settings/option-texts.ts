@@ -120,6 +120,7 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
     name: 'option.ModelRequestRateLimitGroup',
     help: 'option.ModelRequestRateLimitGroup.help',
   },
+  'billing.timezone': { name: 'option.billing.timezone', help: 'option.billing.timezone.help' },
   'billing.unpriced': { name: 'option.billing.unpriced', help: 'option.billing.unpriced.help' },
   groups: { name: 'option.groups', help: 'option.groups.help' },
   'task_plugin.auto_rollback': {

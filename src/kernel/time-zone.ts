@@ -1,6 +1,7 @@
 /** A date of a calendar, as `2026-11-26`. */
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 /** Longer than any name of the time zone database. */
 const MAX_ZONE = 64;
 
@@ -28,6 +29,8 @@ export type ZoneClock = {
   startOf(day: number): number;
   /** The day that a time (Unix seconds) falls on. */
   dayOf(at: number): number;
+  /** The hour of the day that clocks of the zone show then, from 0 to 23. */
+  hourOf(at: number): number;
 };
 
 /** The calendar of a time zone. */
@@ -54,6 +57,7 @@ export function createZoneClock(zone: string): ZoneClock {
 
   return {
     dayOf: (at) => dayOf(at * 1000),
+    hourOf: (at) => Math.floor((localMs(at * 1000) % DAY_MS) / HOUR_MS),
     startOf(day) {
       const midnight = day * DAY_MS;
       const offsetAt = (ms: number): number => localMs(ms) - ms;
