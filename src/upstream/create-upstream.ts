@@ -2,13 +2,13 @@ import { type Clock, err, type Logger, memoizeTexts, ok, type Result } from '../
 import { canonicalHost } from './check-address.ts';
 import { checkRequest } from './check-request.ts';
 import { abortedFailure, refused } from './failures.ts';
-import { followRedirect, isRedirect, type Step } from './follow-redirects.ts';
-import { openConnections, type Resolve, refusedLiteral } from './open-connections.ts';
+import { followRedirect, isRedirect } from './follow-redirects.ts';
+import { openConnections, type Resolve, type Route, refusedLiteral } from './open-connections.ts';
 import { readResponse } from './read-response.ts';
-import { type Answer, type Hop, type HopFailure, sendOnce } from './send-once.ts';
+import { type Answer, type SendFailure, sendOnce } from './send-once.ts';
 import type { Upstream, UpstreamFailure, UpstreamRequest, UpstreamResponse } from './types.ts';
 import { createDeadlines } from './watch-deadlines.ts';
-import { prepareBody } from './write-body.ts';
+import { writeRequest } from './write-request.ts';
 
 export type UpstreamOptions = {
   /**
@@ -50,55 +50,47 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   async function request(input: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>> {
     const checked = checkRequest(input);
     if (!checked.ok) return checked;
-    const { method, headers, body } = input;
-    let step: Step = { url: checked.value, method, headers, body };
+    let request = input;
+    let url = checked.value;
     for (let hops = 0; ; hops += 1) {
       if (closing.signal.aborted) return err(abortedFailure(hops === 0));
-      const sent = await send(step, input);
+      const sent = await send(request, url);
       if (!sent.ok) {
         const { kind, notSent, message } = sent.error;
-        logger.debug({ host: canonicalHost(step.url), method: step.method, kind, hops }, 'outbound request failed');
+        logger.debug({ host: canonicalHost(url), method: request.method, kind, hops }, 'outbound request failed');
         return err({ kind, notSent: notSent && hops === 0, message });
       }
-      const response = readResponse(deadlines, sent.value, { ...input, url: step.url });
+      const response = readResponse(deadlines, sent.value, { ...input, url });
       const location = response.headers.location?.[0];
       if (input.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
       response.discard();
       if (hops >= input.maxRedirects) return err({ ...refused('The vendor redirects too often.'), notSent: false });
-      const next = followRedirect(step, { status: response.status, location }, input);
+      const next = followRedirect(request, { status: response.status, location });
       if (!next.ok) return next;
-      step = next.value;
+      request = next.value;
+      url = new URL(request.url);
     }
   }
 
   /**
-   * One hop. If a kept-alive connection turns out to be closed, a request that is safe to repeat is
-   * sent once more on a new one.
+   * Sends to one target. If a kept-alive connection turns out to be closed, a request that is safe
+   * to repeat is sent once more on a new one.
    */
-  async function send(step: Step, input: UpstreamRequest): Promise<Result<Answer, HopFailure>> {
-    const mayBePrivate = allowPrivate || input.privateHosts.includes(canonicalHost(step.url));
-    const message = (mayBePrivate ? refusals.any : refusals.public)(step.url.hostname);
+  async function send(request: UpstreamRequest, url: URL): Promise<Result<Answer, SendFailure>> {
+    const mayBePrivate = allowPrivate || request.privateHosts.includes(canonicalHost(url));
+    const message = (mayBePrivate ? refusals.any : refusals.public)(url.hostname);
     if (message !== undefined) return err({ ...refused(message), stale: false });
-    const body = prepareBody(step.body);
-    if (!body.ok) return err({ ...body.error, stale: false });
 
-    const repeatable = input.mayRepeat !== false && IDEMPOTENT.has(step.method) && step.body.kind === 'none';
-    const hop: Hop = {
-      url: step.url,
-      method: step.method,
-      headers: step.headers,
-      body: body.value,
-      limits: input,
-      signal: input.signal,
+    const isRepeatable = request.mayRepeat !== false && IDEMPOTENT.has(request.method) && request.body.kind === 'none';
+    const sendBy = async (reuse: Route['reuse']): Promise<Result<Answer, SendFailure>> => {
+      const written = writeRequest(request, { url, keepAlive: reuse !== 'fresh' });
+      if (!written.ok) return err({ ...written.error, stale: false });
+      const route = { secure: url.protocol === 'https:', mayBePrivate, reuse };
+      return sendOnce({ connections, deadlines }, route, written.value);
     };
-    const route = { secure: step.url.protocol === 'https:', mayBePrivate };
-    const sent = await sendOnce(
-      { connections, deadlines },
-      { ...route, reuse: repeatable ? 'idempotent' : 'once' },
-      hop,
-    );
-    if (sent.ok || !sent.error.stale || !repeatable || closing.signal.aborted) return sent;
-    const again = await sendOnce({ connections, deadlines }, { ...route, reuse: 'fresh' }, hop);
+    const sent = await sendBy(isRepeatable ? 'idempotent' : 'once');
+    if (sent.ok || !sent.error.stale || !isRepeatable || closing.signal.aborted) return sent;
+    const again = await sendBy('fresh');
     return again.ok ? again : err({ ...again.error, notSent: false });
   }
 

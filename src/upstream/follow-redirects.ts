@@ -5,50 +5,42 @@ import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** What changes from one hop to the next. */
-export type Step = Pick<UpstreamRequest, 'method' | 'headers' | 'body'> & { url: URL };
-
-type RedirectRules = Pick<UpstreamRequest, 'allowRedirect' | 'headersForEveryOrigin'>;
-
 /** Whether an answer with this status and `Location` is a redirect. */
 export const isRedirect = (status: number, location: string | undefined): location is string =>
   REDIRECTS.has(status) && location !== undefined;
 
 /**
- * The next hop after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, continue as GET
+ * The next request after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, continue as GET
  * without a body. Another origin gets no body, and only those headers that may go to every origin.
  * Without `allowRedirect` only the same origin is followed. A refusal here has `notSent: false`,
  * because the vendor has answered at least once.
  */
 export function followRedirect(
-  step: Step,
+  request: UpstreamRequest,
   { status, location }: { status: number; location: string },
-  { allowRedirect, headersForEveryOrigin = [] }: RedirectRules,
-): Result<Step, UpstreamFailure> {
+): Result<UpstreamRequest, UpstreamFailure> {
+  const { method, headers, body, allowRedirect, headersForEveryOrigin = [] } = request;
+  const from = new URL(request.url);
   const no = (message: string) => err({ ...refused(message), notSent: false });
-  const target = URL.canParse(location, step.url) ? new URL(location, step.url) : undefined;
+  const target = URL.parse(location, from);
   if (!target) return no('The vendor redirects to something that is no URL.');
   target.hash = '';
   const checked = checkTarget(target);
   if (!checked.ok) return no('The vendor redirects to a URL that is not allowed.');
-  if (step.url.protocol === 'https:' && target.protocol !== 'https:')
-    return no('The vendor redirects from https to http.');
-  const sameOrigin = target.origin === step.url.origin;
+  if (from.protocol === 'https:' && target.protocol !== 'https:') return no('The vendor redirects from https to http.');
+  const sameOrigin = target.origin === from.origin;
   if (allowRedirect ? !allowRedirect(target) : !sameOrigin)
     return no('The vendor redirects to a host that is not allowed.');
 
-  const asGet = status === 303 ? step.method !== 'HEAD' : status < 303 && step.method === 'POST';
-  if (!asGet && !sameOrigin && step.body.kind !== 'none')
+  const asGet = status === 303 ? method !== 'HEAD' : status < 303 && method === 'POST';
+  if (!asGet && !sameOrigin && body.kind !== 'none')
     return no('The vendor redirects the body of the request to another host.');
   return ok({
-    url: target,
-    method: asGet ? 'GET' : step.method,
-    headers: sameOrigin
-      ? asGet
-        ? withoutContentHeaders(step.headers)
-        : step.headers
-      : only(step.headers, headersForEveryOrigin),
-    body: asGet ? { kind: 'none' } : step.body,
+    ...request,
+    url: target.href,
+    method: asGet ? 'GET' : method,
+    headers: sameOrigin ? (asGet ? withoutContentHeaders(headers) : headers) : only(headers, headersForEveryOrigin),
+    body: asGet ? { kind: 'none' } : body,
   });
 }
 

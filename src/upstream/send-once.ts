@@ -1,29 +1,18 @@
 import { err, ok, type Result } from '../kernel/index.ts';
 import { AnswerBody } from './answer-body.ts';
 import type { Connection, Exchange } from './connection.ts';
-import { abortedFailure, brokenFailure, connectFailure, failure, refused } from './failures.ts';
+import { abortedFailure, brokenFailure, connectFailure, failure } from './failures.ts';
 import type { Connections, Route } from './open-connections.ts';
 import { type AnswerHead, InvalidAnswer } from './parse-answer.ts';
-import type { UpstreamFailure, UpstreamRequest } from './types.ts';
+import type { UpstreamFailure } from './types.ts';
 import type { Deadline, Deadlines } from './watch-deadlines.ts';
-import type { PreparedBody } from './write-body.ts';
-import { type WrittenRequest, writeRequest } from './write-head.ts';
-
-/** One request to one target: an `UpstreamRequest` without its redirects. */
-export type Hop = {
-  url: URL;
-  method: string;
-  headers: Record<string, string>;
-  body: PreparedBody;
-  limits: Pick<UpstreamRequest, 'connectTimeoutMs' | 'headersTimeoutMs'>;
-  signal: AbortSignal | undefined;
-};
+import type { WrittenRequest } from './write-request.ts';
 
 export type Answer = { head: AnswerHead; body: AnswerBody };
 /** `stale`: the vendor had closed the kept-alive connection; no byte of an answer was seen. */
-export type HopFailure = UpstreamFailure & { stale: boolean };
+export type SendFailure = UpstreamFailure & { stale: boolean };
 
-type Settle = (result: Result<Answer, HopFailure>) => void;
+type Settle = (result: Result<Answer, SendFailure>) => void;
 
 /**
  * Sends one request and resolves when the answer's headers have arrived. The caller owns the body
@@ -32,22 +21,18 @@ type Settle = (result: Result<Answer, HopFailure>) => void;
 export function sendOnce(
   { connections, deadlines }: { connections: Connections; deadlines: Deadlines },
   route: Route,
-  hop: Hop,
-): Promise<Result<Answer, HopFailure>> {
-  const { url, method, headers, body } = hop;
-  const written = writeRequest({ url, method, headers, body, keepAlive: route.reuse !== 'fresh' });
-  if (!written) return Promise.resolve(err({ ...refused('The request is not valid HTTP.'), stale: false }));
-  if (hop.signal?.aborted) return Promise.resolve(err({ ...abortedFailure(true), stale: false }));
+  request: WrittenRequest,
+): Promise<Result<Answer, SendFailure>> {
+  if (request.signal?.aborted) return Promise.resolve(err({ ...abortedFailure(true), stale: false }));
   return new Promise((resolve) => {
-    new HopExchange(deadlines, { hop, written }, resolve).start(connections, route);
+    new RequestExchange(deadlines, request, resolve).start(connections, route);
   });
 }
 
 /** One request on its way, until its answer has arrived whole. */
-class HopExchange implements Exchange {
+class RequestExchange implements Exchange {
   readonly #deadlines: Deadlines;
-  readonly #hop: Hop;
-  readonly #written: WrittenRequest;
+  readonly #request: WrittenRequest;
   readonly #settle: Settle;
   #isSettled = false;
   #isBodySent = false;
@@ -56,15 +41,14 @@ class HopExchange implements Exchange {
   #answer: AnswerBody | undefined;
   #giveUp: (() => void) | undefined;
 
-  constructor(deadlines: Deadlines, { hop, written }: { hop: Hop; written: WrittenRequest }, settle: Settle) {
+  constructor(deadlines: Deadlines, request: WrittenRequest, settle: Settle) {
     this.#deadlines = deadlines;
-    this.#hop = hop;
-    this.#written = written;
+    this.#request = request;
     this.#settle = settle;
   }
 
   start(connections: Connections, route: Route): void {
-    const { signal, url } = this.#hop;
+    const { signal, url } = this.#request;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#giveUp = connections.acquire(route, url, {
       onConnection: (connection) => {
@@ -74,7 +58,7 @@ class HopExchange implements Exchange {
       onClosed: () => this.#fail(abortedFailure(true)),
     });
     if (this.#isSettled || this.#deadline) return;
-    const ms = this.#hop.limits.connectTimeoutMs;
+    const ms = this.#request.connectTimeoutMs;
     this.#deadline = this.#deadlines.watch(ms, () =>
       this.#fail(failure('timeout', true, `No connection to the vendor within ${ms} ms.`)),
     );
@@ -82,13 +66,13 @@ class HopExchange implements Exchange {
 
   onReady(): void {
     this.#deadline?.stop();
-    const ms = this.#hop.limits.headersTimeoutMs;
+    const ms = this.#request.headersTimeoutMs;
     this.#deadline = this.#deadlines.watch(ms, () =>
       this.#fail(failure('timeout', false, `The vendor did not answer within ${ms} ms.`)),
     );
-    const { method, bytes } = this.#written;
+    const { method, bytes } = this.#request;
     this.#connection?.begin(method, bytes);
-    if (this.#hop.body.text === undefined) void this.#writeBody();
+    if (this.#request.writeBody) void this.#writeBody(this.#request.writeBody);
     else this.#isBodySent = true;
   }
 
@@ -128,11 +112,11 @@ class HopExchange implements Exchange {
 
   #onAbort = (): void => this.#fail(abortedFailure(!this.#mayBeSent()));
 
-  async #writeBody(): Promise<void> {
+  async #writeBody(write: NonNullable<WrittenRequest['writeBody']>): Promise<void> {
     const connection = this.#connection;
     if (!connection) return;
     try {
-      await this.#hop.body.write(async (chunk) => {
+      await write(async (chunk) => {
         await connection.write(chunk);
         this.#deadline?.extend();
       });
@@ -153,11 +137,11 @@ class HopExchange implements Exchange {
     connection?.abandon();
   }
 
-  #end(result: Result<Answer, HopFailure>): void {
+  #end(result: Result<Answer, SendFailure>): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#deadline?.stop();
-    this.#hop.signal?.removeEventListener('abort', this.#onAbort);
+    this.#request.signal?.removeEventListener('abort', this.#onAbort);
     this.#settle(result);
   }
 }

@@ -55,13 +55,8 @@ export async function quoteRequest(
     const release = await deps.node.slots.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
     try {
       const publicTaskId = newTaskId(deps.clock.nowMs());
-      const prepared = await prepareSubmission(deps, {
-        submission,
-        channel,
-        publicTaskId,
-        credentialOf: localCredential,
-      });
-      return prepared.quote;
+      const attempt = { channel, publicTaskId, findCredential: localCredential };
+      return (await prepareSubmission(deps, submission, attempt)).quote;
     } finally {
       release();
     }

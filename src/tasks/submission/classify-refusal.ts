@@ -4,10 +4,10 @@ import type { ParsedSubmission } from '../../plugins/index.ts';
 import { parseSubmitError, type SubmitError } from '../../plugins/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { Submission, TaskDeps } from '../types.ts';
-import type { Prepared } from './prepare-submission.ts';
+import type { TaskDeps } from '../types.ts';
+import type { PreparedSubmission } from './prepare-submission.ts';
 
-type Refusal = { prepared: Prepared; answer: VendorAnswer; plain: FailedAttempt };
+type Refusal = { answer: VendorAnswer; plain: FailedAttempt };
 
 /** Classes that another channel's account may not meet. */
 const OF_THE_CHANNEL: ReadonlySet<SubmitError['class']> = new Set(['quota', 'busy', 'credential']);
@@ -18,18 +18,17 @@ const OF_THE_CHANNEL: ReadonlySet<SubmitError['class']> = new Set(['quota', 'bus
  */
 export async function classifyRefusal(
   deps: TaskDeps,
-  submission: Submission,
-  { prepared, answer, plain }: Refusal,
+  { plugin, caller, channel, context, credential }: PreparedSubmission,
+  { answer, plain }: Refusal,
 ): Promise<FailedAttempt> {
-  const { plugin, caller } = submission;
   const { status, headers, body } = answer;
   if (status < 400 || status >= 500 || !plugin.has('parseSubmitError')) return plain;
   const parsed = await parseSubmitError(
     plugin,
-    { ctx: prepared.context, response: { statusCode: status, headers, body } },
-    { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets: prepared.credential.secrets },
+    { ctx: context, response: { statusCode: status, headers, body } },
+    { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets: credential.secrets },
   );
-  const logFields = { task_id: prepared.context.publicTaskId, channel_id: prepared.channel.id, plugin: plugin.key };
+  const logFields = { task_id: context.publicTaskId, channel_id: channel.id, plugin: plugin.key };
   if (!parsed.ok) {
     deps.logger.warn({ ...logFields, reason: parsed.error.message }, 'parseSubmitError failed; the status counts');
     return plain;

@@ -24,10 +24,10 @@ import { taskErrors } from '../errors.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 
 /** A submission ready for one channel. Nothing has been written or sent yet. */
-export type Prepared = {
+export type PreparedSubmission = Submission & {
   channel: ChannelRecord;
   context: DriverContext;
-  request: UpstreamRequest;
+  vendorRequest: UpstreamRequest;
   action: string;
   /** The model that is billed: the client's name, unless a native plugin replaces it. */
   model: string;
@@ -39,12 +39,11 @@ export type Prepared = {
 const DEFAULT_ACTION = 'text_to_video';
 const MAX_ACTION = 40;
 
-type Preparation = {
-  submission: Submission;
+type Attempt = {
   channel: ChannelRecord;
   publicTaskId: string;
   /** `localCredential` makes no request of its own: for quotes. */
-  credentialOf?: typeof resolveCredential | typeof localCredential;
+  findCredential?: typeof resolveCredential | typeof localCredential;
 };
 
 /**
@@ -52,10 +51,11 @@ type Preparation = {
  */
 export async function prepareSubmission(
   deps: TaskDeps,
-  { submission, channel, publicTaskId, credentialOf = resolveCredential }: Preparation,
-): Promise<Prepared> {
+  submission: Submission,
+  { channel, publicTaskId, findCredential = resolveCredential }: Attempt,
+): Promise<PreparedSubmission> {
   const { plugin, intent, request: client, caller } = submission;
-  const credential = await credentialOf(deps.vendors, plugin.manifest, channel);
+  const credential = await findCredential(deps.vendors, plugin.manifest, channel);
   const { secrets } = credential;
   const mapped = mapModel(channel.modelMapping, intent.model);
   const ids = { publicTaskId, upstreamModel: mapped };
@@ -73,13 +73,13 @@ export async function prepareSubmission(
   const extracted = client.body.kind === 'json' ? client.body.extracted : undefined;
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
   const submit = { files, extracted, maxFileBytes, timeoutMs };
-  const request = buildUpstreamRequest(plugin, { channel, described: descriptor, submit });
-  if (!request.ok)
-    throw vendorErrors.plugin_request_invalid({ message: redactSecrets(request.error.message, secrets) });
+  const vendorRequest = buildUpstreamRequest(plugin, { channel, described: descriptor, submit });
+  if (!vendorRequest.ok)
+    throw vendorErrors.plugin_request_invalid({ message: redactSecrets(vendorRequest.error.message, secrets) });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };
-  const facts = await usageFacts(deps, { submission, context: final, model, options });
+  const facts = await usageFacts(deps, submission, { context: final, model, options });
   const quote = deps.billing.quote({
     pluginKey: plugin.key,
     model,
@@ -89,7 +89,17 @@ export async function prepareSubmission(
     group: caller.group,
     isAdmin: caller.user.role >= ROLE.admin,
   });
-  return { channel, context: final, request: request.value, action, model, upstreamModel, quote, credential };
+  return {
+    ...submission,
+    channel,
+    context: final,
+    vendorRequest: vendorRequest.value,
+    action,
+    model,
+    upstreamModel,
+    quote,
+    credential,
+  };
 }
 
 /**
@@ -133,12 +143,11 @@ function assertAllowed(
   }
 }
 
-type UsageRequest = { submission: Submission; context: DriverContext; model: string; options: HookOptions };
-
 /** Asks the plugin for the facts that the price needs, and checks them against its usage schema. */
 async function usageFacts(
   deps: TaskDeps,
-  { submission: { plugin, intent }, context, model, options }: UsageRequest,
+  { plugin, intent }: Submission,
+  { context, model, options }: { context: DriverContext; model: string; options: HookOptions },
 ): Promise<JsonObject> {
   const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
   if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });

@@ -17,8 +17,8 @@ import {
   VENDOR_FAILURE,
 } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import type { Ending, Submission, TaskDeps } from '../types.ts';
-import type { Prepared } from './prepare-submission.ts';
+import type { Ending, TaskDeps } from '../types.ts';
+import type { PreparedSubmission } from './prepare-submission.ts';
 
 /**
  * Attempts to store an accepted job; 22 s in all, most of the lease's 30 s, for a store in trouble
@@ -27,13 +27,7 @@ import type { Prepared } from './prepare-submission.ts';
 const STORE_ATTEMPTS = 10;
 const STORE_PAUSE_MS = 500;
 
-type AcceptedJob = {
-  submission: Submission;
-  prepared: Prepared;
-  task: TaskRecord;
-  result: ParsedSubmission;
-  isCut: boolean;
-};
+type AcceptedJob = { task: TaskRecord; result: ParsedSubmission; isCut: boolean };
 
 /**
  * Stores the job that the vendor accepted: as SUBMITTED with its first poll time, or, when the
@@ -41,17 +35,18 @@ type AcceptedJob = {
  */
 export async function recordAccepted(
   deps: TaskDeps,
-  { submission, prepared, task, result, isCut }: AcceptedJob,
+  submission: PreparedSubmission,
+  { task, result, isCut }: AcceptedJob,
 ): Promise<TaskRecord> {
   const { immediate } = result;
   // The submission's own state comes first, the result's state is the fallback.
   const state = result.state.kind === 'keep' && immediate ? immediate.state : result.state;
-  const { plugin, caller } = submission;
-  const { secrets, redactCertain } = prepared.credential;
+  const { plugin, caller, channel, context, credential } = submission;
+  const { secrets, redactCertain } = credential;
   const call = { plugin, options: { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets } };
   const taskData = result.taskData ?? null;
   const accepted: TaskChange = {
-    billing: await usageOnSubmit(deps, call, { context: prepared.context, task, taskData }),
+    billing: await usageOnSubmit(deps, call, { context, task, taskData }),
     upstreamTaskId: result.taskId,
     submitTime: deps.clock.unix(),
     data: withinSizeLimit(deps, task, redactJsonWith(redactCertain, trimSnapshot(taskData)) ?? null),
@@ -61,7 +56,8 @@ export async function recordAccepted(
     deps.logger.warn({ task_id: task.taskId }, 'plugin state not stored: larger than 1 MiB');
   }
   const immediateEnd =
-    immediate && (await immediateEnding(deps, call, { prepared, task: { ...task, ...accepted }, immediate, isCut }));
+    immediate &&
+    (await immediateEnding(deps, call, { channel, credential, task: { ...task, ...accepted }, immediate, isCut }));
   // An immediate success without an ending is polled again for its facts: clients must not see its
   // progress before the bill is known.
   const status: TaskStatus =
@@ -96,6 +92,9 @@ export async function recordAccepted(
   return stored ?? { ...task, ...accepted, status: immediateEnd.ending.status };
 }
 
+type ImmediateJob = Pick<PreparedSubmission, 'channel' | 'credential'> &
+  Pick<AcceptedJob, 'task' | 'isCut'> & { immediate: ParsedTask };
+
 /**
  * The ending of a job whose result came with the vendor's first answer. Undefined while it runs,
  * and when this gateway failed to collect its usage facts: the bill is final, so a poll asks for
@@ -104,12 +103,7 @@ export async function recordAccepted(
 async function immediateEnding(
   deps: TaskDeps,
   call: HookCall,
-  {
-    prepared: { channel, credential },
-    task,
-    immediate,
-    isCut,
-  }: Pick<AcceptedJob, 'prepared' | 'task' | 'isCut'> & { immediate: ParsedTask },
+  { channel, credential, task, immediate, isCut }: ImmediateJob,
 ): Promise<{ ending: Ending; change: TaskChange } | undefined> {
   const { status } = immediate;
   if (status !== 'SUCCESS' && status !== 'FAILURE') return undefined;

@@ -12,29 +12,25 @@ import {
 } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import type { Submission, TaskDeps } from '../types.ts';
+import type { TaskDeps } from '../types.ts';
 import type { FailedAttempt, SendOutcome } from './classify-refusal.ts';
 import { classifyRefusal } from './classify-refusal.ts';
-import type { Prepared } from './prepare-submission.ts';
+import type { PreparedSubmission } from './prepare-submission.ts';
 
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
 const MAX_MESSAGE = 16 * 1024;
 
 /** Makes the one upstream request of an attempt and lets the plugin parse the answer. */
-export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
-  const { requestId } = submission;
-  const { secrets } = prepared.credential;
-  const logFields = {
-    request_id: requestId,
-    task_id: prepared.context.publicTaskId,
-    channel_id: prepared.channel.id,
-  };
+export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmission): Promise<SendOutcome> {
+  const { channel, context, plugin } = submission;
+  const { secrets } = submission.credential;
+  const logFields = { request_id: submission.requestId, task_id: context.publicTaskId, channel_id: channel.id };
   traceEvent(deps.logger, 'submit_start', logFields);
   const startedMs = deps.clock.monotonicMs();
-  const sent = await deps.vendors.upstream.request(prepared.request);
+  const sent = await deps.vendors.upstream.request(submission.vendorRequest);
   const ms = Math.round(deps.clock.monotonicMs() - startedMs);
   const status = sent.ok ? sent.value.status : sent.error.kind;
-  deps.telemetry.meter?.answered({ channelId: prepared.channel.id, call: 'submit', status, ms });
+  deps.telemetry.meter?.answered({ channelId: channel.id, call: 'submit', status, ms });
   const result = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
   traceEvent(deps.logger, 'submit_end', { ...logFields, ...result, ms });
   if (!sent.ok) {
@@ -47,25 +43,25 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
       return { kind: 'failed', error, mayTryAnother: false, outcome };
     }
     const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
-    const mayTryAnother = notSent || prepared.channel.settings.retry_on_5xx === true;
+    const mayTryAnother = notSent || channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error: make({ message, shouldRetry }), mayTryAnother, outcome };
   }
   const accepted = sent.value.status >= 200 && sent.value.status < 300;
   const read = await readVendorAnswer(sent.value, { tasks: 1, media: accepted });
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error.message, shouldRetry: adviseRetry('in_doubt') });
-    const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
+    const mayTryAnother = !accepted && channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
   }
   if (!accepted) {
-    const plain = refusal(deps, { prepared, requestId }, read.value);
-    return classifyRefusal(deps, submission, { prepared, answer: read.value, plain });
+    const plain = classifyPlainly(deps, submission, read.value);
+    return classifyRefusal(deps, submission, { answer: read.value, plain });
   }
   const { headers, body, uncut, base64 } = read.value;
   const response = { statusCode: sent.value.status, headers, body, ...(base64 === undefined ? {} : { base64 }) };
   const parsed = await parseSubmitResponse(
-    submission.plugin,
-    { ctx: prepared.context, response },
+    plugin,
+    { ctx: context, response },
     { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
   );
   traceEvent(deps.logger, 'parse', { ...logFields, ok: parsed.ok });
@@ -81,13 +77,13 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
 }
 
 /** What the status of an answer says. */
-function refusal(
+function classifyPlainly(
   deps: TaskDeps,
-  { prepared, requestId }: { prepared: Prepared; requestId: string },
+  { channel, credential, requestId }: PreparedSubmission,
   answer: VendorAnswer,
 ): FailedAttempt {
   const { status, headers } = answer;
-  const { secrets } = prepared.credential;
+  const { secrets } = credential;
   const reason = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));
   const message = `The vendor answered ${status}${reason ? `: ${reason}` : ''}`;
   const outcome = classifyStatus(status);
@@ -102,8 +98,8 @@ function refusal(
     };
   }
   if (status === 401 || status === 403) {
-    if (status === 401) prepared.credential.onUnauthorized();
-    const refused = { request_id: requestId, channel_id: prepared.channel.id, status };
+    if (status === 401) credential.onUnauthorized();
+    const refused = { request_id: requestId, channel_id: channel.id, status };
     deps.logger.warn(refused, "vendor refused the channel's key; check the key");
     return {
       kind: 'failed',
@@ -119,7 +115,7 @@ function refusal(
   return {
     kind: 'failed',
     error: taskErrors.vendor_failed({ message, shouldRetry }),
-    mayTryAnother: prepared.channel.settings.retry_on_5xx === true,
+    mayTryAnother: channel.settings.retry_on_5xx === true,
     outcome,
   };
 }

@@ -9,7 +9,7 @@ import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
 import { insertRecoveringCommit } from './insert-recovering-commit.ts';
-import { type Prepared, prepareSubmission } from './prepare-submission.ts';
+import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
 import { requestsRetention, shownInput } from './read-request.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
@@ -90,13 +90,13 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
         'taskgate.channel_id': channel.id,
         'taskgate.attempts': tried.length,
       });
-      let prepared: Prepared;
+      let prepared: PreparedSubmission;
       const endPhase = timePhases(deps);
       const enter = () => deps.node.slots.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
       let release = await enter();
       endPhase('wait');
       try {
-        prepared = await prepareSubmission(deps, { submission, channel, publicTaskId: taskId });
+        prepared = await prepareSubmission(deps, submission, { channel, publicTaskId: taskId });
         endPhase('prepare');
         const storable = { body: submission.request.body, intent: submission.intent };
         // A request that builds on earlier tasks cannot be repeated.
@@ -113,8 +113,8 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
           release = await enter();
         }
         task = task
-          ? await moveTask(deps, { task, prepared, attempt: tried.length })
-          : await insertTask(deps, { submission, prepared, taskId, callbackUrl, keep, inputs });
+          ? await moveTask(deps, prepared, { task, attempt: tried.length })
+          : await insertTask(deps, prepared, { taskId, callbackUrl, keep, inputs });
       } catch (error) {
         deps.telemetry.outcomes.submitted(plugin, error);
         const unreadable = skipUnreadableChannel(deps, channel, error);
@@ -133,14 +133,14 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       traceEvent(deps.logger, 'reservation', { ...logFields, quota: task.quota });
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
-      const attempt = await sendSubmission(deps, submission, prepared);
+      const attempt = await sendSubmission(deps, prepared);
       endPhase('send');
       deps.telemetry.outcomes.submitted(plugin, attempt.kind === 'accepted' ? undefined : attempt.error);
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
       if (attempt.kind === 'accepted') {
         const { result, isCut } = attempt;
-        const recorded = await recordAccepted(deps, { submission, prepared, task, result, isCut });
+        const recorded = await recordAccepted(deps, prepared, { task, result, isCut });
         endPhase('record');
         return recorded;
       }
@@ -187,8 +187,6 @@ const pick = (
   });
 
 type NewTask = {
-  submission: Submission;
-  prepared: Prepared;
   taskId: string;
   callbackUrl: string | null;
   keep: boolean | undefined;
@@ -196,10 +194,13 @@ type NewTask = {
 };
 
 /** Writes the reservation, the task row and what is kept for it in one transaction. */
-async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...given }: NewTask): Promise<TaskRecord> {
-  const { callbackUrl, keep, inputs } = given;
+async function insertTask(
+  deps: TaskDeps,
+  submission: PreparedSubmission,
+  { taskId, callbackUrl, keep, inputs }: NewTask,
+): Promise<TaskRecord> {
   const { caller, plugin, idempotency } = submission;
-  const { quota, snapshot } = prepared.quote;
+  const { quota, snapshot } = submission.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   const { request, intent, originTasks } = submission;
   const storedRequest = originTasks ? undefined : retryableRequest({ body: request.body, intent });
@@ -216,13 +217,13 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
         ...owner,
         platform: plugin.key,
         group: caller.group,
-        channelId: prepared.channel.id,
-        action: prepared.action,
+        channelId: submission.channel.id,
+        action: submission.action,
         quota,
         properties: {
           input: shownInput(submission),
-          originModelName: prepared.model,
-          upstreamModelName: prepared.upstreamModel,
+          originModelName: submission.model,
+          upstreamModelName: submission.upstreamModel,
           ...submission.shown?.properties,
           ...(keep === undefined ? {} : { keep }),
         },
@@ -268,11 +269,12 @@ async function insertTask(deps: TaskDeps, { submission, prepared, taskId, ...giv
 /** Moves the task to another channel. The reservation is replaced, as the price may differ. */
 async function moveTask(
   deps: TaskDeps,
-  { task, prepared, attempt }: { task: TaskRecord; prepared: Prepared; attempt: number },
+  { channel, action, upstreamModel, quote }: PreparedSubmission,
+  { task, attempt }: { task: TaskRecord; attempt: number },
 ): Promise<TaskRecord> {
-  const { quota, snapshot } = prepared.quote;
-  const properties = { ...task.properties, upstreamModelName: prepared.upstreamModel };
-  const change = { channelId: prepared.channel.id, action: prepared.action, quota, properties, billing: snapshot };
+  const { quota, snapshot } = quote;
+  const properties = { ...task.properties, upstreamModelName: upstreamModel };
+  const change = { channelId: channel.id, action, quota, properties, billing: snapshot };
   const held = await deps.store.transaction(async (tx) => {
     if (!(await tx.tasks.amend(toLease(task), change))) return false;
     // Preparing this channel's request took time, in which nothing renewed the lease.
