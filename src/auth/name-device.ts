@@ -12,9 +12,9 @@ export function nameDevice(userAgent: string): string {
  * Whether two user agents have the same browser and system, or for other programs the same name
  * before the version.
  */
-export const isSameFamily = (one: string, other: string): boolean => familyOf(one) === familyOf(other);
+export const isSameFamily = (one: string, other: string): boolean => readFamily(one) === readFamily(other);
 
-const familyOf = (userAgent: string): string => nameDevice(userAgent) || (userAgent.split('/')[0] ?? '');
+const readFamily = (userAgent: string): string => nameDevice(userAgent) || (userAgent.split('/')[0] ?? '');
 
 // The first match counts: most browsers also name others, after themselves.
 const BROWSERS = [

@@ -1,6 +1,7 @@
 import { type Clock, createReplica, type Logger, type SecretBox } from '../kernel/index.ts';
 import { type ChannelRecord, type Page, type Paged, STATUS, type Store } from '../store/ports/index.ts';
 import {
+  boundPlugin,
   type ChannelInput,
   checkBinding,
   checkKey,
@@ -9,7 +10,6 @@ import {
   checkNames,
   checkSettings,
   type PluginFacts,
-  pluginOfBinding,
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';
 import { type ChannelFilter, filterChannels, isFilter } from './filter-channels.ts';
@@ -134,7 +134,7 @@ export function createChannels(deps: {
     },
 
     async create(input) {
-      const key = checkKey(input.key, pluginOfBinding(plugins, input)?.keyFormat);
+      const key = checkKey(input.key, boundPlugin(plugins, input)?.keyFormat);
       const binding = checkBinding(plugins, {
         type: input.type,
         taskPluginKey: input.taskPluginKey ?? null,
@@ -175,7 +175,7 @@ export function createChannels(deps: {
       const key =
         change.key === undefined
           ? undefined
-          : checkKey(change.key, pluginOfBinding(plugins, { ...before, ...binding })?.keyFormat);
+          : checkKey(change.key, boundPlugin(plugins, { ...before, ...binding })?.keyFormat);
       const channel = await store.channels.update(id, {
         ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
         ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: shortenKey(key) }),

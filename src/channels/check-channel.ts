@@ -34,7 +34,7 @@ export type PluginFacts = {
 };
 
 /** The plugin that serves channels of this binding. */
-export const pluginOfBinding = (
+export const boundPlugin = (
   facts: PluginFacts,
   { type, taskPluginKey }: { type: number; taskPluginKey?: string | null | undefined },
 ): ChannelPlugin | undefined => (taskPluginKey ? facts.plugin(taskPluginKey) : facts.byChannelType(type));

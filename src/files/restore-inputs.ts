@@ -55,7 +55,7 @@ async function areKept(
   { store, kept }: Deps,
   { task, inputs: { files }, look }: { task: TaskRecord; inputs: KeptInputs; look: boolean },
 ): Promise<boolean> {
-  const rows = new Map((await store.results.inputsOf(task.taskId)).map((row) => [row.artifactKey, row.sha256]));
+  const rows = new Map((await store.results.listInputs(task.taskId)).map((row) => [row.artifactKey, row.sha256]));
   if (!files.every(({ sha256 }, index) => rows.get(inputKey(index)) === sha256)) return false;
   if (!look) return true;
   const sizes = await Promise.all(files.map(({ sha256 }) => kept.files.size(sha256)));

@@ -1,4 +1,4 @@
-import { type Clock, countOf, OperatorError, type SecretBox, sha256Hex } from '../kernel/index.ts';
+import { type Clock, OperatorError, pluralize, type SecretBox, sha256Hex } from '../kernel/index.ts';
 import type { SourceDatabase } from '../store/index.ts';
 import { ROLE, type Store } from '../store/ports/index.ts';
 import { LEFT_TABLES, QUOTA_PER_USD } from './new-api-mapping.ts';
@@ -8,7 +8,7 @@ import { planOptions } from './plan-options.ts';
 import { planPrices } from './plan-prices.ts';
 import { planProviders } from './plan-providers.ts';
 import { planUsers } from './plan-users.ts';
-import { faultOf, numberOf, readSource, type SourceReader, textOf } from './read-source.ts';
+import { findFault, readNumber, readSource, readText, type SourceReader } from './read-source.ts';
 import { createReporter, type ImportReport, silentReporter } from './report.ts';
 import { KEEPS_IDS, writeSettings, writeUsers } from './write-import.ts';
 
@@ -99,12 +99,12 @@ async function* withRests<T>(clock: Clock, pages: AsyncIterable<T>): AsyncGenera
  */
 async function identify(source: SourceReader): Promise<{ key: string; version: string }> {
   const [setup] = await source.all('setups');
-  const initialized = setup === undefined ? undefined : numberOf(setup, 'initialized_at');
+  const initialized = setup === undefined ? undefined : readNumber(setup, 'initialized_at');
   const [first] = await source.page('users', Number.MIN_SAFE_INTEGER, 1);
-  const mark = initialized || `${first ? textOf(first, 'id') : ''} ${first ? textOf(first, 'created_at') : ''}`;
+  const mark = initialized || `${first ? readText(first, 'id') : ''} ${first ? readText(first, 'created_at') : ''}`;
   return {
     key: `new-api-${sha256Hex(`new-api ${mark}`).slice(0, 16)}`,
-    version: setup ? textOf(setup, 'version') : '',
+    version: setup ? readText(setup, 'version') : '',
   };
 }
 
@@ -114,8 +114,8 @@ async function readSourceOptions(source: SourceReader): Promise<SourceOptions> {
   const options = new Map<string, string>();
   const unreadable: string[] = [];
   for (const row of await source.all('options')) {
-    const key = textOf(row, 'key');
-    if (faultOf(row, ['key', 'value']) === undefined) options.set(key, textOf(row, 'value'));
+    const key = readText(row, 'key');
+    if (findFault(row, ['key', 'value']) === undefined) options.set(key, readText(row, 'value'));
     else unreadable.push(key);
   }
   return { options, unreadable };
@@ -140,6 +140,13 @@ async function reportSkipped(source: SourceReader, reporter: ReturnType<typeof c
   for (const [table, message] of Object.entries(LEFT_TABLES)) {
     const count = await source.count(table);
     if (!count) continue;
-    reporter.remark({ kind: 'table', id: table, name: countOf(count, 'row'), effect: 'left', code: 'stays', message });
+    reporter.remark({
+      kind: 'table',
+      id: table,
+      name: pluralize(count, 'row'),
+      effect: 'left',
+      code: 'stays',
+      message,
+    });
   }
 }

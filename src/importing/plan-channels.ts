@@ -7,12 +7,12 @@ import {
   RELAY_TYPE,
   shortenKey,
 } from '../channels/index.ts';
-import { AppError, countOf, hasHiddenCharacters, type JsonObject, parseJson } from '../kernel/index.ts';
+import { AppError, hasHiddenCharacters, type JsonObject, parseJson, pluralize } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { type EnabledStatus, type NewChannel, STATUS } from '../store/ports/index.ts';
 import { CHANNEL_TYPES, type ChannelRule, UNKNOWN_TYPE } from './new-api-mapping.ts';
-import { listOf, objectOf, type PlanContext } from './plan-context.ts';
-import { faultOf, numberOf, textOf } from './read-source.ts';
+import { type PlanContext, readObject, splitList } from './plan-context.ts';
+import { findFault, readNumber, readText } from './read-source.ts';
 import { isObjectOrNone, unsupportedColumns } from './unsupported-columns.ts';
 import { gatewayKeys, splitKeys } from './vendor-keys.ts';
 
@@ -40,13 +40,13 @@ export async function planChannels(
   const present = await context.store.imports.targets(
     context.sourceKey,
     'channel',
-    rows.map((row) => textOf(row, 'id')),
+    rows.map((row) => readText(row, 'id')),
   );
   const planned: PlannedChannel[] = [];
   const models = new Map<string, Set<string>>();
   const seen = new Set<string>();
   for (const row of rows) {
-    const id = textOf(row, 'id');
+    const id = readText(row, 'id');
     const isPresent = present.has(id);
     const isTwice = seen.has(id);
     seen.add(id);
@@ -56,7 +56,7 @@ export async function planChannels(
     const rule = ruleOfChannel(row);
     if (rule === undefined || (own.length === 0 && !isPresent)) continue;
     const plugin = 'plugin' in rule ? rule.plugin : EVERYWHERE;
-    for (const model of listOf(textOf(row, 'models'))) {
+    for (const model of splitList(readText(row, 'models'))) {
       models.set(model, (models.get(model) ?? new Set()).add(plugin));
     }
   }
@@ -65,7 +65,7 @@ export async function planChannels(
 
 /** Where a channel of the source leads; `undefined` for one that stays there. */
 const ruleOfChannel = (row: SourceRow): ChannelRule | undefined => {
-  const type = numberOf(row, 'type') ?? 0;
+  const type = readNumber(row, 'type') ?? 0;
   return Object.hasOwn(CHANNEL_TYPES, type) ? CHANNEL_TYPES[type] : undefined;
 };
 
@@ -74,17 +74,17 @@ function planChannel(
   row: SourceRow,
   { isTwice, room }: { isTwice: boolean; room: number },
 ): PlannedChannel[] {
-  const id = textOf(row, 'id');
-  const given = cut(textOf(row, 'name').trim(), MAX_NAME);
+  const id = readText(row, 'id');
+  const given = cut(readText(row, 'name').trim(), MAX_NAME);
   const isHidden = hasHiddenCharacters(given);
   const name = given === '' || isHidden ? `channel ${id.slice(0, 20)}` : given;
   const remark = (effect: 'left' | 'changed' | 'note', code: string, message: string) => {
     context.report.remark({ kind: 'channel', id, name, effect, code, message });
   };
   const rule = ruleOfChannel(row);
-  const fault = findFault(row, isTwice);
+  const fault = findChannelFault(row, isTwice);
   const keys = fault === undefined ? splitKeys(row) : [];
-  const refusal = fault ?? (rule === undefined ? `${UNKNOWN_TYPE} (${textOf(row, 'type')})` : undefined);
+  const refusal = fault ?? (rule === undefined ? `${UNKNOWN_TYPE} (${readText(row, 'type')})` : undefined);
   if (refusal !== undefined || rule === undefined) {
     remark('left', fault === undefined ? 'unknown_type' : 'unreadable', refusal ?? UNKNOWN_TYPE);
     return [];
@@ -93,7 +93,7 @@ function planChannel(
     remark(
       'left',
       'too_many',
-      `with its ${countOf(keys.length, 'key')} there would be more than ${MAX_CHANNELS} channels`,
+      `with its ${pluralize(keys.length, 'key')} there would be more than ${MAX_CHANNELS} channels`,
     );
     return [];
   }
@@ -112,13 +112,13 @@ function planChannel(
   if (keys.length > 1)
     remark('changed', 'split', `its ${keys.length} keys became ${keys.length} channels, which share its weight`);
   if (isHidden) remark('changed', 'renamed', 'its name has characters that are not shown');
-  const [priority, weight] = [numberOf(row, 'priority') ?? 0, Math.max(0, numberOf(row, 'weight') ?? 0)];
+  const [priority, weight] = [readNumber(row, 'priority') ?? 0, Math.max(0, readNumber(row, 'weight') ?? 0)];
   if (Math.abs(priority) > MAX_RANK || weight > MAX_RANK) {
     remark('changed', 'rank', `its priority or weight is beyond ${MAX_RANK}, the most here`);
   }
   try {
     const shared = sharedFields(context, row, rule);
-    const isOn = numberOf(row, 'status') === STATUS.enabled && off.length === 0;
+    const isOn = readNumber(row, 'status') === STATUS.enabled && off.length === 0;
     const planned = keys.map(({ key, enabled }, index) => ({
       sourceId: keys.length === 1 ? id : `${id}/${index + 1}`,
       channel: {
@@ -140,20 +140,20 @@ function planChannel(
 }
 
 /** Why it cannot be taken as it was written. */
-function findFault(row: SourceRow, isTwice: boolean): string | undefined {
-  if (numberOf(row, 'id') === undefined) return 'its id is not a whole number';
+function findChannelFault(row: SourceRow, isTwice: boolean): string | undefined {
+  if (readNumber(row, 'id') === undefined) return 'its id is not a whole number';
   if (isTwice) return 'another channel has its id';
-  const fault = faultOf(row, ['key', 'models', 'group', 'model_mapping', 'base_url', 'channel_info', 'other']);
+  const fault = findFault(row, ['key', 'models', 'group', 'model_mapping', 'base_url', 'channel_info', 'other']);
   if (fault !== undefined) return fault;
-  if (!isObjectOrNone(textOf(row, 'channel_info')))
+  if (!isObjectOrNone(readText(row, 'channel_info')))
     return 'its channel_info cannot be read, which tells its keys apart';
-  const mapping = objectOf(textOf(row, 'model_mapping'));
-  const names = [...listOf(textOf(row, 'models')), ...Object.entries(mapping).flat()];
+  const mapping = readObject(readText(row, 'model_mapping'));
+  const names = [...splitList(readText(row, 'models')), ...Object.entries(mapping).flat()];
   if (names.some((name) => typeof name === 'string' && name.length > MAX_MODEL)) {
     return `the name of a model has more than ${MAX_MODEL} characters`;
   }
   if (Object.keys(mapping).length > MAX_MAPPED) return `its model_mapping has more than ${MAX_MAPPED} names`;
-  if (listOf(textOf(row, 'group')).some((name) => name.length > MAX_GROUP)) {
+  if (splitList(readText(row, 'group')).some((name) => name.length > MAX_GROUP)) {
     return `the name of a group has more than ${MAX_GROUP} characters`;
   }
   return undefined;
@@ -167,24 +167,24 @@ function keyFields({ secretBox }: PlanContext, text: string) {
 }
 
 function sharedFields({ now }: PlanContext, row: SourceRow, rule: ChannelRule) {
-  const address = textOf(row, 'base_url').trim() || rule.address;
-  const groups = listOf(textOf(row, 'group'));
+  const address = readText(row, 'base_url').trim() || rule.address;
+  const groups = splitList(readText(row, 'group'));
   return {
-    type: 'relay' in rule ? RELAY_TYPE : (numberOf(row, 'type') ?? 0),
+    type: 'relay' in rule ? RELAY_TYPE : (readNumber(row, 'type') ?? 0),
     taskPluginKey: null,
     baseUrl: checkBaseUrl(address),
-    models: checkNames('models', listOf(textOf(row, 'models'))),
+    models: checkNames('models', splitList(readText(row, 'models'))),
     groups: checkNames('groups', groups.length > 0 ? groups : ['default']),
-    modelMapping: checkMapping(mappingOf(textOf(row, 'model_mapping'))),
-    priority: Math.max(-MAX_RANK, Math.min(numberOf(row, 'priority') ?? 0, MAX_RANK)),
-    settings: settingsOf(row),
-    createdAt: numberOf(row, 'created_time') || now,
+    modelMapping: checkMapping(readMapping(readText(row, 'model_mapping'))),
+    priority: Math.max(-MAX_RANK, Math.min(readNumber(row, 'priority') ?? 0, MAX_RANK)),
+    settings: readSettings(row),
+    createdAt: readNumber(row, 'created_time') || now,
     updatedAt: now,
   };
 }
 
 /** Names that are no text break the mapping, and then the channel is refused. */
-function mappingOf(text: string): Record<string, string> {
+function readMapping(text: string): Record<string, string> {
   if (text.trim() === '') return {};
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { '': '' };
@@ -192,9 +192,9 @@ function mappingOf(text: string): Record<string, string> {
 }
 
 /** Vertex's region, for all models or by model, has the same form here. */
-function settingsOf(row: SourceRow): JsonObject {
-  const region = textOf(row, 'other').trim();
-  if (numberOf(row, 'type') !== VERTEX || region === '') return {};
-  const byModel = objectOf(region);
+function readSettings(row: SourceRow): JsonObject {
+  const region = readText(row, 'other').trim();
+  if (readNumber(row, 'type') !== VERTEX || region === '') return {};
+  const byModel = readObject(region);
   return { region: Object.keys(byModel).length > 0 ? byModel : region };
 }

@@ -29,7 +29,7 @@ export type PlanContext = {
 };
 
 /** A JSON object in a text; empty for anything else. */
-export function objectOf(text: string | undefined): JsonObject {
+export function readObject(text: string | undefined): JsonObject {
   const value = parseJson(text ?? '');
   return isObject(value) ? (value as JsonObject) : {};
 }
@@ -42,7 +42,7 @@ export const toUsed = (scale: number, quota: number | undefined): number =>
   Math.min(toQuota(scale, Math.max(0, quota ?? 0)), Number.MAX_SAFE_INTEGER);
 
 /** The entries of a list that commas separate, without blanks around them, each once. */
-export const listOf = (text: string): string[] => [
+export const splitList = (text: string): string[] => [
   ...new Set(
     text
       .split(',')

@@ -2,7 +2,7 @@ import { trimTrailing } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { STATUS } from '../store/ports/index.ts';
 import type { PlanContext } from './plan-context.ts';
-import { faultOf, flagOf, isDeleted, isFlag, numberOf, textOf } from './read-source.ts';
+import { findFault, isDeleted, isFlag, readFlag, readNumber, readText } from './read-source.ts';
 import type { PlannedUser } from './types.ts';
 
 export type FactorRows = {
@@ -28,20 +28,20 @@ export async function readFactors(
   const present = (rows: SourceRow[]) => rows.filter((row) => !isDeleted(row));
   const factors = present(await source.ofUsers('two_fas', after, until)).filter(
     // One of which nobody can say that it is off is on.
-    (row) => flagOf(row, 'is_enabled') || !isFlag(row, 'is_enabled'),
+    (row) => readFlag(row, 'is_enabled') || !isFlag(row, 'is_enabled'),
   );
   const codes = new Map<string, number>();
   for (const row of present(await source.ofUsers('two_fa_backup_codes', after, until))) {
-    if (flagOf(row, 'is_used')) continue;
-    const userId = textOf(row, 'user_id');
+    if (readFlag(row, 'is_used')) continue;
+    const userId = readText(row, 'user_id');
     codes.set(userId, (codes.get(userId) ?? 0) + 1);
   }
   const passkeys = present(await source.ofUsers('passkey_credentials', after, until));
   return {
-    factors: new Map(factors.map((row) => [textOf(row, 'user_id'), row])),
+    factors: new Map(factors.map((row) => [readText(row, 'user_id'), row])),
     codes,
-    passkeys: new Map(passkeys.map((row) => [textOf(row, 'user_id'), row])),
-    credentialIds: passkeys.flatMap((row) => toBase64Url(textOf(row, 'credential_id')) ?? []),
+    passkeys: new Map(passkeys.map((row) => [readText(row, 'user_id'), row])),
+    credentialIds: passkeys.flatMap((row) => toBase64Url(readText(row, 'credential_id')) ?? []),
   };
 }
 
@@ -55,8 +55,8 @@ export function planFactors(context: PlanContext, user: PlannedUser, rows: Facto
   const passkeys = planPasskey(context, { row: rows.passkeys.get(sourceId), taken: rows.taken, remark });
   const row = rows.factors.get(sourceId);
   if (row === undefined) return { ...user, passkeys };
-  const secret = textOf(row, 'secret').trim().toUpperCase();
-  if (faultOf(row, ['secret']) !== undefined || !SECRET.test(secret)) {
+  const secret = readText(row, 'secret').trim().toUpperCase();
+  if (findFault(row, ['secret']) !== undefined || !SECRET.test(secret)) {
     remark(
       'changed',
       'factor_unreadable',
@@ -86,8 +86,8 @@ function planPasskey(
     remark('note', 'passkey_left', 'its passkey is not taken: the source does not say for which host name it is');
     return [];
   }
-  const credentialId = toBase64Url(textOf(row, 'credential_id'));
-  const publicKey = toBase64Url(textOf(row, 'public_key'));
+  const credentialId = toBase64Url(readText(row, 'credential_id'));
+  const publicKey = toBase64Url(readText(row, 'public_key'));
   if (credentialId === undefined || publicKey === undefined) {
     remark('note', 'passkey_left', 'its passkey cannot be read');
     return [];
@@ -110,9 +110,9 @@ function planPasskey(
       publicKey,
       rpId,
       name: 'passkey',
-      counter: Math.max(0, numberOf(row, 'sign_count') ?? 0),
-      transports: transportsOf(textOf(row, 'transports')),
-      backedUp: flagOf(row, 'backup_state'),
+      counter: Math.max(0, readNumber(row, 'sign_count') ?? 0),
+      transports: readTransports(readText(row, 'transports')),
+      backedUp: readFlag(row, 'backup_state'),
       createdAt: context.now,
       lastUsedAt: 0,
     },
@@ -131,7 +131,7 @@ function toBase64Url(text: string): string | undefined {
   return text.length <= 8192 && BASE64.test(text) ? Buffer.from(text, 'base64').toString('base64url') : undefined;
 }
 
-function transportsOf(text: string): string[] {
+function readTransports(text: string): string[] {
   try {
     const list: unknown = JSON.parse(text || '[]');
     return Array.isArray(list)

@@ -2,7 +2,7 @@ import type { SourceRow } from '../store/index.ts';
 import type { IdentityRecord } from '../store/ports/index.ts';
 import { IDENTITY_COLUMNS } from './new-api-mapping.ts';
 import type { PlanContext } from './plan-context.ts';
-import { textOf } from './read-source.ts';
+import { readText } from './read-source.ts';
 import type { PlannedUser } from './types.ts';
 
 type Identity = Pick<IdentityRecord, 'provider' | 'subject'>;
@@ -18,30 +18,30 @@ export async function readBindings(
 ): Promise<Bindings> {
   const bindings = new Map<string, Identity[]>();
   for (const row of await source.ofUsers('user_oauth_bindings', after, until)) {
-    const provider = providers.get(textOf(row, 'provider_id'));
-    const subject = textOf(row, 'provider_user_id');
+    const provider = providers.get(readText(row, 'provider_id'));
+    const subject = readText(row, 'provider_user_id');
     if (provider === undefined) {
       const message = 'the sign-in provider that it belongs to is not imported';
-      const id = `binding ${textOf(row, 'id')}`;
+      const id = `binding ${readText(row, 'id')}`;
       report.remark({ kind: 'identity', id, name: '', effect: 'left', code: 'provider_left', message });
       continue;
     }
-    const userId = textOf(row, 'user_id');
+    const userId = readText(row, 'user_id');
     bindings.set(userId, [...(bindings.get(userId) ?? []), { provider, subject }]);
   }
   return bindings;
 }
 
 /** All that the users name, to ask what is claimed here already. */
-export const identitiesOf = (rows: readonly SourceRow[], bindings: Bindings): Identity[] =>
+export const readIdentities = (rows: readonly SourceRow[], bindings: Bindings): Identity[] =>
   rows.flatMap((row) => ownIdentities(row, bindings));
 
 const ownIdentities = (row: SourceRow, bindings: Bindings): Identity[] => [
   ...Object.entries(IDENTITY_COLUMNS).flatMap(([column, provider]) => {
-    const subject = textOf(row, column).trim();
+    const subject = readText(row, column).trim();
     return subject === '' ? [] : [{ provider, subject }];
   }),
-  ...(bindings.get(textOf(row, 'id')) ?? []),
+  ...(bindings.get(readText(row, 'id')) ?? []),
 ];
 
 /** `taken`: by accounts here; `seen`: by earlier ones of the source. */

@@ -2,8 +2,8 @@ import { hasHiddenCharacters, sha256Hex } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { type ImportedKey, ROLE, type Role, STATUS } from '../store/ports/index.ts';
 import { readRange } from '../upstream/index.ts';
-import { listOf, type PlanContext, toQuota, toUsed } from './plan-context.ts';
-import { faultOf, flagOf, isDeleted, isFlag, numberOf, textOf } from './read-source.ts';
+import { type PlanContext, splitList, toQuota, toUsed } from './plan-context.ts';
+import { findFault, isDeleted, isFlag, readFlag, readNumber, readText } from './read-source.ts';
 
 /** As they are stored there: without `sk-`, which people write before it. */
 const KEY = /^[A-Za-z0-9]{48}$/;
@@ -26,14 +26,14 @@ export function planKeys(context: PlanContext, tokens: readonly SourceRow[], own
   return tokens.flatMap((token) => planKey(context, token, owner) ?? []);
 }
 
-export const keyHashesOf = (tokens: readonly SourceRow[]): string[] =>
-  tokens.map((token) => textOf(token, 'key')).flatMap((key) => (KEY.test(key) ? [hashOf(key)] : []));
+export const hashKeys = (tokens: readonly SourceRow[]): string[] =>
+  tokens.map((token) => readText(token, 'key')).flatMap((key) => (KEY.test(key) ? [hashKey(key)] : []));
 
-const hashOf = (key: string): string => sha256Hex(`sk-${key}`);
+const hashKey = (key: string): string => sha256Hex(`sk-${key}`);
 
 function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedKey | undefined {
-  const id = textOf(token, 'id');
-  const name = textOf(token, 'name');
+  const id = readText(token, 'id');
+  const name = readText(token, 'name');
   const remark = (effect: 'left' | 'changed' | 'note', code: string, message: string) => {
     context.report.remark({ kind: 'api_key', id, name: name.slice(0, MAX_NAME), effect, code, message });
   };
@@ -42,55 +42,55 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
     return undefined;
   };
   if (isDeleted(token)) return leave('deleted', 'it is deleted there');
-  const fault = faultOf(token, ['key', 'model_limits', 'allow_ips', 'group']);
+  const fault = findFault(token, ['key', 'model_limits', 'allow_ips', 'group']);
   if (fault !== undefined) return leave('unreadable', fault);
-  const key = textOf(token, 'key');
+  const key = readText(token, 'key');
   if (!KEY.test(key)) {
     const why = key.startsWith('sk-')
       ? 'it is stored with the prefix sk-, so it never worked there'
       : 'keys have 48 letters and digits here';
     return leave('other_form', why);
   }
-  if (owner.taken.has(hashOf(key))) return leave('key_taken', 'the same key exists here');
-  const remaining = numberOf(token, 'remain_quota');
+  if (owner.taken.has(hashKey(key))) return leave('key_taken', 'the same key exists here');
+  const remaining = readNumber(token, 'remain_quota');
   if (remaining === undefined || !Number.isSafeInteger(toQuota(context.scale, remaining)))
     return leave('unreadable', 'its budget is not a whole number');
-  owner.taken.add(hashOf(key));
+  owner.taken.add(hashKey(key));
 
   const disabled: string[] = [];
   if (!isFlag(token, 'model_limits_enabled')) disabled.push('it is unclear whether its list of models applies');
-  const models = flagOf(token, 'model_limits_enabled') ? listOf(textOf(token, 'model_limits')) : [];
-  if (flagOf(token, 'model_limits_enabled') && models.length === 0) disabled.push('it allows no model');
+  const models = readFlag(token, 'model_limits_enabled') ? splitList(readText(token, 'model_limits')) : [];
+  if (readFlag(token, 'model_limits_enabled') && models.length === 0) disabled.push('it allows no model');
   if (models.length > MAX_LIST) disabled.push(`it names more than ${MAX_LIST} models`);
-  const { ranges, unknown } = readAddresses(textOf(token, 'allow_ips'));
+  const { ranges, unknown } = readAddresses(readText(token, 'allow_ips'));
   if (unknown.length > 0 && ranges.length > 0) {
     remark('changed', 'addresses_left', `not IP addresses: ${unknown.slice(0, 3).join(', ').slice(0, 100)}`);
   }
   if (unknown.length > 0 && ranges.length === 0) disabled.push('none of its addresses is an IP address');
   if (ranges.length > MAX_LIST) disabled.push(`it names more than ${MAX_LIST} addresses`);
 
-  const status = numberOf(token, 'status');
-  const unlimited = flagOf(token, 'unlimited_quota');
+  const status = readNumber(token, 'status');
+  const unlimited = readFlag(token, 'unlimited_quota');
   const expiresAt = planEnd(token, status);
   if (status === THERE.exhausted && (unlimited || remaining > 0))
     disabled.push('it is marked as used up there although it has quota left');
   if (disabled.length > 0) remark('changed', 'disabled', `it is disabled: ${disabled.join('; ')}`);
   const isOn = status !== undefined && status !== THERE.disabled && Object.values<number>(THERE).includes(status);
-  const group = planGroup(textOf(token, 'group').trim(), owner, remark);
+  const group = planGroup(readText(token, 'group').trim(), owner, remark);
   return {
-    name: nameOf(name, id),
-    keyHash: hashOf(key),
+    name: toName(name, id),
+    keyHash: hashKey(key),
     prefix: `sk-${key}`.slice(0, PREFIX_LENGTH),
     status: isOn && disabled.length === 0 ? STATUS.enabled : STATUS.disabled,
     unlimitedQuota: unlimited,
     quota: toQuota(context.scale, remaining),
-    usedQuota: toUsed(context.scale, numberOf(token, 'used_quota')),
+    usedQuota: toUsed(context.scale, readNumber(token, 'used_quota')),
     models: models.slice(0, MAX_LIST),
     allowIps: ranges.slice(0, MAX_LIST),
     expiresAt,
     group,
-    createdAt: Math.max(0, numberOf(token, 'created_time') ?? 0) || context.now,
-    lastUsedAt: Math.max(0, numberOf(token, 'accessed_time') ?? 0),
+    createdAt: Math.max(0, readNumber(token, 'created_time') ?? 0) || context.now,
+    lastUsedAt: Math.max(0, readNumber(token, 'accessed_time') ?? 0),
   };
 }
 
@@ -99,7 +99,7 @@ function planKey(context: PlanContext, token: SourceRow, owner: Owner): PlannedK
  * nobody can read: null and 0 are the past there.
  */
 function planEnd(token: SourceRow, status: number | undefined): number {
-  const end = token.expired_time === undefined ? -1 : (numberOf(token, 'expired_time') ?? 0);
+  const end = token.expired_time === undefined ? -1 : (readNumber(token, 'expired_time') ?? 0);
   if (status === THERE.expired) return end > 0 ? end : LONG_AGO;
   return end < 0 ? 0 : Math.max(end, LONG_AGO);
 }
@@ -133,7 +133,7 @@ function readAddresses(text: string): { ranges: string[]; unknown: string[] } {
   return { ranges: [...ranges], unknown };
 }
 
-function nameOf(name: string, id: string): string {
+function toName(name: string, id: string): string {
   const short = [...name.trim()].slice(0, MAX_NAME).join('').trim();
   return short === '' || hasHiddenCharacters(short) ? `key ${id}` : short;
 }

@@ -1,7 +1,7 @@
-import { FEATURES, isOptionKey, missingFor, type OptionKey, readOptions, ruleOf } from '../settings/index.ts';
+import { FEATURES, isOptionKey, missingFor, type OptionKey, readOptions, ruleFor } from '../settings/index.ts';
 import { KNOWN_OPTIONS, RENAMED_OPTIONS, SAME_OPTIONS } from './new-api-mapping.ts';
 import type { PlanContext } from './plan-context.ts';
-import { objectOf } from './plan-context.ts';
+import { readObject } from './plan-context.ts';
 
 export type PlannedOption = { key: OptionKey; value: string };
 
@@ -37,7 +37,7 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
       continue;
     }
     const value = convert(key, given, context);
-    const rule = ruleOf(key);
+    const rule = ruleFor(key);
     if (value === rule.default && !present.has(key)) continue;
     const wanted = rule.check(value);
     if (wanted !== undefined) {
@@ -59,7 +59,7 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
       ...stored,
       ...planned.map(({ key, value }) => ({
         key,
-        value: ruleOf(key).type === 'secret' ? secretBox.seal(value) : value,
+        value: ruleFor(key).type === 'secret' ? secretBox.seal(value) : value,
       })),
     ],
     secretBox,
@@ -77,7 +77,7 @@ export async function planOptions(context: PlanContext): Promise<PlannedOption[]
     ['GroupGroupRatio', 'ratios by the group of the user and that of the key have no form here'],
     ['group_ratio_setting.group_special_usable_group', 'groups that only some groups may use have no form here'],
   ] as const) {
-    if (Object.keys(objectOf(options.get(name))).length > 0)
+    if (Object.keys(readObject(options.get(name))).length > 0)
       leave(name, 'no_form', `${what}: look at what these users pay`);
   }
   report.take('option', kept.length);
@@ -93,7 +93,7 @@ type Gate = {
 /** Nobody registers here without what they had to pass there. */
 function keepClosed(planned: readonly PlannedOption[], { context, present, leave }: Gate): PlannedOption[] {
   const isOn = (key: OptionKey): boolean =>
-    (planned.find((option) => option.key === key)?.value ?? present.get(key) ?? ruleOf(key).default) === 'true';
+    (planned.find((option) => option.key === key)?.value ?? present.get(key) ?? ruleFor(key).default) === 'true';
   const lost = GUARDS.filter(
     (key) => (context.options.get(key) === 'true' || context.unreadable.includes(key)) && !isOn(key),
   );
@@ -101,7 +101,7 @@ function keepClosed(planned: readonly PlannedOption[], { context, present, leave
     context.options.get('EmailDomainRestrictionEnabled') === 'true' ? ['EmailDomainWhitelist' as const] : [];
   const changed = lists.filter((key) => {
     const wanted = context.options.get(key);
-    const holds = planned.find((option) => option.key === key)?.value ?? present.get(key) ?? ruleOf(key).default;
+    const holds = planned.find((option) => option.key === key)?.value ?? present.get(key) ?? ruleFor(key).default;
     return context.unreadable.includes(key) || (wanted !== undefined && wanted !== holds);
   });
   const missing = [...lost, ...changed];
@@ -116,7 +116,7 @@ function keepClosed(planned: readonly PlannedOption[], { context, present, leave
 /** Quota is counted in this gateway's unit; a removed slash is no other address. */
 function convert(key: OptionKey, value: string, { scale }: PlanContext): string {
   if (/^QuotaFor/.test(key) && /^\d{1,15}$/.test(value)) return String(Math.floor(Number(value) * scale));
-  return ruleOf(key).type === 'secret' ? value.trim() : value;
+  return ruleFor(key).type === 'secret' ? value.trim() : value;
 }
 
 /** Settings of payments and looks, which have no counterpart and nobody misses. */

@@ -3,7 +3,7 @@ import type { JsonObject } from '../kernel/index.ts';
 import type { PriceRecord } from '../store/ports/index.ts';
 import { CALL_PRICES, decimal, fixedCompletionRatio, TOKEN_PRICES } from './new-api-mapping.ts';
 import { EVERYWHERE } from './plan-channels.ts';
-import { objectOf, type PlanContext } from './plan-context.ts';
+import { type PlanContext, readObject } from './plan-context.ts';
 
 /** Between them twelve decimals say a number well enough. */
 const [LEAST, MOST] = [1e-9, 1e15];
@@ -22,11 +22,11 @@ export async function planPrices(
 ): Promise<PriceRecord[]> {
   const { options, report, store, now } = context;
   const tables: Tables = {
-    calls: objectOf(options.get('ModelPrice')),
-    tokens: objectOf(options.get('ModelRatio')),
-    completion: objectOf(options.get('CompletionRatio')),
-    cache: objectOf(options.get('CacheRatio')),
-    modes: objectOf(options.get('billing_setting.billing_mode')),
+    calls: readObject(options.get('ModelPrice')),
+    tokens: readObject(options.get('ModelRatio')),
+    completion: readObject(options.get('CompletionRatio')),
+    cache: readObject(options.get('CacheRatio')),
+    modes: readObject(options.get('billing_setting.billing_mode')),
   };
   const leave = (model: string, code: string, message: string) =>
     report.remark({ kind: 'price', id: model, name: '', effect: 'left', code, message });
@@ -85,7 +85,7 @@ function priceOfRelay(model: string, tables: Tables, options: ReadonlyMap<string
   if (price !== undefined) return checked(decimal(price), price);
   const ratio = numberIn(tables.tokens, model);
   if (ratio === undefined) return unpriced;
-  const other = UNREPORTED.find((name) => Object.hasOwn(objectOf(options.get(name)), model));
+  const other = UNREPORTED.find((name) => Object.hasOwn(readObject(options.get(name)), model));
   if (other !== undefined)
     return inexact(`it has a ${other}, for usage that is not counted apart here: write it by hand`);
   const completion = fixedCompletionRatio(model) ?? numberIn(tables.completion, model);

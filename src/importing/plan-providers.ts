@@ -3,7 +3,7 @@ import { AppError } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { AUTH_STYLE, type NewOAuthProvider, type OAuthAuthStyle } from '../store/ports/index.ts';
 import type { PlanContext } from './plan-context.ts';
-import { faultOf, flagOf, numberOf, textOf } from './read-source.ts';
+import { findFault, readFlag, readNumber, readText } from './read-source.ts';
 
 export type PlannedProvider = { sourceId: string; provider: NewOAuthProvider };
 
@@ -30,14 +30,14 @@ export async function planProviders(
   const present = await store.imports.targets(
     sourceKey,
     'provider',
-    rows.map((row) => textOf(row, 'id')),
+    rows.map((row) => readText(row, 'id')),
   );
   const existing = new Map((await store.providers.all()).map((provider) => [provider.id, provider.slug]));
   const planned: PlannedProvider[] = [];
   const slugs = new Map<string, string>();
   const seen = new Set<string>();
   for (const row of rows) {
-    const id = textOf(row, 'id');
+    const id = readText(row, 'id');
     const target = present.get(id);
     if (target !== undefined) {
       report.skip('provider');
@@ -46,9 +46,9 @@ export async function planProviders(
       continue;
     }
     const remark = (effect: 'left' | 'changed', code: string, message: string) =>
-      report.remark({ kind: 'provider', id, name: textOf(row, 'slug').slice(0, 64), effect, code, message });
+      report.remark({ kind: 'provider', id, name: readText(row, 'slug').slice(0, 64), effect, code, message });
     const leave = (code: string, message: string) => remark('left', code, message);
-    const fault = faultOf(row, [...TEXTS, 'slug', 'client_secret']);
+    const fault = findFault(row, [...TEXTS, 'slug', 'client_secret']);
     if (fault !== undefined || seen.has(id)) {
       leave('unreadable', fault ?? 'another provider has its id');
       continue;
@@ -64,7 +64,7 @@ export async function planProviders(
         leave('slug_taken', 'an earlier provider of the source has its slug');
         continue;
       }
-      if (textOf(row, 'client_secret').trim().length > MAX_CLIENT_SECRET) {
+      if (readText(row, 'client_secret').trim().length > MAX_CLIENT_SECRET) {
         remark('changed', 'secret_left', `its secret has more than ${MAX_CLIENT_SECRET} characters: enter it again`);
       }
       planned.push({ sourceId: id, provider });
@@ -81,19 +81,19 @@ export async function planProviders(
 
 function toProvider({ secretBox, now }: Omit<PlanContext, 'providers'>, row: SourceRow): NewOAuthProvider {
   const given = Object.fromEntries(
-    TEXTS.flatMap((name) => (textOf(row, name) === '' ? [] : [[name, textOf(row, name)]])),
+    TEXTS.flatMap((name) => (readText(row, name) === '' ? [] : [[name, readText(row, name)]])),
   );
-  const style = numberOf(row, 'auth_style') ?? AUTH_STYLE.auto;
+  const style = readNumber(row, 'auth_style') ?? AUTH_STYLE.auto;
   const fields = validateProvider({
     ...DEFAULT_FIELDS,
     ...given,
-    enabled: flagOf(row, 'enabled'),
+    enabled: readFlag(row, 'enabled'),
     auth_style: (Object.values<number>(AUTH_STYLE).includes(style) ? style : AUTH_STYLE.auto) as OAuthAuthStyle,
   });
-  const whole = textOf(row, 'client_secret').trim();
+  const whole = readText(row, 'client_secret').trim();
   const secret = whole.length > MAX_CLIENT_SECRET ? '' : whole;
   return {
-    slug: validateSlug(textOf(row, 'slug')),
+    slug: validateSlug(readText(row, 'slug')),
     ...toProviderRecord(fields),
     clientSecretSealed: secret === '' ? '' : secretBox.seal(secret),
     createdAt: now,

@@ -1,12 +1,12 @@
 import { isImportableHash, isUsername, readMailAddress } from '../auth/index.ts';
-import { countOf, hasHiddenCharacters, OperatorError } from '../kernel/index.ts';
+import { hasHiddenCharacters, OperatorError, pluralize } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { ROLE, type Role, STATUS } from '../store/ports/index.ts';
-import { objectOf, type PlanContext, toQuota, toUsed } from './plan-context.ts';
+import { type PlanContext, readObject, toQuota, toUsed } from './plan-context.ts';
 import { planFactors, readFactors } from './plan-factors.ts';
-import { identitiesOf, planIdentities, readBindings } from './plan-identities.ts';
-import { keyHashesOf, planKeys } from './plan-keys.ts';
-import { faultOf, isDeleted, numberOf, textOf } from './read-source.ts';
+import { planIdentities, readBindings, readIdentities } from './plan-identities.ts';
+import { hashKeys, planKeys } from './plan-keys.ts';
+import { findFault, isDeleted, readNumber, readText } from './read-source.ts';
 import type { PlannedUser } from './types.ts';
 
 /** Users that are read, checked and written at once. */
@@ -29,7 +29,7 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
   const limitedAdmins = await findLimitedAdmins(context);
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const rows = await source.page('users', after, USERS_AT_ONCE);
-    const last = numberOf(rows.at(-1) ?? {}, 'id');
+    const last = readNumber(rows.at(-1) ?? {}, 'id');
     // Ids ascend, so that those after it could not be found.
     if (last === undefined && rows.length > 0) {
       throw new OperatorError('the table "users" of the source has an id that is no whole number up to 15 digits');
@@ -53,12 +53,19 @@ export async function* planUsers(context: PlanContext): AsyncGenerator<PlannedUs
 async function findUnread({ source, report }: PlanContext, seen: Seen, orphans: number): Promise<void> {
   const users = ((await source.count('users')) ?? 0) - seen.users;
   if (users > 0) {
-    throw new OperatorError(`the table "users" of the source has ${countOf(users, 'row')} whose id is no number`);
+    throw new OperatorError(`the table "users" of the source has ${pluralize(users, 'row')} whose id is no number`);
   }
   const tokens = ((await source.count('tokens')) ?? 0) - seen.tokens - orphans;
   if (tokens <= 0) return;
   const message = 'the id of its owner is not a number';
-  report.remark({ kind: 'api_key', id: countOf(tokens, 'row'), name: '', effect: 'left', code: 'unreadable', message });
+  report.remark({
+    kind: 'api_key',
+    id: pluralize(tokens, 'row'),
+    name: '',
+    effect: 'left',
+    code: 'unreadable',
+    message,
+  });
 }
 
 /** What earlier accounts of the source have: empty at the begin of each of the two readings. */
@@ -76,38 +83,38 @@ type Page = { rows: SourceRow[]; after: number; until: number; seen: Seen; limit
 async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]> {
   const { store, source, sourceKey, report } = context;
   const { rows, after, until, seen } = page;
-  const ids = rows.map((row) => textOf(row, 'id'));
+  const ids = rows.map((row) => readText(row, 'id'));
   const present = await store.imports.targets(sourceKey, 'user', ids);
   const tokens = await source.ofUsers('tokens', after, until);
   seen.users += rows.length;
   seen.tokens += tokens.length;
   const bindings = await readBindings(context, after, until);
   const factors = await readFactors(context, after, until);
-  const named = rows.map((row) => ({ row, email: readMailAddress(textOf(row, 'email')) }));
+  const named = rows.map((row) => ({ row, email: readMailAddress(readText(row, 'email')) }));
   const taken = await store.imports.existing({
-    usernames: rows.map((row) => textOf(row, 'username').toLowerCase()),
+    usernames: rows.map((row) => readText(row, 'username').toLowerCase()),
     emails: named.flatMap(({ email }) => email ?? []),
-    affCodes: rows.flatMap((row) => textOf(row, 'aff_code') || []),
-    keyHashes: keyHashesOf(tokens),
+    affCodes: rows.flatMap((row) => readText(row, 'aff_code') || []),
+    keyHashes: hashKeys(tokens),
     credentialIds: factors.credentialIds,
     identities: [
-      ...identitiesOf(rows, bindings),
+      ...readIdentities(rows, bindings),
       ...named.flatMap(({ email }) => (email === undefined ? [] : [{ provider: 'email', subject: email }])),
     ],
   });
 
   const known = new Set(ids);
   const twice = new Set(ids.filter((id, index) => ids.indexOf(id) !== index));
-  for (const token of tokens) if (!known.has(textOf(token, 'user_id'))) leaveKey(context, token, 'nobody owns it');
+  for (const token of tokens) if (!known.has(readText(token, 'user_id'))) leaveKey(context, token, 'nobody owns it');
 
   const planned: PlannedUser[] = [];
   for (const { row, email } of named) {
-    const id = textOf(row, 'id');
+    const id = readText(row, 'id');
     const own = tokens.filter((token) => token.user_id === id);
     if (present.has(id)) {
       report.skip('user');
       // Their names count: another account of the source may not take them.
-      seen.names.add(textOf(row, 'username').toLowerCase());
+      seen.names.add(readText(row, 'username').toLowerCase());
       if (email !== undefined) seen.emails.add(email);
       continue;
     }
@@ -146,8 +153,8 @@ async function planPage(context: PlanContext, page: Page): Promise<PlannedUser[]
 
 const leaveKey = ({ report }: PlanContext, token: SourceRow, message: string): void => {
   if (isDeleted(token)) return;
-  const name = textOf(token, 'name');
-  report.remark({ kind: 'api_key', id: textOf(token, 'id'), name, effect: 'left', code: 'owner_left', message });
+  const name = readText(token, 'name');
+  report.remark({ kind: 'api_key', id: readText(token, 'id'), name, effect: 'left', code: 'owner_left', message });
 };
 
 type Candidate = {
@@ -166,8 +173,8 @@ function planUser(
   { row, email, seen, taken, limited, isTwice }: Candidate,
 ): PlannedUser | undefined {
   const { report, now, scale, sourceKey } = context;
-  const id = textOf(row, 'id');
-  const given = textOf(row, 'username');
+  const id = readText(row, 'id');
+  const given = readText(row, 'username');
   const remark = (effect: 'left' | 'changed' | 'note', code: string, message: string) => {
     report.remark({ kind: 'user', id, name: given.slice(0, 64), effect, code, message });
   };
@@ -177,10 +184,10 @@ function planUser(
   };
 
   if (isDeleted(row)) return leave('deleted', 'it is deleted there');
-  const fault = faultOf(row, READ_AS_TEXT);
+  const fault = findFault(row, READ_AS_TEXT);
   if (fault !== undefined) return leave('unreadable', fault);
-  const quota = numberOf(row, 'quota');
-  const sourceId = numberOf(row, 'id');
+  const quota = readNumber(row, 'quota');
+  const sourceId = readNumber(row, 'id');
   if (isTwice) return leave('unreadable', 'another account has its id');
   if (sourceId === undefined || sourceId <= 0) return leave('unreadable', 'its id is not a positive number');
   if (quota === undefined || !Number.isSafeInteger(toQuota(scale, quota))) {
@@ -202,48 +209,48 @@ function planUser(
   const address = chooseEmail({ row, email, seen, taken });
   if (address.why !== undefined) remark('changed', 'email_left', `its mail address is not imported: ${address.why}`);
 
-  const role = planRole(numberOf(row, 'role') ?? 0, { hasRoot: seen.hasRoot, limited, remark });
+  const role = planRole(readNumber(row, 'role') ?? 0, { hasRoot: seen.hasRoot, limited, remark });
   if (role === ROLE.root) seen.hasRoot = true;
-  const group = textOf(row, 'group').trim() || 'default';
+  const group = readText(row, 'group').trim() || 'default';
   if (!GROUP.test(group))
     remark('changed', 'group_left', 'the name of its group is not allowed here: it is in default');
-  else if (!Object.hasOwn(objectOf(context.options.get('GroupRatio') ?? '{"default":1,"vip":1,"svip":1}'), group)) {
+  else if (!Object.hasOwn(readObject(context.options.get('GroupRatio') ?? '{"default":1,"vip":1,"svip":1}'), group)) {
     remark('note', 'group_unknown', `its group ${group} has no ratio there: 1 is used`);
   }
   if (quota < 0) remark('note', 'debt', 'its balance is below zero, and stays so');
-  const unmoved = numberOf(row, 'aff_quota') ?? 0;
+  const unmoved = readNumber(row, 'aff_quota') ?? 0;
   if (unmoved > 0)
     remark(
       'note',
       'invitations',
       `it has ${unmoved} of invitation quota that it never moved to its balance: credit it by hand`,
     );
-  if (textOf(row, 'access_token') !== '') {
+  if (readText(row, 'access_token') !== '') {
     remark('note', 'access_token_left', 'its management token is not imported: the API here is a different one');
   }
 
   return {
     sourceId: id,
-    inviter: numberOf(row, 'inviter_id') ?? 0,
+    inviter: readNumber(row, 'inviter_id') ?? 0,
     balance: { grantKey: `import:${sourceKey}:user:${id}`, amount: toQuota(scale, quota) },
     record: {
       ...(context.keepsIds ? { id: sourceId } : {}),
       username,
-      displayName: plain(textOf(row, 'display_name'), MAX_DISPLAY_NAME) || username,
-      passwordHash: planPassword(textOf(row, 'password'), remark),
+      displayName: plain(readText(row, 'display_name'), MAX_DISPLAY_NAME) || username,
+      passwordHash: planPassword(readText(row, 'password'), remark),
       role,
-      status: numberOf(row, 'status') === STATUS.enabled ? STATUS.enabled : STATUS.disabled,
+      status: readNumber(row, 'status') === STATUS.enabled ? STATUS.enabled : STATUS.disabled,
       email: address.email ?? null,
       group: GROUP.test(group) ? group : 'default',
       quota: toQuota(scale, quota),
-      usedQuota: toUsed(scale, numberOf(row, 'used_quota')),
-      requestCount: Math.max(0, numberOf(row, 'request_count') ?? 0),
-      language: languageOf(textOf(row, 'setting')),
-      affCode: affCodeOf(row, taken.affCodes),
+      usedQuota: toUsed(scale, readNumber(row, 'used_quota')),
+      requestCount: Math.max(0, readNumber(row, 'request_count') ?? 0),
+      language: readLanguage(readText(row, 'setting')),
+      affCode: readAffiliateCode(row, taken.affCodes),
       inviterId: 0,
-      remark: plain(textOf(row, 'remark'), MAX_REMARK),
-      createdAt: timeOf(row, 'created_at') || now,
-      lastLoginAt: timeOf(row, 'last_login_at'),
+      remark: plain(readText(row, 'remark'), MAX_REMARK),
+      createdAt: readTime(row, 'created_at') || now,
+      lastLoginAt: readTime(row, 'last_login_at'),
     },
     keys: [],
     identities: address.email === undefined ? [] : [{ provider: 'email', subject: address.email }],
@@ -265,7 +272,7 @@ function chooseEmail({ row, email, seen, taken }: Omit<Candidate, 'limited' | 'i
   email?: string;
   why?: string;
 } {
-  if (textOf(row, 'email').trim() === '') return {};
+  if (readText(row, 'email').trim() === '') return {};
   if (email === undefined) return { why: 'no mail can be sent to it' };
   if (seen.emails.has(email) || taken.emails.has(email) || taken.identities.has(`email\n${email}`)) {
     return { why: 'another account has it' };
@@ -307,27 +314,27 @@ const plain = (text: string, longest: number): string => {
   return hasHiddenCharacters(short) ? '' : short;
 };
 
-function languageOf(setting: string): string {
-  const { language } = objectOf(setting);
+function readLanguage(setting: string): string {
+  const { language } = readObject(setting);
   return typeof language === 'string' && /^(?:en|zh)\b/.test(language) ? language.slice(0, 2) : '';
 }
 
 /** A code belongs to the first that has it. */
-function affCodeOf(row: SourceRow, taken: Set<string>): string | null {
-  const code = textOf(row, 'aff_code').trim();
+function readAffiliateCode(row: SourceRow, taken: Set<string>): string | null {
+  const code = readText(row, 'aff_code').trim();
   if (!/^[A-Za-z0-9]{1,32}$/.test(code) || taken.has(code)) return null;
   taken.add(code);
   return code;
 }
 
-export const timeOf = (row: SourceRow, column: string): number => Math.max(0, numberOf(row, column) ?? 0);
+export const readTime = (row: SourceRow, column: string): number => Math.max(0, readNumber(row, column) ?? 0);
 
 /** Administrators whose rights new-api limits by rules for themselves. */
 async function findLimitedAdmins({ source }: PlanContext): Promise<Set<string>> {
   const limited = new Set<string>();
   for (const row of await source.all('casbin_rule')) {
-    const subject = textOf(row, 'v0').split(':').at(-1) ?? '';
-    const isBuiltIn = textOf(row, 'ptype') === 'g' && /(?:^|:)(?:admin|root)$/.test(textOf(row, 'v1'));
+    const subject = readText(row, 'v0').split(':').at(-1) ?? '';
+    const isBuiltIn = readText(row, 'ptype') === 'g' && /(?:^|:)(?:admin|root)$/.test(readText(row, 'v1'));
     if (/^\d+$/.test(subject) && !isBuiltIn) limited.add(subject);
   }
   return limited;

@@ -40,10 +40,10 @@ export async function readSource(source: SourceDatabase): Promise<SourceReader> 
     columns.set(table, [...needed, ...optional.filter((name) => present.has(name))]);
   }
 
-  const columnsOf = (table: TableName): string[] => columns.get(table) ?? [];
+  const findColumns = (table: TableName): string[] => columns.get(table) ?? [];
   async function rows(table: TableName, cut: { by?: string; after?: number; until?: number; limit: number }) {
     if (!columns.has(table)) return [];
-    return attempt(() => source.rows({ table, columns: columnsOf(table), ...cut }));
+    return attempt(() => source.rows({ table, columns: findColumns(table), ...cut }));
   }
   async function bounded(table: TableName, cut: { by?: string; after?: number; until?: number }) {
     const found = await rows(table, { ...cut, limit: MOST_ROWS + 1 });
@@ -56,7 +56,7 @@ export async function readSource(source: SourceDatabase): Promise<SourceReader> 
     has: (table) => columns.has(table),
     page: (table, after, limit) => rows(table, { by: 'id', after, limit }),
     ofUsers: (table, after, until) => bounded(table, { by: 'user_id', after, until }),
-    all: (table) => bounded(table, columnsOf(table).includes('id') ? { by: 'id' } : {}),
+    all: (table) => bounded(table, findColumns(table).includes('id') ? { by: 'id' } : {}),
     count: (table) =>
       attempt(async () => ((await source.columns(table)) === undefined ? undefined : source.count(table))),
   };
@@ -74,16 +74,16 @@ async function attempt<T>(read: () => Promise<T>): Promise<T> {
 }
 
 /** Null, '' and an absent column all mean none. */
-export const textOf = (row: SourceRow, column: string): string => row[column] ?? '';
+export const readText = (row: SourceRow, column: string): string => row[column] ?? '';
 
 /** A whole number; `undefined` for anything else, an absent one included. */
-export function numberOf(row: SourceRow, column: string): number | undefined {
+export function readNumber(row: SourceRow, column: string): number | undefined {
   const text = (row[column] ?? '').trim();
   return /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /** SQLite and MySQL write 0 and 1, PostgreSQL false and true. */
-export const flagOf = (row: SourceRow, column: string): boolean => /^(?:1|t|true)$/i.test(row[column] ?? '');
+export const readFlag = (row: SourceRow, column: string): boolean => /^(?:1|t|true)$/i.test(row[column] ?? '');
 
 /** Whether it is one of the two, null and an absent one included. */
 export const isFlag = (row: SourceRow, column: string): boolean => /^(?:[01tf]|true|false)?$/i.test(row[column] ?? '');
@@ -91,7 +91,7 @@ export const isFlag = (row: SourceRow, column: string): boolean => /^(?:[01tf]|t
 export const isDeleted = (row: SourceRow): boolean => (row.deleted_at ?? '') !== '';
 
 /** What keeps a row from being understood as it was written: a huge value, or broken UTF-8. */
-export function faultOf(row: SourceRow, columns: readonly string[]): string | undefined {
+export function findFault(row: SourceRow, columns: readonly string[]): string | undefined {
   const long = (row[TOO_LONG] ?? '').split(',').find((name) => columns.includes(name));
   if (long !== undefined && long !== '') return `its ${long} is longer than 1 MiB`;
   const broken = columns.find((name) => (row[name] ?? '').includes('\uFFFD'));

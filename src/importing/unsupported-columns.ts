@@ -1,7 +1,7 @@
 import { parseJson } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
-import { objectOf } from './plan-context.ts';
-import { faultOf, numberOf, textOf } from './read-source.ts';
+import { readObject } from './plan-context.ts';
+import { findFault, readNumber, readText } from './read-source.ts';
 
 const CUSTOM = 8;
 
@@ -25,23 +25,23 @@ const API_KEY = 'api_key';
  * be read and may be such.
  */
 export function unsupportedColumns(row: SourceRow): string[] {
-  const unreadable = Object.keys(FOREIGN_MEMBERS).filter((column) => !isObjectOrNone(textOf(row, column)));
+  const unreadable = Object.keys(FOREIGN_MEMBERS).filter((column) => !isObjectOrNone(readText(row, column)));
   const broken = ['setting', 'settings', 'open_ai_organization', ...FOREIGN.map(([column]) => column)].filter(
-    (column) => faultOf(row, [column]) !== undefined,
+    (column) => findFault(row, [column]) !== undefined,
   );
   return [
-    ...FOREIGN.flatMap(([column, isSet, what]) => (isSet(textOf(row, column)) ? [what] : [])),
+    ...FOREIGN.flatMap(([column, isSet, what]) => (isSet(readText(row, column)) ? [what] : [])),
     // Its address names one endpoint, to which nothing is appended there.
-    ...(numberOf(row, 'type') === CUSTOM ? ['the address of a single endpoint'] : []),
+    ...(readNumber(row, 'type') === CUSTOM ? ['the address of a single endpoint'] : []),
     ...foreignMembers(row, 'setting'),
     ...foreignMembers(row, 'settings'),
-    ...(objectOf(textOf(row, 'settings')).vertex_key_type === API_KEY ? ['an API key for Vertex AI'] : []),
+    ...(readObject(readText(row, 'settings')).vertex_key_type === API_KEY ? ['an API key for Vertex AI'] : []),
     ...[...new Set([...unreadable, ...broken])].map((column) => `a ${column} that cannot be read`),
   ];
 }
 
 function foreignMembers(row: SourceRow, column: keyof typeof FOREIGN_MEMBERS): string[] {
-  const given = objectOf(textOf(row, column));
+  const given = readObject(readText(row, column));
   return FOREIGN_MEMBERS[column].filter((name) => {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     const isEmpty = typeof value === 'object' && value !== null && Object.keys(value).length === 0;

@@ -1,6 +1,6 @@
 import { SETUP_OPTION } from '../auth/index.ts';
 import { type Clock, OperatorError, type SecretBox } from '../kernel/index.ts';
-import { ruleOf } from '../settings/index.ts';
+import { ruleFor } from '../settings/index.ts';
 import { type PriceRecord, type Repositories, ROLE, type Store } from '../store/ports/index.ts';
 import type { PlannedChannel } from './plan-channels.ts';
 import type { PlannedOption } from './plan-options.ts';
@@ -52,7 +52,7 @@ export async function writeSettings(
     }
     for (const price of planned.prices) await tx.prices.put(price);
     for (const { key, value } of planned.options) {
-      const isSecret = ruleOf(key).type === 'secret' && value !== '';
+      const isSecret = ruleFor(key).type === 'secret' && value !== '';
       if (!(await tx.options.putIfAbsent(key, isSecret ? secretBox.seal(value) : value))) throw changedMeanwhile();
     }
     await tx.imports.remember(sourceKey, 'provider', rows.providers);

@@ -42,7 +42,7 @@ export function createByteBuffer() {
  * A stream of `source` that reads ahead nothing. `onEnd` is called once, however it ends; a stream
  * that is cancelled also ends `source`.
  */
-export function streamOf(source: AsyncIterable<Uint8Array>, onEnd: () => void = () => {}): ReadableStream<Uint8Array> {
+export function toStream(source: AsyncIterable<Uint8Array>, onEnd: () => void = () => {}): ReadableStream<Uint8Array> {
   const reader = source[Symbol.asyncIterator]();
   const reading: UnderlyingDefaultSource<Uint8Array> = {
     async pull(controller) {

@@ -12,8 +12,8 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 /** The characters between values, and those of numbers: tables, since a text may be all of them. */
-const SPACES = tableOf(' \t\n\r');
-const NUMBERS = tableOf('0123456789+-.eE');
+const SPACES = toTable(' \t\n\r');
+const NUMBERS = toTable('0123456789+-.eE');
 /** An escape that `JSON.stringify` may write in another way. */
 const OTHER_ESCAPE = /\\[^"\\bfnrt]/;
 const WORDS = ['true', 'false', 'null'];
@@ -122,7 +122,7 @@ function canonicalNumber(token: string): string {
   return `${sign}${digits.slice(start, end)}e${exponent + shift}`;
 }
 
-function tableOf(chars: string): Uint8Array {
+function toTable(chars: string): Uint8Array {
   const table = new Uint8Array(128);
   for (const char of chars) table[char.charCodeAt(0)] = 1;
   return table;

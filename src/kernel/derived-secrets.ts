@@ -48,14 +48,14 @@ const isMixed = (value: string): boolean =>
  * no key of fewer than 8 characters.
  */
 export function secretsOfKey(key: string, { certain = false }: Choice = {}): string[] {
-  const parts = partsOf(key)
+  const parts = splitKey(key)
     // A private key has line breaks.
     .filter((part) => !isHarmless(part) && (!certain || isMixed(part.replace(/\s/g, ''))))
     .slice(0, MOST_PARTS);
   const [first, second] = parts;
   const pairs = first !== undefined && second !== undefined ? [`${first}:${second}`] : [];
-  const derived = [key, ...pairs, `${key}:`, `:${key}`].flatMap((value) => encodingsOf(value));
-  return unique([key, ...parts, ...derived, ...parts.flatMap(encodingsOf)], certain ? [] : [key]);
+  const derived = [key, ...pairs, `${key}:`, `:${key}`].flatMap((value) => listEncodings(value));
+  return unique([key, ...parts, ...derived, ...parts.flatMap(listEncodings)], certain ? [] : [key]);
 }
 
 const isHarmless = (part: string): boolean =>
@@ -68,7 +68,7 @@ function isJwtHeader(part: string): boolean {
   return isObject(header) && 'alg' in header;
 }
 
-function partsOf(key: string): string[] {
+function splitKey(key: string): string[] {
   const account = key.trimStart().startsWith('{') ? parseJson(key) : undefined;
   if (isObject(account)) {
     const members = Object.entries(account as Record<string, unknown>);
@@ -81,7 +81,7 @@ function partsOf(key: string): string[] {
   return [...parts, ...words].filter((part) => part !== key);
 }
 
-function encodingsOf(value: string): string[] {
+function listEncodings(value: string): string[] {
   if (value.length < SHORTEST || value.length > LONGEST / 2) return [];
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');

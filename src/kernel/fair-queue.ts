@@ -47,9 +47,9 @@ export type FairQueueOptions<J> = {
   /** Cost that an owner may spend in a round. */
   quantum: number;
   /** Expected cost of a job, in units of `quantum`; more than 0. */
-  costOf: (job: J) => number;
+  estimateCost: (job: J) => number;
   /** Which of its owner's queues a job waits in. */
-  queueOf: (job: J) => string;
+  chooseQueue: (job: J) => string;
   /**
    * Whether this owner holds their share of the slots already. Other waiting owners are then served
    * first, whatever their credit.
@@ -67,7 +67,7 @@ type OwnerQueues<J> = { credit: number; queues: Map<string, J[]> };
 type Found<J, S> = { owner: string; share: OwnerQueues<J>; queue: string; job: J; slot: S };
 
 export function createFairQueue<J extends { owner: string }>(options: FairQueueOptions<J>): FairQueue<J> {
-  const { quantum, costOf, queueOf, holdsShare } = options;
+  const { quantum, estimateCost, chooseQueue, holdsShare } = options;
   // Owners in the order in which they are served next, and so each owner's queues. Neither holds
   // entries without jobs.
   const shares = new Map<string, OwnerQueues<J>>();
@@ -76,7 +76,7 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
 
   function add(job: J, put: (jobs: J[]) => void): OwnerQueues<J> {
     const { owner } = job;
-    const queue = queueOf(job);
+    const queue = chooseQueue(job);
     const share = shares.get(owner) ?? { credit: 0, queues: new Map() };
     shares.set(owner, share);
     const jobs = share.queues.get(queue) ?? [];
@@ -140,7 +140,7 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
     const jobs = share.queues.get(queue) ?? [];
     jobs.shift();
     count(queue, -1);
-    pay(share, costOf(job));
+    pay(share, estimateCost(job));
     // To the end of the owner's queues, and the owner to the end of all once their credit is spent.
     share.queues.delete(queue);
     if (jobs.length > 0) share.queues.set(queue, jobs);
@@ -163,10 +163,10 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
     pushFront: (job) =>
       pay(
         add(job, (jobs) => jobs.unshift(job)),
-        -costOf(job),
+        -estimateCost(job),
       ),
     remove(job) {
-      const queue = queueOf(job);
+      const queue = chooseQueue(job);
       const share = shares.get(job.owner);
       const jobs = share?.queues.get(queue);
       const at = jobs?.indexOf(job) ?? -1;
@@ -198,7 +198,7 @@ export function createFairQueue<J extends { owner: string }>(options: FairQueueO
     },
     takeFromQueue(name, accepts) {
       const found = findNext(
-        (job) => (queueOf(job) === name && accepts(job) ? true : undefined),
+        (job) => (chooseQueue(job) === name && accepts(job) ? true : undefined),
         () => true,
       );
       if (found) takeFound(found);
@@ -249,8 +249,8 @@ export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOption
   const holdsShare = (owner: string): boolean => (held.get(owner) ?? 0) >= share;
   const waiting = createFairQueue<Waiting>({
     quantum: 1,
-    costOf: () => 1,
-    queueOf: ({ queue }) => queue,
+    estimateCost: () => 1,
+    chooseQueue: ({ queue }) => queue,
     holdsShare,
   });
 

@@ -62,7 +62,7 @@ type Container = { path: string; isArray: boolean };
  */
 export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValue>>): JsonValueFinder {
   const wantedAt = new Map(Object.entries(wanted));
-  const containers = new Set(['', ...Object.keys(wanted).flatMap(prefixesOf)]);
+  const containers = new Set(['', ...Object.keys(wanted).flatMap(listPrefixes)]);
 
   let stack: Container[] = [];
   /** Nesting levels below the innermost container that may hold a wanted string. */
@@ -230,7 +230,7 @@ export function createJsonValueFinder(wanted: Readonly<Record<string, WantedValu
 }
 
 /** `a.b[].c` → `a`, `a.b`, `a.b[]`. */
-function prefixesOf(path: string): string[] {
+function listPrefixes(path: string): string[] {
   const ends = [...path.matchAll(/\.|\[\]/g)].flatMap(({ index, 0: mark }) =>
     mark === '.' ? [index] : [index, index + mark.length],
   );

@@ -7,7 +7,7 @@
 export type { CleanUpStep } from './background-work.ts';
 export { detachFromRequest, nextTurn } from './background-work.ts';
 export { batchCalls } from './batch-calls.ts';
-export { createByteBuffer, detachBuffer, streamOf } from './byte-streams.ts';
+export { createByteBuffer, detachBuffer, toStream } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
 export { CLOCK_LEEWAY_SECONDS, type Clock, inStep, isOver, isoTime, sleepInStep, systemClock } from './clock.ts';
 export {
@@ -94,6 +94,6 @@ export {
   toSentence,
 } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
-export { countOf, memoizeTexts, trimTrailing } from './texts.ts';
+export { memoizeTexts, pluralize, trimTrailing } from './texts.ts';
 export { createZoneClock, isTimeZone, readDate, type ZoneClock } from './time-zone.ts';
 export { type ClockWatch, watchClock } from './watch-clock.ts';

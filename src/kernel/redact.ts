@@ -44,7 +44,7 @@ function createLazily(secrets: Secrets, create: (forms: readonly string[]) => Re
   return (text) => {
     if (text === '') return text;
     if (redact === undefined) {
-      const forms = formsOf(listSecrets(secrets));
+      const forms = listForms(listSecrets(secrets));
       redact = forms.length === 0 ? (clean) => clean : create(forms);
     }
     return redact(text);
@@ -58,7 +58,7 @@ export const listSecrets = (secrets: Secrets): readonly (string | undefined)[] =
   typeof secrets === 'function' ? secrets() : secrets;
 
 /** The longest first, because one may be a prefix of another. */
-function formsOf(secrets: readonly (string | undefined)[]): string[] {
+function listForms(secrets: readonly (string | undefined)[]): string[] {
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (!secret || secret.length < SHORTEST_SECRET) continue;
@@ -72,17 +72,17 @@ function formsOf(secrets: readonly (string | undefined)[]): string[] {
 
 function createReplacer(forms: readonly string[]): Redactor {
   const window = Math.min(...forms.map(({ length }) => length));
-  const slotOf = (text: string, at: number): number =>
+  const findSlot = (text: string, at: number): number =>
     (text.charCodeAt(at - 1) * 31 + text.charCodeAt(at)) & (SLOTS - 1);
   const jumps = new Uint16Array(SLOTS).fill(window - 1);
   /** Forms by the last pair of characters within their window. */
   const candidates = new Map<number, string[]>();
   for (const form of forms) {
     for (let at = 1; at < window; at += 1) {
-      const slot = slotOf(form, at);
+      const slot = findSlot(form, at);
       jumps[slot] = Math.min(jumps[slot] ?? 0, window - 1 - at);
     }
-    const last = slotOf(form, window - 1);
+    const last = findSlot(form, window - 1);
     candidates.set(last, [...(candidates.get(last) ?? []), form]);
   }
 
@@ -90,7 +90,7 @@ function createReplacer(forms: readonly string[]): Redactor {
     let out = '';
     let kept = 0;
     for (let at = window - 1; at < text.length; ) {
-      const slot = slotOf(text, at);
+      const slot = findSlot(text, at);
       const jump = jumps[slot] ?? 0;
       if (jump > 0) {
         at += jump;

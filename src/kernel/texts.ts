@@ -9,7 +9,8 @@ export function trimTrailing(text: string, character: string): string {
 }
 
 /** `1 case`, `2 cases`. `many` stands beside other numbers than 1: `1 file is`, `2 files are`. */
-export const countOf = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+export const pluralize = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
 
 const MAX_ENTRIES = 1000;
 const MAX_LENGTH = 256;

@@ -26,11 +26,11 @@ export function readDate(text: string): number | undefined {
 
 export type ZoneClock = {
   /** Unix seconds at which a day (since 1970) of the zone's calendar begins. */
-  startOf(day: number): number;
+  dayStart(day: number): number;
   /** The day that a time (Unix seconds) falls on. */
-  dayOf(at: number): number;
+  toDay(at: number): number;
   /** The hour of the day that clocks of the zone show then, from 0 to 23. */
-  hourOf(at: number): number;
+  toHour(at: number): number;
 };
 
 /** The calendar of a time zone. */
@@ -53,19 +53,19 @@ export function createZoneClock(zone: string): ZoneClock {
     return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
   }
 
-  const dayOf = (ms: number): number => Math.floor(localMs(ms) / DAY_MS);
+  const toDay = (ms: number): number => Math.floor(localMs(ms) / DAY_MS);
 
   return {
-    dayOf: (at) => dayOf(at * 1000),
-    hourOf: (at) => Math.floor((localMs(at * 1000) % DAY_MS) / HOUR_MS),
-    startOf(day) {
+    toDay: (at) => toDay(at * 1000),
+    toHour: (at) => Math.floor((localMs(at * 1000) % DAY_MS) / HOUR_MS),
+    dayStart(day) {
       const midnight = day * DAY_MS;
       const offsetAt = (ms: number): number => localMs(ms) - ms;
       // The offset at midnight is known only when midnight is; two steps find it.
       const guess = midnight - offsetAt(midnight);
       let start = midnight - offsetAt(guess);
       // Where clocks go forward at midnight, the day begins with the first time that exists.
-      while (dayOf(start) < day) start += 900_000;
+      while (toDay(start) < day) start += 900_000;
       return start / 1000;
     },
   };

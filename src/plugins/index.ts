@@ -80,7 +80,7 @@ export { readRevocations } from './marketplace/publish-revoked.ts';
 export { type PublishedFile, signIndex } from './marketplace/sign-index.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
-export { findDriver, isPlatformOf } from './registry/find-task-plugin.ts';
+export { findDriver, servesPlatform } from './registry/find-task-plugin.ts';
 export { pickPlace } from './registry/load-plugin.ts';
 export { createPluginService, type PluginService, type Uploaded } from './service/create-plugin-service.ts';
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';

@@ -194,13 +194,13 @@ export type TaskOrigin = Pick<TaskRecord, 'platform' | 'sourceHash' | 'createdAt
 /** The versions that poll tasks and read their results: those that began them. */
 export interface TaskPlugins {
   /** The version that serves the key, or the channel type, that the task names. */
-  servingPluginOf(task: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined;
+  findServingPlugin(task: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined;
   /** Loads the version if need be. Undefined: it cannot be had now. Never rejects. */
-  pluginOf(task: TaskOrigin): Promise<LoadedPlugin | undefined>;
+  findPlugin(task: TaskOrigin): Promise<LoadedPlugin | undefined>;
   /** The same if it is loaded already. */
-  loadedPluginOf(task: TaskOrigin): LoadedPlugin | undefined;
+  findLoadedPlugin(task: TaskOrigin): LoadedPlugin | undefined;
   /**
-   * Whether a version that `pluginOf` does not have may come back: its key is switched off, or its
+   * Whether a version that `findPlugin` does not have may come back: its key is switched off, or its
    * source could not be loaded just now. Otherwise nothing can read the task's answer any more.
    */
   mayReturn(task: TaskOrigin): boolean;

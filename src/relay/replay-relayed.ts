@@ -18,7 +18,7 @@ export async function replayRelayed(
   { caller, request: { client, headers }, intent: { stream }, relayId }: Replay,
 ): Promise<RelayAnswer | undefined> {
   const relay = await waitForEnd(deps, { caller, relayId, left: client.signal });
-  const object = stream ? undefined : await deps.store.relays.objectOf(relayId);
+  const object = stream ? undefined : await deps.store.relays.findObject(relayId);
   // With an object, its job was accepted and has failed since.
   if (relay?.status === 'REFUNDED' && !object) {
     const { idempotency } = deps.store;

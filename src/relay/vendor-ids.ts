@@ -127,7 +127,7 @@ export async function storeVendorIds(
       const isOwn =
         !object ||
         (await store.relays.addObject({ ...origin, kind, objectId: object.objectId })) ||
-        (await store.relays.objectOf(relayId)) !== undefined;
+        (await store.relays.findObject(relayId)) !== undefined;
       if (!isOwn)
         logger.warn(logFields, 'vendor reused the id of an earlier object; the new object cannot be retrieved');
       await store.relays.addParts(parts);

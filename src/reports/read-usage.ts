@@ -113,17 +113,17 @@ const listIds = (shares: readonly UsageShare[]): number[] => shares.flatMap(({ i
 function chooseFrame({ fromDay, toDay, zone }: UsagePeriod, keptFrom: number) {
   const days = toDay - fromDay + 1;
   const inZone = createZoneClock(zone);
-  const from = inZone.startOf(fromDay);
+  const from = inZone.dayStart(fromDay);
   const isKept = from >= keptFrom;
   if (isKept && days <= MAX_DAYS_BY_HOUR) {
-    const until = inZone.startOf(toDay + 1);
+    const until = inZone.dayStart(toDay + 1);
     return { zone, reads: 'quarter' as const, unit: 'hour' as const, daysPerPoint: 0, starts: steps(from, until) };
   }
   const daysPerPoint = Math.ceil(days / MAX_POINTS);
-  const startOf = isKept ? inZone.startOf : (day: number): number => day * DAY;
+  const toStart = isKept ? inZone.dayStart : (day: number): number => day * DAY;
   const starts: number[] = [];
-  for (let day = fromDay; day <= toDay; day += daysPerPoint) starts.push(startOf(day));
-  starts.push(startOf(toDay + 1));
+  for (let day = fromDay; day <= toDay; day += daysPerPoint) starts.push(toStart(day));
+  starts.push(toStart(toDay + 1));
   const isUtc = starts.every((start) => start % DAY === 0);
   return {
     zone: isKept ? zone : 'UTC',

@@ -1,5 +1,5 @@
 import { type Sentence, sentence } from '../kernel/index.ts';
-import { type KeyOf, type OptionKey, ruleOf } from './catalogue/option-catalogue.ts';
+import { type KeyOf, type OptionKey, ruleFor } from './catalogue/option-catalogue.ts';
 import { withoutSlash } from './public-address.ts';
 import type { OptionSnapshot } from './read-options.ts';
 import { FEATURES, type Feature, missingFor } from './requirements.ts';
@@ -126,7 +126,7 @@ export const findMovedProviders = (
   });
 
 /** A secret that was entered while no address was set belongs to none. */
-const isAddress = (key: OptionKey): boolean => ruleOf(key).type === 'url' || key === 'SMTPServer';
+const isAddress = (key: OptionKey): boolean => ruleFor(key).type === 'url' || key === 'SMTPServer';
 
 const isMoved = (key: OptionKey, before: OptionSnapshot, after: OptionSnapshot): boolean =>
   canonical(before.raw(key)) !== canonical(after.raw(key));

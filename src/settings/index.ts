@@ -12,7 +12,7 @@ export {
   repinSources,
   replaceSources,
 } from './catalogue/market-sources.ts';
-export { isOptionKey, type OptionKey, ruleOf } from './catalogue/option-catalogue.ts';
+export { isOptionKey, type OptionKey, ruleFor } from './catalogue/option-catalogue.ts';
 export { describeStatus } from './describe-status.ts';
 export { createLiveOptions, type LiveOptions } from './live-options.ts';
 export { createOptionTrials } from './option-trials.ts';

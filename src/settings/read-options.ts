@@ -1,5 +1,5 @@
 import type { Json, SecretBox } from '../kernel/index.ts';
-import { type ChoiceOf, isOptionKey, type KeyOf, type OptionKey, ruleOf } from './catalogue/option-catalogue.ts';
+import { type ChoiceOf, isOptionKey, type KeyOf, type OptionKey, ruleFor } from './catalogue/option-catalogue.ts';
 import { splitList } from './catalogue/option-rule.ts';
 
 /**
@@ -35,7 +35,7 @@ export function readOptions(stored: readonly StoredOption[], secretBox: SecretBo
   const unreadable = new Set<OptionKey>();
   for (const { key, value } of stored) {
     if (!isOptionKey(key)) continue;
-    const rule = ruleOf(key);
+    const rule = ruleFor(key);
     if (rule.type !== 'secret') {
       if (rule.check(value) === undefined) values.set(key, value);
     } else if (value !== '') {
@@ -45,7 +45,7 @@ export function readOptions(stored: readonly StoredOption[], secretBox: SecretBo
     }
   }
   const parsed = new Map<OptionKey, Json>();
-  const raw = (key: OptionKey): string => values.get(key) ?? ruleOf(key).default;
+  const raw = (key: OptionKey): string => values.get(key) ?? ruleFor(key).default;
 
   return {
     raw,

@@ -1,13 +1,13 @@
-import { type Clock, countOf, err, ok, type Result, type SecretBox, sentence } from '../kernel/index.ts';
+import { type Clock, err, ok, pluralize, type Result, type SecretBox, sentence } from '../kernel/index.ts';
 import type { Repositories, Store } from '../store/ports/index.ts';
 import {
   describeRemoved,
-  groupOf,
+  groupFor,
   isOptionKey,
   OPTION_KEYS,
   type OptionKey,
-  ruleOf,
-  trialOf,
+  ruleFor,
+  trialFor,
 } from './catalogue/option-catalogue.ts';
 import { checkChange, findMovedProviders, refuseMovedSecrets } from './check-change.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
@@ -49,7 +49,7 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
     await tx.options.put(LOCK_KEY, String(clock.unix()));
     const stored = await tx.options.all();
     const before = readOptions(stored, secretBox);
-    const isSecret = (key: OptionKey) => ruleOf(key).type === 'secret';
+    const isSecret = (key: OptionKey) => ruleFor(key).type === 'secret';
     // A secret that is sent is written even if it is the same. Otherwise the answer would tell
     // people who may not read the secret that they guessed it.
     const writes = changes
@@ -90,7 +90,7 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
 
   return {
     proofFor: (keys) =>
-      keys.some((key) => isOptionKey(key) && ruleOf(key).proof !== 'none') ? 'settings.security' : 'none',
+      keys.some((key) => isOptionKey(key) && ruleFor(key).proof !== 'none') ? 'settings.security' : 'none',
 
     async list() {
       const current = readOptions(await store.options.all(), secretBox);
@@ -141,7 +141,7 @@ async function refuseMovedProviders(tx: Repositories, moves: ReturnType<typeof f
   for (const { key, provider } of moves) {
     const count = await tx.identities.countProvider(provider);
     if (count === 0) continue;
-    const identities = countOf(count, 'identity is', 'identities are');
+    const identities = pluralize(count, 'identity is', 'identities are');
     refusals.push({
       key,
       rule: 'needs_force',
@@ -162,7 +162,7 @@ function checkEach(changes: readonly { key: string; value: string }[]): Result<C
       faults.push({ index, field: 'key', message });
       return;
     }
-    const rule = ruleOf(key);
+    const rule = ruleFor(key);
     const wanted = rule.type === 'secret' && value === MASK ? undefined : rule.check(value);
     if (wanted !== undefined) faults.push({ index, field: 'value', message: `The value of ${key} must be ${wanted}.` });
     if (valid.has(key)) faults.push({ index, field: 'key', ...sentence('settings.named_twice', { option: key }) });
@@ -172,13 +172,13 @@ function checkEach(changes: readonly { key: string; value: string }[]): Result<C
 }
 
 function show(key: OptionKey, options: OptionSnapshot): OptionView {
-  const rule = ruleOf(key);
-  const trial = trialOf(key);
+  const rule = ruleFor(key);
+  const trial = trialFor(key);
   const view = {
     key,
     type: rule.type,
     default: rule.default,
-    group: groupOf(key),
+    group: groupFor(key),
     proof: rule.proof,
     live: true as const,
     ...rule.bounds,
@@ -199,7 +199,7 @@ function show(key: OptionKey, options: OptionSnapshot): OptionView {
 /** The value in the audit log: of a secret only whether it is set, of a long text its start. */
 function auditValue(key: OptionKey, options: OptionSnapshot): string {
   const value = options.raw(key);
-  if (ruleOf(key).type !== 'secret')
+  if (ruleFor(key).type !== 'secret')
     return value.length > MAX_AUDIT_VALUE ? `${value.slice(0, MAX_AUDIT_VALUE)}…` : value;
   if (options.unreadable.has(key)) return 'unreadable';
   return options.isSet(key) ? 'set' : 'unset';

@@ -4,7 +4,7 @@ import { storeErrors, toStoreError } from './drivers/errors.ts';
 import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
 import type { Store } from './ports/index.ts';
 import { createRepositories, withTransactions } from './repositories/index.ts';
-import { tablesOf } from './schema/index.ts';
+import { tablesFor } from './schema/index.ts';
 import { finishReplacement } from './snapshot/replace-sqlite.ts';
 import { requireNoSqliteRestore } from './snapshot/sqlite-snapshot.ts';
 import { followClock, type MoveDeadlines } from './sqlite/follow-clock.ts';
@@ -56,7 +56,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     if (options.migrate === false) await requireCurrent(options);
     else await migrate(options);
 
-    const tables = tablesOf(dialect);
+    const tables = tablesFor(dialect);
     const bindTo = (clock: Clock): BindRepositories => {
       return (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
     };

@@ -9,8 +9,8 @@ export async function findRenderer(
   task: TaskOrigin,
   ...hooks: string[]
 ): Promise<LoadedPlugin | undefined> {
-  const own = await generation.pluginOf(task);
-  const serving = generation.servingPluginOf(task);
+  const own = await generation.findPlugin(task);
+  const serving = generation.findServingPlugin(task);
   const canRender = (plugin: LoadedPlugin | undefined): boolean => hooks.some((hook) => plugin?.has(hook));
   return own && serving && !canRender(own) && canRender(serving) ? serving : own;
 }

@@ -6,7 +6,7 @@ import { getTableColumns, getTableName } from 'drizzle-orm';
 import { createSecretBox, systemClock } from '../../src/kernel/index.ts';
 import { findUnreadable, resealSecrets } from '../../src/operations/secrets/reseal-secrets.ts';
 import { SEALED_COLUMNS, type Store } from '../../src/store/ports/index.ts';
-import { tablesOf } from '../../src/store/schema/index.ts';
+import { tablesFor } from '../../src/store/schema/index.ts';
 import { addKey, describeEachStore } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 
@@ -175,7 +175,7 @@ test('no encrypted column is forgotten: all that seal are known, and all columns
     .filter((file) => file.endsWith('.ts') && /\b\w*[bB]ox\)?\.seal\(/.test(readFileSync(join('src', file), 'utf8')))
     .map((file) => `src/${file.replaceAll('\\', '/')}`);
   expect(sealers.sort()).toEqual([...SEALERS].sort());
-  const columns = Object.values(tablesOf('sqlite')).flatMap((table) =>
+  const columns = Object.values(tablesFor('sqlite')).flatMap((table) =>
     Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`),
   );
   const named = columns.filter((name) => name.endsWith('_sealed'));

@@ -128,7 +128,7 @@ for (const dialect of RULE_DATABASES) {
       await store.users.setAccessToken(user.id, { hash: `hash-of-${user.id}`, prefix: 'tgp_x', createdAt: 1 });
       await reset(user.email, await linkFor(user.email));
       expect((await logIn(NEW_PASSWORD)).kind).toBe('require_2fa');
-      expect(await store.users.accessTokenOf(user.id)).toBeDefined();
+      expect(await store.users.findAccessToken(user.id)).toBeDefined();
     });
 
     test('the history of issued sessions is kept', async () => {

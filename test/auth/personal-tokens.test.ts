@@ -51,7 +51,7 @@ for (const dialect of RULE_DATABASES) {
       for (const end of ends) {
         await end();
         await refusal(auth.personalTokens.create(request), 'auth.session_revoked');
-        expect(await store.users.accessTokenOf(user.id)).toBeUndefined();
+        expect(await store.users.findAccessToken(user.id)).toBeUndefined();
       }
     });
 

@@ -55,7 +55,7 @@ for (const dialect of RULE_DATABASES) {
         twoFactor: (await store.twoFactor.byUser(id))?.enabled ?? false,
         backupCodes: await store.twoFactor.countBackupCodes(id),
         passkeys: (await store.passkeys.list(id)).length,
-        accessToken: (await store.users.accessTokenOf(id)) !== undefined,
+        accessToken: (await store.users.findAccessToken(id)) !== undefined,
       };
     }
     const ALL = { twoFactor: true, backupCodes: 2, passkeys: 2, accessToken: true };

@@ -138,8 +138,8 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.addObject(later)).toBe(true);
     expect(await relays.ownObject(2, 'response', 'resp_same')).toEqual(elsewhere);
     expect(await relays.ownObject(1, 'response', 'resp_same')).toEqual(later);
-    expect(await relays.objectOf(first.relayId)).toEqual(first);
-    expect(await relays.objectOf(newRelayId(Date.now()))).toBeUndefined();
+    expect(await relays.findObject(first.relayId)).toEqual(first);
+    expect(await relays.findObject(newRelayId(Date.now()))).toBeUndefined();
   });
 
   test('ids of 2,048 characters are stored whole, and differ in their last one', async () => {
@@ -156,7 +156,7 @@ describeEachStore('relayed requests', (opened) => {
       expect(await relays.addObject({ ...object, userId: 2 })).toBe(false);
       expect(await relays.ownObject(1, 'video', object.objectId)).toEqual(object);
       expect(await relays.ownObject(2, 'video', object.objectId)).toBeUndefined();
-      expect(await relays.objectOf(object.relayId)).toEqual(object);
+      expect(await relays.findObject(object.relayId)).toEqual(object);
     }
     const items = objects.map((object): RelayObject<RelayPartKind> => ({ ...object, kind: 'item' }));
     await relays.addParts(items);
@@ -173,7 +173,7 @@ describeEachStore('relayed requests', (opened) => {
       { ...part, kind: 'container', objectId: 'cntr_1' },
     ];
     await relays.addParts(parts);
-    expect(await relays.objectOf(relayId)).toBeUndefined();
+    expect(await relays.findObject(relayId)).toBeUndefined();
     // They keep their owner, however often other answers name them.
     await relays.addParts([...parts, { ...part, kind: 'item', objectId: 'rs_1', userId: 2 }]);
     await relays.addParts([]);

@@ -127,11 +127,11 @@ describeEachStore('kept results', (opened) => {
     };
     expect(await store.results.keepInputs(swept)).toBe(false);
     expect([await refsOf(store, '12345'), await refsOf(store, '1')]).toEqual([1, undefined]);
-    expect((await store.results.inputsOf('task_1')).map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
+    expect((await store.results.listInputs('task_1')).map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
       ['input:0', 'kept'],
       ['input:1', 'kept'],
     ]);
-    expect(await store.results.inputsOf('task_3')).toEqual([]);
+    expect(await store.results.listInputs('task_3')).toEqual([]);
     expect(await store.results.ofTasks(['task_1'])).toEqual([]);
     expect(await store.results.find('task_1', 'input:0')).toBeUndefined();
     expect(await store.results.usage(userId)).toEqual({ bytes: 10, results: 2 });

@@ -120,16 +120,16 @@ describeEachStore('users', (opened) => {
     const { users } = opened().store;
     const user = await addUser(opened().store);
     const [first, second] = [randomAlnum(64), randomAlnum(64)];
-    expect(await users.accessTokenOf(user.id)).toBeUndefined();
+    expect(await users.findAccessToken(user.id)).toBeUndefined();
     expect(await users.setAccessToken(user.id, { hash: first, prefix: 'tgp_abc', createdAt: 500 })).toBe(true);
     expect(await users.byAccessToken(first)).toEqual(user);
-    expect(await users.accessTokenOf(user.id)).toEqual({ prefix: 'tgp_abc', createdAt: 500 });
+    expect(await users.findAccessToken(user.id)).toEqual({ prefix: 'tgp_abc', createdAt: 500 });
     expect(await users.setAccessToken(user.id, { hash: second, prefix: 'tgp_def', createdAt: 600 })).toBe(true);
     expect(await users.byAccessToken(first)).toBeUndefined();
     expect(await users.byAccessToken(second)).toEqual(user);
     expect(await users.setAccessToken(user.id, null)).toBe(true);
     expect(await users.byAccessToken(second)).toBeUndefined();
-    expect(await users.accessTokenOf(user.id)).toBeUndefined();
+    expect(await users.findAccessToken(user.id)).toBeUndefined();
     expect(await users.setAccessToken(999_999, { hash: first, prefix: '', createdAt: 1 })).toBe(false);
   });
 
@@ -146,7 +146,7 @@ describeEachStore('users', (opened) => {
         store.users.byLogin(name),
         store.users.byLogin(`${name}@example.org`),
         store.users.byAccessToken(hash),
-        store.users.accessTokenOf(user.id),
+        store.users.findAccessToken(user.id),
         store.apiKeys.byHash(key.keyHash, 1),
         store.users.search({ keyword: name, status: 1 }, { page: 1, pageSize: 10 }).then(({ items }) => items[0]),
       ]);

@@ -7,7 +7,7 @@ import type { Repositories, Store } from '../../src/store/ports/index.ts';
 import { openPostgres } from '../../src/store/postgres/open-postgres.ts';
 import { findDeclaration } from '../../src/store/repositories/context.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
-import { tablesOf } from '../../src/store/schema/index.ts';
+import { tablesFor } from '../../src/store/schema/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open-sqlite.ts';
 
 type Call = { name: string; statements: string[] };
@@ -23,7 +23,7 @@ export async function openWatchedStore(options: {
   const opening = { ...options, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger } as const;
   await migrateStore(opening);
   const dialect = options.databaseUrl === '' ? 'sqlite' : 'postgres';
-  const tables = tablesOf(dialect);
+  const tables = tablesFor(dialect);
   const calls = new AsyncLocalStorage<Call>();
   const torn = new Map<string, string[]>();
   const separate = new Set<string>();

@@ -1,7 +1,7 @@
 /** No shipped plugin leaves out a file of a form unnoticed: it reaches the vendor or is refused. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { AppError, streamOf } from '../../src/kernel/index.ts';
+import { AppError, toStream } from '../../src/kernel/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { type OpenedStore, openTestStore, startSandbox } from '../plugins/support.ts';
 import { addCaller, type Engine, jsonRequest, startEngine } from '../tasks/harness.ts';
@@ -42,7 +42,7 @@ function form(model: string, fields: readonly string[]): ClientRequest {
   const files = fields.map((field, index) => {
     const earlier = fields.slice(0, index).filter((other) => other === field).length;
     const ref = `request_file:${field}${earlier > 0 ? `#${earlier}` : ''}`;
-    const stream = () => streamOf(new Blob([bytes]).stream());
+    const stream = () => toStream(new Blob([bytes]).stream());
     return { ref, field, filename: 'a.png', mimeType: 'image/png', size: bytes.length, stream };
   });
   const body = { kind: 'multipart', fields: { model: [model], prompt: ['a kite'] }, files };

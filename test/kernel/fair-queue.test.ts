@@ -28,8 +28,8 @@ function simulate(
   const held = (owner: string) => running.filter(({ work }) => work.owner === owner).length;
   const queue = createFairQueue<Work>({
     quantum: QUANTUM,
-    costOf: ({ cost }) => cost,
-    queueOf: ({ queue }) => queue,
+    estimateCost: ({ cost }) => cost,
+    chooseQueue: ({ queue }) => queue,
     holdsShare: (owner) => held(owner) >= slots / 2,
   });
   const waiting: Work[] = [];
@@ -116,8 +116,8 @@ test('owners who always wait get equal service, whatever their jobs cost', () =>
     fc.property(fc.integer({ min: 1, max: MAX_COST }), fc.integer({ min: 1, max: MAX_COST }), (one, other) => {
       const queue = createFairQueue<Work>({
         quantum: QUANTUM,
-        costOf: ({ cost }) => cost,
-        queueOf: ({ queue }) => queue,
+        estimateCost: ({ cost }) => cost,
+        chooseQueue: ({ queue }) => queue,
         holdsShare: () => false,
       });
       for (let id = 0; id < 500; id++) {
@@ -137,8 +137,8 @@ test('owners who always wait get equal service, whatever their jobs cost', () =>
 test('extra cost is charged afterwards, and a job that is put back is taken first again', () => {
   const queue = createFairQueue<Work>({
     quantum: QUANTUM,
-    costOf: () => 1,
-    queueOf: ({ queue }) => queue,
+    estimateCost: () => 1,
+    chooseQueue: ({ queue }) => queue,
     holdsShare: () => false,
   });
   const work = (owner: string, id: number): Work => ({ owner, queue: 'x', id, cost: 1 });

@@ -76,9 +76,9 @@ describe('native routes', () => {
 
 test('the owner of a method and shape is found whatever the names of parameters', () => {
   const route = { method: 'GET', path: '/acme/jobs/:other' } as PluginRoute;
-  expect(index.ownerOf(route)).toBe('acme');
-  expect(index.ownerOf({ ...route, method: 'POST' })).toBeUndefined();
-  expect(index.ownerOf({ ...route, path: '/acme/jobs/:other/' })).toBe('acme');
+  expect(index.findOwner(route)).toBe('acme');
+  expect(index.findOwner({ ...route, method: 'POST' })).toBeUndefined();
+  expect(index.findOwner({ ...route, path: '/acme/jobs/:other/' })).toBe('acme');
   expect(routeShape('/a/:b/*c')).toBe('/a/:/*');
   expect(routeShape('/a/:b/')).toBe('/a/:');
 });

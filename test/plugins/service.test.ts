@@ -224,7 +224,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
   test('a task that names a channel type is the plugin’s that drives it', async () => {
     await service.upload(at('1.0.0', { channelTypes: [250] }));
     const find = async (platform: string) =>
-      (await service.current().pluginOf({ platform, sourceHash: '', createdAt: 0 }))?.key;
+      (await service.current().findPlugin({ platform, sourceHash: '', createdAt: 0 }))?.key;
     expect([await find('acme'), await find('250')]).toEqual(['acme', 'acme']);
     expect([await find('25'), await find('0250'), await find('')]).toEqual([undefined, undefined, undefined]);
     await service.setEnabled('acme', false);

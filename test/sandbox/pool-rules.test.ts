@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { createFairQueue, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { checkWorkers } from '../../src/sandbox/pool/check-workers.ts';
 import { chooseWorker, noteCaller } from '../../src/sandbox/pool/choose-worker.ts';
-import { callKeyOf, createCallEstimates } from '../../src/sandbox/pool/estimate-calls.ts';
+import { createCallEstimates, toCallKey } from '../../src/sandbox/pool/estimate-calls.ts';
 import type { Job, PoolState, Worker } from '../../src/sandbox/pool/types.ts';
 import { noteCall } from '../../src/sandbox/pool/worker-processes.ts';
 import type { SandboxLimits } from '../../src/sandbox/types.ts';
@@ -12,7 +12,7 @@ import { defaultLimits, MEBIBYTE, plugin } from './start-sandbox.ts';
 const jobOf = (owner: string, key = 'one'): Job => ({
   owner,
   plugin: key,
-  callKey: callKeyOf(key, owner),
+  callKey: toCallKey(key, owner),
   module: plugin('export function id(x) { return x }', key),
   request: { path: ['id'], maxResultBytes: 100 },
   args: '[]',
@@ -74,8 +74,8 @@ function poolOf(workers: Worker[], limits: Partial<SandboxLimits> = {}) {
     runsAlone: () => false,
     queue: createFairQueue<Job>({
       quantum: 5,
-      costOf: estimates.expectedMs,
-      queueOf: (job) => job.plugin,
+      estimateCost: estimates.expectedMs,
+      chooseQueue: (job) => job.plugin,
       holdsShare: () => false,
     }),
     workers: new Set(workers),

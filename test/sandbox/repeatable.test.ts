@@ -236,7 +236,7 @@ describe('a call that may reuse a result', () => {
 });
 
 describe('the memory of results', () => {
-  const { keyOf: digest } = createReusableResults();
+  const { toKey: digest } = createReusableResults();
   const keyOf = (name: string) =>
     digest({ sourceHash: 'source', path: ['run'], maxResultBytes: 1, args: JSON.stringify([name]) });
 

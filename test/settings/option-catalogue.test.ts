@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isOptionKey, OPTION_KEYS, ruleOf } from '../../src/settings/catalogue/option-catalogue.ts';
+import { isOptionKey, OPTION_KEYS, ruleFor } from '../../src/settings/catalogue/option-catalogue.ts';
 import type { OptionType } from '../../src/settings/catalogue/option-rule.ts';
 import { makePng, pngChunk } from '../support/still-images.ts';
 
@@ -355,7 +355,7 @@ describe('the catalogue of options', () => {
 
   test.each(ROWS)('%s', (key, type, initial, taken, refused) => {
     if (!isOptionKey(key)) throw new Error(`${key} is not in the catalogue`);
-    const rule = ruleOf(key);
+    const rule = ruleFor(key);
     expect([rule.type, rule.default]).toEqual([type, initial]);
     for (const value of [initial, ...taken]) expect([value, rule.check(value)]).toEqual([value, undefined]);
     for (const value of refused) expect([value, typeof rule.check(value)]).toEqual([value, 'string']);
@@ -371,7 +371,7 @@ describe('the catalogue of options', () => {
   );
 
   test('only these options can be changed without a Security Proof', () => {
-    expect(OPTION_KEYS.filter((key) => ruleOf(key).proof === 'none')).toEqual([
+    expect(OPTION_KEYS.filter((key) => ruleFor(key).proof === 'none')).toEqual([
       'SystemName',
       'branding.logo',
       'branding.accent',
@@ -435,7 +435,7 @@ describe('the catalogue of options', () => {
 
   test('a rule describes the allowed values and never repeats the given one', () => {
     for (const key of OPTION_KEYS) {
-      const wanted = ruleOf(key).check('<never\nsaid>\u0000');
+      const wanted = ruleFor(key).check('<never\nsaid>\u0000');
       expect(wanted ?? `nothing for ${key}`).toMatch(/^(?!nothing for).{3}.*[^.]$/);
       expect(wanted).not.toContain('never');
     }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { findRelyingParty, rootHasOtherSignInMethod } from '../../src/auth/index.ts';
 import { createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { authSettings } from '../../src/settings/auth-settings.ts';
-import { OPTION_KEYS, type OptionKey, ruleOf } from '../../src/settings/catalogue/option-catalogue.ts';
+import { OPTION_KEYS, type OptionKey, ruleFor } from '../../src/settings/catalogue/option-catalogue.ts';
 import { describeStatus } from '../../src/settings/describe-status.ts';
 import { createLiveOptions, type LiveOptions } from '../../src/settings/live-options.ts';
 import { configuredAddress, type NodeAddress } from '../../src/settings/public-address.ts';
@@ -88,7 +88,7 @@ describeEachStore(
       const list = await service.list();
       expect(list.map(({ key }) => key)).toEqual([...OPTION_KEYS]);
       for (const option of list) {
-        const { type, default: initial } = ruleOf(option.key as OptionKey);
+        const { type, default: initial } = ruleFor(option.key as OptionKey);
         expect(option).toMatchObject({ type, value: initial, default: initial, group: expect.stringMatching(/^\w+$/) });
         expect(option.secret === true).toBe(type === 'secret');
       }
@@ -110,7 +110,7 @@ describeEachStore(
         { key: 'RegisterEnabled', before: 'false', after: 'true' },
         {
           key: 'EmailDomainWhitelist',
-          before: ruleOf('EmailDomainWhitelist').default,
+          before: ruleFor('EmailDomainWhitelist').default,
           after: 'a.example, b.example',
         },
       ]);
@@ -155,7 +155,7 @@ describeEachStore(
     test('stolen database: no secret is readable in it, in an answer or in the audit log', async () => {
       const { store, databaseUrl, dataDir } = opened();
       const { service, live } = await startNode(store);
-      const secrets = OPTION_KEYS.filter((key) => ruleOf(key).type === 'secret');
+      const secrets = OPTION_KEYS.filter((key) => ruleFor(key).type === 'secret');
       expect(secrets.length).toBe(9);
       const isSigning = (key: string) => key === 'alerts.webhook_secret';
       const clear = (key: string) =>
@@ -404,7 +404,7 @@ describeEachStore(
         expect(await refused(service, { [address]: there })).toEqual([refusal]);
         expect(await refused(service, { [address]: there, [secret]: '***' })).toEqual([refusal]);
         // Emptying the address first does not help either.
-        if (ruleOf(address).default === '') expect(await refused(service, { [address]: '' })).toEqual([refusal]);
+        if (ruleFor(address).default === '') expect(await refused(service, { [address]: '' })).toEqual([refusal]);
         expect(live.text(address as 'SMTPServer')).toBe(here);
         // Another path may belong to somebody else.
         if (here.startsWith('https')) expect(await refused(service, { [address]: `${here}/more` })).toEqual([refusal]);
@@ -466,7 +466,7 @@ describeEachStore(
         ['WeChatServerAddress', 'wechat', 'https://evil.example'],
       ];
       for (const [key, provider, value] of moves) {
-        const { default: initial } = ruleOf(key);
+        const { default: initial } = ruleFor(key);
         await put(service, { [key]: value });
         await put(service, { [key]: initial });
         for (const { id } of [one, two]) {

@@ -5,7 +5,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
-import { tablesOf } from '../../src/store/schema/index.ts';
+import { tablesFor } from '../../src/store/schema/index.ts';
 import { openSqlite } from '../../src/store/sqlite/open-sqlite.ts';
 import { addRunningTask } from '../contract/each-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -22,7 +22,7 @@ test('a claim that fails for one channel hands over what it has of the others', 
     bind: (run) =>
       createRepositories({
         dialect: 'sqlite',
-        tables: tablesOf('sqlite'),
+        tables: tablesFor('sqlite'),
         clock: systemClock,
         run: (text, params) =>
           /^update/i.test(text) && params.some((value) => broken.has(Number(value)))

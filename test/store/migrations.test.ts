@@ -62,8 +62,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
     expect(await store.users.byAccessToken(sha256Hex(pat))).toMatchObject({ id: 1, username: 'anna' });
     expect(await store.users.byAccessToken(pat)).toBeUndefined();
-    expect(await store.users.accessTokenOf(1)).toEqual({ prefix: '', createdAt: 0 });
-    expect(await store.users.accessTokenOf(2)).toBeUndefined();
+    expect(await store.users.findAccessToken(1)).toEqual({ prefix: '', createdAt: 0 });
+    expect(await store.users.findAccessToken(2)).toBeUndefined();
     expect(await store.identities.list(1)).toEqual([
       { provider: 'github', subject: 'gh-1', userId: 1, createdAt: 77 },
       { provider: 'telegram', subject: '4711', userId: 1, createdAt: 77 },

@@ -9,7 +9,7 @@ import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { connectPostgres } from '../../src/store/postgres/open-postgres.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
-import { tablesOf } from '../../src/store/schema/index.ts';
+import { tablesFor } from '../../src/store/schema/index.ts';
 import { openSqliteFile } from '../../src/store/sqlite/open-sqlite.ts';
 import { addKey, leaseOf, newSession, newTask } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
@@ -91,7 +91,7 @@ const accounts: Work[] = [
   ['a new password', ({ users }, { userId }) => users.setPassword(userId, 'hash', 1)],
   ['a new version of a user', ({ users }, { userId }) => users.moveAuthVersion(userId, 1)],
   ['administrators', ({ users }) => users.countByRole(100)],
-  ['a personal access token', ({ users }, { userId }) => users.accessTokenOf(userId)],
+  ['a personal access token', ({ users }, { userId }) => users.findAccessToken(userId)],
   ['a new flow', ({ flows }) => flows.insert({ ...flow(), consumedAt: null })],
   ['a flow', ({ flows }) => flows.find('hash', { purpose: 'oauth', provider: newUuid() } as never, at)],
   ['the use of a flow', ({ flows }) => flows.consume('hash', { purpose: 'oauth', userId: 7 } as never, at)],
@@ -144,7 +144,7 @@ const relays: Work[] = [
       await relays.release(relayId, owner);
       expect(await relays.isDelivered(relayId)).toBe(true);
       expect((await relays.byRelayId(relayId))?.status).toBe('BILLED');
-      expect((await relays.objectOf(relayId))?.relayId).toBe(relayId);
+      expect((await relays.findObject(relayId))?.relayId).toBe(relayId);
       await relays.ownObject(userId, 'response', 'id');
       await relays.ownParts(userId, 'item', [newUuid(), newUuid()]);
     },
@@ -300,7 +300,7 @@ describe('SQLite', () => {
     store = createRepositories(
       {
         dialect: 'sqlite',
-        tables: tablesOf('sqlite'),
+        tables: tablesFor('sqlite'),
         clock: systemClock,
         run: async (text, params) => file.query(text).values(...(params as never[])),
       },
@@ -372,7 +372,7 @@ test('every method of the repositories is checked above, or listed as unchecked'
 test('PostgreSQL prepares what requests run often once, and keeps one plan for all values', async () => {
   const sql = connectPostgres(await migratedDatabaseUrl(), 1);
   const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
-  const store = createRepositories({ dialect: 'postgres', tables: tablesOf('postgres'), clock: systemClock, run });
+  const store = createRepositories({ dialect: 'postgres', tables: tablesFor('postgres'), clock: systemClock, run });
   const ids = await addRows(store);
   // PostgreSQL compares five plans for given values with one for all.
   for (let round = 0; round < 6; round += 1) for (const [, work] of requests) await work(store, ids);

@@ -8,7 +8,7 @@ import type { RunStatement } from '../../src/store/drivers/connection.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
-import { tablesOf } from '../../src/store/schema/index.ts';
+import { tablesFor } from '../../src/store/schema/index.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -208,7 +208,7 @@ const accounts: Query[] = [
   ['interrupted', ({ relays }) => relays.interrupted(10), 'relay_requests', 'relay_requests_open'],
   ['byRelayId', ({ relays }) => relays.byRelayId('relay_7'), 'relay_requests', 'relay_requests_relay_id'],
   ['ownObject', ({ relays }) => relays.ownObject(7, 'video', 'video_7'), 'relay_objects', 'relay_objects_name'],
-  ['objectOf', ({ relays }) => relays.objectOf('relay_7'), 'relay_objects', 'relay_objects_relay'],
+  ['objectOf', ({ relays }) => relays.findObject('relay_7'), 'relay_objects', 'relay_objects_relay'],
   ['ownParts', ({ relays }) => relays.ownParts(7, 'item', ['rs_7', 'rs_8']), 'relay_objects', 'relay_objects_name'],
   ['deleteEnded', ({ relays }) => relays.deleteEnded(50, 10), 'relay_requests', 'relay_requests_ended'],
   ['deleteObjects', ({ relays }) => relays.deleteObjects(50, 10), 'relay_objects', 'relay_objects_created'],
@@ -271,7 +271,7 @@ async function explained(
     rows = [];
     return answer as unknown[][];
   };
-  const store = createRepositories({ dialect, tables: tablesOf(dialect), clock: systemClock, run: explain });
+  const store = createRepositories({ dialect, tables: tablesFor(dialect), clock: systemClock, run: explain });
   await ask(store);
   return plan.join('\n');
 }

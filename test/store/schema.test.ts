@@ -7,7 +7,7 @@ import { type PgTable, getTableConfig as postgresConfig } from 'drizzle-orm/pg-c
 import { type SQLiteTable, getTableConfig as sqliteConfig } from 'drizzle-orm/sqlite-core';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { migrateStore } from '../../src/store/index.ts';
-import { tablesOf } from '../../src/store/schema/index.ts';
+import { tablesFor } from '../../src/store/schema/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 function definedLayout(dialect: 'sqlite' | 'postgres'): Layout {
   const layout: Layout = {};
-  for (const table of Object.values(tablesOf(dialect))) {
+  for (const table of Object.values(tablesFor(dialect))) {
     const { name, columns } =
       dialect === 'sqlite' ? sqliteConfig(table as SQLiteTable) : postgresConfig(table as unknown as PgTable);
     layout[name] = byName(

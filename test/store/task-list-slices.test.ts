@@ -6,7 +6,7 @@ import { SQL } from 'bun';
 import { systemClock } from '../../src/kernel/index.ts';
 import type { TaskListFilter, TaskListPage, TaskSort } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
-import { tablesOf } from '../../src/store/schema/index.ts';
+import { tablesFor } from '../../src/store/schema/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 
@@ -38,7 +38,7 @@ function openRecorded({ store, databaseUrl, dataDir }: OpenedStore) {
     recorded.push({ text, params });
     return values(text, params);
   };
-  const { tasks } = createRepositories({ dialect, tables: tablesOf(dialect), clock: systemClock, run });
+  const { tasks } = createRepositories({ dialect, tables: tablesFor(dialect), clock: systemClock, run });
   const explain = dialect === 'postgres' ? 'explain' : 'explain query plan';
   return {
     tasks,

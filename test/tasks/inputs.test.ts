@@ -77,7 +77,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     engine.keeping.keepInputs = false;
     const caller = await addCaller(store);
     const task = await send(caller, form({ input_reference: randomBytes(1000) }));
-    expect(await store.results.inputsOf(task.taskId)).toEqual([]);
+    expect(await store.results.listInputs(task.taskId)).toEqual([]);
     expect(await engine.surfaces.retryBlock(task)).toBe('request_not_kept');
     await expect(again(caller, task)).rejects.toMatchObject({ code: 'tasks.request_not_kept' });
   });
@@ -105,7 +105,7 @@ const describeInputs = (opened: () => OpenedStore) => {
     for (const body of bodies) {
       const caller = await addCaller(store);
       const first = await send(caller, body);
-      const rows = await store.results.inputsOf(first.taskId);
+      const rows = await store.results.listInputs(first.taskId);
       expect(rows.map(({ kind, state, userId }) => ({ kind, state, userId }))).toEqual([
         { kind: 'input', state: 'kept', userId: caller.user.id },
       ]);
@@ -180,13 +180,13 @@ const describeInputs = (opened: () => OpenedStore) => {
     engine.keeping.daysFor = () => 1;
     const expires = await send(caller, form({ input_reference: randomBytes(3000) }));
     const sizes = async (tasks: TaskRecord[]) =>
-      (await Promise.all(tasks.map(({ taskId }) => store.results.inputsOf(taskId)))).map(({ length }) => length);
+      (await Promise.all(tasks.map(({ taskId }) => store.results.listInputs(taskId)))).map(({ length }) => length);
     expect(await sizes([deleted, expires])).toEqual([1, 1]);
     await engine.tasks.delete(caller.user.id, deleted.taskId);
     expect((await store.tasks.byTaskId(deleted.taskId))?.execution.inputs).toBeUndefined();
     const stays = await send(caller, form({ input_reference: randomBytes(4000) }));
     engine.keeping.daysFor = () => 0;
-    const gone = (await store.results.inputsOf(expires.taskId))[0]?.sha256 ?? '';
+    const gone = (await store.results.listInputs(expires.taskId))[0]?.sha256 ?? '';
 
     // A killed process left a file that no task needs.
     const orphan = randomBytes(100);
@@ -215,14 +215,14 @@ const describeInputs = (opened: () => OpenedStore) => {
     const caller = await addCaller(store);
     const task = await send(caller, form({ input_reference: randomBytes(2000) }));
     await store.transaction((tx) => clearContent(tx, [task.id], ['request']));
-    expect(await store.results.inputsOf(task.taskId)).toEqual([]);
+    expect(await store.results.listInputs(task.taskId)).toEqual([]);
     await expect(again(caller, task)).rejects.toMatchObject({ code: 'tasks.request_not_kept' });
   });
 
   test('a file that is missing from its place is told, and the vendor is not asked', async () => {
     const caller = await addCaller(store);
     const task = await send(caller, form({ input_reference: randomBytes(5000) }));
-    const [row] = await store.results.inputsOf(task.taskId);
+    const [row] = await store.results.listInputs(task.taskId);
     await engine.files.delete(row?.sha256 ?? '');
     await expect(again(caller, task)).rejects.toMatchObject({ code: 'tasks.inputs_gone' });
   });

@@ -193,17 +193,17 @@ const suite = (opened: () => OpenedStore): void => {
       await engine.plugins.setEnabled('demo', false, { cascade: true, force: true });
       engine.finishJobs();
       const { polls } = (await store.tasks.byTaskId(running.taskId)) as TaskRecord;
-      const waits = await engine.plugins.current().pluginOf(running);
+      const waits = await engine.plugins.current().findPlugin(running);
       expect(waits).toBeUndefined();
       await engine.plugins.setEnabled('demo', true);
       expect(await ended(store, running.taskId)).toMatchObject({ status: 'SUCCESS' });
       expect(polls).toBeGreaterThanOrEqual(0);
 
       const lost = { ...running, sourceHash: 'f'.repeat(64) };
-      expect((await engine.plugins.current().pluginOf(lost))?.version).toBe('1.0.0');
+      expect((await engine.plugins.current().findPlugin(lost))?.version).toBe('1.0.0');
       expect(engine.warnings.filter((line) => line.includes('source is not stored'))).toHaveLength(1);
       // A task from before versions were noted.
-      expect((await engine.plugins.current().pluginOf({ ...running, sourceHash: '' }))?.version).toBe('1.0.0');
+      expect((await engine.plugins.current().findPlugin({ ...running, sourceHash: '' }))?.version).toBe('1.0.0');
     },
   );
 

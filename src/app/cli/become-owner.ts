@@ -69,13 +69,13 @@ function otherOwner(folder: string): Owner | undefined {
   while (!existsSync(path) && dirname(path) !== path) path = dirname(path);
   // The owner of a link chooses where it leads.
   const found = [lstatSync(path), statSync(path)].find(({ uid }) => uid !== 0);
-  return found && { uid: found.uid, gid: groupOf(found.uid) ?? found.gid };
+  return found && { uid: found.uid, gid: findGroup(found.uid) ?? found.gid };
 }
 
 /**
  * The first group of a user by the system's list; undefined for one whom only a directory knows.
  */
-function groupOf(uid: number): number | undefined {
+function findGroup(uid: number): number | undefined {
   const lines = existsSync('/etc/passwd') ? readFileSync('/etc/passwd', 'utf8').split('\n') : [];
   const group = lines.map((line) => line.split(':')).find((fields) => fields[2] === String(uid))?.[3];
   return group === undefined || !/^\d{1,10}$/.test(group) ? undefined : Number(group);

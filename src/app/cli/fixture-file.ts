@@ -5,7 +5,7 @@ import { type CommandInput, option, UsageError } from './command.ts';
 export const fixtureBeside = (file: string): string => `${file.replace(/\.(?:m?js|ts)$/, '')}.fixture.json`;
 
 /** The fixture of a plugin file: `--fixture`, else `acme.fixture.json` beside `acme.js`. */
-export function fixtureFileOf(input: CommandInput, file: string, command: string): string {
+export function findFixtureFile(input: CommandInput, file: string, command: string): string {
   const given = option(input, 'fixture');
   if (given !== undefined) return given;
   const beside = fixtureBeside(file);

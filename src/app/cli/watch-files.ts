@@ -10,7 +10,7 @@ const CHECK_MS = 150;
 const SETTLE_MS = 50;
 
 /** Differs after every save: a replaced file has another inode, a written one another time. */
-function signatureOf(path: string): string {
+function readSignature(path: string): string {
   try {
     const { ino, size, ctimeNs, mtimeNs } = statSync(path, { bigint: true });
     return `${ino} ${size} ${ctimeNs} ${mtimeNs}`;
@@ -27,18 +27,18 @@ function signatureOf(path: string): string {
 export function watchFiles(first: readonly string[], clock: Clock, signal: AbortSignal) {
   const paths = [...first];
   const marked = new Map<string, string>();
-  const signature = () => paths.map(signatureOf).join('\n');
+  const signature = () => paths.map(readSignature).join('\n');
   const mark = (): void => {
-    for (const path of paths) marked.set(path, signatureOf(path));
+    for (const path of paths) marked.set(path, readSignature(path));
   };
-  const isSaved = (path: string): boolean => signatureOf(path) !== marked.get(path);
+  const isSaved = (path: string): boolean => readSignature(path) !== marked.get(path);
   return {
     mark,
     add(more: readonly string[]): void {
       for (const path of more) {
         if (marked.has(path)) continue;
         paths.push(path);
-        marked.set(path, signatureOf(path));
+        marked.set(path, readSignature(path));
       }
     },
     async next(): Promise<boolean> {

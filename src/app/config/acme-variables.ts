@@ -1,5 +1,5 @@
 import { err, ok } from '../../kernel/index.ts';
-import { hostList, integer, oneOf, pemFile, text, urlOf, type ValueKind } from './config-kinds.ts';
+import { hostList, integer, oneOf, pemFile, text, urlWithScheme, type ValueKind } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 
 /** Names that an authority can verify: neither addresses nor wildcards. */
@@ -40,7 +40,7 @@ export const ACME_VARIABLES = {
     env: 'ACME_DIRECTORY_URL',
     group: 'server',
     doc: 'Directory of the ACME authority.',
-    kind: urlOf(['https:'], 'an https URL'),
+    kind: urlWithScheme(['https:'], 'an https URL'),
     default: 'https://acme-v02.api.letsencrypt.org/directory',
     defaultText: "Let's Encrypt",
   }),

@@ -79,7 +79,7 @@ export const hostList: ValueKind<readonly string[]> = {
 };
 
 /** A URL of one of `schemes`. */
-export function urlOf(schemes: readonly string[], what: string): ValueKind<string> {
+export function urlWithScheme(schemes: readonly string[], what: string): ValueKind<string> {
   return {
     type: 'URL',
     allowed: what,

@@ -5,7 +5,7 @@ const all: readonly Variable<unknown>[] = Object.values(VARIABLES);
 const inGroup = (group: ConfigGroup) => all.filter((variable) => variable.group === group);
 const groups = Object.keys(CONFIG_GROUPS) as ConfigGroup[];
 
-const defaultOf = (variable: Variable<unknown>): string => variable.defaultText ?? String(variable.default);
+const describeDefault = (variable: Variable<unknown>): string => variable.defaultText ?? String(variable.default);
 
 /** Every variable with doc, allowed values and default, for `serve --help`; at most 100 columns. */
 export function describeConfig(): string {
@@ -16,7 +16,7 @@ export function describeConfig(): string {
       lines.push(`  ${variable.env}`);
       lines.push(...wrap(variable.doc, 94).map((line) => `      ${line}`));
       lines.push(
-        ...wrap(`${variable.kind.allowed} · default: ${defaultOf(variable)}`, 94).map((line) => `      ${line}`),
+        ...wrap(`${variable.kind.allowed} · default: ${describeDefault(variable)}`, 94).map((line) => `      ${line}`),
       );
     }
   }
@@ -50,7 +50,7 @@ export function configurationDocument(): string {
     for (const variable of inGroup(group)) {
       const doc = `${variable.doc}${variable.fallback ? ' *Falls back.*' : ''}`;
       out.push(
-        `| \`${variable.env}\` | ${cell(defaultOf(variable))} | ${cell(variable.kind.allowed)} | ${cell(doc)} |`,
+        `| \`${variable.env}\` | ${cell(describeDefault(variable))} | ${cell(variable.kind.allowed)} | ${cell(doc)} |`,
       );
     }
   }

@@ -76,7 +76,7 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
   /** The job as its client sees it. */
   function show(job: Job) {
     const { id, model, prompt, seconds, resolution, reference, image, script } = job;
-    const { status, progress } = jobs.progressOf(job);
+    const { status, progress } = jobs.readProgress(job);
     return {
       id,
       object: 'video.job',
@@ -148,7 +148,7 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
   function download(job: Job, request: Request): Response {
     counts.downloads += request.method === 'GET' ? 1 : 0;
     job.downloads += request.method === 'GET' ? 1 : 0;
-    if (jobs.progressOf(job).status !== 'succeeded')
+    if (jobs.readProgress(job).status !== 'succeeded')
       return failed(409, { code: 'not_ready', message: 'The job has no result.' });
     return serveVideo(job, request);
   }
@@ -171,7 +171,7 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
       creates: count?.creates ?? 0,
       jobs: (count?.jobs ?? []).flatMap((id) => {
         const job = jobs.find(id);
-        return job ? [{ id, polls: job.polls, downloads: job.downloads, status: jobs.progressOf(job).status }] : [];
+        return job ? [{ id, polls: job.polls, downloads: job.downloads, status: jobs.readProgress(job).status }] : [];
       }),
     });
   }

@@ -23,7 +23,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 const hmac = (secret: string, text: string): string => createHmac('sha256', secret).update(text).digest('hex');
 
 /** What of a request is signed: a text as it is; of a form its fields by name, without files. */
-async function contentOf(request: Request): Promise<string> {
+async function readContent(request: Request): Promise<string> {
   const type = request.headers.get('content-type') ?? '';
   if (!type.startsWith('multipart/form-data')) return request.clone().text();
   const form = await request.clone().formData();
@@ -51,7 +51,7 @@ export function createStrictVendor(options: StrictVendorOptions) {
     if (!/^\d+$/.test(time ?? '') || Math.abs(Number(time) - clock.unix()) > MAX_SKEW_SECONDS) {
       return `The header X-Timestamp must be the time in seconds, at most ${MAX_SKEW_SECONDS} s away.`;
     }
-    const text = [request.method, pathname + search, time, sha256(await contentOf(request))].join('\n');
+    const text = [request.method, pathname + search, time, sha256(await readContent(request))].join('\n');
     return constantTimeEqual(signature ?? '', hmac(secret, text)) ? undefined : 'The header X-Signature is wrong.';
   }
 
@@ -70,7 +70,7 @@ export function createStrictVendor(options: StrictVendorOptions) {
 
   function show(id: string) {
     const { order, job } = drafts.get(id) ?? {};
-    const state = job === undefined ? 'draft' : jobs.progressOf(job).status;
+    const state = job === undefined ? 'draft' : jobs.readProgress(job).status;
     return {
       job_id: id,
       state,
@@ -95,7 +95,8 @@ export function createStrictVendor(options: StrictVendorOptions) {
 
   function listFiles(id: string, origin: string): Response {
     const job = drafts.get(id)?.job;
-    if (!job || jobs.progressOf(job).status !== 'succeeded') return failed(409, 'not_ready', 'There are no files yet.');
+    if (!job || jobs.readProgress(job).status !== 'succeeded')
+      return failed(409, 'not_ready', 'There are no files yet.');
     counts.links += 1;
     const expires = clock.unix() + linkSeconds;
     const url = `${origin}/files/${id}.mp4?expires=${expires}&token=${hmac(secret, `${id} ${expires}`)}`;

@@ -41,7 +41,7 @@ export function createDemoChannel(deps: {
   /** Serializes operations, so that two concurrent calls create one channel. */
   const mutex = createSemaphore();
 
-  const markOf = (address: string) => ({ [MARK]: secretBox.seal(address) });
+  const toMark = (address: string) => ({ [MARK]: secretBox.seal(address) });
 
   /** Whether the channel still has the vendor's address. */
   const isOwnChannel = ({ settings, baseUrl }: ChannelRecord): boolean => {
@@ -63,7 +63,7 @@ export function createDemoChannel(deps: {
     }
     await stopVendor();
     const created = createDemoVendor({ clock, key });
-    const port = portOf(address);
+    const port = readPort(address);
     const started = await created.start(port).catch((error) => {
       if (port === 0) throw error;
       return created.start(0);
@@ -79,7 +79,7 @@ export function createDemoChannel(deps: {
     const address = await serve(channels.credential(channel), channel.baseUrl);
     if (vendor === before) return;
     if (address !== channel.baseUrl) {
-      const settings = { ...channel.settings, ...markOf(address) };
+      const settings = { ...channel.settings, ...toMark(address) };
       await channels.update(channel.id, { baseUrl: address, settings }, { mayMoveKey: true });
     }
     logger.info({ channel_id: channel.id, address }, 'the demo vendor serves its channel');
@@ -109,7 +109,7 @@ export function createDemoChannel(deps: {
           baseUrl,
           models: plugin.manifest.models,
           taskPluginKey: PLUGIN,
-          settings: markOf(baseUrl),
+          settings: toMark(baseUrl),
         });
         return { channel, created: true };
       }),
@@ -130,4 +130,4 @@ export function createDemoChannel(deps: {
   };
 }
 
-const portOf = (baseUrl: string): number => (URL.canParse(baseUrl) ? Number(new URL(baseUrl).port) : 0);
+const readPort = (baseUrl: string): number => (URL.canParse(baseUrl) ? Number(new URL(baseUrl).port) : 0);

@@ -33,7 +33,7 @@ export interface Jobs {
   create(order: Order): Job | undefined;
   find(id: string): Job | undefined;
   /** Computed from the elapsed time; nothing runs in between. */
-  progressOf(job: Job): { status: JobStatus; progress: number };
+  readProgress(job: Job): { status: JobStatus; progress: number };
 }
 
 /** Keeps at most `maxJobs` jobs and evicts the oldest finished ones. `prefix` is unique per run. */
@@ -82,7 +82,7 @@ export function createJobs(
       return job;
     },
     find: (id) => jobs.get(id),
-    progressOf({ createdMs, doneMs, script }) {
+    readProgress({ createdMs, doneMs, script }) {
       const now = clock.nowMs();
       if (now >= doneMs) return { status: script.fail ? 'failed' : 'succeeded', progress: 100 };
       const share = (now - createdMs) / (doneMs - createdMs);

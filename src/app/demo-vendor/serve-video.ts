@@ -8,7 +8,7 @@ const BOX_HEADER_BYTES = 8;
  * The sample with the job's id in a `free` box at its end, so that no two jobs have the same bytes.
  * Players skip the box.
  */
-function videoOf(job: Job): Uint8Array {
+function makeVideo(job: Job): Uint8Array {
   const sample = sampleVideo();
   const id = Buffer.from(job.id);
   const payload = Math.max(id.length, job.script.bytes - sample.length - BOX_HEADER_BYTES);
@@ -22,7 +22,7 @@ function videoOf(job: Job): Uint8Array {
 
 /** Answers GET and HEAD with one range at most, and conditional requests (RFC 9110 13 and 14). */
 export function serveVideo(job: Job, request: Request): Response {
-  const video = videoOf(job);
+  const video = makeVideo(job);
   const etag = `"${sha256Hex(video).slice(0, 32)}"`;
   const headers = { 'content-type': 'video/mp4', 'accept-ranges': 'bytes', etag, 'cache-control': 'private' };
   const body = (bytes: Uint8Array) => (request.method === 'HEAD' ? null : new Uint8Array(bytes));

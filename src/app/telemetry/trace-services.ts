@@ -102,7 +102,7 @@ export function traceUpstream(recorder: Recorder, upstream: Upstream, { tell }: 
       const parent = recorder.current();
       if (!parent) return upstream.request(request);
       const { method, headers } = request;
-      const facts = { 'http.request.method': method, ...hostOf(request.url) };
+      const facts = { 'http.request.method': method, ...readHost(request.url) };
       const span = recorder.start(method, { kind: SpanKind.CLIENT, facts, parent });
       // A plugin that names a trace of its own knows why.
       const mayTell = tell && !Object.keys(headers).some((name) => name.toLowerCase() === 'traceparent');
@@ -120,7 +120,7 @@ export function traceUpstream(recorder: Recorder, upstream: Upstream, { tell }: 
   };
 }
 
-function hostOf(address: string): Record<string, string | number> {
+function readHost(address: string): Record<string, string | number> {
   if (!URL.canParse(address)) return {};
   const { protocol, hostname, port } = new URL(address);
   const usual = protocol === 'https:' ? 443 : 80;

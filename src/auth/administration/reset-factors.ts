@@ -67,11 +67,11 @@ export async function resetPersonalToken(
 ): Promise<void> {
   const intent = { principal, userId, action: 'reset_factor' } as const;
   const owner = await withLockedAccounts(ctx, intent, async ({ tx, target }) => {
-    const had = await tx.users.accessTokenOf(userId);
+    const had = await tx.users.findAccessToken(userId);
     await tx.users.setAccessToken(userId, null);
     return had && target;
   });
-  if (owner) await ctx.notifyOwner(owner, noticeOf('personal_token_removed'));
+  if (owner) await ctx.notifyOwner(owner, toNotice('personal_token_removed'));
 }
 
 /**
@@ -95,7 +95,7 @@ export async function resetBinding(
     return { subject: removed, owner: target };
   });
   const about = provider === MAIL_PROVIDER ? 'address_removed' : 'identity_unbound';
-  await ctx.notifyOwner(owner, noticeOf(about, provider));
+  await ctx.notifyOwner(owner, toNotice(about, provider));
   return { subject };
 }
 
@@ -114,9 +114,9 @@ async function resetFactor(
     await endSessions();
     return { removed: count, owner: target };
   });
-  await ctx.notifyOwner(owner, noticeOf(about));
+  await ctx.notifyOwner(owner, toNotice(about));
   ctx.logger.info({ userId, reason, by: principal.user.id }, 'factors of an account reset');
   return removed;
 }
 
-const noticeOf = (about: NoticeSubject, provider = '') => ({ about, by: 'administrator', provider }) as const;
+const toNotice = (about: NoticeSubject, provider = '') => ({ about, by: 'administrator', provider }) as const;

@@ -57,12 +57,12 @@ export function createApiKeyAuthenticator(deps: { store: Store; clock: Clock; lo
     if (state === API_KEY_STATE.exhausted && purpose === 'submit') throw authErrors.api_key_exhausted();
     if (ip !== undefined) assertKeyAllows({ key, ip });
     touch(key, now);
-    return { kind: 'api_key', user, key, keyHash, group: groupOf(key, user) };
+    return { kind: 'api_key', user, key, keyHash, group: chooseGroup(key, user) };
   };
 }
 
 /** A group decides what a task costs. The key's own counts while its owner may still choose one. */
-const groupOf = ({ group }: PresentedKey, user: KeyOwner): string =>
+const chooseGroup = ({ group }: PresentedKey, user: KeyOwner): string =>
   group !== null && user.role >= ROLE.admin ? group : user.group;
 
 /**

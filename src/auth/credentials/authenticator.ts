@@ -19,7 +19,7 @@ export interface Authenticator {
    * The time step that `digits` are the code of, at most one step from now; `undefined` when they
    * are wrong.
    */
-  stepOf(secret: string, digits: string): Promise<number | undefined>;
+  findStep(secret: string, digits: string): Promise<number | undefined>;
 }
 
 /** The parameters that every common app assumes. */
@@ -30,7 +30,7 @@ const SKEW = 1;
 const SECRET_BYTES = 20;
 
 /** A colon ends the issuer in `otpauth:` addresses; apps then show another name, or refuse them. */
-const issuerOf = (systemName: string): string =>
+const toIssuer = (systemName: string): string =>
   systemName.replaceAll(':', ' ').replaceAll(/\s+/g, ' ').trim() || 'Taskgate';
 
 /** Loaded with the first code: a start without it is shorter. */
@@ -52,7 +52,7 @@ export function createAuthenticator(deps: {
     },
     async address(secret, username) {
       const { TOTP } = await loadOtp();
-      const issuer = issuerOf(settings().systemName);
+      const issuer = toIssuer(settings().systemName);
       return new TOTP({ ...TOTP_PARAMETERS, issuer, label: username, secret }).toString();
     },
     open({ userId, secretSealed }) {
@@ -66,7 +66,7 @@ export function createAuthenticator(deps: {
       }
       return secret;
     },
-    async stepOf(secret, digits) {
+    async findStep(secret, digits) {
       const { TOTP } = await loadOtp();
       const totp = new TOTP({ ...TOTP_PARAMETERS, secret });
       const timestamp = clock.nowMs();

@@ -37,9 +37,10 @@ export type AttemptSource = DecidingIp | { sid: string };
 export function createGuessLimit(counters: Counters): GuessLimit {
   const limitFailures = createFailureLimit(counters);
   return (account, by, attempt) => {
-    const keyOf = (guesser: string) => `guess-account:${sha256Hex(`${account}\n${guesser}`)}`;
-    if (typeof by === 'object') return limitFailures([{ key: keyOf(`session ${by.sid}`), ...PER_ACCOUNT }], attempt);
-    return limitFailures([{ key: keyOf(addressKey(by)), ...PER_ACCOUNT }, failuresOf(by)], attempt);
+    const toLimitKey = (guesser: string) => `guess-account:${sha256Hex(`${account}\n${guesser}`)}`;
+    if (typeof by === 'object')
+      return limitFailures([{ key: toLimitKey(`session ${by.sid}`), ...PER_ACCOUNT }], attempt);
+    return limitFailures([{ key: toLimitKey(addressKey(by)), ...PER_ACCOUNT }, failureRuleFor(by)], attempt);
   };
 }
 
@@ -47,7 +48,7 @@ export function createGuessLimit(counters: Counters): GuessLimit {
 export type FailureRule = { key: string; limit: number; windowSeconds: number };
 
 /** All failures of an address together. */
-export const failuresOf = (ip: DecidingIp): FailureRule => ({ key: `guess-ip:${addressKey(ip)}`, ...PER_ADDRESS });
+export const failureRuleFor = (ip: DecidingIp): FailureRule => ({ key: `guess-ip:${addressKey(ip)}`, ...PER_ADDRESS });
 
 /** Runs an attempt as `GuessLimit` does, under the given rules. */
 export type FailureLimit = <T>(

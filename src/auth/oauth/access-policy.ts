@@ -162,16 +162,16 @@ export function describeRefusal(
   const message = template.replace(/\{\{\s*([\w.-]+)\s*\}\}/g, (whole, name: string) => {
     if (Object.hasOwn(variables, name)) return show(variables[name]);
     if (name.startsWith('current.')) return show(readPath(profile, name.slice('current.'.length)));
-    if (name.startsWith('required.')) return show(requiredOf(policy, name.slice('required.'.length)));
+    if (name.startsWith('required.')) return show(readRequired(policy, name.slice('required.'.length)));
     return whole;
   });
   return message.slice(0, MAX_MESSAGE);
 }
 
-function requiredOf(policy: AccessPolicy, field: string): unknown {
+function readRequired(policy: AccessPolicy, field: string): unknown {
   const own = policy.conditions.find((condition) => condition.field === field);
   if (own) return own.value;
-  return policy.groups.map((group) => requiredOf(group, field)).find((value) => value !== undefined);
+  return policy.groups.map((group) => readRequired(group, field)).find((value) => value !== undefined);
 }
 
 const show = (value: unknown): string => {

@@ -46,7 +46,7 @@ export function customProvider(
     const { accessToken } = await exchangeCode(call, {
       endpoint,
       client,
-      authentication: authenticationOf(record, metadata),
+      authentication: readAuthentication(record, metadata),
       answer,
     });
     const profile = await readProfile(call, {
@@ -103,7 +103,7 @@ function readVerifiedEmail(profile: Record<string, unknown>, field: string): str
  * Automatic: form fields, which nearly every provider accepts, unless this one says otherwise; then
  * Basic, where it lists both and refuses the first.
  */
-function authenticationOf(
+function readAuthentication(
   { authStyle }: OAuthProviderRecord,
   metadata: ProviderMetadata | undefined,
 ): ClientAuthentication[] {

@@ -5,7 +5,7 @@ import { canRootSignIn } from '../accounts/sign-in-methods.ts';
 import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
-import { discover, wellKnownOf } from './discover.ts';
+import { discover, toWellKnownUrl } from './discover.ts';
 import {
   checkIdentitiesKeepOwners,
   checkSecretKeepsReceivers,
@@ -138,7 +138,7 @@ export async function discoverProvider(
   }
   const wellKnown =
     wellKnownUrl === undefined
-      ? wellKnownOf(requireAddress('issuer_url', issuerUrl ?? ''))
+      ? toWellKnownUrl(requireAddress('issuer_url', issuerUrl ?? ''))
       : requireAddress('well_known_url', wellKnownUrl);
   const metadata = await discover(wellKnown, openProvider(upstream, [wellKnown]));
   return {

@@ -121,7 +121,7 @@ function mayIssue(wellKnown: URL, issuer: URL): boolean {
 }
 
 /** The URL of an issuer's discovery document (OpenID Connect Discovery 4). */
-export const wellKnownOf = (issuer: string): string => `${trimTrailing(issuer, '/')}${OIDC_SUFFIX}`;
+export const toWellKnownUrl = (issuer: string): string => `${trimTrailing(issuer, '/')}${OIDC_SUFFIX}`;
 
 const readTexts = (value: unknown): string[] | undefined =>
   Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : undefined;

@@ -69,13 +69,13 @@ async function findFlow(
   { store, flows }: { store: Store; flows: Flows },
   { principal, provider, state }: OAuthReturn,
 ): Promise<FoundFlow> {
-  const keyOf = (binding: FlowBinding): FlowKey => ({ token: state, purpose: 'oauth', binding });
+  const toFlowKey = (binding: FlowBinding): FlowKey => ({ token: state, purpose: 'oauth', binding });
   if (principal?.kind === 'session') {
-    const key = keyOf({ provider, intent: 'bind', userId: principal.user.id, sessionId: principal.sid });
+    const key = toFlowKey({ provider, intent: 'bind', userId: principal.user.id, sessionId: principal.sid });
     const flow = await flows.find(store, key).catch(() => undefined);
     if (flow) return { flow, key };
   }
-  const key = keyOf({ provider, intent: 'login' });
+  const key = toFlowKey({ provider, intent: 'login' });
   return { flow: await flows.find(store, key), key };
 }
 

@@ -1,4 +1,4 @@
-import { countOf, sentence } from '../../kernel/index.ts';
+import { pluralize, sentence } from '../../kernel/index.ts';
 import { AUTH_STYLE, type OAuthAuthStyle } from '../../store/ports/index.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import { authErrors, invalidField } from '../errors.ts';
@@ -159,7 +159,7 @@ export function checkIdentitiesKeepOwners(
   throw authErrors.provider_in_use({
     param: field,
     message: sentence('auth.identities_bound', {
-      identities: countOf(identities, 'identity is', 'identities are'),
+      identities: pluralize(identities, 'identity is', 'identities are'),
       count: identities,
       field,
     }),

@@ -68,7 +68,7 @@ export async function describePersonalToken(
   { store }: { store: Store },
   { user }: PanelPrincipal,
 ): Promise<PersonalTokenView | null> {
-  const stored = await store.users.accessTokenOf(user.id);
+  const stored = await store.users.findAccessToken(user.id);
   return stored ? { prefix: stored.prefix, created_at: stored.createdAt } : null;
 }
 

@@ -94,7 +94,7 @@ export type MailedReset = {
 /** The user whose password was reset. */
 export type MailedResetDone = { userId: number; username: string };
 
-const holderOf = (address: string) => ({ purpose: 'password_reset', address, userId: 0 }) as const;
+const toHolder = (address: string) => ({ purpose: 'password_reset', address, userId: 0 }) as const;
 
 /**
  * Mails a reset link to the owner of an address. Body and timing of the answer are the same whether
@@ -117,7 +117,7 @@ export async function requestResetByMail(
   const user = await findOwner(ctx, address);
   // A token is issued for an unknown address too, for no user, so that the same writes take the
   // same time.
-  const token = await mailCodes.issue(store, holderOf(address), {
+  const token = await mailCodes.issue(store, toHolder(address), {
     user_id: user?.id ?? 0,
     auth_version: user?.authVersion ?? 0,
   });
@@ -144,7 +144,7 @@ export async function finishResetByMail(
   const { store, logger, passwords, sessions, mailCodes } = ctx;
   const address = readMailAddress(email);
   if (address === undefined) throw authErrors.flow_invalid();
-  const link = await mailCodes.check(holderOf(address), token);
+  const link = await mailCodes.check(toHolder(address), token);
   // Since the link was sent, the address may have moved to another account or been unbound, or the
   // account may have had a security change, which invalidates old links.
   const user = await findOwner(ctx, address);

@@ -298,7 +298,7 @@ export interface GuardedAuth {
     /** Names of keys: the caller's own, unless it says whose or everybody's. */
     names(principal: PanelPrincipal, find: Omit<ApiKeySearch, 'firstOf'> & { all?: boolean }): Promise<ApiKeyName[]>;
     /** Another user's keys, for an operator who may see the account. */
-    listOf(principal: PanelPrincipal, of: { userId: number; page: Page }): Promise<Paged<ApiKeyView>>;
+    listFor(principal: PanelPrincipal, of: { userId: number; page: Page }): Promise<Paged<ApiKeyView>>;
     read(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
     update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
     delete(principal: PanelPrincipal, id: number): Promise<void>;

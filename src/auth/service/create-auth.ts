@@ -258,7 +258,7 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
       create: (principal, fields) => createApiKey(ctx, principal, fields),
       list: (principal, page) => listApiKeys(ctx, principal.user.id, page),
       names: (principal, find) => findKeyNames(ctx, principal, find),
-      async listOf(principal, { userId, page }) {
+      async listFor(principal, { userId, page }) {
         await findAccount(ctx, principal, userId);
         return listApiKeys(ctx, userId, page);
       },

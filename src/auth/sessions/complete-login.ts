@@ -102,9 +102,12 @@ export async function isNewDevice(
   const rows = await tx.sessions.ofAddress(user.id, session.addressKey, MAX_ROWS);
   return !rows.some(
     (row) =>
-      row.sid !== session.sid && keyOf(row) === session.addressKey && isSameFamily(row.userAgent, session.userAgent),
+      row.sid !== session.sid &&
+      readAddressKey(row) === session.addressKey &&
+      isSameFamily(row.userAgent, session.userAgent),
   );
 }
 
 /** Rows written before address keys were stored only have the displayed address. */
-const keyOf = (row: { ip: string; addressKey: string }): string => row.addressKey || addressKey(row.ip as DecidingIp);
+const readAddressKey = (row: { ip: string; addressKey: string }): string =>
+  row.addressKey || addressKey(row.ip as DecidingIp);

@@ -118,7 +118,7 @@ export function createSignIns(deps: {
   }
 
   const digest = (name: string) => hmacSha256Hex(nameKey, name).slice(0, 32);
-  const nameOf = ({ userId, login, identity }: SignInAttempt): string =>
+  const readName = ({ userId, login, identity }: SignInAttempt): string =>
     userId === undefined ? digest(`${login?.toLowerCase() ?? identity ?? ''}`) : `user:${userId}`;
 
   async function find({ userId, login }: SignInAttempt): Promise<UserRecord | undefined> {
@@ -132,7 +132,7 @@ export function createSignIns(deps: {
     attempt: SignInAttempt,
     isAccount: boolean,
   ): Promise<JsonObject | undefined> {
-    const name = nameOf(attempt);
+    const name = readName(attempt);
     const own = action === 'auth.locked' ? undefined : await counters.add(`audit-failed:${name}`, 1, WINDOW_SECONDS);
     if (own) {
       if (!shouldRecord(own.count, FULL_ROWS_PER_ACCOUNT)) return undefined;
@@ -149,7 +149,7 @@ export function createSignIns(deps: {
   }
 
   async function failed(attempt: SignInAttempt, error: AppError): Promise<void> {
-    const action = actionOf(attempt, error.code);
+    const action = chooseAction(attempt, error.code);
     if (action === undefined) return;
     recorded.add(error);
     const reason = error.code.replace(/^auth\./, '');
@@ -161,7 +161,7 @@ export function createSignIns(deps: {
       if (!numbers) return;
       const who = user
         ? { userId: user.id, username: user.username, target: `user:${user.id}` }
-        : { userId: null, username: '', target: `name:${nameOf(attempt)}` };
+        : { userId: null, username: '', target: `name:${readName(attempt)}` };
       const detail = { reason, user_agent: clip(attempt.origin.userAgent), ...numbers };
       // Not awaited: whether a row is written depends on whether the account exists, so the timing
       // would reveal it.
@@ -206,7 +206,7 @@ export function createSignIns(deps: {
 }
 
 /** `none`: counted, without a row. `undefined`: an outer `watch` records it. */
-function actionOf({ confirms }: SignInAttempt, code: string): Action | 'none' | undefined {
+function chooseAction({ confirms }: SignInAttempt, code: string): Action | 'none' | undefined {
   if (LOCKS.includes(code)) return 'auth.locked';
   if (confirms) return WRONG_CONFIRMATIONS.includes(code) ? 'auth.factor_failed' : undefined;
   return NO_FAILURES.includes(code) || !code.startsWith('auth.') ? 'none' : 'auth.login_failed';

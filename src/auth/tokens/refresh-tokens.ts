@@ -39,7 +39,7 @@ export const formatRefreshToken = (token: RefreshToken): string => `${token.sid}
 export function createRefreshTokens(keys: Pick<SessionKeys, 'refreshDigest' | 'refreshSuccessor'>): RefreshTokens {
   const digest = (secret: string) => hmacSha256Hex(keys.refreshDigest[0], secret);
   // A fixed-width column pads its values, so the stored digest is trimmed.
-  const isDigestOf = (stored: string | null, secret: string) =>
+  const matchesDigest = (stored: string | null, secret: string) =>
     stored !== null && keys.refreshDigest.some((key) => constantTimeEqual(stored.trim(), hmacSha256Hex(key, secret)));
   const derive = (key: Uint8Array, { sid, secret }: RefreshToken): RefreshToken => ({
     sid,
@@ -52,8 +52,8 @@ export function createRefreshTokens(keys: Pick<SessionKeys, 'refreshDigest' | 'r
       return { sid: newUuid(), secret, hash: digest(secret) };
     },
     generation(session, secret) {
-      if (isDigestOf(session.refreshHash, secret)) return 'current';
-      return isDigestOf(session.previousRefreshHash, secret) ? 'previous' : 'unknown';
+      if (matchesDigest(session.refreshHash, secret)) return 'current';
+      return matchesDigest(session.previousRefreshHash, secret) ? 'previous' : 'unknown';
     },
     successor(token) {
       const next = derive(keys.refreshSuccessor[0], token);
@@ -62,7 +62,7 @@ export function createRefreshTokens(keys: Pick<SessionKeys, 'refreshDigest' | 'r
     takenSuccessor(session, token) {
       return keys.refreshSuccessor
         .map((key) => derive(key, token))
-        .find((candidate) => isDigestOf(session.refreshHash, candidate.secret));
+        .find((candidate) => matchesDigest(session.refreshHash, candidate.secret));
     },
   };
 }

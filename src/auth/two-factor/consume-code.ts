@@ -121,7 +121,7 @@ async function findUse(
       return used;
     };
   }
-  const step = await authenticator.stepOf(secret, text);
+  const step = await authenticator.findStep(secret, text);
   return step === undefined ? undefined : (tx: Repositories) => tx.twoFactor.useStep(userId, step);
 }
 

@@ -77,7 +77,7 @@ export async function enableTwoFactor(
   if (!factor) throw authErrors.two_factor_not_begun();
   if (factor.enabled) throw authErrors.two_factor_enabled();
   const typed = readCode(code);
-  const step = typed?.kind === 'app' ? await authenticator.stepOf(authenticator.open(factor), typed.text) : undefined;
+  const step = typed?.kind === 'app' ? await authenticator.findStep(authenticator.open(factor), typed.text) : undefined;
   if (step === undefined) throw authErrors.code_invalid({ param: 'code' });
 
   return changeSecurity(ctx, principal, {

@@ -3,7 +3,7 @@ import type { Counters } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import { createFailureLimit, failuresOf } from '../limits/limit-guesses.ts';
+import { createFailureLimit, failureRuleFor } from '../limits/limit-guesses.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
 import type { DecidingIp } from '../principals.ts';
 
@@ -75,7 +75,7 @@ export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstr
   return async (server, { code, flowToken, ip, endFlow }) => {
     if (!CODE.test(code)) throw authErrors.code_invalid();
     const perFlow = { key: `wechat-flow:${sha256Hex(flowToken)}`, ...PER_FLOW };
-    const subject = await limitFailures([perFlow, failuresOf(ip), OVERALL], () => askServer(server, code));
+    const subject = await limitFailures([perFlow, failureRuleFor(ip), OVERALL], () => askServer(server, code));
     if (subject !== undefined) return subject;
     const wrong = await counters.peek(perFlow.key);
     if (wrong && wrong.count >= PER_FLOW.limit) await endFlow();

@@ -102,6 +102,6 @@ export async function putPart(
 }
 
 /** A text as a source of bytes. */
-export async function* bytesOf(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* toByteStream(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
   yield typeof content === 'string' ? Buffer.from(content) : content;
 }

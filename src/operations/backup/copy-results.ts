@@ -5,7 +5,7 @@ import { OperatorError } from '../../kernel/index.ts';
 import type { FileStore } from '../../store/ports/index.ts';
 import { putPart, WORK_FOLDER } from './backup-location.ts';
 import { RESULTS_PART } from './manifest.ts';
-import { resultsOf } from './read-parts.ts';
+import { listResults } from './read-parts.ts';
 import type { BackupDeps, Manifest } from './types.ts';
 
 const PAGE = 1000;
@@ -58,7 +58,7 @@ export async function keepResults(
   { id, results, from }: { id: string; results: Manifest['results']; from: FileStore },
 ): Promise<void> {
   const there = createListCursor(deps.place.results);
-  for await (const { sha256 } of resultsOf(deps.place, { id, results })) {
+  for await (const { sha256 } of listResults(deps.place, { id, results })) {
     deps.signal.throwIfAborted();
     if ((await there.has(sha256)) || (await copyOne(deps, from, sha256))) continue;
     throw new OperatorError(`the kept result ${sha256} was removed from ${deps.place.name} while the backup was made`);

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { countOf, silentLogger } from '../../kernel/index.ts';
+import { pluralize, silentLogger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openResultFiles } from '../storage/result-files.ts';
-import { bytesOf, putPart, removeStaleWork } from './backup-location.ts';
+import { putPart, removeStaleWork, toByteStream } from './backup-location.ts';
 import { copyResults, keepResults } from './copy-results.ts';
 import { dumpSqlite } from './dump-sqlite.ts';
 import { findInstallation } from './installation.ts';
@@ -47,8 +47,8 @@ export async function createBackup(
       secrets: sealed,
       results: kept,
     };
-    await putPart(deps, `${id}/${MANIFEST}`, bytesOf(`${JSON.stringify(manifest, null, 2)}\n`));
-    return { manifest, bytes: manifest.database.bytes + kept.total_bytes, warnings: warningsOf(manifest) };
+    await putPart(deps, `${id}/${MANIFEST}`, toByteStream(`${JSON.stringify(manifest, null, 2)}\n`));
+    return { manifest, bytes: manifest.database.bytes + kept.total_bytes, warnings: listWarnings(manifest) };
   } finally {
     await results.close();
     await dumped.close();
@@ -67,16 +67,16 @@ async function sealSecrets(
 ): Promise<Manifest['secrets']> {
   if (!seal) return null;
   const sealed = await seal.encrypt(writeSecrets(secrets, { backup: id, database_sha256: sha256 }));
-  const part = await putPart(deps, `${id}/${SECRETS_PART}`, bytesOf(sealed));
+  const part = await putPart(deps, `${id}/${SECRETS_PART}`, toByteStream(sealed));
   return { file: SECRETS_PART, ...part, sealed_with: seal.with };
 }
 
 /** What is missing in a backup, in words. */
-export function warningsOf({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): string[] {
+export function listWarnings({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): string[] {
   return [
     ...(secrets ? [] : ['the secrets are not in it: without them stored credentials cannot be read']),
     ...(results.missing > 0
-      ? [`${countOf(results.missing, 'file of a kept result was', 'files of kept results were')} not there`]
+      ? [`${pluralize(results.missing, 'file of a kept result was', 'files of kept results were')} not there`]
       : []),
   ];
 }

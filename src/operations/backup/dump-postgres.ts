@@ -7,7 +7,7 @@ import { neededFiles } from './dump-sqlite.ts';
 import { runPostgresProgram } from './postgres-programs.ts';
 import { openPart, requirePart } from './read-parts.ts';
 import { findSchemasFault } from './schemas-fault.ts';
-import { digestOf, linesOf } from './streams.ts';
+import { digestStream, readLines } from './streams.ts';
 import type { BackupDeps, DumpedDatabase, Manifest } from './types.ts';
 
 const PART = 'database.dump';
@@ -33,7 +33,7 @@ export async function dumpPostgres(deps: BackupDeps, id: string): Promise<Dumped
     const results: { sha256: string; bytes: number }[] = [];
     for await (const file of neededFiles(reading.results)) results.push(file);
     const stored = await place.objects.open(`${id}/${PART}`);
-    if (!stored || (await digestOf(stored)).sha256 !== part.sha256) {
+    if (!stored || (await digestStream(stored)).sha256 !== part.sha256) {
       throw new OperatorError('the backup location returns different bytes than were written');
     }
     return {
@@ -79,7 +79,7 @@ async function countRows(text: AsyncIterable<Uint8Array>) {
   let own: string | undefined;
   let table: keyof typeof rows | undefined;
   let amountAt = -1;
-  for await (const line of linesOf(text, MAX_LINE)) {
+  for await (const line of readLines(text, MAX_LINE)) {
     if (table === undefined) {
       if (line.length > LONG_ENOUGH) continue;
       own ??= OWN_TABLE.exec(line)?.[1];
@@ -104,7 +104,7 @@ export async function schemaOfDump(deps: BackupDeps, { id, database }: Manifest)
   const input = await openPart(deps.place, id, database);
   const reading = runPostgresProgram(deps, { program: 'pg_restore', args: ['--schema-only', '--file=-'], input });
   const found = new Set<string>();
-  for await (const line of linesOf(reading.output(), MAX_LINE)) {
+  for await (const line of readLines(reading.output(), MAX_LINE)) {
     const [, schema] = (line.length <= LONG_ENOUGH && OWN_TABLE.exec(line)) || [];
     if (schema !== undefined) found.add(schema.startsWith('"') ? schema.slice(1, -1).replaceAll('""', '"') : schema);
   }

@@ -37,7 +37,7 @@ export async function dumpSqlite(deps: BackupDeps, id: string): Promise<DumpedDa
       throw new OperatorError('the backup location returns different bytes than were written');
     }
     const database = { kind: 'sqlite' as const, migration: LATEST_MIGRATION, file: PART, ...part, unpacked };
-    return { database, counts, results: resultsOf(deps, folder), close };
+    return { database, counts, results: listResults(deps, folder), close };
   } catch (error) {
     await close();
     throw error;
@@ -54,7 +54,7 @@ async function requireSpace(dataDir: string): Promise<void> {
 }
 
 /** The kept results of the copy, which belong to its moment. */
-async function* resultsOf({ clock }: BackupDeps, folder: string): AsyncGenerator<{ sha256: string; bytes: number }> {
+async function* listResults({ clock }: BackupDeps, folder: string): AsyncGenerator<{ sha256: string; bytes: number }> {
   const options = { databaseUrl: '', dataDir: folder, synchronous: 'NORMAL', clock, logger: silentLogger } as const;
   const store = await openStore({ ...options, restoring: true });
   try {

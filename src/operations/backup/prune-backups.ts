@@ -1,7 +1,7 @@
 import { isoTime } from '../../kernel/index.ts';
 import { listBackups } from './list-backups.ts';
 import { isBackupId, MANIFEST, UNFINISHED_SECONDS } from './manifest.ts';
-import { resultsOf } from './read-parts.ts';
+import { listResults } from './read-parts.ts';
 import type { BackupLocation, Manifest } from './types.ts';
 
 export type Keep = { daily: number; weekly: number; monthly: number };
@@ -64,7 +64,7 @@ export async function pruneBackups(place: BackupLocation, { keep, installation, 
   const kept = chooseKept(own ?? [], keep);
   for (const { id } of foreign ?? []) kept.add(id);
   const removed = backups.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
-  const old = unfinished.filter((id) => secondsOf(id) < now - UNFINISHED_SECONDS);
+  const old = unfinished.filter((id) => readSeconds(id) < now - UNFINISHED_SECONDS);
   for (const id of [...removed, ...old]) await removeFiles(place, id);
   await place.results.sweep(now - UNFINISHED_SECONDS);
   // What cannot be read may list any file, and one in the making counts on what it has found.
@@ -84,7 +84,7 @@ type Unlisted = { staying: readonly Manifest[]; now: number; known: ReadonlySet<
 
 async function removeUnlisted(place: BackupLocation, { staying, now, known }: Unlisted): Promise<void> {
   const listed = new Set<string>();
-  for (const manifest of staying) for await (const { sha256 } of resultsOf(place, manifest)) listed.add(sha256);
+  for (const manifest of staying) for await (const { sha256 } of listResults(place, manifest)) listed.add(sha256);
   for (let after = ''; ; ) {
     const page = await place.results.list(after, PAGE);
     const last = page.at(-1);
@@ -100,7 +100,7 @@ async function removeUnlisted(place: BackupLocation, { staying, now, known }: Un
 }
 
 /** When a backup with this id was begun, in Unix seconds. */
-function secondsOf(id: string): number {
+function readSeconds(id: string): number {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(id) ?? [];
   return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) / 1000;
 }

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../kernel/index.ts';
-import { readSecretsOf } from './seal-secrets.ts';
-import { createDigest, decompress, digestOf, linesOf, readBytes, writeNewFile } from './streams.ts';
+import { unsealSecrets } from './seal-secrets.ts';
+import { createDigest, decompress, digestStream, readBytes, readLines, writeNewFile } from './streams.ts';
 import type { BackupLocation, Manifest, StoredPart, Unseal } from './types.ts';
 
 const MAX_SECRETS_BYTES = 256 * 1024;
@@ -41,7 +41,7 @@ export async function unpackDatabase(place: BackupLocation, { id, database }: Ma
 
 /** @throws `OperatorError` when the file is not what the manifest says */
 export async function requirePart(place: BackupLocation, id: string, part: StoredPart): Promise<void> {
-  const { sha256, bytes } = await digestOf(await openPart(place, id, part));
+  const { sha256, bytes } = await digestStream(await openPart(place, id, part));
   if (sha256 !== part.sha256 || bytes !== part.bytes) throw damaged(id, part.file);
 }
 
@@ -59,7 +59,7 @@ export async function openSecrets(place: BackupLocation, { id, secrets, database
     const what = secrets.sealed_with === 'passphrase' ? 'passphrase' : 'key';
     throw new OperatorError(`the ${what} does not open the secrets of the backup ${id}`);
   }
-  const opened = readSecretsOf(text, { backup: id, database_sha256: database.sha256 });
+  const opened = unsealSecrets(text, { backup: id, database_sha256: database.sha256 });
   if (!opened) throw new OperatorError(`the secrets in the backup ${id} belong to another backup or database`);
   return opened;
 }
@@ -68,7 +68,7 @@ export async function openSecrets(place: BackupLocation, { id, secrets, database
  * The kept results of a backup, in order of their digests.
  * @throws `OperatorError` when the list is damaged
  */
-export async function* resultsOf(
+export async function* listResults(
   place: BackupLocation,
   { id, results }: Pick<Manifest, 'id' | 'results'>,
 ): AsyncGenerator<{ sha256: string; bytes: number }> {
@@ -80,7 +80,7 @@ export async function* resultsOf(
       yield chunk;
     }
   };
-  for await (const line of linesOf(hashed(), MAX_LINE)) {
+  for await (const line of readLines(hashed(), MAX_LINE)) {
     const [, sha256, bytes] = LINE.exec(line) ?? [];
     if (sha256 === undefined) throw damaged(id, results.file);
     yield { sha256, bytes: Number(bytes) };

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { countOf, OperatorError, silentLogger } from '../../kernel/index.ts';
+import { OperatorError, pluralize, silentLogger } from '../../kernel/index.ts';
 import {
   beginSqliteRestore,
   endSqliteRestore,
@@ -15,7 +15,7 @@ import { openUnguardedFiles } from '../storage/result-files.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
 import { renewInstallation } from './installation.ts';
 import { requireKnownLayout } from './manifest.ts';
-import { openSecrets, resultsOf, unpackDatabase } from './read-parts.ts';
+import { listResults, openSecrets, unpackDatabase } from './read-parts.ts';
 import type { BackupDeps, Manifest, Unseal } from './types.ts';
 
 /** Former secrets and those of PostgreSQL, as variables of the environment. */
@@ -126,7 +126,7 @@ async function restoreResults(
     if (!resumed && manifest.results.count > 0) await requireEmpty(files);
     let results = 0;
     let missing = 0;
-    for await (const { sha256 } of resultsOf(place, manifest)) {
+    for await (const { sha256 } of listResults(place, manifest)) {
       signal.throwIfAborted();
       if (await restoreOne(deps, files, sha256)) results += 1;
       else missing += 1;
@@ -135,7 +135,7 @@ async function restoreResults(
       missing === 0
         ? []
         : [
-            `${countOf(missing, 'file of a kept result is', 'files of kept results are')} missing or damaged in the backup`,
+            `${pluralize(missing, 'file of a kept result is', 'files of kept results are')} missing or damaged in the backup`,
           ];
     return { results, notes };
   } finally {

@@ -153,13 +153,13 @@ export function runScheduledBackup(
   request: Pick<BackupRequest, 'config' | 'version' | 'to' | 'acceptFolder' | 'seal' | 'signal'>,
 ): Promise<CreatedBackup | undefined> {
   const box = createSecretBox(readSecrets(request.config).crypto);
-  const optionsOf = async (store: Store) => readOptions(await store.options.all(), box);
+  const readStoredOptions = async (store: Store) => readOptions(await store.options.all(), box);
   return runBackup({
     ...request,
     trigger: 'schedule',
-    run: async (store) => lastDue(systemClock.unix(), (await optionsOf(store)).number('backup.hour')),
+    run: async (store) => lastDue(systemClock.unix(), (await readStoredOptions(store)).number('backup.hour')),
     async afterwards({ place, store }) {
-      const fault = await removeOld({ place, store, options: await optionsOf(store) }).then(
+      const fault = await removeOld({ place, store, options: await readStoredOptions(store) }).then(
         () => '',
         (error) => describeFailure(error, request.signal),
       );

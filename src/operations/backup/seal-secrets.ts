@@ -110,7 +110,7 @@ export const writeSecrets = (
 ): string => JSON.stringify({ ...of, session: [...session], crypto: [...crypto] } satisfies SealedSecrets);
 
 /** The secrets in an opened `secrets.age`; undefined: they are not those of this backup. */
-export function readSecretsOf(
+export function unsealSecrets(
   text: string,
   of: { backup: string; database_sha256: string },
 ): Pick<SealedSecrets, 'session' | 'crypto'> | undefined {

@@ -89,14 +89,14 @@ export async function readBytes(stream: AsyncIterable<Uint8Array>, maxBytes: num
 }
 
 /** The digest of a stream. */
-export async function digestOf(stream: AsyncIterable<Uint8Array>): Promise<StoredFile> {
+export async function digestStream(stream: AsyncIterable<Uint8Array>): Promise<StoredFile> {
   const digest = createDigest();
   for await (const chunk of stream) digest.add(chunk);
   return digest.result();
 }
 
 /** The lines of a text, without their ends. A line may have `maxBytes` at most. */
-export async function* linesOf(stream: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<string> {
+export async function* readLines(stream: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<string> {
   let rest = Buffer.alloc(0);
   for await (const chunk of stream) {
     const text = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);

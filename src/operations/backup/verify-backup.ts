@@ -4,8 +4,8 @@ import { OperatorError } from '../../kernel/index.ts';
 import { newVerifyFolder, removeStaleWork } from './backup-location.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
 import { requireKnownLayout } from './manifest.ts';
-import { openSecrets, requirePart, resultsOf, unpackDatabase } from './read-parts.ts';
-import { digestOf } from './streams.ts';
+import { listResults, openSecrets, requirePart, unpackDatabase } from './read-parts.ts';
+import { digestStream } from './streams.ts';
 import type { BackupDeps, Manifest, Unseal } from './types.ts';
 
 export type VerifiedBackup = {
@@ -36,7 +36,7 @@ export async function verifyBackup(
     else await requirePart(place, manifest.id, manifest.secrets);
   }
   let results = 0;
-  for await (const { sha256, bytes } of resultsOf(place, manifest)) {
+  for await (const { sha256, bytes } of listResults(place, manifest)) {
     signal.throwIfAborted();
     await requireResult(deps, { sha256, bytes, readResults });
     results += 1;
@@ -73,7 +73,7 @@ async function requireResult(
   if (!readResults) return;
   const opened = await place.results.open(sha256);
   const stream = opened instanceof ReadableStream ? opened : opened?.stream();
-  if (!stream || (await digestOf(stream)).sha256 !== sha256) {
+  if (!stream || (await digestStream(stream)).sha256 !== sha256) {
     throw new OperatorError(`the kept result ${sha256} in ${place.name} is damaged`);
   }
 }

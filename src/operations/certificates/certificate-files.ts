@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../kernel/index.ts';
-import { newKey, pemOf } from './make-certificates.ts';
+import { newKey, toPem } from './make-certificates.ts';
 import type { Certificate } from './watch-certificate.ts';
 
 export type CertificateFiles = {
@@ -25,10 +25,10 @@ export function openCertificateFiles(options: {
   names: readonly string[];
 }): CertificateFiles {
   const { folder, directoryUrl, names } = options;
-  const pathOf = (kind: string, ...of: readonly string[]) =>
+  const toPath = (kind: string, ...of: readonly string[]) =>
     join(folder, `${kind}-${sha256Hex(of.join('\n')).slice(0, 16)}.pem`);
-  const account = pathOf('account', directoryUrl);
-  const certificate = pathOf('certificate', directoryUrl, ...names);
+  const account = toPath('account', directoryUrl);
+  const certificate = toPath('certificate', directoryUrl, ...names);
 
   /** Whole or not at all, and on the disk when it returns. */
   async function replace(path: string, text: string): Promise<void> {
@@ -56,7 +56,7 @@ export function openCertificateFiles(options: {
       const found = await readIfThere(account);
       if (found !== undefined) return createPrivateKey(found);
       const key = newKey();
-      await replace(account, pemOf(key));
+      await replace(account, toPem(key));
       return key;
     },
     async read() {

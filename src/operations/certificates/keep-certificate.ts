@@ -40,7 +40,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
       const certificate = await order(stopping.signal);
       const { validFrom, validTo } = check(certificate, names, clock.nowMs());
       serve(certificate);
-      dueMs = dueOf(validFrom, validTo);
+      dueMs = renewalDueAt(validFrom, validTo);
       failures = 0;
       fault = undefined;
       logger.info({ names, valid_until: validTo }, 'serving the new TLS certificate');
@@ -84,7 +84,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
         const found = await files.read();
         if (found) {
           const { validFrom, validTo } = check(found, names, clock.nowMs());
-          dueMs = dueOf(validFrom, validTo);
+          dueMs = renewalDueAt(validFrom, validTo);
           return found;
         }
       } catch (error) {
@@ -112,7 +112,7 @@ export function keepCertificate({ names, files, order, clock, logger, serve }: K
   };
 }
 
-function dueOf(validFrom: string, validTo: string): number {
+function renewalDueAt(validFrom: string, validTo: string): number {
   const endMs = Date.parse(validTo);
   return endMs - Math.min(RENEW_BEFORE_MS, (endMs - Date.parse(validFrom)) / 3);
 }

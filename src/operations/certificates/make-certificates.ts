@@ -15,14 +15,14 @@ const BACKDATE_MS = DAY_MS;
 /** An elliptic key on P-256: every client accepts it, and so does every authority. */
 export const newKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 
-export const pemOf = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
+export const toPem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 /** A certificate signing request (PKCS #10) for these names, in DER. */
 export function createSigningRequest(names: readonly string[], key: KeyObject): Buffer {
   const request = der.sequence(
     der.integer(Buffer.from([0])),
     der.sequence(),
-    publicKeyOf(key),
+    toPublicKey(key),
     der.context(0, der.sequence(EXTENSION_REQUEST, der.set(der.sequence(alternativeNames(names))))),
   );
   return signed(request, key);
@@ -50,7 +50,7 @@ export function createSelfSigned(
     name,
     der.sequence(der.utcTime(nowMs - BACKDATE_MS), der.utcTime(nowMs + days * DAY_MS)),
     name,
-    publicKeyOf(key),
+    toPublicKey(key),
     der.context(3, der.sequence(...extensions)),
   );
   const lines =
@@ -59,11 +59,11 @@ export function createSelfSigned(
       .match(/.{1,64}/g) ?? [];
   return {
     cert: ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n'),
-    key: pemOf(key),
+    key: toPem(key),
   };
 }
 
-const publicKeyOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: 'spki', format: 'der' });
+const toPublicKey = (key: KeyObject): Buffer => createPublicKey(key).export({ type: 'spki', format: 'der' });
 
 const alternativeNames = (names: readonly string[]): Buffer =>
   der.sequence(

@@ -1,6 +1,6 @@
 import { type Clock, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import { type AcmeRequests, describeProblem, readObject, textOf } from './acme-requests.ts';
-import { createSigningRequest, newKey, pemOf } from './make-certificates.ts';
+import { createSigningRequest, newKey, toPem } from './make-certificates.ts';
 import type { AnswerChallenge, ChallengeType } from './types.ts';
 import type { Certificate } from './watch-certificate.ts';
 
@@ -47,7 +47,7 @@ export async function orderCertificate(deps: OrderDeps, { directoryUrl, names, e
   await requests.post(textOf(order.finalize), { csr: createSigningRequest(names, key).toString('base64url') });
   const ended = await pollUntil(deps, { url: opened.location, wanted: ['valid'], deadlineMs });
   const { text: cert } = await requests.post(textOf(ended.certificate));
-  return { cert, key: pemOf(key) };
+  return { cert, key: toPem(key) };
 }
 
 async function authorize(deps: OrderDeps, url: string, deadlineMs: number): Promise<void> {

@@ -40,7 +40,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
     let digest = 'unreadable';
     try {
       const found = await read();
-      digest = digestOf(found);
+      digest = digestCertificate(found);
       if (digest === served) {
         fault = undefined;
         refused = '';
@@ -75,7 +75,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
       } catch (error) {
         throw new OperatorError(`TLS_CERT_FILE and TLS_KEY_FILE cannot be served: ${(error as Error).message}`);
       }
-      served = digestOf(found);
+      served = digestCertificate(found);
       return found;
     },
     start() {
@@ -102,7 +102,7 @@ export function createCertificateWatch({ certFile, keyFile, clock, logger, serve
   };
 }
 
-const digestOf = ({ cert, key }: Certificate): string => sha256Hex(`${cert}\0${key}`);
+const digestCertificate = ({ cert, key }: Certificate): string => sha256Hex(`${cert}\0${key}`);
 
 /** @throws when the two cannot be served: in words that show nothing of the key */
 function readPair({ cert, key }: Certificate, nowMs: number): X509Certificate {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { type Clock, countOf, silentLogger } from '../../kernel/index.ts';
+import { type Clock, pluralize, silentLogger } from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import { describePlace } from '../backup/backup-location.ts';
@@ -46,7 +46,7 @@ function describeLatest(done: BackupRun | undefined, clock: Clock): string {
   if (done === undefined) return 'No backup was made yet';
   const hours = Math.max(0, Math.floor((clock.unix() - done.startedAt) / 3600));
   if (hours === 0) return 'The latest good backup is less than an hour old';
-  const age = hours < 48 ? countOf(hours, 'hour') : countOf(Math.floor(hours / 24), 'day');
+  const age = hours < 48 ? pluralize(hours, 'hour') : pluralize(Math.floor(hours / 24), 'day');
   return `The latest good backup is ${age} old`;
 }
 

@@ -1,4 +1,4 @@
-import { countOf } from '../../kernel/index.ts';
+import { pluralize } from '../../kernel/index.ts';
 import type { FileStore, Store } from '../../store/ports/index.ts';
 import type { Finding } from './doctor-checks.ts';
 
@@ -42,22 +42,25 @@ export async function checkResults(
   if (missing.length > 0)
     add(
       'error',
-      `${countOf(missing.length, 'file of a kept result is', 'files of kept results are')} missing: ${named(missing)}`,
+      `${pluralize(missing.length, 'file of a kept result is', 'files of kept results are')} missing: ${named(missing)}`,
     );
   if (resized.length > 0)
-    add('error', `${countOf(resized.length, 'file has', 'files have')} another size than recorded: ${named(resized)}`);
+    add(
+      'error',
+      `${pluralize(resized.length, 'file has', 'files have')} another size than recorded: ${named(resized)}`,
+    );
   if (changed.length > 0)
     add(
       'error',
-      `${countOf(changed.length, 'file has', 'files have')} another content than recorded: ${named(changed)}`,
+      `${pluralize(changed.length, 'file has', 'files have')} another content than recorded: ${named(changed)}`,
     );
   if (faults.unneeded > 0)
     add(
       'warning',
-      `${countOf(faults.unneeded, 'file is', 'files are')} needed by no result: to be removed by the clean-up`,
+      `${pluralize(faults.unneeded, 'file is', 'files are')} needed by no result: to be removed by the clean-up`,
     );
   if (findings.length === 0)
-    add('ok', `${countOf(faults.files, 'file')} of kept results (${countOf(faults.bytes, 'byte')}) in place`);
+    add('ok', `${pluralize(faults.files, 'file')} of kept results (${pluralize(faults.bytes, 'byte')}) in place`);
   return findings;
 }
 
@@ -76,14 +79,14 @@ async function compareRows(
       const size = await files.size(sha256);
       if (size === undefined) faults.missing.push(sha256);
       else if (size !== bytes) faults.resized.push(sha256);
-      else if (verify && (await digestOf(files, sha256)) !== sha256) faults.changed.push(sha256);
+      else if (verify && (await digestFile(files, sha256)) !== sha256) faults.changed.push(sha256);
       faults.files += 1;
       faults.bytes += bytes;
     }
   }
 }
 
-async function digestOf(files: FileStore, sha256: string): Promise<string> {
+async function digestFile(files: FileStore, sha256: string): Promise<string> {
   const opened = await files.open(sha256);
   if (!opened) return '';
   const hash = new Bun.CryptoHasher('sha256');

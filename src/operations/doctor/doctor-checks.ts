@@ -1,5 +1,5 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
-import { CLOCK_LEEWAY_SECONDS, countOf } from '../../kernel/index.ts';
+import { CLOCK_LEEWAY_SECONDS, pluralize } from '../../kernel/index.ts';
 import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
@@ -75,7 +75,7 @@ async function checkLedger(store: Store): Promise<Finding> {
   return {
     check: 'ledger',
     level: 'error',
-    message: `${more ? 'at least ' : ''}${countOf(named.length, 'balance does', 'balances do')} not match the ledger: ${named.join('; ')}`,
+    message: `${more ? 'at least ' : ''}${pluralize(named.length, 'balance does', 'balances do')} not match the ledger: ${named.join('; ')}`,
     details: { users, tasks },
   };
 }
@@ -97,14 +97,14 @@ async function checkAudit(store: Store): Promise<Finding> {
     return {
       check: 'audit',
       level: 'warning',
-      message: `${countOf(unchained, 'row of the audit log is', 'rows of the audit log are')} outside its chain, written by a node of an older version or another program`,
+      message: `${pluralize(unchained, 'row of the audit log is', 'rows of the audit log are')} outside its chain, written by a node of an older version or another program`,
       details: { unchained },
     };
   }
   return {
     check: 'audit',
     level: 'ok',
-    message: `the audit log is unaltered (${countOf(chained, 'row')} in its chains)`,
+    message: `the audit log is unaltered (${pluralize(chained, 'row')} in its chains)`,
   };
 }
 
@@ -178,7 +178,7 @@ async function checkTwoFactor(store: Store, secretBox: SecretBox): Promise<Findi
   return {
     check: 'secrets',
     level: 'error',
-    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${countOf(lost.length, 'user')}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator resets their second factor`,
+    message: `no CRYPTO_SECRET decrypts the authenticator secrets of ${pluralize(lost.length, 'user')}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator resets their second factor`,
     details: { users: lost },
   };
 }

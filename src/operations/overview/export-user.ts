@@ -175,15 +175,15 @@ async function taskPage({ personalData, results }: Deps['store'], userId: number
     personalData.exportEvents(ids),
     ids.length === 0 ? [] : results.ofTasks(ids),
   ]);
-  const eventsOf = Map.groupBy(events, ({ taskId }) => taskId);
-  const keptOf = Map.groupBy(kept, ({ taskId }) => taskId);
+  const eventsByTask = Map.groupBy(events, ({ taskId }) => taskId);
+  const keptByTask = Map.groupBy(kept, ({ taskId }) => taskId);
   return paged(tasks, (task) => ({
     ...taskObject(task),
     prompt: task.properties.input,
-    ...requestOf(task),
+    ...readRequest(task),
     quota: task.quota,
-    timeline: (eventsOf.get(task.taskId) ?? []).map(({ at, kind, status }) => ({ at, kind, status })),
-    kept_results: (keptOf.get(task.taskId) ?? []).map((result) => ({
+    timeline: (eventsByTask.get(task.taskId) ?? []).map(({ at, kind, status }) => ({ at, kind, status })),
+    kept_results: (keptByTask.get(task.taskId) ?? []).map((result) => ({
       key: result.artifactKey,
       state: result.state,
       type: result.mimeType,
@@ -194,7 +194,7 @@ async function taskPage({ personalData, results }: Deps['store'], userId: number
   }));
 }
 
-function requestOf({ execution }: Pick<TaskRecord, 'execution'>): { request?: Json; response?: Json } {
+function readRequest({ execution }: Pick<TaskRecord, 'execution'>): { request?: Json; response?: Json } {
   const { request, response } = execution;
   return {
     ...(request === undefined ? {} : { request: request.body }),

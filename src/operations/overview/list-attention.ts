@@ -1,6 +1,6 @@
 import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { Channels } from '../../channels/index.ts';
-import { type Clock, countOf } from '../../kernel/index.ts';
+import { type Clock, pluralize } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
 import type { ChannelHealth, Reports } from '../../reports/index.ts';
@@ -124,7 +124,7 @@ function pluginItems({ plugins }: GatewayRooms): AttentionItem[] {
       severity: 'warning' as const,
       target: { kind: 'plugin' as const, id: key },
       params: { plugin: key, version },
-      message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${countOf(calls, 'call')})`).join(', ')}, not only into headers.`,
+      message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${pluralize(calls, 'call')})`).join(', ')}, not only into headers.`,
     })),
   ];
 }
@@ -231,7 +231,7 @@ async function taskItems({
   }
   if (overdue > 0) {
     const hours = Math.round(age / 3600);
-    const message = `${countOf(overdue, 'task runs', 'tasks run')} longer than ${hours} hours.`;
+    const message = `${pluralize(overdue, 'task runs', 'tasks run')} longer than ${hours} hours.`;
     const params = { count: overdue, hours };
     items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
   }
@@ -307,7 +307,7 @@ async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
     items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message, params });
   }
   if (lost > 0) {
-    const message = `${countOf(lost, 'result')} of the last seven days could not be kept.`;
+    const message = `${pluralize(lost, 'result')} of the last seven days could not be kept.`;
     const params = { count: lost };
     items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
   }

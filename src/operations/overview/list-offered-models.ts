@@ -30,12 +30,12 @@ export function listOfferedModels(
       pluginKey: plugin?.key ?? null,
       model,
       upstreamModel: mapModel(channel.modelMapping, model),
-      facts: factsOf(plugin),
+      facts: readFacts(plugin),
       offered: channel.status === STATUS.enabled,
     })),
   );
   return [...own, ...listed];
 }
 
-const factsOf = (plugin: LoadedPlugin | undefined): string[] | null =>
+const readFacts = (plugin: LoadedPlugin | undefined): string[] | null =>
   plugin ? Object.keys(plugin.manifest.usageSchema) : null;

@@ -78,7 +78,7 @@ export function eraseUsersStep(deps: Deps, only?: number): RetentionStep {
       current ??= await nextUser();
       if (!current) return { walked: 0, changed: 0 };
       const { userId, after } = current;
-      const tasks = await store.personalData.tasksOf(userId, after, limit);
+      const tasks = await store.personalData.agedTasks(userId, after, limit);
       if (tasks.length > 0) return { walked: tasks.length, changed: await eraseTasks(current, tasks) };
       const [table] = current.bills;
       if (table) return clearBills(current, table, limit);

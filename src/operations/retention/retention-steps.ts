@@ -75,7 +75,7 @@ export async function clearContent(
   ids: readonly number[],
   parts: readonly ErasedPart[],
 ): Promise<number> {
-  const content = await tx.retention.contentOf(ids);
+  const content = await tx.retention.readContent(ids);
   // A request goes with its files.
   for (const { taskId, execution } of parts.includes('request') ? content : []) {
     if (execution.inputs) await tx.results.forgetInputs(taskId);

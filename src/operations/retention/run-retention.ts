@@ -121,7 +121,7 @@ async function* inBatches(
 }
 
 export function isQuietHour(unixSeconds: number, { startHour, hours, zone }: QuietHours): boolean {
-  const hour = createZoneClock(zone).hourOf(unixSeconds);
+  const hour = createZoneClock(zone).toHour(unixSeconds);
   return (hour - startHour + 24) % 24 < hours;
 }
 

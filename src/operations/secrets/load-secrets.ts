@@ -109,8 +109,8 @@ function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
   const value = parseJson(content);
   const session = isObject(value) ? value.session_secret : undefined;
   const crypto = isObject(value) ? value.crypto_secret : undefined;
-  const sessionPrevious = formerOf(value, 'session_secret_previous');
-  const cryptoPrevious = formerOf(value, 'crypto_secret_previous');
+  const sessionPrevious = readFormer(value, 'session_secret_previous');
+  const cryptoPrevious = readFormer(value, 'crypto_secret_previous');
   const isWhole = typeof session === 'string' && typeof crypto === 'string' && session !== '' && crypto !== '';
   if (!isWhole || sessionPrevious === undefined || cryptoPrevious === undefined) {
     throw new OperatorError(
@@ -129,7 +129,7 @@ function read(path: string): Omit<StoredSecrets, 'created'> | undefined {
 }
 
 /** A list that may be absent; `undefined` for anything else. */
-function formerOf(value: unknown, name: string): string[] | undefined {
+function readFormer(value: unknown, name: string): string[] | undefined {
   const list = isObject(value) ? ((value as Record<string, unknown>)[name] ?? []) : [];
   return Array.isArray(list) && list.every((item) => typeof item === 'string' && item !== '') ? list : undefined;
 }

@@ -33,7 +33,7 @@ export function planService(input: ServiceInput, machine: Machine): ServicePlan 
   }
 }
 
-const homeOf = ({ HOME: home = '' }: Machine['environment']): string => {
+const readHome = ({ HOME: home = '' }: Machine['environment']): string => {
   if (!posix.isAbsolute(home)) throw new OperatorError('HOME is not set: there is no folder for a service of the user');
   return home;
 };
@@ -44,7 +44,7 @@ function planSystemd(input: ServiceInput, { environment }: Machine): ServicePlan
   const { XDG_CONFIG_HOME: config = '' } = environment;
   const folder = isSystem
     ? '/etc/systemd/system'
-    : posix.join(posix.isAbsolute(config) ? config : posix.join(homeOf(environment), '.config'), 'systemd/user');
+    : posix.join(posix.isAbsolute(config) ? config : posix.join(readHome(environment), '.config'), 'systemd/user');
   // The service has a user of its own, and none of the homes.
   const home = /^\/(?:home|root|run\/user)\//.exec(input.executable)?.[0];
   if (isSystem && home !== undefined) {
@@ -73,7 +73,7 @@ function planSystemd(input: ServiceInput, { environment }: Machine): ServicePlan
 function planLaunchd(input: ServiceInput, { environment, uid }: Machine): ServicePlan {
   const isSystem = input.scope === 'system';
   const domain = isSystem ? 'system' : `gui/${uid}`;
-  const folder = isSystem ? '/Library/LaunchDaemons' : posix.join(homeOf(environment), 'Library/LaunchAgents');
+  const folder = isSystem ? '/Library/LaunchDaemons' : posix.join(readHome(environment), 'Library/LaunchAgents');
   const path = posix.join(folder, `${LAUNCHD_LABEL}.plist`);
   return {
     file: { path, content: launchdPlist(input) },

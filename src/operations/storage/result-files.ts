@@ -43,7 +43,7 @@ type Opened = { files: FileStore; close: () => Promise<void> };
 type Unguarded = Opened & { marker?: BucketMarker };
 type Deps = { clock: Clock; logger: Logger; store: Pick<Store, 'options' | 'results'> };
 
-const folderOf = ({ dataDir }: Pick<ResultFilesConfig, 'dataDir'>, { path }: { path: string }): string =>
+const toFolder = ({ dataDir }: Pick<ResultFilesConfig, 'dataDir'>, { path }: { path: string }): string =>
   path || join(resolve(dataDir), RESULTS_FOLDER);
 
 /** The place of kept results. */
@@ -52,7 +52,7 @@ export function openResultFiles(config: ResultFilesConfig, { clock, logger, stor
   const { resultsPlace: place } = config;
   if (marker) return { files: guardBucket(files, { marker, store, clock }), close };
   return {
-    files: place.kind === 'folder' ? guardFolder(files, { folder: folderOf(config, place), store }) : files,
+    files: place.kind === 'folder' ? guardFolder(files, { folder: toFolder(config, place), store }) : files,
     close,
   };
 }
@@ -66,7 +66,7 @@ export async function acceptResultFiles(
   const { resultsPlace: place } = config;
   try {
     if (place.kind === 'folder') {
-      const folder = folderOf(config, place);
+      const folder = toFolder(config, place);
       return { name: folder, ...(await acceptFolder(files, { folder, store })) };
     }
     const name = `s3://${[place.bucket, place.prefix].filter((part) => part !== '').join('/')}`;
@@ -84,7 +84,7 @@ export function openUnguardedFiles(
   const { resultsPlace: place, artifactGlobalConcurrency } = config;
   const minFreeBytes = config.resultsMinFreeMb * MIB;
   if (place.kind === 'folder') {
-    const files = createFolderFiles({ folder: folderOf(config, place), minFreeBytes });
+    const files = createFolderFiles({ folder: toFolder(config, place), minFreeBytes });
     return { files, close: async () => {} };
   }
   // Downloads by link, and as many again with API keys.

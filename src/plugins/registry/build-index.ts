@@ -44,7 +44,7 @@ export function createOwnershipIndex(): OwnershipIndex {
       }
     }
     for (const route of manifest.routes) {
-      const owner = routes.ownerOf(route);
+      const owner = routes.findOwner(route);
       if (owner !== undefined) {
         const subject = `${route.method} ${route.path}`;
         const message = `plugin ${key} route ${subject} conflicts with plugin ${owner} (same shape ${routeShape(route.path)})`;
@@ -108,7 +108,7 @@ const createBranch = (): Branch => ({ literals: new Map(), routes: new Map() });
  */
 export interface RouteIndex {
   /** The key of the plugin that has a route of this method and shape, if any. */
-  ownerOf(route: PluginRoute): string | undefined;
+  findOwner(route: PluginRoute): string | undefined;
   add(plugin: LoadedPlugin): void;
   match(method: string, path: string): RouteMatch | undefined;
 }
@@ -176,7 +176,7 @@ export function createRouteIndex(): RouteIndex {
   };
 
   return {
-    ownerOf: (route) => owners.get(toClaim(route)),
+    findOwner: (route) => owners.get(toClaim(route)),
     add(plugin) {
       for (const route of plugin.manifest.routes) {
         findLeaf(route).routes.set(route.method, { plugin, route });

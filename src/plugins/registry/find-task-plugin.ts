@@ -22,7 +22,7 @@ export const taskRules = ({ rows, disabledFactoryKeys, adoptions }: DatabaseSnap
  * Whether a task's `platform` names the plugin: by its key or, in rows of gateways that had no
  * plugins, by the number of a channel type that it drives.
  */
-export const isPlatformOf = ({ key, manifest }: Pick<LoadedPlugin, 'key' | 'manifest'>, platform: string): boolean =>
+export const servesPlatform = ({ key, manifest }: Pick<LoadedPlugin, 'key' | 'manifest'>, platform: string): boolean =>
   platform === key || manifest.channelTypes.some((type) => String(type) === platform);
 
 /**
@@ -39,13 +39,13 @@ export function createTaskPlugins(
   { adoptions, switchedOff }: TaskRules,
   retained: RetainedPlugins,
 ): TaskPlugins {
-  const servingPluginOf = ({ platform }: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined =>
+  const findServingPlugin = ({ platform }: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined =>
     serving.get(platform) ??
-    (/^\d{1,10}$/.test(platform) ? serving.values().find((plugin) => isPlatformOf(plugin, platform)) : undefined);
+    (/^\d{1,10}$/.test(platform) ? serving.values().find((plugin) => servesPlatform(plugin, platform)) : undefined);
 
   /** The hash of the retained version that reads the task; empty: the serving one does. */
   function retainedHash({ platform, sourceHash, createdAt }: TaskOrigin): string {
-    const plugin = servingPluginOf({ platform });
+    const plugin = findServingPlugin({ platform });
     if (sourceHash === '' || plugin?.layer === 'development') return '';
     if (!plugin && switchedOff.has(platform)) return '';
     const adoption = adoptions.get(sourceHash);
@@ -54,23 +54,23 @@ export function createTaskPlugins(
   }
 
   return {
-    servingPluginOf,
-    loadedPluginOf(task) {
+    findServingPlugin,
+    findLoadedPlugin(task) {
       const hash = retainedHash(task);
-      return hash === '' ? servingPluginOf(task) : retained.peek(hash);
+      return hash === '' ? findServingPlugin(task) : retained.peek(hash);
     },
     mayReturn(task) {
       const hash = retainedHash(task);
       return hash === '' ? switchedOff.has(task.platform) : !retained.isBroken(hash);
     },
-    async pluginOf(task) {
+    async findPlugin(task) {
       const hash = retainedHash(task);
-      if (hash === '') return servingPluginOf(task);
+      if (hash === '') return findServingPlugin(task);
       const loaded = retained.peek(hash);
       if (loaded) return loaded;
       const result = await retained.load(hash, task.platform);
       if (result.ok) return result.value;
-      return result.error.temporary ? undefined : servingPluginOf(task);
+      return result.error.temporary ? undefined : findServingPlugin(task);
     },
   };
 }

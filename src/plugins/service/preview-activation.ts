@@ -71,7 +71,7 @@ export async function previewActivation(
   const narrowedModels = await findNarrowing(ctx, found, compiled);
   const layer = isFactory ? 'factory' : 'database';
   const candidate = loadPlugin({ sandbox, clock, logger, compiled, layer, narrowedModels });
-  const { plugins, pluginOf } = ctx.registry.current();
+  const { plugins, findPlugin } = ctx.registry.current();
   const serving = plugins.get(key);
   const { manifest } = candidate;
   const [channels, tasks, unfinished, prices, permissions] = await Promise.all([
@@ -92,7 +92,7 @@ export async function previewActivation(
     channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,
     permissions,
-    replay: await replayTasks(tasks, channels, { pluginOf, candidate: candidate.onTrial(), owner: ctx.owner }),
+    replay: await replayTasks(tasks, channels, { findPlugin, candidate: candidate.onTrial(), owner: ctx.owner }),
   };
   return { ...preview, tasks: { unfinished }, digest: digestPreview(preview, key, prices) };
 }

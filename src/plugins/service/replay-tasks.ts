@@ -49,10 +49,10 @@ export async function replayTasks(
   tasks: readonly TaskRecord[],
   channels: readonly ChannelRecord[],
   {
-    pluginOf,
+    findPlugin,
     candidate,
     owner,
-  }: { pluginOf: (task: TaskRecord) => Promise<LoadedPlugin | undefined>; candidate: LoadedPlugin; owner: string },
+  }: { findPlugin: (task: TaskRecord) => Promise<LoadedPlugin | undefined>; candidate: LoadedPlugin; owner: string },
 ): Promise<ReplayedTask[]> {
   const baseUrls = new Map(channels.map(({ id, baseUrl }) => [id, baseUrl]));
   const readers = new Map<string, Reader>();
@@ -64,7 +64,7 @@ export async function replayTasks(
   const latter = createReader(candidate, baseUrls, owner);
   const replayed: ReplayedTask[] = [];
   for (const task of tasks) {
-    const plugin = await pluginOf(task);
+    const plugin = await findPlugin(task);
     const former = plugin && findReader(plugin);
     const before = former ? await former.parse(task) : null;
     const after = await latter.parse(task);

@@ -30,7 +30,7 @@ export async function projectArtifacts(plugin: LoadedPlugin, task: TaskRecord): 
  * @throws tasks.artifact_plugin_unavailable while it is away, tasks.artifact_gone when it is gone
  */
 export async function requirePlugin(generation: Generation, task: TaskRecord): Promise<LoadedPlugin> {
-  const plugin = await generation.pluginOf(task);
+  const plugin = await generation.findPlugin(task);
   if (plugin) return plugin;
   if (generation.mayReturn(task))
     throw resultErrors.artifact_plugin_unavailable({ retryAfterSeconds: ASK_AGAIN_SECONDS });

@@ -1,4 +1,4 @@
-import { randomAlnum, streamOf } from '../../kernel/index.ts';
+import { randomAlnum, toStream } from '../../kernel/index.ts';
 import type { ResultRecord } from '../../store/ports/index.ts';
 import {
   type ByteSpan,
@@ -126,7 +126,7 @@ async function answer(
   const small = await smallFiles.read(kept);
   if (small) return { status, headers, body: small.subarray(start, end) };
   const body = await files.open(sha256, span);
-  return body && { status, headers, body: body instanceof ReadableStream ? streamOf(body, client.onStreamEnd) : body };
+  return body && { status, headers, body: body instanceof ReadableStream ? toStream(body, client.onStreamEnd) : body };
 }
 
 type Parts = { kept: Kept; spans: readonly ByteSpan[]; headers: Record<string, string>; client: ContentRequest };
@@ -156,7 +156,7 @@ async function sendParts(files: FileStore, { kept, spans, headers, client }: Par
     }
     yield Buffer.from(tail);
   })();
-  return { status: 206, headers: sent, body: streamOf(parts, client.onStreamEnd), isParts: true };
+  return { status: 206, headers: sent, body: toStream(parts, client.onStreamEnd), isParts: true };
 }
 
 type Version = { etag: string; keptAt: number };

@@ -1,5 +1,5 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto';
-import { bytesOf, dataOf, digestData, hmacData, limitText } from './digest-data.ts';
+import { decodeBytes, digestData, hmacData, limitText, toBuffer } from './digest-data.ts';
 import { encodeRfc3986 } from './signatures/read-signing-input.ts';
 import { signAliyunRpc, signAliyunV3 } from './signatures/sign-aliyun.ts';
 import { signAwsV4 } from './signatures/sign-aws.ts';
@@ -138,7 +138,7 @@ function computeValue(name: string, [first, second, third, fourth]: readonly unk
     case 'hmac':
       return hmacData({ algorithm: first, encoding: second, key: third, message: fourth });
     case 'bytes':
-      return bytesOf(first, second);
+      return decodeBytes(first, second);
     case 'urlEncodeRFC3986':
       return encodeRfc3986(limitText(name, first));
     case 'hmacSHA256':
@@ -146,9 +146,9 @@ function computeValue(name: string, [first, second, third, fourth]: readonly unk
     case 'jwtSignHS256':
       return signJwt(first, String(second));
     case 'base64':
-      return dataOf(first).toString('base64');
+      return toBuffer(first).toString('base64');
     case 'base64URL':
-      return dataOf(first).toString('base64url');
+      return toBuffer(first).toString('base64url');
     case 'base64URLDecode':
       return decodeBase64Url(String(first));
     default:

@@ -78,12 +78,12 @@ export function createCallGuest(
     // Out of memory or stack: reading the text fails as well, and says so.
     return ffi.QTS_ResolveException(pointer, decoded) ? 0 : decoded;
   };
-  const addressOf = (value: number): number => bytes().readUInt32LE(value);
+  const readAddress = (value: number): number => bytes().readUInt32LE(value);
   const isObject = (value: number): boolean => bytes().readUInt32LE(value + POINTER_BYTES) === OBJECT_TAG;
   const values: GuestValues = {
     memory,
     context: pointer,
-    prototypes: { object: addressOf(prototypes.object.value), array: addressOf(prototypes.array.value) },
+    prototypes: { object: readAddress(prototypes.object.value), array: readAddress(prototypes.array.value) },
   };
   const call: CallGuest = (fn, argument) => {
     if (argument) {
@@ -92,7 +92,7 @@ export function createCallGuest(
     }
     const result = ffi.QTS_Call(pointer, fn.value, self, argument ? 1 : 0, argv);
     if (ffi.QTS_ResolveException(pointer, result)) return undefined;
-    if (isObject(result)) return stringifyValues(values, addressOf(result), VALUE_LETTER) ?? call(finish);
+    if (isObject(result)) return stringifyValues(values, readAddress(result), VALUE_LETTER) ?? call(finish);
     const at: number = ffi.QTS_GetString(pointer, result);
     if (at === 0) return NOTHING;
     const answer = bytes();

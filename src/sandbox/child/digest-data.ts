@@ -19,7 +19,7 @@ function oneOf<T extends string>(
 }
 
 /** Bytes come as `{hex}`, which the guest has made of numbers; anything else is a text. */
-export const dataOf = (value: unknown): Buffer =>
+export const toBuffer = (value: unknown): Buffer =>
   typeof value === 'object' && value !== null && 'hex' in value
     ? Buffer.from(String(value.hex), 'hex')
     : Buffer.from(String(value), 'utf8');
@@ -31,17 +31,17 @@ function encodeDigest(fn: string, digest: Buffer, encoding: unknown): string | n
 }
 
 export const digestData = (hash: Hash, data: unknown, encoding: unknown): string | number[] =>
-  encodeDigest(hash, createHash(hash).update(dataOf(data)).digest(), encoding);
+  encodeDigest(hash, createHash(hash).update(toBuffer(data)).digest(), encoding);
 
 type Keyed = Record<'algorithm' | 'encoding' | 'key' | 'message', unknown>;
 
 export function hmacData({ algorithm, key, message, encoding }: Keyed): string | number[] {
   const hash = oneOf('hmac', algorithm, { allowed: HASHES, what: 'the algorithm' });
-  return encodeDigest('hmac', createHmac(hash, dataOf(key)).update(dataOf(message)).digest(), encoding);
+  return encodeDigest('hmac', createHmac(hash, toBuffer(key)).update(toBuffer(message)).digest(), encoding);
 }
 
 /** The bytes of a text. `hex` and `base64` are checked: decoders skip what they do not know. */
-export function bytesOf(text: unknown, encoding: unknown): number[] {
+export function decodeBytes(text: unknown, encoding: unknown): number[] {
   const from = oneOf('bytes', encoding, { allowed: TEXT_ENCODINGS, what: 'the encoding' });
   const written = limitText('bytes', text);
   const plain = from === 'base64' || from === 'base64url' ? written.replace(/={1,2}$/, '') : written;

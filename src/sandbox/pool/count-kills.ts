@@ -55,7 +55,7 @@ export function createKillCounter(limits: Limits, clock: Clock): KillCounter {
   const suspendedUntil = new Map<string, number>();
   const counts = new Map<string, KillCount>();
 
-  const pairOf = (plugin: string, owner: string): string => `${plugin}\n${owner}`;
+  const toPairKey = (plugin: string, owner: string): string => `${plugin}\n${owner}`;
 
   function leftMs(until: Map<string, number>, key: string): number {
     const end = until.get(key);
@@ -76,8 +76,8 @@ export function createKillCounter(limits: Limits, clock: Clock): KillCounter {
 
   function count(plugin: string, owner: string): void {
     const kind = owner === SYSTEM_OWNER ? 'system' : 'user';
-    const name = counts.size < MAX_COUNTED || counts.has(pairOf(plugin, kind)) ? plugin : OTHERS;
-    const key = pairOf(name, kind);
+    const name = counts.size < MAX_COUNTED || counts.has(toPairKey(plugin, kind)) ? plugin : OTHERS;
+    const key = toPairKey(name, kind);
     counts.set(key, { plugin: name, owner: kind, kills: (counts.get(key)?.kills ?? 0) + 1 });
   }
 
@@ -101,11 +101,11 @@ export function createKillCounter(limits: Limits, clock: Clock): KillCounter {
       remember(kills, plugin, byOwner);
       if (!isTooMany) return 'none';
       own.sinceRefusal = 0;
-      remember(refusedUntil, pairOf(plugin, owner), now + limits.suspendMs);
+      remember(refusedUntil, toPairKey(plugin, owner), now + limits.suspendMs);
       return 'owner_refused';
     },
     suspendedMs: (plugin) => leftMs(suspendedUntil, plugin),
-    refusedMs: (plugin, owner) => leftMs(refusedUntil, pairOf(plugin, owner)),
+    refusedMs: (plugin, owner) => leftMs(refusedUntil, toPairKey(plugin, owner)),
     hasKilled(plugin, owner) {
       const last = kills.get(plugin)?.get(owner)?.all.at(-1);
       return last !== undefined && clock.monotonicMs() - last < limits.killWindowMs;

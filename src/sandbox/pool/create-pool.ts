@@ -40,8 +40,8 @@ export function createPool(options: PoolOptions): Pool {
     estimates,
     queue: createFairQueue<Job>({
       quantum: QUANTUM_MS,
-      costOf: estimates.expectedMs,
-      queueOf: ({ plugin }) => plugin,
+      estimateCost: estimates.expectedMs,
+      chooseQueue: ({ plugin }) => plugin,
       holdsShare: (owner) => processesHeldBy(workers, owner) > 0,
     }),
     events: {

@@ -12,7 +12,7 @@ import { readResult } from '../read-result.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from '../types.ts';
 import { createKillCounter, type KillCounter } from './count-kills.ts';
 import { createPool, type Pool } from './create-pool.ts';
-import { callKeyOf } from './estimate-calls.ts';
+import { toCallKey } from './estimate-calls.ts';
 import { createReusableResults, type ReusableResults } from './reusable-results.ts';
 import { CLOSED } from './settle-jobs.ts';
 import type { Job, JobAnswer, PoolFailure } from './types.ts';
@@ -124,7 +124,7 @@ async function callHook(state: State, module: SandboxModule, call: HookCall): Re
   const { path, maxResultBytes, unixNow } = call;
   const { sourceHash } = module;
   const mayReuse = call.reuse === true && unixNow === undefined;
-  const key = mayReuse ? state.results.keyOf({ sourceHash, path, maxResultBytes, args: args.value.args }) : undefined;
+  const key = mayReuse ? state.results.toKey({ sourceHash, path, maxResultBytes, args: args.value.args }) : undefined;
   const kept = key === undefined ? undefined : state.results.find(key);
   if (kept !== undefined) {
     const value = await readResult(kept, '');
@@ -163,7 +163,7 @@ function runJob(state: State, input: JobInput): Promise<JobOutcome> {
   const job: Job = {
     plugin: module.key,
     owner,
-    callKey: callKeyOf(module.key, owner),
+    callKey: toCallKey(module.key, owner),
     alreadyAdmitted,
     module,
     request,

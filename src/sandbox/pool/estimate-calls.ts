@@ -11,7 +11,7 @@ const MAX_REMEMBERED = 100_000;
 /** Whose calls of which plugin: `callKeyOf`, made once a call. */
 type CallKey = { callKey: string };
 
-export const callKeyOf = (plugin: string, owner: string): string => `${plugin}\n${owner}`;
+export const toCallKey = (plugin: string, owner: string): string => `${plugin}\n${owner}`;
 
 /**
  * How long calls take, by plugin and owner: one owner's slow calls do not make those of others

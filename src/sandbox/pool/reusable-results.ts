@@ -21,7 +21,7 @@ type Entry = { result: string; bytes: number; sourceHash: string; index: number 
  */
 export interface ReusableResults {
   /** What decides a result: SHA-256 over source, path, limit of the result and arguments. */
-  keyOf(call: ResultOrigin): string;
+  toKey(call: ResultOrigin): string;
   /** The result as JSON in an equal call; `undefined` where none is kept. */
   find(key: string): string | undefined;
   keep(key: string, result: string, sourceHash: string): void;
@@ -59,7 +59,7 @@ export function createReusableResults(maxBytes: number = MAX_BYTES): ReusableRes
   };
 
   return {
-    keyOf({ sourceHash, path, maxResultBytes, args }) {
+    toKey({ sourceHash, path, maxResultBytes, args }) {
       // No part but the last one can contain a line break.
       Bun.SHA256.hash(`${sourceHash}\n${maxResultBytes}\n${JSON.stringify(path)}\n${args}`, digest);
       return digest.toString('latin1');

@@ -52,7 +52,7 @@ const firstIs = (...values: number[]): Instruction[] => [
 ];
 
 /** Conditions on arguments; a call that no instruction of its own allows is refused. */
-const conditionsOf = (pid: number): Partial<Record<keyof typeof CONDITIONAL, readonly Instruction[]>> => ({
+const conditionsFor = (pid: number): Partial<Record<keyof typeof CONDITIONAL, readonly Instruction[]>> => ({
   clone: startsThread,
   tgkill: firstIs(pid),
   // It may ask for its own limits, which a new thread's stack follows, and set none.
@@ -80,7 +80,7 @@ export function filterCalls(architecture: NodeJS.Architecture, pid: number): Buf
     // The filter cannot see the flags of this one; C libraries fall back to the other.
     [JUMP_IF_EQUAL, 0, 1, CONDITIONAL.clone3[column]],
     [RETURN, 0, 0, refuse(ENOSYS)],
-    ...Object.entries(conditionsOf(pid)).flatMap(([name, tests]): Instruction[] => [
+    ...Object.entries(conditionsFor(pid)).flatMap(([name, tests]): Instruction[] => [
       [JUMP_IF_EQUAL, 0, tests.length + 1, CONDITIONAL[name as keyof typeof CONDITIONAL][column]],
       ...tests,
       [RETURN, 0, 0, refuse(EPERM)],

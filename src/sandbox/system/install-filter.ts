@@ -16,7 +16,7 @@ type System = {
   syscall(call: bigint, ...values: [bigint, bigint, bigint, bigint]): bigint;
 };
 
-const addressOf = (bytes: Uint8Array): bigint => BigInt(ptr(bytes));
+const readAddress = (bytes: Uint8Array): bigint => BigInt(ptr(bytes));
 
 /**
  * Filters the system calls of all threads of this process, and of those that they start, until the
@@ -28,10 +28,10 @@ export function installFilter({ prctl, syscall }: System): string | undefined {
   if (!filter || call === undefined) return `the system calls of this processor (${process.arch}) are not known`;
   const program = Buffer.alloc(16);
   program.writeUInt16LE(filter.length / 8, 0);
-  program.writeBigUInt64LE(addressOf(filter), 8);
+  program.writeBigUInt64LE(readAddress(filter), 8);
   const isInstalled =
     prctl(NO_NEW_PRIVILEGES, 1n, 0n, 0n, 0n) === 0 &&
-    syscall(call, SET_MODE_FILTER, ALL_THREADS, addressOf(program), 0n) === 0n &&
+    syscall(call, SET_MODE_FILTER, ALL_THREADS, readAddress(program), 0n) === 0n &&
     // Read after the call, so that the kernel never reads memory that was collected.
     filter.length + program.length > 0;
   return isInstalled ? undefined : 'this kernel has no filter of system calls (seccomp)';

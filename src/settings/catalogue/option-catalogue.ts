@@ -89,13 +89,13 @@ export const describeRemoved = (key: string): string | undefined => {
 
 export const isOptionKey = (key: string): key is OptionKey => Object.hasOwn(OPTION_CATALOGUE, key);
 
-export const ruleOf = (key: OptionKey): OptionRule => OPTION_CATALOGUE[key];
+export const ruleFor = (key: OptionKey): OptionRule => OPTION_CATALOGUE[key];
 
 const GROUP_OF = new Map<string, string>(
   Object.entries(GROUPS).flatMap(([group, options]) => Object.keys(options).map((key) => [key, group] as const)),
 );
 
-export const groupOf = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
+export const groupFor = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
 
 /** Groups that can be tried, with their name in `POST /api/option/test`. */
 const TRIALS = new Map<string, OptionTrial>([
@@ -107,4 +107,4 @@ const TRIALS = new Map<string, OptionTrial>([
   ['telegram', 'telegram'],
 ]);
 
-export const trialOf = (key: OptionKey): OptionTrial | undefined => TRIALS.get(groupOf(key));
+export const trialFor = (key: OptionKey): OptionTrial | undefined => TRIALS.get(groupFor(key));

@@ -159,7 +159,7 @@ type Reader = (row: Row) => Record<string, unknown>;
 
 /** Converts rows of `fields`, in their order, to records. Null stays null. */
 export function createRowReader(fields: readonly SelectedField[]): Reader {
-  const ofIndex = fields.map(({ path, field }, index) => ({ path, index, decoder: decoderOf(field) }));
+  const ofIndex = fields.map(({ path, field }, index) => ({ path, index, decoder: findDecoder(field) }));
   return createReader(ofIndex, 0);
 }
 
@@ -186,7 +186,7 @@ function createReader(fields: readonly IndexedField[], depth: number): Reader {
 }
 
 /** `undefined` where the driver's value is the record's value. */
-function decoderOf(field: unknown): Decoder | undefined {
+function findDecoder(field: unknown): Decoder | undefined {
   const decoder = is(field, Column) ? field : (field as { decoder: Decoder }).decoder;
   return decoder.mapFromDriverValue === Column.prototype.mapFromDriverValue ? undefined : decoder;
 }

@@ -96,7 +96,7 @@ export function toFlushError(thrown: unknown): Error {
 const UNWRITABLE = /^(?:FLUSH_|SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM))/;
 
 /** What to do about a file that cannot be written, if that is why a statement failed. */
-export function writeFaultOf(thrown: unknown): string | undefined {
+export function findWriteFault(thrown: unknown): string | undefined {
   const error = toStoreError(thrown);
   const cause = error instanceof AppError ? error.cause : undefined;
   return error instanceof AppError && cause instanceof Error && UNWRITABLE.test(cause.message)

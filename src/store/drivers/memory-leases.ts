@@ -77,7 +77,7 @@ export function createMemoryLeases(clock: Clock) {
      * task has a claim here, only the lease of that claim is valid. Otherwise the lease is in the
      * row.
      */
-    fenceOf(lease: Lease): Fence | undefined {
+    findFence(lease: Lease): Fence | undefined {
       if (!claims.has(lease.taskId)) return lease;
       const claim = findClaim(lease);
       return claim && { leaseOwner: null, leaseSeq: claim.base };

@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import type { FileStore } from '../ports/index.ts';
-import { createFileWriter, entriesOf, removeOldFiles, statOrNothing } from './write-file.ts';
+import { createFileWriter, listEntries, removeOldFiles, statOrNothing } from './write-file.ts';
 
 /** Files in the making; a file's place under its digest is taken by renaming it. */
 const PARTIAL = '.partial';
@@ -15,7 +15,7 @@ const DIGEST = /^[0-9a-f]{64}$/;
  */
 export function createFolderFiles({ folder, minFreeBytes }: { folder: string; minFreeBytes: number }): FileStore {
   const partial = join(folder, PARTIAL);
-  const pathOf = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256);
+  const toPath = (sha256: string): string => join(folder, sha256.slice(0, 2), sha256);
 
   const writeFile = createFileWriter({ folder, partial, minFreeBytes });
 
@@ -23,10 +23,10 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
     kind: 'folder',
     findFault: async () => undefined,
 
-    put: (source, limit) => writeFile(source, { ...limit, pathOf: ({ sha256 }) => pathOf(sha256) }),
+    put: (source, limit) => writeFile(source, { ...limit, toPath: ({ sha256 }) => toPath(sha256) }),
 
     async open(sha256, span) {
-      const path = pathOf(sha256);
+      const path = toPath(sha256);
       // What cannot be looked at is not lost.
       if (!(await statOrNothing(path).catch(unavailable))) return undefined;
       const file = Bun.file(path);
@@ -34,26 +34,26 @@ export function createFolderFiles({ folder, minFreeBytes }: { folder: string; mi
     },
 
     async withDescriptor(sha256, _, work) {
-      const handle = await open(pathOf(sha256), 'r').catch(() => undefined);
+      const handle = await open(toPath(sha256), 'r').catch(() => undefined);
       return handle && (await work(handle.fd).finally(() => handle.close()));
     },
 
     async size(sha256) {
-      return (await statOrNothing(pathOf(sha256)))?.size;
+      return (await statOrNothing(toPath(sha256)))?.size;
     },
 
     async delete(sha256) {
-      await rm(pathOf(sha256), { force: true });
+      await rm(toPath(sha256), { force: true });
     },
 
     async list(after, limit) {
       const found: { sha256: string; changedAt: number; bytes: number }[] = [];
-      for (const prefix of (await entriesOf(folder)).map(({ name }) => name).sort()) {
+      for (const prefix of (await listEntries(folder)).map(({ name }) => name).sort()) {
         if (!/^[0-9a-f]{2}$/.test(prefix) || prefix < after.slice(0, 2)) continue;
-        const names = (await entriesOf(join(folder, prefix))).map(({ name }) => name).sort();
+        const names = (await listEntries(join(folder, prefix))).map(({ name }) => name).sort();
         for (const name of names) {
           if (!DIGEST.test(name) || name <= after) continue;
-          const file = await statOrNothing(pathOf(name));
+          const file = await statOrNothing(toPath(name));
           if (file) found.push({ sha256: name, changedAt: Math.floor(file.mtimeMs / 1000), bytes: file.size });
           if (found.length >= limit) return found;
         }

@@ -2,7 +2,7 @@ import { rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { storeErrors } from '../drivers/errors.ts';
 import type { ObjectStore } from '../ports/index.ts';
-import { createFileWriter, entriesOf, removeOldFiles, statOrNothing } from './write-file.ts';
+import { createFileWriter, listEntries, removeOldFiles, statOrNothing } from './write-file.ts';
 
 /** Files in the making. */
 const PARTIAL = '.partial';
@@ -18,7 +18,7 @@ export function createFolderObjects(folder: string): ObjectStore {
 
   return {
     put: (key, source, { signal }) =>
-      writeFile(source, { signal, maxBytes: Number.POSITIVE_INFINITY, pathOf: () => join(folder, key) }),
+      writeFile(source, { signal, maxBytes: Number.POSITIVE_INFINITY, toPath: () => join(folder, key) }),
 
     async open(key) {
       const path = join(folder, key);
@@ -26,7 +26,7 @@ export function createFolderObjects(folder: string): ObjectStore {
     },
 
     async list(below) {
-      const entries = await entriesOf(join(folder, below)).catch((error) => rethrow(error));
+      const entries = await listEntries(join(folder, below)).catch((error) => rethrow(error));
       const named = (isWanted: boolean) =>
         entries
           .filter((entry) => entry.isDirectory() === isWanted && entry.name !== PARTIAL)

@@ -1,7 +1,7 @@
 import { AppError, type Clock, err, isOver, randomAlnum } from '../../kernel/index.ts';
 import { storeErrors } from '../drivers/errors.ts';
 import type { FileStore, Store } from '../ports/index.ts';
-import { countMissing, FOLDER_OPTION, MARKER, nameOf, SAMPLE } from './guard-folder.ts';
+import { countMissing, FOLDER_OPTION, MARKER, readName, SAMPLE } from './guard-folder.ts';
 import { type Bucket, expectAnswer, openBucket } from './s3/call-bucket.ts';
 
 /** What was read of the marker counts so long, except for the pages of a sweep. */
@@ -159,7 +159,7 @@ export function createBucketMarker(access: Parameters<typeof openBucket>[0]): Bu
     }
     const bytes = await answer.bytes();
     if (!bytes.ok) throw unavailable(`the bucket broke off (${bytes.error.kind})`);
-    return nameOf(Buffer.from(bytes.value).toString('utf8')) ?? '';
+    return readName(Buffer.from(bytes.value).toString('utf8')) ?? '';
   }
 
   async function replace(name: string): Promise<void> {

@@ -139,11 +139,11 @@ export async function readMarker(folder: string): Promise<string | undefined> {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
     throw error;
   });
-  return nameOf(text);
+  return readName(text);
 }
 
 /** The name that a marker has; undefined where it has something else. */
-export function nameOf(text: string): string | undefined {
+export function readName(text: string): string | undefined {
   const name = text.trim();
   return NAME.test(name) ? name : undefined;
 }

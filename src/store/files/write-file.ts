@@ -9,7 +9,7 @@ type FilePut = {
   maxBytes: number;
   signal: AbortSignal;
   /** Where the file goes, once its digest is known; below `folder`. */
-  pathOf: (file: StoredFile) => string;
+  toPath: (file: StoredFile) => string;
 };
 
 /**
@@ -40,7 +40,7 @@ export function createFileWriter(place: { folder: string; partial: string; minFr
       const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_APPEND;
       const handle = await open(temporary, flags, 0o600);
       const written = await write(handle, source, limit).finally(() => handle.close());
-      if (written.ok) await moveInto(temporary, limit.pathOf(written.value));
+      if (written.ok) await moveInto(temporary, limit.toPath(written.value));
       return written;
     } catch (error) {
       const fault = toFileFault(error);
@@ -144,7 +144,7 @@ export function createFileOnce(path: string, content: Uint8Array): boolean {
 /** Removes the files of a folder that were last written before `before` (Unix seconds). */
 export async function removeOldFiles(folder: string, before: number): Promise<number> {
   let removed = 0;
-  for (const { name } of await entriesOf(folder)) {
+  for (const { name } of await listEntries(folder)) {
     const path = join(folder, name);
     const file = await statOrNothing(path);
     if (!file || file.mtimeMs / 1000 >= before) continue;
@@ -155,7 +155,7 @@ export async function removeOldFiles(folder: string, before: number): Promise<nu
 }
 
 /** What is in a folder; nothing when there is no such folder. */
-export const entriesOf = (path: string): Promise<Dirent[]> =>
+export const listEntries = (path: string): Promise<Dirent[]> =>
   readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw error;

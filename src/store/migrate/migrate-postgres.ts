@@ -4,7 +4,7 @@ import { type Migration, migrations } from '../../../migrations/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { connectPostgres } from '../postgres/open-postgres.ts';
-import { tablesOf } from '../schema/index.ts';
+import { tablesFor } from '../schema/index.ts';
 import {
   CREATE_HISTORY,
   CREATE_LEFT,
@@ -154,7 +154,7 @@ const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =
   });
 
 /** A schema may hold tables of others, too. */
-const OWN_TABLES = Object.values(tablesOf('postgres'))
+const OWN_TABLES = Object.values(tablesFor('postgres'))
   .map((table) => `'${getTableName(table)}'`)
   .join(', ');
 

@@ -11,9 +11,9 @@ export const READ_LEFT = 'select number, name from left_migrations';
 export const READ_HISTORY = 'select number from schema_migrations order by number';
 
 /** The number of the latest migration that this program knows: a database is at it once open. */
-export const LATEST_MIGRATION = latestOf(migrations);
+export const LATEST_MIGRATION = findLatest(migrations);
 
-function latestOf(known: readonly Migration[]): number {
+function findLatest(known: readonly Migration[]): number {
   return known.at(-1)?.number ?? 0;
 }
 
@@ -23,7 +23,7 @@ function latestOf(known: readonly Migration[]): number {
  */
 export function pendingMigrations(known: readonly Migration[], applied: readonly number[]): Migration[] {
   const latestApplied = Math.max(0, ...applied);
-  const latestKnown = latestOf(known);
+  const latestKnown = findLatest(known);
   if (latestApplied > latestKnown) {
     throw storeErrors.schema_newer({
       message: `The database is at version ${latestApplied}, but this program knows versions up to ${latestKnown}. Run the newer program, or restore the copy that was made before the migration.`,

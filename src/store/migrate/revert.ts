@@ -20,7 +20,7 @@ export async function databaseVersion({ databaseUrl, dataDir }: Place): Promise<
     requireOneFile(dataDir);
     const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
     try {
-      return lastOf(file);
+      return findLast(file);
     } finally {
       file.close();
     }
@@ -29,7 +29,7 @@ export async function databaseVersion({ databaseUrl, dataDir }: Place): Promise<
   }
 }
 
-function lastOf(file: SqliteFile): number {
+function findLast(file: SqliteFile): number {
   const hasHistory = file.query("select 1 from sqlite_master where name = 'schema_migrations'").values().length > 0;
   return hasHistory
     ? Math.max(

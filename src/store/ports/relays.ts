@@ -115,7 +115,7 @@ export interface RelayStore {
   /** The user's parts among these ids, the earliest first. */
   ownParts(userId: number, kind: RelayPartKind, names: readonly string[]): Promise<RelayObject<RelayPartKind>[]>;
   /** The object that a request has created, parts excluded. */
-  objectOf(relayId: string): Promise<RelayObject | undefined>;
+  findObject(relayId: string): Promise<RelayObject | undefined>;
   /**
    * Deletes about `limit` requests that ended at or before `endedUntil` (Unix seconds); returns
    * their number.

@@ -134,7 +134,7 @@ export interface ResultStore {
    */
   keepInputs(inputs: NewInputs): Promise<boolean>;
   /** The kept files of a task's request. */
-  inputsOf(taskId: string): Promise<ResultRecord[]>;
+  listInputs(taskId: string): Promise<ResultRecord[]>;
   /** Forgets them and releases their files. Returns how many there were. */
   forgetInputs(taskId: string): Promise<number>;
   /** Forgets all results of a task and releases their files. Returns how many there were. */

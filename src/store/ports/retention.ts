@@ -47,7 +47,7 @@ export interface RetentionStore {
   /** Tasks after this id, in order of id: nearly that of creation. */
   tasksAfter(id: number, limit: number): Promise<AgedTask[]>;
   /** Locks those that have ended until the transaction ends. */
-  contentOf(ids: readonly number[]): Promise<TaskContent[]>;
+  readContent(ids: readonly number[]): Promise<TaskContent[]>;
   /** Resolves to the number of tasks written. */
   replaceContent(changes: readonly ContentChange[]): Promise<number>;
   /** Deletes tasks with timeline, notices and lost results. Their ledger lines and usage stay. */
@@ -89,7 +89,7 @@ export interface PersonalDataStore {
   markErased(userId: number, at: number): Promise<boolean>;
   /** False unless the account is deleted: its content is erased again. */
   eraseAgain(userId: number): Promise<boolean>;
-  tasksOf(userId: number, after: number, limit: number): Promise<AgedTask[]>;
+  agedTasks(userId: number, after: number, limit: number): Promise<AgedTask[]>;
   /**
    * Empties what else of ended tasks may hold words of their user, and hides them. Returns how many
    * it changed.

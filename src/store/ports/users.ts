@@ -165,7 +165,7 @@ export interface UserStore {
    * such user.
    */
   setAccessToken(id: number, token: (AccessTokenRecord & { hash: string }) | null): Promise<boolean>;
-  accessTokenOf(id: number): Promise<AccessTokenRecord | undefined>;
+  findAccessToken(id: number): Promise<AccessTokenRecord | undefined>;
   byAffCode(affCode: string): Promise<UserRecord | undefined>;
   /**
    * Returns the user's affiliate code; sets it to `affCode` if they have none. `undefined` when

@@ -6,7 +6,7 @@ import { isRetryable, nameAddress, storeErrors, toStoreError } from '../drivers/
 import { createTransactionGuard, type Scope } from '../drivers/guard-transactions.ts';
 import { POOLED_ADDRESS } from '../drivers/postgres-reasons.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
-import { applicationName, databaseOf } from './postgres-address.ts';
+import { applicationName, readDatabaseName } from './postgres-address.ts';
 import { runExclusively } from './run-exclusively.ts';
 
 /** Connections per node. PostgreSQL allows 100 by default, so five nodes fit. */
@@ -52,7 +52,7 @@ export const READER_DEADLINES: typeof DEADLINES = { connectSeconds: 60, statemen
 export function connectPostgres(databaseUrl: string, max: number, deadlines = DEADLINES): SQL {
   return new SQL({
     url: databaseUrl,
-    database: databaseOf(databaseUrl),
+    database: readDatabaseName(databaseUrl),
     max,
     connectionTimeout: deadlines.connectSeconds,
     connection: {
@@ -70,7 +70,7 @@ export function connectPostgres(databaseUrl: string, max: number, deadlines = DE
 function connectPooled(poolUrl: string): SQL {
   return new SQL({
     url: poolUrl,
-    database: databaseOf(poolUrl),
+    database: readDatabaseName(poolUrl),
     max: MAX_CONNECTIONS,
     connectionTimeout: CONNECT_TIMEOUT_S,
     prepare: false,

@@ -31,7 +31,7 @@ type Target = { host: string; port: string; user: string; password: string; data
  * The target that an address names; what it leaves out is empty. libpq takes each as a parameter,
  * too.
  */
-function targetOf(url: URL): Target {
+function readTarget(url: URL): Target {
   const { searchParams: query } = url;
   return {
     host: query.get('host') || decodeURIComponent(url.hostname.replace(/^\[|\]$/g, '')),
@@ -52,7 +52,7 @@ export function completeAddress(address: string, environment: Environment): Resu
   const url = new URL(address);
   let given: Target;
   try {
-    given = targetOf(url);
+    given = readTarget(url);
   } catch {
     return err('a % in it begins no escape: write it as %25');
   }
@@ -77,14 +77,14 @@ export function completeAddress(address: string, environment: Environment): Resu
   if (isSocket) whole.searchParams.set('host', host);
   for (const name of NAMES) {
     const value = whole.searchParams.get(name) || environment[PARAMETERS[name]]?.trim() || '';
-    const fault = value === '' ? undefined : faultOf(name, value);
+    const fault = value === '' ? undefined : findFault(name, value);
     if (fault !== undefined) return err(fault);
     if (value !== '') whole.searchParams.set(name, value);
   }
   return ok(whole.href);
 }
 
-function faultOf(name: Parameter, value: string): string | undefined {
+function findFault(name: Parameter, value: string): string | undefined {
   const allowed = ALLOWED[name];
   if (name === 'sslmode' && value === 'no-verify') {
     return 'sslmode=no-verify is not known to PostgreSQL: require encrypts without checking the certificate, verify-full checks it';
@@ -103,7 +103,8 @@ function faultOf(name: Parameter, value: string): string | undefined {
  * The database, for Bun's client beside the address: there PGDATABASE wins over an address alone.
  * Undefined where the address names none.
  */
-export const databaseOf = (address: string): string | undefined => targetOf(new URL(address)).database || undefined;
+export const readDatabaseName = (address: string): string | undefined =>
+  readTarget(new URL(address)).database || undefined;
 
 /** The name that connections of a whole address bear. */
 export const applicationName = (address: string): string =>
@@ -115,7 +116,7 @@ export const applicationName = (address: string): string =>
  */
 export function libpqVariables(address: string): Record<string, string> {
   const url = new URL(address);
-  const { host, port, user, password, database } = targetOf(url);
+  const { host, port, user, password, database } = readTarget(url);
   const given: Record<string, string> = {
     ...{ PGHOST: host, PGPORT: port, PGUSER: user, PGPASSWORD: password, PGDATABASE: database },
     ...Object.fromEntries(NAMES.map((name) => [PARAMETERS[name], url.searchParams.get(name) ?? ''])),

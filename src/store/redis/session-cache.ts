@@ -51,7 +51,7 @@ export function createRedisSessionCache(options: {
   const [digestKey, ...otherKeys] = options.cryptoSecrets.map((secret) => deriveKey(secret, 'session-cache.v1'));
   if (!digestKey) throw new Error('The session cache needs a secret.');
   const keyUnder = (key: Uint8Array, sid: string) => PREFIX + hmacSha256Base64Url(key, sid);
-  const keyOf = (sid: string) => keyUnder(digestKey, sid);
+  const toKey = (sid: string) => keyUnder(digestKey, sid);
   const scripts = createSessionScripts(redis);
 
   /** Entries older than this, by the server's time, are ignored. */
@@ -112,7 +112,7 @@ export function createRedisSessionCache(options: {
 
     get: (sid) =>
       availability.attempt(async (): Promise<CacheReading> => {
-        const { at, value } = await scripts.read(keyOf(sid));
+        const { at, value } = await scripts.read(toKey(sid));
         if (value === 'revoking' || value === 'revoked') return { at, state: value };
         const entry = readEntry(value);
         // An entry from the future means that the server's clock was set back: its age is unknown.
@@ -124,7 +124,7 @@ export function createRedisSessionCache(options: {
       const remainingMs = expiresAt * 1000 - clock.nowMs();
       if (remainingMs < 1) return;
       const entry = { userId, userAuthVersion, version, expiresAt, at };
-      await availability.attempt(() => scripts.remember(keyOf(sid), entry, { lifeMs: ttlMs, remainingMs }));
+      await availability.attempt(() => scripts.remember(toKey(sid), entry, { lifeMs: ttlMs, remainingMs }));
     },
 
     async markRevoking(sessions) {

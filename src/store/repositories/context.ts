@@ -267,13 +267,13 @@ export const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&'
 
 /** A condition: `column` contains `text`, in whatever case. */
 export const containsText = ({ fold }: Pick<Context, 'fold'>, column: SQLWrapper, text: string): SQL | undefined =>
-  or(...spellingsOf(text).map((one) => sql`${fold(column)} like ${fold(`%${escapeLike(one)}%`)} escape '!'`));
+  or(...listSpellings(text).map((one) => sql`${fold(column)} like ${fold(`%${escapeLike(one)}%`)} escape '!'`));
 
 /**
  * What to search for, so that letters other than A to Z are found in either case: the text as
  * typed, in lower and in upper case, each as `Context.fold` leaves it.
  */
-export const spellingsOf = (text: string): string[] => [
+export const listSpellings = (text: string): string[] => [
   ...new Set([text, text.toLowerCase(), text.toUpperCase()].map((one) => one.replace(/[A-Z]+/g, toLowerCase))),
 ];
 

@@ -23,5 +23,5 @@ export type Tables = ReturnType<typeof defineTables>;
  * Every table, as drizzle sees it in one dialect. The migrations create the same tables; a test
  * compares the two.
  */
-export const tablesOf = (dialect: 'sqlite' | 'postgres'): Tables =>
+export const tablesFor = (dialect: 'sqlite' | 'postgres'): Tables =>
   defineTables(dialect === 'sqlite' ? sqliteKit : postgresKit);

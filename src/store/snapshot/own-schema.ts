@@ -22,7 +22,7 @@ export function removeForeignSchema(dataDir: string): string[] {
     const own = normalize([newSqliteDatabase, ...migrations.map(({ sql }) => sql.sqlite)].join('\n'));
     const isForeign = ({ type, sql }: Item) =>
       (SQLITE_ACTING.includes(type) && !own.includes(normalize(sql))) || VIRTUAL.test(normalize(sql));
-    const foreign = itemsOf(file).filter(isForeign);
+    const foreign = readItems(file).filter(isForeign);
     // Triggers first: a view takes its own with it.
     for (const { type, name } of foreign.sort((a, b) => a.type.localeCompare(b.type))) {
       file.run(`drop ${type} ${quote(name)}`);
@@ -42,10 +42,10 @@ export function requireOwnSchema(dataDir: string): void {
     const model = new SqliteFile(':memory:');
     try {
       fillDatabase(model, 0);
-      const own = itemsOf(model);
+      const own = readItems(model);
       for (const { name } of own.filter(({ type }) => type === 'table')) requireOwnTable(file, model, name);
       const isLeft = file.query("select 1 from sqlite_master where name = 'left_migrations'").values().length > 0;
-      const found = itemsOf(file);
+      const found = readItems(file);
       const sameAs =
         ({ type, name, sql }: Item) =>
         (each: Item) =>
@@ -56,7 +56,7 @@ export function requireOwnSchema(dataDir: string): void {
         const isOfLater = isLeft && item.type === 'index' && !own.some(({ name }) => name === item.name);
         if (!isOwn && !isOfLater) file.run(`drop ${item.type} ${quote(item.name)}`);
       }
-      const present = itemsOf(file);
+      const present = readItems(file);
       for (const item of own.filter(({ type }) => type === 'trigger' || type === 'index')) {
         if (!present.some(sameAs(item))) file.run(item.sql);
       }
@@ -67,24 +67,24 @@ export function requireOwnSchema(dataDir: string): void {
 }
 
 function requireOwnTable(file: SqliteFile, model: SqliteFile, name: string): void {
-  const found = new Map(columnsOf(file, name).map((column) => [column.name, column]));
-  const wrong = columnsOf(model, name).find((column) => found.get(column.name)?.definition !== column.definition);
-  const checksOf = (database: SqliteFile) => normalize(sqlOf(database, name)).split(/\bcheck\b/).length;
+  const found = new Map(readColumns(file, name).map((column) => [column.name, column]));
+  const wrong = readColumns(model, name).find((column) => found.get(column.name)?.definition !== column.definition);
+  const countChecks = (database: SqliteFile) => normalize(readSql(database, name)).split(/\bcheck\b/).length;
   // What a column is computed by, and a check, are expressions that run with each statement.
   const isComputed = [...found.values()].some(({ definition }) => !definition.endsWith(' 0'));
-  if (!wrong && !isComputed && checksOf(file) <= checksOf(model)) return;
+  if (!wrong && !isComputed && countChecks(file) <= countChecks(model)) return;
   throw storeErrors.not_usable({
     message: `The table ${name} of the backup has another layout than this version makes${wrong ? `: its column ${wrong.name}` : ''}. It was not restored.`,
   });
 }
 
-const columnsOf = (file: SqliteFile, table: string): Column[] =>
+const readColumns = (file: SqliteFile, table: string): Column[] =>
   file
     .query('select name, lower(type), "notnull", coalesce(dflt_value, \'\'), pk, hidden from pragma_table_xinfo(?)')
     .values(table)
     .map(([column, ...definition]) => ({ name: String(column), definition: definition.join(' ') }));
 
-const itemsOf = (file: SqliteFile): Item[] =>
+const readItems = (file: SqliteFile): Item[] =>
   file
     .query(
       "select type, name, tbl_name, sql from sqlite_master where sql is not null and name not like 'sqlite!_%' escape '!'",
@@ -92,7 +92,8 @@ const itemsOf = (file: SqliteFile): Item[] =>
     .values()
     .map(([type, name, table, sql]) => ({ type: `${type}`, name: `${name}`, table: `${table}`, sql: `${sql}` }));
 
-const sqlOf = (file: SqliteFile, name: string): string => itemsOf(file).find((item) => item.name === name)?.sql ?? '';
+const readSql = (file: SqliteFile, name: string): string =>
+  readItems(file).find((item) => item.name === name)?.sql ?? '';
 
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 

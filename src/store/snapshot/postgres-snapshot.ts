@@ -4,7 +4,7 @@ import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
 import { createRepositories } from '../repositories/index.ts';
-import { tablesOf } from '../schema/index.ts';
+import { tablesFor } from '../schema/index.ts';
 import { renewOwnSchema } from './own-schema.ts';
 
 /** Says that a restore was begun in this database; its row names the backup. */
@@ -26,7 +26,7 @@ export async function withPostgresSnapshot<T>(
       const [row] = (await tx.unsafe('select pg_export_snapshot()').values()) as unknown[][];
       const run = async (text: string, params: unknown[]) =>
         (await tx.unsafe(text, params as never).values()) as unknown[][];
-      const reading = createRepositories({ dialect: 'postgres', tables: tablesOf('postgres'), clock, run });
+      const reading = createRepositories({ dialect: 'postgres', tables: tablesFor('postgres'), clock, run });
       return work({ snapshot: String(row?.[0]), reading });
     }) as Promise<T>;
   return withConnection(databaseUrl, read, READER_DEADLINES);

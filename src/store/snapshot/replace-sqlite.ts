@@ -17,7 +17,7 @@ import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { pendingMigrations } from '../migrate/plan.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
-import { forgetOwner, hasForeignLog, INTENT_FILE, markOf, newMark } from '../sqlite/log-owner.ts';
+import { forgetOwner, hasForeignLog, INTENT_FILE, newMark, readMark } from '../sqlite/log-owner.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
 import { checkSqliteDatabase } from './sqlite-snapshot.ts';
 
@@ -99,7 +99,7 @@ export function finishReplacement(dataDir: string): void {
   const intentPath = join(dataDir, INTENT_FILE);
   for (const left of [WORK_FOLDER, DRAFT_FILE]) rmSync(join(dataDir, left), { recursive: true, force: true });
   const intent = readIntent(intentPath);
-  if (intent && markOf(path) === intent.mark) {
+  if (intent && readMark(path) === intent.mark) {
     for (const ending of [...LOGS, '-shm']) rmSync(`${path}${ending}`, { force: true });
     forgetOwner(dataDir);
     flushFolder(dataDir);
@@ -138,7 +138,7 @@ function prepareCopy(dataDir: string, file: string): number {
   }
   flushFile(path);
   flushFolder(folder);
-  if (markOf(path) !== mark) throw unusable(file, 'its log cannot be written into it');
+  if (readMark(path) !== mark) throw unusable(file, 'its log cannot be written into it');
   return mark;
 }
 

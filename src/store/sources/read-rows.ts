@@ -10,7 +10,7 @@ export function writeQuery(dialect: SourceDialect, { table, columns, by, after, 
     if (!NAME.test(name)) throw new Error(`"${name}" is no name of a column`);
     return dialect.quote(name);
   };
-  const isLong = (column: string) => `${dialect.bytesOf(column)} > ${MAX_SOURCE_TEXT}`;
+  const isLong = (column: string) => `${dialect.measureBytes(column)} > ${MAX_SOURCE_TEXT}`;
   const fields = columns.flatMap((name, index) => {
     const column = quote(name);
     const text = `case when ${isLong(column)} then null else ${dialect.asText(column)} end`;
@@ -62,14 +62,14 @@ function toRow(columns: readonly string[], found: Record<string, unknown>): Sour
   const long: string[] = [];
   columns.forEach((name, index) => {
     const value = found[`c${index}`];
-    row[name] = value === null || value === undefined ? null : textOf(value);
+    row[name] = value === null || value === undefined ? null : toText(value);
     if (Number(found[`l${index}`]) === 1) long.push(name);
   });
   row[TOO_LONG] = long.join();
   return row;
 }
 
-const textOf = (value: unknown): string =>
+const toText = (value: unknown): string =>
   value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : String(value);
 
 /** A row of a foreign database: each column that was asked for as text, or null. */
@@ -111,5 +111,5 @@ export type SourceDialect = {
   kind: SourceDatabase['kind'];
   quote(name: string): string;
   asText(column: string): string;
-  bytesOf(column: string): string;
+  measureBytes(column: string): string;
 };

@@ -1,5 +1,5 @@
 import { type ReservedSQL, SQL } from 'bun';
-import { databaseOf } from '../postgres/postgres-address.ts';
+import { readDatabaseName } from '../postgres/postgres-address.ts';
 import type { SourceDatabase, SourceDialect } from './read-rows.ts';
 import { createSource } from './read-rows.ts';
 
@@ -9,14 +9,14 @@ const POSTGRES: SourceDialect = {
   kind: 'postgres',
   quote: (name) => `"${name}"`,
   asText: (column) => `${column}::text`,
-  bytesOf: (column) => `octet_length(${column}::text)`,
+  measureBytes: (column) => `octet_length(${column}::text)`,
 };
 
 const MYSQL: SourceDialect = {
   kind: 'mysql',
   quote: (name) => `\`${name}\``,
   asText: (column) => `cast(${column} as char)`,
-  bytesOf: (column) => `octet_length(${column})`,
+  measureBytes: (column) => `octet_length(${column})`,
 };
 
 /** One read-only transaction of one connection. */
@@ -33,7 +33,7 @@ export async function openServerSource(url: string, kind: 'postgres' | 'mysql'):
   const dialect = kind === 'postgres' ? POSTGRES : MYSQL;
   const server = new SQL({
     url,
-    database: databaseOf(url),
+    database: readDatabaseName(url),
     adapter: kind,
     max: 1,
     connectionTimeout: CONNECT_TIMEOUT_S,

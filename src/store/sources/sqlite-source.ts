@@ -6,7 +6,7 @@ const DIALECT: SourceDialect = {
   kind: 'sqlite',
   quote: (name) => `"${name}"`,
   asText: (column) => `cast(${column} as text)`,
-  bytesOf: (column) => `length(cast(${column} as blob))`,
+  measureBytes: (column) => `length(cast(${column} as blob))`,
 };
 
 /** Opens a file for reading. A program that is using it may go on writing. */

@@ -19,14 +19,14 @@ export type LogPages = {
   close(): void;
 };
 
-const versionOf = (file: SqliteFile): string => String(file.query('select sqlite_version()').values()[0]?.[0] ?? '');
+const readVersion = (file: SqliteFile): string => String(file.query('select sqlite_version()').values()[0]?.[0] ?? '');
 
 const knowsNoop = (version: string): boolean => Bun.semver.order(version, NOOP_VERSION) >= 0;
 
 /** Which SQLite the runtime has loaded, and what the gateway does without in it. */
 export function describeSqlite(): { version: string; lacks: string[] } {
   const file = new SqliteFile(':memory:');
-  const version = versionOf(file);
+  const version = readVersion(file);
   file.close();
   const lacks = [`a checkpoint that only counts (${NOOP_VERSION}): the gateway reads the write-ahead log instead`];
   return { version, lacks: knowsNoop(version) ? [] : lacks };
@@ -38,7 +38,7 @@ export function describeSqlite(): { version: string; lacks: string[] } {
  * at each commit: there the log itself is read, whose frames bear the salt of its beginning.
  */
 export const createLogPages = (file: SqliteFile): LogPages =>
-  knowsNoop(versionOf(file)) ? askSqlite(file) : readLog(`${file.filename}-wal`);
+  knowsNoop(readVersion(file)) ? askSqlite(file) : readLog(`${file.filename}-wal`);
 
 const askSqlite = (file: SqliteFile): LogPages => ({
   count() {

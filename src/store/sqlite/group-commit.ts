@@ -1,6 +1,6 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
 import { nextTurn } from '../../kernel/index.ts';
-import { storeErrors, toFlushError, toStoreError, writeFaultOf } from '../drivers/errors.ts';
+import { findWriteFault, storeErrors, toFlushError, toStoreError } from '../drivers/errors.ts';
 
 /**
  * The most jobs that share one commit. It bounds how long the event loop is blocked and how much
@@ -117,7 +117,7 @@ export function createGroupCommit(
 
   /** A fault is over once something has been written: a group may have had nothing to write. */
   function noteFault(errors: readonly unknown[]): void {
-    const found = errors.map(writeFaultOf).find((each) => each !== undefined);
+    const found = errors.map(findWriteFault).find((each) => each !== undefined);
     if (found === undefined && fault === undefined) return;
     const changes = countChanges();
     if (found === undefined && changes === changesBefore) return;

@@ -33,7 +33,7 @@ const MOST_BEGINNINGS = 2 ** 24;
 const OWNER_BYTES = 200;
 
 /** The mark that a database file has on the disk; undefined: there is no such file. */
-export const markOf = (path: string): number | undefined => readNumber(path, MARK_AT);
+export const readMark = (path: string): number | undefined => readNumber(path, MARK_AT);
 
 export const newMark = (): number => 1 + randomBelow(2 ** 31 - 1);
 
@@ -79,7 +79,7 @@ export function hasForeignLog(dataDir: string): boolean {
   const owner = readOwner(dataDir);
   const salt = readNumber(`${path}-wal`, SALT_AT);
   if (owner === undefined || salt === undefined || (salt - owner.salt) >>> 0 > MOST_BEGINNINGS) return false;
-  const mark = markOf(path);
+  const mark = readMark(path);
   return mark !== undefined && mark !== owner.mark;
 }
 

@@ -7,10 +7,10 @@ import {
   type Generation,
   type HookFailure,
   isHostFailure,
-  isPlatformOf,
   type LoadedPlugin,
   type PluginRoute,
   renderNative,
+  servesPlatform,
 } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
@@ -124,7 +124,7 @@ type Lookup = { plugin: LoadedPlugin; call: NativeCall; ids: readonly string[] }
 /** The caller's tasks of this plugin in the order of the ids. @throws tasks.task_not_found */
 async function lookUp(deps: SurfaceDeps, { plugin, call, ids }: Lookup) {
   const tasks = await ownTasks(deps, call.caller.user.id, ids);
-  if (!tasks?.every(({ platform }) => isPlatformOf(plugin, platform))) throw taskErrors.task_not_found();
+  if (!tasks?.every(({ platform }) => servesPlatform(plugin, platform))) throw taskErrors.task_not_found();
   return tasks;
 }
 
@@ -136,7 +136,7 @@ async function findPresenter(
   { plugin, route, generation }: MatchedRoute,
   tasks: readonly TaskRecord[],
 ): Promise<LoadedPlugin> {
-  const [own, ...others] = new Set(await Promise.all(tasks.map((task) => generation.pluginOf(task))));
+  const [own, ...others] = new Set(await Promise.all(tasks.map((task) => generation.findPlugin(task))));
   return own?.has(`native.${route.render}`) && others.length === 0 ? own : plugin;
 }
 

@@ -24,10 +24,10 @@ export async function* streamResponse(
   stream: Stream,
 ): AsyncGenerator<ResponseEvent, void, undefined> {
   const { startingAfter = -1 } = stream;
-  for await (const event of eventsOf(deps, rendering, stream)) if (event.sequence_number > startingAfter) yield event;
+  for await (const event of readEvents(deps, rendering, stream)) if (event.sequence_number > startingAfter) yield event;
 }
 
-async function* eventsOf(
+async function* readEvents(
   deps: SurfaceDeps,
   rendering: Rendering,
   { created, startingAfter }: Stream,

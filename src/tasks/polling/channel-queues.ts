@@ -138,11 +138,11 @@ export function createChannelQueues({
  */
 function takeGroup(queue: Queue, { generation }: Pin): Claimed[] {
   const first = queue.waiting.shift() as Claimed;
-  const plugin = generation.loadedPluginOf(first.task);
+  const plugin = generation.findLoadedPlugin(first.task);
   if (plugin?.manifest.fetchMode !== 'batch') return [first];
   const isSuspect = ({ task }: Claimed) => task.pollFailures >= SUSPECT_AFTER;
   const alike = queue.waiting.filter(
-    (entry) => generation.loadedPluginOf(entry.task) === plugin && isSuspect(entry) === isSuspect(first),
+    (entry) => generation.findLoadedPlugin(entry.task) === plugin && isSuspect(entry) === isSuspect(first),
   );
   // The group shrinks with every further failure, until the id that breaks its batch is alone.
   const size = isSuspect(first)

@@ -133,7 +133,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       for (const { task } of group) await endTask(task, 'the channel was deleted');
       return;
     }
-    const plugin = await pin.generation.pluginOf(first.task);
+    const plugin = await pin.generation.findPlugin(first.task);
     const onAnswer = () => enter('parsing');
     const postponeAll = (why: string): Verdict[] => group.map(() => ({ kind: 'postponed', why }));
     let verdicts: Verdict[];

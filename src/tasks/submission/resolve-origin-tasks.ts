@@ -1,5 +1,5 @@
 import type { Json } from '../../kernel/index.ts';
-import { isPlatformOf, type LoadedPlugin, readOriginTaskIds } from '../../plugins/index.ts';
+import { type LoadedPlugin, readOriginTaskIds, servesPlatform } from '../../plugins/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { OriginTasks } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -26,7 +26,8 @@ export async function resolveOriginTasks(
   if (ids.value.length === 0) return undefined;
   const tasks = await ownTasks(deps, caller.user.id, ids.value);
   if (!tasks) throw taskErrors.origin_task_not_found();
-  if (!tasks.every(({ platform }) => isPlatformOf(plugin, platform))) throw taskErrors.origin_task_platform_mismatch();
+  if (!tasks.every(({ platform }) => servesPlatform(plugin, platform)))
+    throw taskErrors.origin_task_platform_mismatch();
   const [channelId, ...others] = new Set(tasks.map((task) => task.channelId));
   if (channelId === undefined || others.length > 0) throw taskErrors.origin_task_channel_conflict();
   if (deps.vendors.channels.find(channelId)?.status !== STATUS.enabled) throw taskErrors.origin_task_channel_disabled();

@@ -7,7 +7,7 @@ const FOLDER_MODE = 0o700;
 /** A new file is its owner's alone: lines hold addresses and names of users. */
 const FILE_MODE = 0o600;
 
-const dayOf = (ms: number): string => new Date(ms).toDateString();
+const toDay = (ms: number): string => new Date(ms).toDateString();
 
 export type LogFile = {
   /** Writes what fits and returns its bytes. @throws the platform's error */
@@ -40,7 +40,7 @@ export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): Lo
   let isTorn = false;
   let breaksLine = false;
 
-  const today = (): string => (daily ? dayOf(daily.nowMs()) : '');
+  const today = (): string => (daily ? toDay(daily.nowMs()) : '');
 
   function close(): void {
     if (open) closeSync(open.fd);
@@ -53,7 +53,7 @@ export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): Lo
     mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
     const fd = openSync(path, 'a', FILE_MODE);
     const { ino, size, mtimeMs } = fstatSync(fd);
-    open = { fd, ino, bytes: size, day: daily && size > 0 ? dayOf(mtimeMs) : today() };
+    open = { fd, ino, bytes: size, day: daily && size > 0 ? toDay(mtimeMs) : today() };
     return open;
   }
 

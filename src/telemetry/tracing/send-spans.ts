@@ -35,7 +35,7 @@ export function createSender({ url, headers, timeoutMs, gzip, upstream, clock }:
         'content-type': 'application/json',
         ...(gzip ? { 'content-encoding': 'gzip' } : {}),
       },
-      body: gzip ? bytesOf(await compress(json)) : { kind: 'text', text: new TextDecoder().decode(json) },
+      body: gzip ? toBody(await compress(json)) : { kind: 'text', text: new TextDecoder().decode(json) },
       privateHosts: [],
       maxRedirects: 0,
       connectTimeoutMs: timeoutMs,
@@ -50,7 +50,7 @@ export function createSender({ url, headers, timeoutMs, gzip, upstream, clock }:
     }
     const { status, headers: answered } = sent.value;
     const answer = await sent.value.bytes();
-    if (status >= 200 && status < 300) return { kind: 'sent', rejected: answer.ok ? rejectedOf(answer.value) : 0 };
+    if (status >= 200 && status < 300) return { kind: 'sent', rejected: answer.ok ? countRejected(answer.value) : 0 };
     const reason = `status ${status}`;
     if (!REPEATABLE.has(status)) return { kind: 'refused', reason };
     return later(reason, retryAfterMs(answered['retry-after']?.[0], clock.nowMs(), MAX_RETRY_AFTER_MS));
@@ -60,7 +60,7 @@ export function createSender({ url, headers, timeoutMs, gzip, upstream, clock }:
 /** In another thread. */
 const compress = promisify(gzipInThread);
 
-const bytesOf = (bytes: Uint8Array): UpstreamBody => ({
+const toBody = (bytes: Uint8Array): UpstreamBody => ({
   kind: 'pieces',
   pieces: [
     {
@@ -75,7 +75,7 @@ const bytesOf = (bytes: Uint8Array): UpstreamBody => ({
 const later = (reason: string, waitMs: number): SendResult => ({ kind: 'later', reason, waitMs });
 
 /** The collector took the batch, and may say that it left some spans out. */
-function rejectedOf(answer: Uint8Array): number {
+function countRejected(answer: Uint8Array): number {
   try {
     const { partialSuccess } = JsonTraceSerializer.deserializeResponse(answer);
     // As JSON, numbers of 64 bits are texts.

@@ -1,4 +1,4 @@
-import { streamOf } from '../../kernel/index.ts';
+import { toStream } from '../../kernel/index.ts';
 import {
   allowsHost,
   type ContentRequest as DescribedContent,
@@ -148,7 +148,7 @@ async function forwardContent(
     response.discard();
     return { status, headers, body: null };
   }
-  if (decoder) return { status, headers, body: streamOf(decodeBody(response.stream(), decoder), client.onStreamEnd) };
+  if (decoder) return { status, headers, body: toStream(decodeBody(response.stream(), decoder), client.onStreamEnd) };
   const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
   const whole = length <= WHOLE_BODY_BYTES;
   return { status, headers, body: whole ? await readWhole(response) : response.stream(client.onStreamEnd) };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createSecretBox } from '../../../src/kernel/index.ts';
 import { authSettings } from '../../../src/settings/auth-settings.ts';
-import { isOptionKey, ruleOf } from '../../../src/settings/catalogue/option-catalogue.ts';
+import { isOptionKey, ruleFor } from '../../../src/settings/catalogue/option-catalogue.ts';
 import { readOptions } from '../../../src/settings/read-options.ts';
 
 const PREFIX = 'ModelRequestRateLimit';
@@ -36,7 +36,7 @@ describe('options of the limit of model requests', () => {
   ];
   test.each(rows)('%s', (name, type, initial, taken, refused) => {
     const key = PREFIX + name;
-    const rule = isOptionKey(key) ? ruleOf(key) : undefined;
+    const rule = isOptionKey(key) ? ruleFor(key) : undefined;
     expect([rule?.type, rule?.default]).toEqual([type as 'json', initial]);
     for (const value of [initial, ...taken]) expect([value, rule?.check(value)]).toEqual([value, undefined]);
     for (const value of refused) expect([value, typeof rule?.check(value)]).toEqual([value, 'string']);

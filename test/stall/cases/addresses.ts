@@ -1,6 +1,6 @@
 import { addressKey } from '../../../src/auth/limits/limit-requests.ts';
 import { MAX_ADDRESS, readMailAddress } from '../../../src/auth/mail/mail-address.ts';
-import { discover, wellKnownOf } from '../../../src/auth/oauth/discover.ts';
+import { discover, toWellKnownUrl } from '../../../src/auth/oauth/discover.ts';
 import type { DecidingIp } from '../../../src/auth/principals.ts';
 import { checkBaseUrl, MAX_TYPED_BASE_URL } from '../../../src/channels/check-channel.ts';
 import { ok } from '../../../src/kernel/index.ts';
@@ -62,7 +62,7 @@ export const addressCases = [
     name: 'issuer of an identity provider',
     limit: 512 * KIB,
     worst: urls,
-    call: wellKnownOf,
+    call: toWellKnownUrl,
     limitedBy: 'the provider’s fields',
   }),
   stallCase({

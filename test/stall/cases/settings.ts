@@ -4,7 +4,7 @@ import type { DecidingIp } from '../../../src/auth/principals.ts';
 import { checkMapping, checkNames } from '../../../src/channels/check-channel.ts';
 import { BODY_LIMITS } from '../../../src/http/bodies/body-limits.ts';
 import { ok } from '../../../src/kernel/index.ts';
-import { OPTION_KEYS, ruleOf } from '../../../src/settings/catalogue/option-catalogue.ts';
+import { OPTION_KEYS, ruleFor } from '../../../src/settings/catalogue/option-catalogue.ts';
 import type { ApiKeyRecord, UserRecord } from '../../../src/store/ports/index.ts';
 import { createServiceAccountTokens, type Upstream } from '../../../src/upstream/index.ts';
 import { fill, stallCase } from '../measure-block.ts';
@@ -76,7 +76,7 @@ export const settingCases = [
     }),
     async call(value: string) {
       for (const key of OPTION_KEYS) {
-        ruleOf(key).check(value);
+        ruleFor(key).check(value);
         await turn();
       }
     },

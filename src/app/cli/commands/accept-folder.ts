@@ -1,4 +1,4 @@
-import { countOf, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { pluralize, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { openBeside } from '../../../operations/start/open-beside.ts';
 import { acceptResultFiles } from '../../../operations/storage/result-files.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
@@ -19,7 +19,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const rest =
       missing === 0
         ? 'it has every kept file'
-        : `${countOf(missing, 'kept file is', 'kept files are')} not in it: downloads of them ask the vendor`;
+        : `${pluralize(missing, 'kept file is', 'kept files are')} not in it: downloads of them ask the vendor`;
     const { kind } = config.resultsPlace;
     const place = kind === 'folder' ? { folder: name } : { bucket: name };
     const noun = kind === 'folder' ? 'folder' : 'bucket';

@@ -1,8 +1,8 @@
-import { countOf, OperatorError, parseJson, systemClock } from '../../../kernel/index.ts';
+import { OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
 import { type BenchReport, benchPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
-import { fixtureFileOf } from '../fixture-file.ts';
+import { findFixtureFile } from '../fixture-file.ts';
 import { readPlugin } from '../read-plugin.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
@@ -12,7 +12,7 @@ const MAX_SECONDS = 3600;
 /** Measures the hooks that a fixture's cases call; exit 1 if a case exceeds the limit. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
-  const fixtureFile = fixtureFileOf(input, file, 'plugin bench');
+  const fixtureFile = findFixtureFile(input, file, 'plugin bench');
   const durationMs = readSeconds(input) * 1000;
   const plugin = await readPlugin(file);
   const { source } = plugin;
@@ -62,7 +62,7 @@ function describe({ hooks, failures, slow, limitMs, recommendedMs }: BenchReport
     ...failures.map(({ name, message }) => `FAIL  ${name}: ${message}`),
     ...slow.map((hook) => `slow  ${hook}: 95 of 100 calls should take at most ${recommendedMs} ms`),
     failures.length > 0
-      ? `${countOf(failures.length, 'case')} could not be run within the limit of ${limitMs} ms a call`
+      ? `${pluralize(failures.length, 'case')} could not be run within the limit of ${limitMs} ms a call`
       : `every case is within the limit of ${limitMs} ms a call`,
   ];
 }

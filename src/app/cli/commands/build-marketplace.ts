@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { countOf, OperatorError, systemClock } from '../../../kernel/index.ts';
+import { OperatorError, pluralize, systemClock } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { readRevocations, type SigningKey, signIndex, writeIndex } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
@@ -54,8 +54,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     [
       ...faults.map((fault) => describePluginFault(join(folder, fault.file), fault)),
       ok
-        ? `${out}: ${countOf(summary.plugins, 'plugin')}, ${countOf(summary.versions, 'version')}${key ? `, signed with ${key.id}, serial ${serial}` : ''}${isChanged ? '' : ', unchanged'}`
-        : `${out} was not written: ${countOf(faults.length, 'fault')}`,
+        ? `${out}: ${pluralize(summary.plugins, 'plugin')}, ${pluralize(summary.versions, 'version')}${key ? `, signed with ${key.id}, serial ${serial}` : ''}${isChanged ? '' : ', unchanged'}`
+        : `${out} was not written: ${pluralize(faults.length, 'fault')}`,
     ].join('\n'),
   );
   return ok ? EXIT.ok : EXIT.failed;

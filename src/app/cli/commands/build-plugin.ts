@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { countOf, OperatorError } from '../../../kernel/index.ts';
+import { OperatorError, pluralize } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { lintPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
@@ -21,7 +21,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     answer(
       input,
       { ok, faults },
-      [...lines, `${file}: ${countOf(faults.length, 'fault')}, nothing written`].join('\n'),
+      [...lines, `${file}: ${pluralize(faults.length, 'fault')}, nothing written`].join('\n'),
     );
     return EXIT.failed;
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { countOf, OperatorError, systemClock } from '../../../kernel/index.ts';
+import { OperatorError, pluralize, systemClock } from '../../../kernel/index.ts';
 import { checkFolder, type PublicKey, parsePublicKeyFile } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
@@ -12,13 +12,13 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const { faults, ...summary } = await withSandbox((sandbox) => checkFolder(folder, sandbox, signed));
   const ok = faults.length === 0;
   const file = join(folder, 'index.json');
-  const size = `${countOf(summary.plugins, 'plugin')}, ${countOf(summary.versions, 'version')}`;
+  const size = `${pluralize(summary.plugins, 'plugin')}, ${pluralize(summary.versions, 'version')}`;
   answer(
     input,
     { ok, file, ...summary, faults },
     [
       ...faults.map((fault) => describePluginFault(join(folder, fault.file), fault)),
-      `${file}: ${size}, ${ok ? 'no faults' : countOf(faults.length, 'fault')}`,
+      `${file}: ${size}, ${ok ? 'no faults' : pluralize(faults.length, 'fault')}`,
     ].join('\n'),
   );
   return ok ? EXIT.ok : EXIT.failed;

@@ -1,4 +1,4 @@
-import { AppError, countOf, OperatorError, systemClock } from '../../../kernel/index.ts';
+import { AppError, OperatorError, pluralize, systemClock } from '../../../kernel/index.ts';
 import { type HookCall, type LintReport, lintPlugin, type Manifest } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { createLogger } from '../../../telemetry/logging/logger.ts';
@@ -102,7 +102,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
     }
     const cases = await recorder?.end();
     if (cases !== undefined)
-      print({ event: 'recorded', file: path, cases }, `${countOf(cases, 'case')} added to ${path}`);
+      print({ event: 'recorded', file: path, cases }, `${pluralize(cases, 'case')} added to ${path}`);
   } finally {
     await vendor.stop();
   }
@@ -139,7 +139,7 @@ async function reload(
     answer(
       input,
       { event: 'reloaded', ok: false, faults: result },
-      [...lines, `not reloaded: ${countOf(result.length, 'fault')}; the last valid one keeps serving\n`].join('\n'),
+      [...lines, `not reloaded: ${pluralize(result.length, 'fault')}; the last valid one keeps serving\n`].join('\n'),
     );
   } catch (error) {
     if (!(error instanceof AppError || error instanceof OperatorError)) throw error;

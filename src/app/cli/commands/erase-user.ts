@@ -1,4 +1,4 @@
-import { countOf, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { pluralize, silentLogger, systemClock } from '../../../kernel/index.ts';
 import { eraseUsersStep } from '../../../operations/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
@@ -34,7 +34,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       rows: erased.rows,
       complete: erased.isComplete,
     },
-    `account ${erased.userId} is erased: ${countOf(erased.rows, 'row')} of content${rest}`,
+    `account ${erased.userId} is erased: ${pluralize(erased.rows, 'row')} of content${rest}`,
   );
   return EXIT.ok;
 }

@@ -1,4 +1,4 @@
-import { countOf } from '../../../kernel/index.ts';
+import { pluralize } from '../../../kernel/index.ts';
 import { createCompiler, type LintReport, lintPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { describePermission } from '../describe-permission.ts';
@@ -32,11 +32,11 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 
 function describe({ plugin, report }: Linted): string[] {
   const { file, ok, key, version, faults, warnings, permissions, extensions } = report;
-  const more = warnings.length > 0 ? `, ${countOf(warnings.length, 'warning')}` : '';
+  const more = warnings.length > 0 ? `, ${pluralize(warnings.length, 'warning')}` : '';
   return [
     ...faults.map((fault) => plugin.describe(fault)),
     ...warnings.map((warning) => plugin.describe(warning, 'warning')),
-    `${file}: ${ok ? `${key}@${version} is valid${more}` : countOf(faults.length, 'fault')}`,
+    `${file}: ${ok ? `${key}@${version} is valid${more}` : pluralize(faults.length, 'fault')}`,
     ...permissions.map((permission) => `  ${describePermission(permission)}`),
     ...(extensions.length > 0 ? [`  uses what only this gateway has: ${extensions.join(', ')}`] : []),
   ];

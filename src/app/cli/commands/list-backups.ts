@@ -1,4 +1,4 @@
-import { countOf, isoTime } from '../../../kernel/index.ts';
+import { isoTime, pluralize } from '../../../kernel/index.ts';
 import { listBackups } from '../../../operations/backup/list-backups.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withBackupPlace } from '../open-backup.ts';
@@ -12,7 +12,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
         id,
         isoTime(created_at * 1000),
         `version ${version}`,
-        countOf(counts.tasks, 'task'),
+        pluralize(counts.tasks, 'task'),
         `${database.bytes + results.total_bytes} bytes`,
         secrets ? 'with secrets' : 'without secrets',
       ].join('  '),

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { countOf, isObject, type JsonObject, OperatorError, parseJson, systemClock } from '../../../kernel/index.ts';
+import { isObject, type JsonObject, OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import {
   cleanExchange,
@@ -82,8 +82,8 @@ async function record(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> 
         ...notes.map((note) => `note: ${note}`),
         `the task ended as ${task.status}${task.reason === '' ? '' : `: ${task.reason}`}`,
         ...(refusal === undefined ? [] : [refusal]),
-        ...(replaced > 0 ? [`${countOf(replaced, 'recorded case')} that no longer fitted removed from ${path}`] : []),
-        `${countOf(cases, 'case')} added to ${path}`,
+        ...(replaced > 0 ? [`${pluralize(replaced, 'recorded case')} that no longer fitted removed from ${path}`] : []),
+        `${pluralize(cases, 'case')} added to ${path}`,
       ].join('\n'),
     );
     return ok ? EXIT.ok : EXIT.failed;

@@ -1,4 +1,4 @@
-import { countOf, OperatorError } from '../../../kernel/index.ts';
+import { OperatorError, pluralize } from '../../../kernel/index.ts';
 import { restoreBackup } from '../../../operations/backup/restore-backup.ts';
 import { unsealWithPassphrase } from '../../../operations/backup/seal-secrets.ts';
 import type { Manifest, Unseal } from '../../../operations/backup/types.ts';
@@ -15,11 +15,11 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const restored = await restoreBackup(deps, manifest, { unseal });
     const { submissions, webhooks, sessions, results, notes } = restored;
     const lines = [
-      `restored the backup ${manifest.id}: ${countOf(manifest.counts.tasks, 'task')}, ${countOf(results, 'kept result')}`,
+      `restored the backup ${manifest.id}: ${pluralize(manifest.counts.tasks, 'task')}, ${pluralize(results, 'kept result')}`,
       submissions === 1
         ? '1 open submission ends as interrupted and is refunded when the gateway starts'
         : `${submissions} open submissions end as interrupted and are refunded when the gateway starts`,
-      `given up: ${countOf(webhooks, 'undelivered webhook')}; revoked: ${countOf(sessions, 'session')}`,
+      `given up: ${pluralize(webhooks, 'undelivered webhook')}; revoked: ${pluralize(sessions, 'session')}`,
       ...notes,
       'start the gateway, then run taskgate doctor',
     ];

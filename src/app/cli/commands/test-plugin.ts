@@ -1,11 +1,11 @@
-import { countOf, OperatorError, parseJson, systemClock } from '../../../kernel/index.ts';
+import { OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { addExpected, type FixtureReport, runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { describeMismatch } from '../describe-mismatch.ts';
 import { describePluginFault } from '../describe-plugin-fault.ts';
-import { fixtureFileOf } from '../fixture-file.ts';
+import { findFixtureFile } from '../fixture-file.ts';
 import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
@@ -26,7 +26,7 @@ type OnRead = (plugin: PluginFile) => void;
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
-  const fixtureFile = fixtureFileOf(input, file, 'plugin test');
+  const fixtureFile = findFixtureFile(input, file, 'plugin test');
   const once = (sandbox: Sandbox, onRead: OnRead) => testOnce(input, sandbox, { file, fixtureFile, onRead });
   const ok = await withSandbox((sandbox) =>
     input.values.watch === true
@@ -96,7 +96,7 @@ function describe(report: TestReport, { plugin, fixtureFile, filter }: Names): s
       ...faults.map((fault) =>
         fault.path === 'fixture' ? describePluginFault(fixtureFile, fault) : plugin.describe(fault),
       ),
-      `no case ran: ${countOf(faults.length, 'fault')}`,
+      `no case ran: ${pluralize(faults.length, 'fault')}`,
     ];
   }
   const lines = cases.flatMap((one) => {
@@ -120,11 +120,11 @@ function describe(report: TestReport, { plugin, fixtureFile, filter }: Names): s
     );
   const open = unjudged.filter((name) => !written.includes(name) && !volatile.includes(name));
   if (open.length > 0)
-    lines.push(`note: ${countOf(open.length, 'case')} without "expected" only must not fail; --update writes it`);
+    lines.push(`note: ${pluralize(open.length, 'case')} without "expected" only must not fail; --update writes it`);
   if (uncovered.length > 0) lines.push(`note: no case covers ${uncovered.join(', ')}`);
   if (total === 0 && skipped > 0) lines.push(`no case has "${filter}" in its name`);
   lines.push(
-    `${passed} of ${countOf(total, 'case')} passed${passed < total ? `, ${total - passed} failed` : ''}` +
+    `${passed} of ${pluralize(total, 'case')} passed${passed < total ? `, ${total - passed} failed` : ''}` +
       `${skipped > 0 ? `; --filter left out ${skipped}` : ''}`,
   );
   return lines;

@@ -1,4 +1,4 @@
-import { countOf } from '../../../kernel/index.ts';
+import { pluralize } from '../../../kernel/index.ts';
 import { verifyBackup } from '../../../operations/backup/verify-backup.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { chosenBackup, withBackupPlace } from '../open-backup.ts';
@@ -17,7 +17,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     const unseal = configuredUnseal(input, deps.config);
     const verified = await verifyBackup(deps, manifest, { unseal, readResults: input.values.results === true });
     const { counts } = manifest;
-    const text = `the backup ${manifest.id} is intact: ${countOf(counts.tasks, 'task')}, ${countOf(counts.ledger_entries, 'ledger line')}, ${countOf(verified.results, 'kept result')}; ${SECRETS[verified.secrets]}`;
+    const text = `the backup ${manifest.id} is intact: ${pluralize(counts.tasks, 'task')}, ${pluralize(counts.ledger_entries, 'ledger line')}, ${pluralize(verified.results, 'kept result')}; ${SECRETS[verified.secrets]}`;
     answer(input, { ok: true, id: manifest.id, ...verified, counts }, text);
     return EXIT.ok;
   });

@@ -58,11 +58,11 @@ function describe({ hook, args, outcome, console, ms }: HookCall): Omit<Develope
   const whole = show(SHOWN);
   const shown = JSON.stringify(whole).length > MAX_CALL_LENGTH ? show(SHOWN_OF_LARGE) : whole;
   const lines = console.map((line) => String(cleanExchange(line)));
-  return { hook, ms: Math.round(ms * 100) / 100, task: taskOf(args), ...shown, console: lines };
+  return { hook, ms: Math.round(ms * 100) / 100, task: readTaskId(args), ...shown, console: lines };
 }
 
 /** The gateway's id of the task that a call is for: in the context, or in the task beside it. */
-export function taskOf(args: readonly Json[]): string | null {
+export function readTaskId(args: readonly Json[]): string | null {
   for (const value of args) {
     if (!isObject(value)) continue;
     for (const name of ['publicTaskId', 'task_id', 'taskId'] as const) {

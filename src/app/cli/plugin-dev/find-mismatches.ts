@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { DevelopmentView } from '../../../http/index.ts';
-import { countOf, parseJson } from '../../../kernel/index.ts';
+import { parseJson, pluralize } from '../../../kernel/index.ts';
 import { runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { fixtureBeside } from '../fixture-file.ts';
@@ -31,7 +31,7 @@ export function describeMismatches({ fixture, cases, commands }: Mismatches): st
   const more = cases.length > names.length ? ', …' : '';
   const [see = '', record = ''] = commands;
   return [
-    `note: ${fixture} has ${countOf(cases.length, 'case that no longer fits', 'cases that no longer fit')}: ${names.join(', ')}${more}`,
+    `note: ${fixture} has ${pluralize(cases.length, 'case that no longer fits', 'cases that no longer fit')}: ${names.join(', ')}${more}`,
     `  to see the difference  ${see}`,
     `  to record it anew      ${record}`,
     '',

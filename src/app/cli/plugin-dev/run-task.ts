@@ -24,8 +24,8 @@ export async function runTask(
   const path = video === undefined ? `/v1/tasks/${manifest.key}` : '/v1/videos';
   const body: Json = { model: video ?? manifest.models[0] ?? '', ...request };
   const submitted = await askGateway(`${address}${path}`, { method: 'POST', apiKey, body });
-  const id = idOf(submitted);
-  if (id === undefined) return { id, status: 'refused', reason: messageOf(submitted) };
+  const id = readId(submitted);
+  if (id === undefined) return { id, status: 'refused', reason: readMessage(submitted) };
   for (;;) {
     const { status, failReason } = await task(id);
     if (status === 'SUCCESS' || status === 'FAILURE' || stopping.aborted) {
@@ -48,13 +48,13 @@ async function readResults(
   }
 }
 
-function idOf({ status, body }: GatewayAnswer): string | undefined {
+function readId({ status, body }: GatewayAnswer): string | undefined {
   if (status >= 300 || !isObject(body)) return undefined;
   const id = body.id ?? body.task_id;
   return typeof id === 'string' ? id : undefined;
 }
 
-function messageOf({ status, body }: GatewayAnswer): string {
+function readMessage({ status, body }: GatewayAnswer): string {
   const error = isObject(body) ? body.error : undefined;
   return isObject(error) && typeof error.message === 'string' ? error.message : `HTTP ${status}`;
 }

@@ -2,7 +2,7 @@ import { explainBill } from '../../../billing/index.ts';
 import type { Clock } from '../../../kernel/index.ts';
 import type { HookCall } from '../../../plugins/index.ts';
 import type { Services } from '../../composition/types.ts';
-import { taskOf } from './call-log.ts';
+import { readTaskId } from './call-log.ts';
 
 export type EndedTask = { id: string; status: string; bill: ReturnType<typeof explainBill> };
 
@@ -41,7 +41,7 @@ export function createEndWatch({ clock, services, print }: EndWatchOptions) {
 
   return {
     see({ hook, args }: HookCall): void {
-      const id = print && BEGINS.has(hook) ? taskOf(args) : null;
+      const id = print && BEGINS.has(hook) ? readTaskId(args) : null;
       if (id === null || seen.has(id)) return;
       seen.add(id);
       void follow(id);

@@ -50,7 +50,7 @@ export function userRecordRoutes(kit: Kit, { auth, statements }: { auth: Auth; s
       '/api/user/:id/keys',
       async ({ panel, params, query: asked }) => {
         const page = readPage(asked);
-        const keys = await auth.apiKeys.listOf(panel, { userId: readId(params.id), page });
+        const keys = await auth.apiKeys.listFor(panel, { userId: readId(params.id), page });
         return ok(paged(page, keys));
       },
       {

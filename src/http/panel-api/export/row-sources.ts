@@ -90,7 +90,7 @@ export function usageRows(records: RecordsSource, panel: PanelPrincipal, filter:
     columns: forAdmin ? usageColumnsForAdmins : usageColumns,
     batches: readBatches<UsageLine, number>(async (before) => {
       const found = await records.readUsage(filter, { limit: BATCH, ...(before === undefined ? {} : { before }) });
-      return { rows: found.map((row) => describeUsage(row, forAdmin)), next: nextOf(found) };
+      return { rows: found.map((row) => describeUsage(row, forAdmin)), next: readNext(found) };
     }),
   };
 }
@@ -114,7 +114,7 @@ export const auditRows = (records: RecordsSource, filter: AuditFilter): RowSourc
   columns: auditColumns,
   batches: readBatches<AuditLine, number>(async (before) => {
     const found = await records.readAudit(filter, { limit: BATCH, ...(before === undefined ? {} : { before }) });
-    return { rows: found.map(describeAudit), next: nextOf(found) };
+    return { rows: found.map(describeAudit), next: readNext(found) };
   }),
 });
 
@@ -177,5 +177,5 @@ export function ledgerRows(
   };
 }
 
-const nextOf = (rows: readonly { id: number }[]): number | undefined =>
+const readNext = (rows: readonly { id: number }[]): number | undefined =>
   rows.length === BATCH ? rows.at(-1)?.id : undefined;

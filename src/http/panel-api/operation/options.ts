@@ -35,12 +35,12 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
     .put(
       '/api/option',
       async ({ request, body, panel, origin }) => {
-        const { changes, fieldOf } = readChanges(body);
+        const { changes, toField } = readChanges(body);
         const proof = options.proofFor(changes.map(({ key }) => key));
         if (proof !== 'none') await auth.proofs.require(panel, readProof(request), proof);
         const done = await options.change(changes, { force: body.force });
         if (!done.ok)
-          throw refuse(done.error.map(({ index, field, ...fault }) => ({ ...fault, field: fieldOf(index, field) })));
+          throw refuse(done.error.map(({ index, field, ...fault }) => ({ ...fault, field: toField(index, field) })));
         for (const { key, before, after } of done.value.changed) {
           await audit({ panel, origin }, { action: 'option.set', target: `option:${key}`, detail: { before, after } });
         }
@@ -95,17 +95,17 @@ type ChangeBody = { key?: string; value?: string; options?: { key: string; value
 /** Reads both forms of a change. `fieldOf` returns the name of a field as the client sent it. */
 function readChanges({ key, value, options }: ChangeBody): {
   changes: { key: string; value: string }[];
-  fieldOf: (index: number, field: string) => string;
+  toField: (index: number, field: string) => string;
 } {
   if (options !== undefined) {
     if (key !== undefined || value !== undefined) {
       throw refuse([{ field: 'options', message: 'Send either key and value, or options.' }]);
     }
-    return { changes: options, fieldOf: (index, field) => `options.${index}.${field}` };
+    return { changes: options, toField: (index, field) => `options.${index}.${field}` };
   }
   if (key === undefined) throw refuse([{ field: 'key', message: 'The field "key" is missing: name an option.' }]);
   if (value === undefined) throw refuse([{ field: 'value', message: 'The field "value" is missing: give a text.' }]);
-  return { changes: [{ key, value }], fieldOf: (_index, field) => field };
+  return { changes: [{ key, value }], toField: (_index, field) => field };
 }
 
 function refuse(faults: (Omit<OptionFault, 'index' | 'field'> & { field: string })[]) {

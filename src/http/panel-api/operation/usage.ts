@@ -75,7 +75,7 @@ function readPeriod({ from, to, zone = 'UTC' }: UsageQuery, now: number) {
   if (!isTimeZone(zone)) {
     throw fieldError('zone', 'wrong_value', '"zone" must be the name of a time zone, such as Europe/Berlin.');
   }
-  const toDay = to ? readDay('to', to) : createZoneClock(zone).dayOf(now);
+  const toDay = to ? readDay('to', to) : createZoneClock(zone).toDay(now);
   const fromDay = from ? readDay('from', from) : toDay - DEFAULT_DAYS + 1;
   if (fromDay > toDay) throw fieldError('from', 'wrong_value', '"from" must not be after "to".');
   if (toDay - fromDay >= MAX_DAYS) {

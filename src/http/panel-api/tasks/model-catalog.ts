@@ -16,7 +16,7 @@ const SAMPLE_FILE = 'https://example.com/file';
 const MAX_MODELS = 1000;
 
 /** What a request must have besides `model` and `prompt`. */
-const sampleOf = ({ required, properties }: CallableModel['schema']): Record<string, string> =>
+const makeSample = ({ required, properties }: CallableModel['schema']): Record<string, string> =>
   Object.fromEntries(
     required.filter((name) => name !== 'model').map((name) => [name, properties[name]?.['x-example'] ?? SAMPLE_FILE]),
   );
@@ -31,10 +31,10 @@ export function modelCatalogRoutes(
     async ({ panel }) => {
       const caller = toPanelCaller(panel);
       const { models: figures } = await reports.figures({ days: FIGURE_DAYS });
-      const figuresOf = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
+      const figuresByModel = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
       const ratio = billing.groupRatio(caller.group);
       const showsExpressions = isAdmin(panel);
-      const priceOf = (expression: string | undefined, model: string, given: UsageExamples = []) => {
+      const estimatePrice = (expression: string | undefined, model: string, given: UsageExamples = []) => {
         const summary = expression === undefined ? null : summarizePrice(expression);
         const isTold = expression === undefined || summary !== null;
         const examples = isTold ? [] : exemplifyPrice(expression, model, given);
@@ -46,7 +46,7 @@ export function modelCatalogRoutes(
         };
       };
       const describeFigures = (pluginKey: string, model: string) => {
-        const found = figuresOf.get(`${pluginKey}\n${model}`);
+        const found = figuresByModel.get(`${pluginKey}\n${model}`);
         const ended = found === undefined ? 0 : found.succeeded + found.failed;
         return {
           usual_seconds: found?.p50Seconds ?? null,
@@ -67,8 +67,8 @@ export function modelCatalogRoutes(
             field.kind === 'number' ? [[name, field.unit] as const] : [],
           ),
         ),
-        sample: sampleOf(schema),
-        price: priceOf(price, model, plugin.manifest.usageExamples),
+        sample: makeSample(schema),
+        price: estimatePrice(price, model, plugin.manifest.usageExamples),
         ...describeFigures(plugin.key, model),
         suspended: blocked === 'plugin_suspended',
       }));
@@ -84,7 +84,7 @@ export function modelCatalogRoutes(
           icon: null,
           units: {},
           sample: {},
-          price: priceOf(price, id),
+          price: estimatePrice(price, id),
           ...describeFigures(RELAY_PLUGIN_KEY, id),
           suspended: false,
         }));

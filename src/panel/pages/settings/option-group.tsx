@@ -125,7 +125,7 @@ type OptionRowProps = { option: Option; drafts: OptionDrafts; validationError: s
 
 function OptionRow({ option, drafts, validationError }: OptionRowProps) {
   const { t, i18n } = useTranslation();
-  const fieldError = drafts.errorOf(option.key);
+  const fieldError = drafts.findError(option.key);
   const savedError = fieldError === null ? null : fieldMessage(fieldError, t, i18n.language);
   const texts = optionTexts[option.key];
   const name = texts === undefined ? option.key : t(texts.name);

@@ -18,7 +18,7 @@ export type OptionDrafts = {
   set(key: string, value: string | undefined): void;
   isChanged(key: string): boolean;
   /** The server's error since the option was last changed. */
-  errorOf(key: string): FieldError | null;
+  findError(key: string): FieldError | null;
   changes: Saving['changes'];
   /** Identities are bound to the provider that this option identifies: saving needs `force`. */
   isBound(key: string): boolean;
@@ -79,7 +79,7 @@ export function useOptionDrafts(options: readonly Option[], savedText: string): 
       setDrafts(({ [key]: _, ...others }) => (value === undefined ? others : { ...others, [key]: value }));
     },
     isChanged: (key) => changes.some((each) => each.key === key),
-    errorOf: (key) => (touched.has(key) ? null : (optionErrors.get(key)?.message ?? null)),
+    findError: (key) => (touched.has(key) ? null : (optionErrors.get(key)?.message ?? null)),
     changes,
     needsForce: [...optionErrors.keys()].some(isBound) && touched.size === 0,
     isPending: change.isPending,

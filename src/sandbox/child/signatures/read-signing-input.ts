@@ -39,7 +39,7 @@ export function readSigningInput(fn: string, input: unknown, unixNow: () => numb
 }
 
 /** Given headers by lower-case name, without spaces around their values. */
-export const headersOf = (input: SigningInput): Map<string, string> =>
+export const readHeaders = (input: SigningInput): Map<string, string> =>
   new Map(input.members('headers').map(([name, value]) => [name.trim().toLowerCase(), String(value ?? '').trim()]));
 
 /** The lines of signed headers, each with its end, and their names as one text. */

@@ -3,9 +3,9 @@ import {
   canonicalHeaders,
   encodeParameters,
   encodeRfc3986,
-  headersOf,
   hmacSha256,
   isoSeconds,
+  readHeaders,
   readSigningInput,
   sha256Hex,
 } from './read-signing-input.ts';
@@ -38,7 +38,7 @@ export function signAliyunV3(input: unknown, fresh: Fresh): Record<string, strin
   for (const [name, value] of Object.entries(added)) if (value === '') delete added[name];
 
   const headers = new Map(
-    [...headersOf(given), ...Object.entries(added), ['host', url.host] as const].filter(
+    [...readHeaders(given), ...Object.entries(added), ['host', url.host] as const].filter(
       ([name]) => name === 'host' || name === 'content-type' || name.startsWith('x-acs-'),
     ),
   );

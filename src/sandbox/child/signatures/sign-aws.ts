@@ -3,9 +3,9 @@ import {
   canonicalHeaders,
   encodeParameters,
   encodeRfc3986,
-  headersOf,
   hmacSha256,
   isoSeconds,
+  readHeaders,
   readSigningInput,
   sha256Hex,
 } from './read-signing-input.ts';
@@ -47,7 +47,7 @@ export function signAwsV4(input: unknown, unixNow: () => number): Record<string,
   const date = basicIso(isoSeconds('awsSignV4', given.timestamp()));
   const day = date.slice(0, 8);
 
-  const headers = headersOf(given);
+  const headers = readHeaders(given);
   for (const [name, value] of headers) headers.set(name, value.replace(/\s+/g, ' '));
   const bodyHash = headers.get(HASH_HEADER) ?? sha256Hex(text('body'));
   headers.set('host', url.host);

@@ -3,9 +3,9 @@ import {
   byBytes,
   canonicalHeaders,
   encodeRfc3986,
-  headersOf,
   hmacSha256,
   isoSeconds,
+  readHeaders,
   readSigningInput,
   sha256Hex,
 } from './read-signing-input.ts';
@@ -33,7 +33,7 @@ export function signVolcV4(input: unknown, unixNow: () => number): SignedHeaders
   const day = date.slice(0, 8);
   const bodyHash = sha256Hex(text('body'));
 
-  const headers = headersOf(given);
+  const headers = readHeaders(given);
   headers.set('host', url.host);
   headers.set('x-date', date);
   headers.set('x-content-sha256', bodyHash);

@@ -33,13 +33,13 @@ export function openBucket({ place, credentials, send, clock }: BucketDeps): Buc
   const base = bucketUrl(place);
   const keyPrefix = place.prefix === '' ? '' : `${place.prefix}/`;
   const signingKey: SigningKey = { ...credentials, region: place.region };
-  const addressOf = (key: string | undefined): string =>
+  const toAddress = (key: string | undefined): string =>
     key === undefined ? `${base}${place.pathStyle ? '' : '/'}` : `${base}/${keyPrefix}${key}`;
 
   async function sendOnce(request: BucketRequest): Promise<Result<BucketAnswer, BucketFault>> {
     const { method, key, query = {}, headers = {}, body } = request;
     const search = canonicalQuery(query);
-    const url = new URL(search === '' ? addressOf(key) : `${addressOf(key)}?${search}`);
+    const url = new URL(search === '' ? toAddress(key) : `${toAddress(key)}?${search}`);
     const bodySha256 = typeof body === 'object' ? body.sha256 : sha256Hex(body ?? '');
     const signal = typeof body === 'object' ? withTimeLimit(request.signal) : request.signal;
     const sent = await send({
@@ -74,7 +74,7 @@ export function openBucket({ place, credentials, send, clock }: BucketDeps): Buc
     },
 
     presign: (key, { query, seconds }) =>
-      presignUrl(signingKey, { url: addressOf(key), query, seconds }, clock.nowMs()),
+      presignUrl(signingKey, { url: toAddress(key), query, seconds }, clock.nowMs()),
   };
 }
 
@@ -200,17 +200,17 @@ export function readXml(text: string): XmlElement | undefined {
   }
 }
 
-export const childrenOf = (element: XmlElement | undefined, name: string): XmlElement[] =>
+export const findChildren = (element: XmlElement | undefined, name: string): XmlElement[] =>
   element?.children.filter((child) => child.name === name) ?? [];
 
 /** The text of the first child of that name; empty without one. */
-export const textOf = (element: XmlElement | undefined, name: string): string =>
-  childrenOf(element, name)[0]?.text.trim() ?? '';
+export const readText = (element: XmlElement | undefined, name: string): string =>
+  findChildren(element, name)[0]?.text.trim() ?? '';
 
 /** The server's name for an error; empty when the text is no error of S3. */
 export function errorCode(element: XmlElement | undefined): string {
   if (element?.name !== 'Error') return '';
-  const code = textOf(element, 'Code');
+  const code = readText(element, 'Code');
   // It is shown and logged.
   return /^[A-Za-z0-9.]{1,64}$/.test(code) ? code : 'Unknown';
 }

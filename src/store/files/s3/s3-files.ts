@@ -2,7 +2,7 @@ import { type Clock, err } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import type { FileStore, StoredFile } from '../../ports/index.ts';
 import { removeOldFiles, toFileFault, writeHashed } from '../write-file.ts';
-import { childrenOf, expectAnswer, openBucket, readList, textOf } from './call-bucket.ts';
+import { expectAnswer, findChildren, openBucket, readList, readText } from './call-bucket.ts';
 import type { BucketCredentials, BucketPlace, SendToBucket } from './types.ts';
 import { abortOldUploads, uploadFile, withSpoolFile } from './upload-file.ts';
 
@@ -123,13 +123,13 @@ export function createS3Files(options: S3FilesOptions): FileStore {
           ...(after === '' ? {} : { 'start-after': `${bucket.keyPrefix}${after}` }),
         };
         const page = await readList(bucket, query, unavailable);
-        for (const item of childrenOf(page, 'Contents')) {
-          const sha256 = textOf(item, 'Key').split('/').at(-1) ?? '';
+        for (const item of findChildren(page, 'Contents')) {
+          const sha256 = readText(item, 'Key').split('/').at(-1) ?? '';
           if (!DIGEST.test(sha256) || sha256 <= after || files.length >= limit) continue;
-          const changedAt = Math.floor(Date.parse(textOf(item, 'LastModified')) / 1000);
-          files.push({ sha256, changedAt, bytes: Number(textOf(item, 'Size')) });
+          const changedAt = Math.floor(Date.parse(readText(item, 'LastModified')) / 1000);
+          files.push({ sha256, changedAt, bytes: Number(readText(item, 'Size')) });
         }
-        token = textOf(page, 'IsTruncated') === 'true' ? textOf(page, 'NextContinuationToken') : '';
+        token = readText(page, 'IsTruncated') === 'true' ? readText(page, 'NextContinuationToken') : '';
       } while (token !== '' && files.length < limit);
       return files;
     },

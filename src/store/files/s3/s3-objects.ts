@@ -2,7 +2,7 @@ import { err } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import type { ObjectStore } from '../../ports/index.ts';
 import { toFileFault, writeHashed } from '../write-file.ts';
-import { childrenOf, expectAnswer, openBucket, readList, textOf } from './call-bucket.ts';
+import { expectAnswer, findChildren, openBucket, readList, readText } from './call-bucket.ts';
 import type { S3FilesOptions } from './s3-files.ts';
 import { abortOldUploads, uploadFile, withSpoolFile } from './upload-file.ts';
 
@@ -60,10 +60,10 @@ export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
         };
         const page = await readList(bucket, query, unavailable);
         const below = (key: string) => decodeURIComponent(key.replaceAll('+', ' ')).slice(prefix.length);
-        for (const item of childrenOf(page, 'Contents')) files.push(below(textOf(item, 'Key')));
-        for (const item of childrenOf(page, 'CommonPrefixes'))
-          folders.push(below(textOf(item, 'Prefix')).replace(/\/$/, ''));
-        token = textOf(page, 'IsTruncated') === 'true' ? textOf(page, 'NextContinuationToken') : '';
+        for (const item of findChildren(page, 'Contents')) files.push(below(readText(item, 'Key')));
+        for (const item of findChildren(page, 'CommonPrefixes'))
+          folders.push(below(readText(item, 'Prefix')).replace(/\/$/, ''));
+        token = readText(page, 'IsTruncated') === 'true' ? readText(page, 'NextContinuationToken') : '';
       } while (token !== '');
       return { files: files.filter((name) => name !== '').sort(), folders: folders.sort() };
     },

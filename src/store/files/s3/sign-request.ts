@@ -30,7 +30,7 @@ export function signHeaders(key: SigningKey, request: Signed, nowMs: number): Re
   const at = timestamp(nowMs);
   const headers = { ...request.headers, 'x-amz-content-sha256': request.bodySha256, 'x-amz-date': at };
   const { names, signature } = sign(key, { ...request, headers }, at);
-  const credential = `${key.accessKeyId}/${scopeOf(key, at)}`;
+  const credential = `${key.accessKeyId}/${toScope(key, at)}`;
   return {
     ...headers,
     authorization: `${ALGORITHM} Credential=${credential}, SignedHeaders=${names}, Signature=${signature}`,
@@ -47,7 +47,7 @@ export function presignUrl(
   const signedQuery = canonicalQuery({
     ...query,
     'X-Amz-Algorithm': ALGORITHM,
-    'X-Amz-Credential': `${key.accessKeyId}/${scopeOf(key, at)}`,
+    'X-Amz-Credential': `${key.accessKeyId}/${toScope(key, at)}`,
     'X-Amz-Date': at,
     'X-Amz-Expires': String(seconds),
     'X-Amz-SignedHeaders': 'host',
@@ -60,7 +60,7 @@ export function presignUrl(
 /** `20130524T000000Z`. */
 const timestamp = (ms: number): string => new Date(ms).toISOString().replace(/[-:]|\.\d{3}/g, '');
 
-const scopeOf = ({ region }: SigningKey, at: string): string => `${at.slice(0, 8)}/${region}/s3/aws4_request`;
+const toScope = ({ region }: SigningKey, at: string): string => `${at.slice(0, 8)}/${region}/s3/aws4_request`;
 
 function sign(key: SigningKey, request: Signed, at: string): { names: string; signature: string } {
   const headers = Object.entries({ ...request.headers, host: request.url.host }).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -74,7 +74,7 @@ function sign(key: SigningKey, request: Signed, at: string): { names: string; si
     names,
     request.bodySha256,
   ].join('\n');
-  const text = [ALGORITHM, at, scopeOf(key, at), sha256Hex(canonical)].join('\n');
+  const text = [ALGORITHM, at, toScope(key, at), sha256Hex(canonical)].join('\n');
   const derived = [key.region, 's3', 'aws4_request'].reduce(
     (secret, part) => derive(secret, part),
     derive(`AWS4${key.secretAccessKey}`, at.slice(0, 8)),

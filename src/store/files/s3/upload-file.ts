@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { err, ok, type Result, randomAlnum } from '../../../kernel/index.ts';
 import type { StoredFile } from '../../ports/index.ts';
-import { type Bucket, childrenOf, errorCode, readList, readXml, refusal, textOf } from './call-bucket.ts';
+import { type Bucket, errorCode, findChildren, readList, readText, readXml, refusal } from './call-bucket.ts';
 import type { BucketFault, BucketPlace } from './types.ts';
 
 const MIB = 1024 * 1024;
@@ -42,7 +42,7 @@ export async function uploadFile(
     const size = isHuge ? Math.ceil(file.bytes / MAX_PARTS / MIB) * MIB : partBytes;
     return uploadParts(bucket, { handle, file, key, headers, size }, signal);
   }
-  const body = { ...spanOf(handle, 0, file.bytes), sha256: file.sha256 };
+  const body = { ...readSpan(handle, 0, file.bytes), sha256: file.sha256 };
   const stored = await bucket.call({ method: 'PUT', key, headers, body, signal });
   if (!stored.ok) return stored;
   stored.value.discard();
@@ -56,7 +56,7 @@ async function uploadParts(bucket: Bucket, parts: Parts, signal: AbortSignal): P
   const begun = await bucket.call({ method: 'POST', key, query: { uploads: '' }, headers, signal });
   if (!begun.ok) return begun;
   const text = await begun.value.text();
-  const uploadId = text.ok ? textOf(readXml(text.value), 'UploadId') : '';
+  const uploadId = text.ok ? readText(readXml(text.value), 'UploadId') : '';
   if (uploadId === '') return err(refusal(begun.value.status, 'NoUploadId'));
   let isStored = false;
   try {
@@ -78,7 +78,7 @@ async function sendParts(
 ): Promise<Result<string[], BucketFault>> {
   const etags: string[] = [];
   for (let start = 0; start < file.bytes; start += size) {
-    const span = spanOf(handle, start, Math.min(start + size, file.bytes));
+    const span = readSpan(handle, start, Math.min(start + size, file.bytes));
     const hash = new Bun.CryptoHasher('sha256');
     for await (const chunk of span.stream()) hash.update(chunk);
     signal.throwIfAborted();
@@ -129,7 +129,7 @@ export async function abort(bucket: Bucket, { key, uploadId }: { key: string; up
   return aborted?.ok === true || (aborted?.ok === false && aborted.error.status === 404);
 }
 
-function spanOf(handle: FileHandle, start: number, end: number) {
+function readSpan(handle: FileHandle, start: number, end: number) {
   const stream = async function* (): AsyncGenerator<Uint8Array> {
     const buffer = Buffer.allocUnsafe(READ_BYTES);
     for (let at = start; at < end; ) {
@@ -179,14 +179,14 @@ export async function abortOldUploads(
   let marker: Record<string, string> = {};
   do {
     const page = await readList(bucket, { uploads: '', prefix: bucket.keyPrefix, ...marker }, refuse);
-    for (const upload of childrenOf(page, 'Upload')) {
-      const key = textOf(upload, 'Key').slice(bucket.keyPrefix.length);
-      const isOld = Date.parse(textOf(upload, 'Initiated')) / 1000 < before;
+    for (const upload of findChildren(page, 'Upload')) {
+      const key = readText(upload, 'Key').slice(bucket.keyPrefix.length);
+      const isOld = Date.parse(readText(upload, 'Initiated')) / 1000 < before;
       if (!isOwn(key) || !isOld) continue;
-      if (await abort(bucket, { key, uploadId: textOf(upload, 'UploadId') })) aborted += 1;
+      if (await abort(bucket, { key, uploadId: readText(upload, 'UploadId') })) aborted += 1;
     }
-    const [keyMarker, uploadMarker] = ['NextKeyMarker', 'NextUploadIdMarker'].map((name) => textOf(page, name));
-    const isTruncated = textOf(page, 'IsTruncated') === 'true';
+    const [keyMarker, uploadMarker] = ['NextKeyMarker', 'NextUploadIdMarker'].map((name) => readText(page, name));
+    const isTruncated = readText(page, 'IsTruncated') === 'true';
     marker = isTruncated ? { 'key-marker': keyMarker ?? '', 'upload-id-marker': uploadMarker ?? '' } : {};
   } while (marker['key-marker']);
   return aborted;

@@ -104,7 +104,7 @@ export function createUserStore(context: Context): UserStore {
       .where(and(sql`${users.role} = ${at('role')}`, isPresent))
       .prepare(),
   );
-  const accessTokenOf = lazy(() =>
+  const selectAccessToken = lazy(() =>
     db
       .select({ prefix: users.accessTokenPrefix, createdAt: users.accessTokenCreatedAt })
       .from(users)
@@ -214,8 +214,8 @@ export function createUserStore(context: Context): UserStore {
       return changed.length === 1;
     },
 
-    async accessTokenOf(id) {
-      const [row] = await accessTokenOf().execute({ id });
+    async findAccessToken(id) {
+      const [row] = await selectAccessToken().execute({ id });
       return row;
     },
 

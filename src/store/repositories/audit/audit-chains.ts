@@ -86,7 +86,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
       for (const row of page) {
         if (row.id > chain.headId) break;
         if (row.prevHash !== last.hash) return faultAt(row.id, 'missing', rows);
-        const isWhole = row.redactedBy === 0 ? row.hash === hashOf(row) : await isRedacted(row);
+        const isWhole = row.redactedBy === 0 ? row.hash === hashEntry(row) : await isRedacted(row);
         if (!isWhole) return faultAt(row.id, 'changed', rows);
         last = row;
         rows += 1;
@@ -110,7 +110,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
         row.target,
       ].map(plainText) as [string, string, string, string, string];
       const stored = { ...row, username, authMethod, ip, action, target, prevHash: headHash };
-      const hash = hashOf(stored);
+      const hash = hashEntry(stored);
       const appended = { ...stored, chain: name, hash };
       const [added] = await append(appended).execute(appended);
       await moveHead().execute({ name, headId: added?.id ?? 0, headHash: hash });
@@ -159,7 +159,7 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
  * The hash of a row's content and of the previous hash. Encoded as a JSON array, so that no two
  * rows have the same text.
  */
-const hashOf = ({
+const hashEntry = ({
   prevHash,
   userId,
   username,

@@ -59,7 +59,7 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
         const [id = 0, quota = 0, late = 0] = row.map(Number);
         if (quota === (sums.get(id) ?? 0) + late) continue;
         // Lines may have been folded into others between the slices, so it is asked once more.
-        const imbalance = await imbalanceOf(id);
+        const imbalance = await findImbalance(id);
         if (imbalance) found.push(imbalance);
       }
       if (found.length >= limit) break;
@@ -67,7 +67,7 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
     return found.slice(0, limit);
   }
 
-  async function imbalanceOf(userId: number): Promise<unknown[] | undefined> {
+  async function findImbalance(userId: number): Promise<unknown[] | undefined> {
     const [row] = await statement(sql`
       select id, quota, (select coalesce(sum(amount), 0) from ${LINES} where user_id = users.id) from users where id = ${userId}`);
     return row && Number(row[1]) !== Number(row[2]) ? row : undefined;

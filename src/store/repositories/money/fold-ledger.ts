@@ -60,7 +60,7 @@ export function createLedgerFold({
             .delete(entries)
             .where(and(inArray(entries.id, old), inArray(entries.kind, [...FOLDED])))
             .returning();
-    for (const [key, lines] of Map.groupBy(deleted, ({ userId, createdAt }) => `${userId}:${monthOf(createdAt)}`)) {
+    for (const [key, lines] of Map.groupBy(deleted, ({ userId, createdAt }) => `${userId}:${toMonth(createdAt)}`)) {
       const [userId, month] = key.split(':');
       await carry()({
         id: Math.max(...lines.map(({ id }) => id)),
@@ -76,4 +76,4 @@ export function createLedgerFold({
 }
 
 /** `2026-03`, UTC. */
-const monthOf = (unixSeconds: number): string => new Date(unixSeconds * 1000).toISOString().slice(0, 7);
+const toMonth = (unixSeconds: number): string => new Date(unixSeconds * 1000).toISOString().slice(0, 7);

@@ -248,7 +248,7 @@ export function createResultStore(context: Context): ResultStore {
       return true;
     }),
 
-    inputsOf: async (taskId) =>
+    listInputs: async (taskId) =>
       db
         .select()
         .from(results)

@@ -16,7 +16,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
   // What vendors answered is no part of an export, and may have a MiB.
   const { data: _data, state: _state, ...exported } = getTableColumns(tasks);
   const at = sql.placeholder;
-  const tasksOf = createAgedTasks(context, sql`and user_id = ${at('userId')}`);
+  const agedTasks = createAgedTasks(context, sql`and user_id = ${at('userId')}`);
 
   // Literals, as in the index.
   const toErase = lazy(() =>
@@ -26,7 +26,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
   const deleteNotices = lazy(() =>
     db.delete(notices).where(amongTexts(notices.taskId, 'taskIds')).returning({ id: notices.id }).prepare(),
   );
-  const eventsOf = lazy(() =>
+  const selectEvents = lazy(() =>
     db
       .select()
       .from(taskEvents)
@@ -56,7 +56,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
       return marked.length === 1;
     },
 
-    tasksOf: (userId, after, limit) => tasksOf(after, limit, { userId }),
+    agedTasks: (userId, after, limit) => agedTasks(after, limit, { userId }),
 
     async eraseTasks(ids, time) {
       if (ids.length === 0) return 0;
@@ -104,7 +104,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
         .limit(limit),
 
     exportEvents: async (taskIds) =>
-      taskIds.length === 0 ? [] : eventsOf().execute({ taskIds: encodeTexts(taskIds) }),
+      taskIds.length === 0 ? [] : selectEvents().execute({ taskIds: encodeTexts(taskIds) }),
 
     exportUsage: (userId, after, limit) =>
       db

@@ -48,8 +48,8 @@ export function createRetentionStore(context: Context): RetentionStore {
 
   const rewriteEmptied = createRowRewrite(context);
   const deleteEvents = async (taskIds: readonly string[]): Promise<number> =>
-    taskIds.length === 0 ? 0 : (await eventsOf().execute({ taskIds: encodeTexts(taskIds) })).length;
-  const eventsOf = lazy(() =>
+    taskIds.length === 0 ? 0 : (await selectEvents().execute({ taskIds: encodeTexts(taskIds) })).length;
+  const selectEvents = lazy(() =>
     db.delete(taskEvents).where(amongTexts(taskEvents.taskId, 'taskIds')).returning({ id: taskEvents.id }).prepare(),
   );
 
@@ -66,7 +66,7 @@ export function createRetentionStore(context: Context): RetentionStore {
 
     tasksAfter: createAgedTasks(context),
 
-    async contentOf(ids) {
+    async readContent(ids) {
       if (ids.length === 0) return [];
       await context.statement(
         sql`select id from ${tasks} where ${inArray(tasks.id, [...ids])} and ${hasEnded} order by id ${lockRows}`,

@@ -91,7 +91,7 @@ export function createTaskAdvances(
             written.add(nameClaim(lease.taskId, lease.leaseSeq));
           continue;
         }
-        const fence = memory ? memory.leases.fenceOf(lease) : lease;
+        const fence = memory ? memory.leases.findFence(lease) : lease;
         if (fence) rows.push(encodeAdvance(each, fence));
       }
       for (const query of [advancePolled, advanceMoved]) {

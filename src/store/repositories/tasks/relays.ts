@@ -23,12 +23,12 @@ const MAX_PLAIN_BYTES = 191;
 const DIGEST = '=';
 
 /** What the index has of an id. */
-const nameOf = (id: string): string =>
+const toColumnName = (id: string): string =>
   id.startsWith(DIGEST) || Buffer.byteLength(id) > MAX_PLAIN_BYTES ? `${DIGEST}${sha256Hex(id)}` : id;
 
 type ObjectRow = { objectId: string; fullId: string };
 const toRow = <T extends { objectId: string }>(object: T): T & ObjectRow => {
-  const name = nameOf(object.objectId);
+  const name = toColumnName(object.objectId);
   return { ...object, objectId: name, fullId: name === object.objectId ? '' : object.objectId };
 };
 function toObject<T extends RelayObject | RelayObject<RelayPartKind>>(row: ObjectRow | undefined): T | undefined {
@@ -45,8 +45,8 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
   const leaseHasExpired = isOverIn(requests.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
   const leaseUntilMs = sql`${nowMs} + ${at('leaseForMs')}`;
   const isRelay = eq(requests.relayId, at('theRelay'));
-  const isOf = and(isRelay, eq(requests.leaseOwner, at('theOwner')));
-  const isHeld = and(isOf, isOpen);
+  const isOwned = and(isRelay, eq(requests.leaseOwner, at('theOwner')));
+  const isHeld = and(isOwned, isOpen);
 
   const open = lazyByShape((relay: Omit<NewRelay, 'leaseForMs'>) =>
     db
@@ -60,7 +60,7 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
     db
       .update(requests)
       .set({ leaseUntilMs })
-      .where(and(isOf, ne(requests.status, 'REFUNDED')))
+      .where(and(isOwned, ne(requests.status, 'REFUNDED')))
       .returning({ id: requests.id })
       .prepare(),
   );
@@ -68,7 +68,7 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
     db
       .update(requests)
       .set({ leaseUntilMs: 0 })
-      .where(and(isOf, ne(requests.status, 'OPEN')))
+      .where(and(isOwned, ne(requests.status, 'OPEN')))
       .prepare(),
   );
   const isLeased = lazy(() =>
@@ -131,7 +131,7 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
       .orderBy(asc(objects.id))
       .prepare(),
   );
-  const objectOf = lazy(() =>
+  const selectObject = lazy(() =>
     db
       .select(objectColumns)
       .from(objects)
@@ -209,18 +209,18 @@ export function createRelayStore({ db, tables, nowMs, now, lists: { amongRows, a
     },
 
     async ownObject(userId, kind, objectId) {
-      const [row] = await ownObject().execute({ userId, kind, objectId: nameOf(objectId) });
+      const [row] = await ownObject().execute({ userId, kind, objectId: toColumnName(objectId) });
       return toObject<RelayObject>(row);
     },
 
     async ownParts(userId, kind, names) {
       if (names.length === 0) return [];
-      const rows = await ownParts().execute({ userId, kind, names: encodeTexts(names.map(nameOf)) });
+      const rows = await ownParts().execute({ userId, kind, names: encodeTexts(names.map(toColumnName)) });
       return rows.flatMap((row) => toObject<RelayObject<RelayPartKind>>(row) ?? []);
     },
 
-    async objectOf(relayId) {
-      const [row] = await objectOf().execute({ theRelay: relayId });
+    async findObject(relayId) {
+      const [row] = await selectObject().execute({ theRelay: relayId });
       return toObject<RelayObject>(row);
     },
 

@@ -31,7 +31,7 @@ export function createTaskList(context: Context): TaskListStore {
   const { matches, containsText } = createTaskMatcher(context);
   const { slices, reachesBelow, inTurn } = createTaskSlicer(context);
 
-  const rankOf = (sort: TaskSort) => {
+  const toRank = (sort: TaskSort) => {
     if (sort === 'cost') return taskList.quota;
     return sort === 'duration' ? taskList.seconds : taskList.id;
   };
@@ -40,13 +40,13 @@ export function createTaskList(context: Context): TaskListStore {
   const candidates = (where: SQL | undefined, limit: number) =>
     db.select({ id: taskList.id }).from(taskList).where(where).orderBy(desc(taskList.id)).limit(limit).as('candidates');
 
-  async function countOf(where: SQL | undefined): Promise<number> {
+  async function countRows(where: SQL | undefined): Promise<number> {
     const [row] = await db.select({ total: countAll() }).from(taskList).where(where);
     return row?.total ?? 0;
   }
   /** Counts the tasks of a slice that match `where`; without one, the slice knows. */
   const countIn = (slice: TaskSlice, where: SQL | undefined): number | Promise<number> =>
-    where === undefined ? slice.count : countOf(and(slice.where, where));
+    where === undefined ? slice.count : countRows(and(slice.where, where));
 
   async function read(ids: readonly number[]) {
     if (ids.length === 0) return [];
@@ -109,7 +109,7 @@ export function createTaskList(context: Context): TaskListStore {
 
   /** The tasks of a page by their rank: the first ones of each slice, merged. */
   function pageByRank(where: SQL | undefined, { from, until, sort }: { from: number; until: number; sort: TaskSort }) {
-    const column = rankOf(sort);
+    const column = toRank(sort);
     let best: Ranked[] = [];
     let total = 0;
     const look = async (slice: TaskSlice): Promise<boolean> => {
@@ -127,7 +127,7 @@ export function createTaskList(context: Context): TaskListStore {
 
   async function search(filter: TaskListFilter & { query: string }, sort: TaskSort) {
     const where = matches(filter);
-    const column = rankOf(sort);
+    const column = toRank(sort);
     const found: Ranked[] = [];
     let left: number = LIST_LIMITS.searched;
     let isPartial = false;
@@ -200,7 +200,7 @@ export function createTaskList(context: Context): TaskListStore {
         const within = and(slice.where, where);
         const rows = db.select({ id: taskList.id }).from(taskList);
         const found = await inTurn(userId, async () => {
-          if (query) searched += await countOf(within);
+          if (query) searched += await countRows(within);
           return (query ? rows.innerJoin(tasks, eq(tasks.id, taskList.id)) : rows)
             .where(query ? and(within, containsText(query)) : within)
             .orderBy(direction(taskList.id))
@@ -236,7 +236,7 @@ export function createTaskList(context: Context): TaskListStore {
             .innerJoin(tasks, eq(tasks.id, taskList.id))
             .where(containsText(query));
           addCounts(counts, await rows.groupBy(taskList.failReason));
-          left -= Math.min(left, await countOf(within));
+          left -= Math.min(left, await countRows(within));
         } else addCounts(counts, await grouped.where(within).groupBy(taskList.failReason));
         return left > 0;
       });

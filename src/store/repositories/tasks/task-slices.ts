@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { createFairLimiter, nextTurn, systemClock } from '../../../kernel/index.ts';
 import type { TaskListFilter } from '../../ports/index.ts';
-import { type Context, countAll, lazy, spellingsOf } from '../context.ts';
+import { type Context, countAll, lazy, listSpellings } from '../context.ts';
 
 /** Consecutive tasks of a user, or of all. */
 export type TaskSlice = {
@@ -124,7 +124,7 @@ export function createTaskMatcher({ dialect, tables: { tasks, taskList }, fold }
     containsText: (query) =>
       sql`(${or(
         sql`${tasks.taskId} = ${query}`,
-        ...spellingsOf(query).flatMap((one) => [
+        ...listSpellings(query).flatMap((one) => [
           contains(prompt, JSON.stringify(one.toWellFormed()).slice(1, -1)),
           contains(taskList.model, one),
           contains(tasks.action, one),

@@ -151,7 +151,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
   async function write(lease: Lease, change: TaskChange, { extra, nextPollInMs = 0 }: LeaseWrite): Promise<boolean> {
     const fields = (Object.keys(change) as (keyof TaskChange)[]).filter((field) => change[field] !== undefined).sort();
     const { runOut = false, reserved } = lease;
-    const fence = memory && !runOut ? memory.leases.fenceOf(lease) : lease;
+    const fence = memory && !runOut ? memory.leases.findFence(lease) : lease;
     if (!fence) return false;
     const inMemory = fence.leaseOwner === null;
     const shape = [runOut, inMemory, reserved !== undefined, ...fields, ...Object.keys(extra)].join();

@@ -52,13 +52,13 @@ export function createWebhookStore(context: Context): WebhookStore {
 
   // One receiver gets the webhooks of a task, or of another subject, in their order: each waits
   // until the one before was delivered, was given up or was superseded, and is not under way.
-  const isFirstOf = (row: string, isHeld: SQL) => sql`not exists (select 1 from webhook_outbox as earlier
+  const isFirstHeld = (row: string, isHeld: SQL) => sql`not exists (select 1 from webhook_outbox as earlier
     where earlier.task_id = ${sql.raw(row)}.task_id and earlier.id < ${sql.raw(row)}.id
     and earlier.url = ${sql.raw(row)}.url and earlier.user_id = ${sql.raw(row)}.user_id
     and (earlier.status = ${PENDING} or ${isHeld} or not ${isOverIn(sql`earlier.lease_until`, nowMs, LONGEST_LEASE_MS)}))`;
 
   const claim = lazy(() => {
-    const isFirst = isFirstOf('webhook_outbox', sql`not ${notAmong(sql`earlier.id`, 'held')}`);
+    const isFirst = isFirstHeld('webhook_outbox', sql`not ${notAmong(sql`earlier.id`, 'held')}`);
     const isNotExcluded = sql`${outbox.host} not in (select busy.value ->> 'host' from ${elements('hosts')} as busy)
       and ${notAmong(sql`${outbox.userId}`, 'users')} and (${outbox.host} || ' ' || ${outbox.userId})
       not in (select busy.value ->> 'pair' from ${elements('userHosts')} as busy)`;
@@ -80,7 +80,7 @@ export function createWebhookStore(context: Context): WebhookStore {
   const findNextDue = lazy(() =>
     prepare(sql`select case when ${pullForward.isNeeded} then 0 else next_attempt_at - ${nowMs} end
       from webhook_outbox where status = ${PENDING} and ${isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS)}
-      and ${isFirstOf('webhook_outbox', sql`1 = 0`)} order by next_attempt_at limit 1`),
+      and ${isFirstHeld('webhook_outbox', sql`1 = 0`)} order by next_attempt_at limit 1`),
   );
 
   /**
@@ -294,13 +294,13 @@ export function createWebhookStore(context: Context): WebhookStore {
         ids.length === 0
           ? []
           : await db.select().from(deliveries).where(inArray(deliveries.outboxId, ids)).orderBy(asc(deliveries.id));
-      const deliveriesOf = (webhook: WebhookRecord) =>
+      const listDeliveries = (webhook: WebhookRecord) =>
         rows
           .filter(({ outboxId }) => outboxId === webhook.id)
           .map(({ at: time, httpStatus, durationMs, error }) => ({ at: time, httpStatus, durationMs, error }));
       return {
         total: found.total,
-        items: found.items.map((webhook) => ({ ...webhook, deliveries: deliveriesOf(webhook) })),
+        items: found.items.map((webhook) => ({ ...webhook, deliveries: listDeliveries(webhook) })),
       };
     },
 

@@ -29,14 +29,14 @@ const GROUPS: Readonly<Record<UsageDimension, SQL>> = {
 };
 
 /** The start of the unit that a usage row belongs to. */
-const startOf = (seconds: number): SQL => sql.raw(`created_at - created_at % ${seconds}`);
+const toStart = (seconds: number): SQL => sql.raw(`created_at - created_at % ${seconds}`);
 
 export function createUsageStore({ db, statement, tables }: Context): UsageStore {
   async function addUpUnit(unit: UsageSumFilter['unit'], from: number, until: number): Promise<void> {
     const { table, seconds } = UNITS[unit];
     await statement(sql`
       insert into ${table} (start, ${PARTS}, succeeded, failed, spend)
-      select ${startOf(seconds)}, ${PARTS_OF_ROW}, sum(${SUCCEEDED}), sum(${FAILED}), sum(${SPEND})
+      select ${toStart(seconds)}, ${PARTS_OF_ROW}, sum(${SUCCEEDED}), sum(${FAILED}), sum(${SPEND})
       from usage_logs where created_at >= ${from} and created_at < ${until} group by 1, 2, 3, 4, 5, 6
       on conflict (start, ${PARTS}) do update set succeeded = ${table}.succeeded + excluded.succeeded,
         failed = ${table}.failed + excluded.failed, spend = ${table}.spend + excluded.spend`);
@@ -45,7 +45,7 @@ export function createUsageStore({ db, statement, tables }: Context): UsageStore
   const addUpChannels = (from: number, until: number) =>
     statement(sql`
       insert into channel_hours (channel_id, start, kind, duration, tasks)
-      select channel_id, ${startOf(HOUR)}, kind, ${durationClass}, count(*)
+      select channel_id, ${toStart(HOUR)}, kind, ${durationClass}, count(*)
       from usage_logs where created_at >= ${from} and created_at < ${until} group by 1, 2, 3, 4
       on conflict (channel_id, start, kind, duration) do update set tasks = channel_hours.tasks + excluded.tasks`);
 
@@ -129,7 +129,7 @@ export function createUsageStore({ db, statement, tables }: Context): UsageStore
         select start, kind, duration, sum(tasks) from (
           select start, kind, duration, tasks from channel_hours where channel_id = ${channelId} and start >= ${from}
           union all
-          select ${startOf(HOUR)}, kind, ${durationClass}, 1 from usage_logs
+          select ${toStart(HOUR)}, kind, ${durationClass}, 1 from usage_logs
           where created_at >= ${ADDED_UNTIL} and created_at >= ${from} and +channel_id = ${channelId}
         ) as ended group by start, kind, duration`);
       return rows.map(([start, kind, duration, tasks]) => ({
@@ -147,7 +147,7 @@ export function createUsageStore({ db, statement, tables }: Context): UsageStore
         order by created_at desc limit ${limit}`);
       const reasons = new Map<string, { tasks: number; lastAt: number; lastTask: string }>();
       for (const [detail, at, taskId] of rows) {
-        const reason = reasonOf(String(detail));
+        const reason = readReason(String(detail));
         const known = reasons.get(reason);
         if (known) known.tasks += 1;
         else reasons.set(reason, { tasks: 1, lastAt: Number(at), lastTask: String(taskId) });
@@ -189,12 +189,12 @@ function used(filter: UsageSumFilter): SQL {
     select start, ${PARTS}, succeeded, failed, spend from ${table}
     where start >= ${from} and start < ${until} ${conditions(sql``, sql.raw('api_key_id'))}
     union all
-    select ${startOf(seconds)}, ${PARTS_OF_ROW}, ${SUCCEEDED}, ${FAILED}, ${SPEND} from usage_logs
+    select ${toStart(seconds)}, ${PARTS_OF_ROW}, ${SUCCEEDED}, ${FAILED}, ${SPEND} from usage_logs
     where created_at >= ${ADDED_UNTIL} and created_at >= ${from} and created_at < ${until}
       ${conditions(sql.raw('+'), sql.raw('coalesce(api_key_id, 0)'))}`;
 }
 
-function reasonOf(detail: string): string {
+function readReason(detail: string): string {
   const { reason } = JSON.parse(detail) as { reason?: unknown };
   return typeof reason === 'string' ? reason : '';
 }
