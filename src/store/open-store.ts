@@ -58,7 +58,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
     const tables = tablesFor(dialect);
     const bindTo = (clock: Clock): BindRepositories => {
-      return (run, memory) => createRepositories({ dialect, tables, clock, run }, memory);
+      return (run, memory, refuseLookUp) => createRepositories({ dialect, tables, clock, run, refuseLookUp }, memory);
     };
     if (dialect === 'sqlite') {
       const move: MoveDeadlines = (byMs, moved) =>

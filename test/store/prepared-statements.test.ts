@@ -154,6 +154,7 @@ const relays: Work[] = [
 /** The statements of a submission. */
 const submissions: Work[] = [
   ['a new task', ({ tasks }, { userId }) => tasks.insert(newTask({ userId }))],
+  ['new tasks', ({ tasks }, { userId }) => tasks.insertAll([newTask({ userId }), newTask({ userId })])],
   [
     'an idempotency key',
     ({ idempotency }, { userId, task: { taskId } }) =>
@@ -165,6 +166,10 @@ const submissions: Work[] = [
   [
     'an event',
     ({ tasks }, { task }) => tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status: 'QUEUED' }),
+  ],
+  [
+    'events',
+    ({ tasks }, { task }) => tasks.addEvents([{ taskId: task.taskId, at, kind: 'transition', status: 'QUEUED' }]),
   ],
   ['what the vendor answered', ({ tasks }, { task }) => tasks.advance(leaseOf(task), { upstreamTaskId: 'u' }, 5)],
 ];

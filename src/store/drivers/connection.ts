@@ -45,9 +45,9 @@ export function bindDatabase(
 
 /**
  * Creates repositories over `run`. Without `memory`, task claims are stored in the rows, for
- * several processes.
+ * several processes. With `refuseLookUp`, callers share look-ups.
  */
-export type BindRepositories = (run: RunStatement, memory?: LeaseBinding) => Repositories;
+export type BindRepositories = (run: RunStatement, memory?: LeaseBinding, refuseLookUp?: () => void) => Repositories;
 
 /** An open database. */
 export interface Driver {

@@ -36,7 +36,13 @@ const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] s
  * Repositories for one transaction at a time. Their prepared queries are built once and serve every
  * later transaction.
  */
-type Slot = { repositories: Repositories; client: SQL | undefined; scope: Scope | undefined };
+type Slot = { repositories: Repositories; open: OpenTransaction | undefined; scope: Scope | undefined };
+
+/** A transaction on its connection. `begun` settles with the answer to its `begin`. */
+type OpenTransaction = { client: SQL; begun: Promise<unknown> };
+
+/** Statements that only read and may lock: harmless if the transaction did not begin. */
+const READS = /^\s*select\b/i;
 
 /** A connection pool, and the start time of each pending call, the oldest first. */
 type Pool = { sql: SQL; calls: Set<{ sinceMs: number }> };
@@ -133,16 +139,20 @@ export async function openPostgres(options: {
     }
   }
 
-  const root = options.bind(async (text, params) => {
-    guard.requireOutside();
-    return call((sql) => rows(sql, text, params));
-  });
+  const root = options.bind(
+    async (text, params) => {
+      guard.requireOutside();
+      return call((sql) => rows(sql, text, params));
+    },
+    undefined,
+    guard.requireOutside,
+  );
 
   function createSlot(): Slot {
     const repositories = options.bind((text, params) =>
-      guard.statement(slot.scope, () => rows(slot.client as SQL, text, params)),
+      guard.statement(slot.scope, () => runInside(slot.open as OpenTransaction, text, params)),
     );
-    const slot: Slot = { repositories, client: undefined, scope: undefined };
+    const slot: Slot = { repositories, open: undefined, scope: undefined };
     return slot;
   }
 
@@ -150,20 +160,38 @@ export async function openPostgres(options: {
     let committing = false;
     const run = async (client: SQL): Promise<T> => {
       const slot = free.pop() ?? createSlot();
-      slot.client = client;
+      // Sent together with a first statement that reads. A text of no parameters that is a template
+      // is prepared by name as all others are.
+      const begun = client`begin`.execute();
+      begun.catch(() => undefined);
+      slot.open = { client, begun };
       slot.scope = scope;
       try {
         const value = await guard.run(scope, () => work(slot.repositories));
+        await begun;
         committing = true;
+        const { command } = await client`commit`;
+        if (command !== 'COMMIT') throw storeErrors.broken_invariant({ message: `A commit ended as ${command}.` });
         return value;
+      } catch (error) {
+        // After a lost connection there is nothing to take back.
+        await client`rollback`.catch(() => undefined);
+        throw error;
       } finally {
-        slot.client = undefined;
+        slot.open = undefined;
         slot.scope = undefined;
         free.push(slot);
       }
     };
     try {
-      return (await call((sql) => sql.begin(run))) as T;
+      return await call(async (sql) => {
+        const client = await sql.reserve();
+        try {
+          return await run(client);
+        } finally {
+          client.release();
+        }
+      });
     } catch (error) {
       throw committing ? commitError(error) : error;
     }
@@ -264,6 +292,17 @@ function commitError(thrown: unknown): unknown {
   const error = isRetryable(thrown) ? thrown : toStoreError(thrown);
   const isLost = error instanceof AppError && error.code === storeErrors.unavailable().code;
   return isLost ? storeErrors.outcome_unknown({ cause: error.cause }) : thrown;
+}
+
+/**
+ * Runs a statement of a transaction. What writes waits for the answer to `begin`, without which it
+ * would be stored at once and alone.
+ */
+async function runInside({ client, begun }: OpenTransaction, text: string, params: unknown[]): Promise<unknown[][]> {
+  if (!READS.test(text)) await begun;
+  const found = rows(client, text, params);
+  await Promise.all([begun, found]);
+  return found;
 }
 
 async function rows(client: SQL, text: string, params: unknown[]): Promise<unknown[][]> {

@@ -1,5 +1,5 @@
-import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { CLOCK_LEEWAY_SECONDS, type Clock } from '../../kernel/index.ts';
+import { type Column, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { batchCalls, CLOCK_LEEWAY_SECONDS, type Clock, ok } from '../../kernel/index.ts';
 import { bindDatabase, type Database, PreparedQuery, type RunStatement, storable } from '../drivers/connection.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
@@ -19,6 +19,15 @@ export type Context = {
   nowMs: SQL<number>;
   now: () => Record<string, number>;
   lists: ListConditions;
+  /**
+   * Reads the row whose unique `column`, a text, has a value. `select` builds the query for a
+   * condition and selects `column` as `sought`. On PostgreSQL the look-ups of one moment are one statement,
+   * and callers that look for the same share the record: never change it.
+   */
+  lookUp: <Row extends Sought>(
+    column: Column,
+    select: (where: SQL) => Select<Row>,
+  ) => (value: string) => Promise<Row | undefined>;
   /**
    * Ends a select that locks its rows until the transaction ends. (Not a shared lock: two
    * transactions that held one and then wrote would deadlock.)
@@ -69,10 +78,25 @@ type ListConditions = {
 /** The columns of `records`, with PostgreSQL's types; SQLite takes the types of the JSON. */
 export type RecordColumns = Record<string, 'text' | 'bigint' | 'integer' | 'boolean'>;
 
-/** What a context is created from. `run` gets text and parameters as the builder created them. */
-export type ContextDeps = { dialect: Store['dialect']; tables: Tables; clock: Clock; run: RunStatement };
+/** What a row of a look-up was sought by. */
+type Sought = { sought: string };
 
-export function createContext({ dialect, tables, clock, run }: ContextDeps): Context {
+/** A prepared query. */
+type Select<Row> = { execute(values: Record<string, unknown>): Promise<Row[]> };
+
+/**
+ * What a context is created from. `run` gets text and parameters as the builder created them.
+ * `refuseLookUp`: set where callers may share a look-up; it throws for one that may not.
+ */
+export type ContextDeps = {
+  dialect: Store['dialect'];
+  tables: Tables;
+  clock: Clock;
+  run: RunStatement;
+  refuseLookUp?: (() => void) | undefined;
+};
+
+export function createContext({ dialect, tables, clock, run, refuseLookUp }: ContextDeps): Context {
   const { db, writer } = bindDatabase(dialect, run);
   const prepare: Context['prepare'] = (query) => new PreparedQuery(run, writer.sqlToQuery(query), undefined).values;
   const statement: Context['statement'] = (query) => prepare(query)({});
@@ -93,6 +117,7 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
         },
         amongRows: (column, query) => sql`${column} in (${query})`,
       },
+      lookUp: (column, select) => lookUpOne(() => select(sql`${column} = ${sql.placeholder('sought')}`)),
       // There is only one writer.
       lockRows: sql``,
       statement,
@@ -101,6 +126,8 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
       lockName: () => Promise.resolve(),
     };
   }
+  const amongTexts = (column: SQLWrapper, name: string) =>
+    sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`;
   return {
     dialect,
     db,
@@ -111,8 +138,7 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
     lists: {
       notAmong: (column, name) =>
         sql`${column} <> all(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
-      amongTexts: (column, name) =>
-        sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
+      amongTexts,
       elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
       // It parses each object once; an operator for each member would parse it as often.
       records: (name, columns) => {
@@ -123,6 +149,10 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
       // several times.
       amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
     },
+    lookUp: (column, select) =>
+      refuseLookUp
+        ? lookUpTogether(() => select(amongTexts(column, 'sought')), refuseLookUp)
+        : lookUpOne(() => select(sql`${column} = ${sql.placeholder('sought')}`)),
     lockRows: sql`for no key update`,
     statement,
     prepare,
@@ -130,6 +160,40 @@ export function createContext({ dialect, tables, clock, run }: ContextDeps): Con
     lockName: async (name) => {
       await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [storable(name)]);
     },
+  };
+}
+
+function lookUpOne<Row extends Sought>(select: () => Select<Row>): (value: string) => Promise<Row | undefined> {
+  const query = lazy(select);
+  return async (sought) => (await query().execute({ sought }))[0];
+}
+
+/** Statements of one kind of look-up that run at once: one is prepared while another is answered. */
+const LOOK_UPS_AT_ONCE = 2;
+const MAX_SOUGHT = 64;
+
+/**
+ * A look-up alone runs at once; those that come while others run share a statement. A round trip
+ * costs both sides several times what a row does.
+ */
+function lookUpTogether<Row extends Sought>(
+  select: () => Select<Row>,
+  refuse: () => void,
+): (value: string) => Promise<Row | undefined> {
+  const query = lazy(select);
+  const find = batchCalls<string, Row | undefined>({
+    async run(values) {
+      const rows = await query().execute({ sought: encodeTexts([...new Set(values)]) });
+      const found = new Map(rows.map((row) => [row.sought, row]));
+      return values.map((value) => ok(found.get(plainText(value))));
+    },
+    maxSize: MAX_SOUGHT,
+    maxRunning: LOOK_UPS_AT_ONCE,
+    gather: () => Promise.resolve(),
+  });
+  return (value) => {
+    refuse();
+    return find(value);
   };
 }
 

@@ -9,7 +9,7 @@ const LONGEST_FORMER = sql.raw(String(LONGEST_FORMER_SECONDS + CLOCK_LEEWAY_SECO
 const noFormer = { formerHash: '', formerPrefix: '', formerUntil: 0 };
 
 export function createApiKeyStore(context: Context): ApiKeyStore {
-  const { db, tables } = context;
+  const { db, tables, lookUp } = context;
   const { apiKeys: keys, users } = tables;
   const columns = {
     id: keys.id,
@@ -39,14 +39,10 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
   const owner = { id: users.id, role: users.role, status: users.status, group: users.group };
   const withOwner = () =>
     db
-      .select({ key: presented, user: owner })
+      .select({ sought: keys.keyHash, key: presented, user: owner })
       .from(keys)
       .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0)));
-  const byHash = lazy(() =>
-    withOwner()
-      .where(eq(keys.keyHash, sql.placeholder('keyHash')))
-      .prepare(),
-  );
+  const byHash = lookUp(keys.keyHash, (where) => withOwner().where(where).prepare());
   const byFormerHash = lazy(() =>
     withOwner()
       .where(
@@ -80,8 +76,8 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
 
     // A key only ever moves from current to replaced, so asking in this order misses none.
     async byHash(keyHash, now) {
-      const [current] = await byHash().execute({ keyHash });
-      return current ?? (await byFormerHash().execute({ keyHash, now }))[0];
+      const found = (await byHash(keyHash)) ?? (await byFormerHash().execute({ keyHash, now }))[0];
+      return found && { key: found.key, user: found.user };
     },
 
     async byId(id) {

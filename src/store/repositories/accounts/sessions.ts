@@ -11,7 +11,7 @@ import {
 } from '../context.ts';
 import { userColumns } from './user-administration.ts';
 
-export function createSessionStore({ db, tables, lists: { amongRows, amongTexts } }: Context): SessionStore {
+export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amongTexts } }: Context): SessionStore {
   const { userSessions: sessions, users } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
@@ -20,19 +20,19 @@ export function createSessionStore({ db, tables, lists: { amongRows, amongTexts 
   const notIssuedAfter = (time: number) => sql`+${sessions.createdAt} <= ${time}`;
   const isRevoked = eq(sessions.status, sql.raw(`'revoked'`));
 
-  const bySid = lazy(() =>
+  const bySid = lookUp(sessions.sid, (where) =>
     db
-      .select()
+      .select({ sought: sessions.sid, row: getTableColumns(sessions) })
       .from(sessions)
-      .where(eq(sessions.sid, at('sid')))
+      .where(where)
       .prepare(),
   );
-  const withUser = lazy(() =>
+  const withUser = lookUp(sessions.sid, (where) =>
     db
-      .select({ session: getTableColumns(sessions), user: userColumns(tables) })
+      .select({ sought: sessions.sid, session: getTableColumns(sessions), user: userColumns(tables) })
       .from(sessions)
       .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0)))
-      .where(eq(sessions.sid, at('sid')))
+      .where(where)
       .prepare(),
   );
   const insert = lazy(() =>
@@ -192,12 +192,12 @@ export function createSessionStore({ db, tables, lists: { amongRows, amongTexts 
     },
 
     async bySid(sid) {
-      const [row] = await bySid().execute({ sid });
-      return row && trimmed(row);
+      const found = await bySid(sid);
+      return found && trimmed(found.row);
     },
 
     async withUser(sid) {
-      const [row] = await withUser().execute({ sid });
+      const row = await withUser(sid);
       return row && { session: trimmed(row.session), user: row.user };
     },
 

@@ -16,6 +16,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     tables,
     nowMs,
     now,
+    lookUp,
     lists: { elements, notAmong },
   } = context;
   const { tasks, users, keptResults, responseStreams: streams } = tables;
@@ -89,35 +90,34 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     properties: tasks.properties,
     hiddenAt: tasks.hiddenAt,
   };
-  const summary = lazy(() =>
-    db
-      .select(summaryColumns)
-      .from(tasks)
-      .where(eq(tasks.taskId, at('taskId')))
-      .prepare(),
+  const summary = lookUp(tasks.taskId, (where) =>
+    db.select({ sought: tasks.taskId, row: summaryColumns }).from(tasks).where(where).prepare(),
   );
 
-  const shown = lazy(() =>
+  const shown = lookUp(tasks.taskId, (where) =>
     db
       .select({
-        taskId: tasks.taskId,
-        platform: tasks.platform,
-        userId: tasks.userId,
-        status: tasks.status,
-        progress: tasks.progress,
-        failReason: tasks.failReason,
-        submitTime: tasks.submitTime,
-        finishTime: tasks.finishTime,
-        createdAt: tasks.createdAt,
-        updatedAt: tasks.updatedAt,
-        upstreamTaskId: tasks.upstreamTaskId,
-        hiddenAt: tasks.hiddenAt,
-        sourceHash: tasks.sourceHash,
-        propertiesJson: sql<string>`${tasks.properties}`,
-        dataJson: sql<string | null>`${tasks.data}`,
+        sought: tasks.taskId,
+        row: {
+          taskId: tasks.taskId,
+          platform: tasks.platform,
+          userId: tasks.userId,
+          status: tasks.status,
+          progress: tasks.progress,
+          failReason: tasks.failReason,
+          submitTime: tasks.submitTime,
+          finishTime: tasks.finishTime,
+          createdAt: tasks.createdAt,
+          updatedAt: tasks.updatedAt,
+          upstreamTaskId: tasks.upstreamTaskId,
+          hiddenAt: tasks.hiddenAt,
+          sourceHash: tasks.sourceHash,
+          propertiesJson: sql<string>`${tasks.properties}`,
+          dataJson: sql<string | null>`${tasks.data}`,
+        },
       })
       .from(tasks)
-      .where(eq(tasks.taskId, at('taskId')))
+      .where(where)
       .prepare(),
   );
 
@@ -214,12 +214,12 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     },
 
     async summaryByUser(userId, taskId) {
-      const [row] = await summary().execute({ taskId });
+      const row = (await summary(taskId))?.row;
       return row?.userId === userId && row.hiddenAt === 0 ? row : undefined;
     },
 
     async shownByUser(userId, taskId) {
-      const [row] = await shown().execute({ taskId });
+      const row = (await shown(taskId))?.row;
       return row?.userId === userId && row.hiddenAt === 0 ? row : undefined;
     },
 
