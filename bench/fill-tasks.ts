@@ -60,15 +60,15 @@ export function fillWithBilledCopies(dataDir: string, size: number): void {
   database.run(`update tasks set status = 'SUCCESS', progress = '100%', lease_owner = null, lease_until = 0`);
   database.run(`delete from ledger_entries where task_id is not null`);
   database.run(
-    `insert into ledger_entries (user_id, api_key_id, task_id, kind, amount, created_at)
-     select user_id, api_key_id, task_id, 'reserve', -quota, created_at from tasks`,
+    `insert into ledger_entries (wallet_id, api_key_id, task_id, kind, amount, created_at)
+     select coalesce(wallet_id, user_id), api_key_id, task_id, 'reserve', -quota, created_at from tasks`,
   );
   database.run(
-    `insert into ledger_entries (user_id, kind, amount, grant_key, created_at)
-     select id, 'grant', 1000000000000, 'bench ' || id, created_at from users`,
+    `insert into ledger_entries (wallet_id, kind, amount, grant_key, created_at)
+     select id, 'grant', 1000000000000, 'bench ' || id, created_at from wallets`,
   );
   database.run(
-    'update users set quota = (select coalesce(sum(amount), 0) from ledger_entries where user_id = users.id)',
+    'update wallets set quota = (select coalesce(sum(amount), 0) from ledger_entries where wallet_id = wallets.id)',
   );
   database.close();
 }

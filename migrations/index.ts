@@ -37,6 +37,7 @@ import postgres32 from './postgres/0032_long_ids.sql' with { type: 'text' };
 import postgres33 from './postgres/0033_folded_names.sql' with { type: 'text' };
 import postgres34 from './postgres/0034_stream_numbers.sql' with { type: 'text' };
 import postgres35 from './postgres/0035_ledger_reasons.sql' with { type: 'text' };
+import postgres36 from './postgres/0036_wallets.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -72,6 +73,7 @@ import sqlite32 from './sqlite/0032_long_ids.sql' with { type: 'text' };
 import sqlite33 from './sqlite/0033_folded_names.sql' with { type: 'text' };
 import sqlite34 from './sqlite/0034_stream_numbers.sql' with { type: 'text' };
 import sqlite35 from './sqlite/0035_ledger_reasons.sql' with { type: 'text' };
+import sqlite36 from './sqlite/0036_wallets.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -315,5 +317,12 @@ export const migrations: readonly Migration[] = [
     checks: [],
     // The program of before takes a repeated change under the same key for another one.
     back: ALWAYS,
+  },
+  {
+    number: 36,
+    name: '0036_wallets',
+    sql: { sqlite: sqlite36, postgres: postgres36 },
+    checks: [],
+    back: { never: 'Balances are in wallets, and the program of before would look for them where they no longer are.' },
   },
 ];

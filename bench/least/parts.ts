@@ -33,11 +33,12 @@ export async function openParts(dataDir: string, synchronous: 'FULL' | 'NORMAL',
     ...{ group: 'default', language: 'en', createdAt: at },
   });
   if (!user) throw new Error('the user was not made');
-  await store.ledger.grant({ userId: user.id, kind: 'grant', key: newUuid(), amount: BALANCE, at });
+  await store.ledger.grant({ walletId: user.walletId, kind: 'grant', key: newUuid(), amount: BALANCE, at });
 
   return {
     store,
     userId: user.id,
+    walletId: user.walletId,
     async hook<T>(name: string, ...args: unknown[]): Promise<T> {
       const limits = { maxArgsBytes: 16 * MEBIBYTE, maxResultBytes: 4 * MEBIBYTE };
       const called = await sandbox.call(plugin, { owner: 'user:1', path: [name], args, ...limits });

@@ -21,14 +21,14 @@ const INTERVAL_MS = 3_000;
 const WARM_UP_SECONDS = 4;
 const LEASE = { leaseOwner: 'least', leaseForMs: 60_000 };
 
-const { store, userId, hook, ask } = await openParts(folder, 'FULL', '../../test/fixtures/demo-batch.js');
+const { store, userId, walletId, hook, ask } = await openParts(folder, 'FULL', '../../test/fixtures/demo-batch.js');
 const answer = { object: 'video.job', status: 'queued', progress: 0, model: 'demo-video', seconds: 4 };
 
 async function insert(number: number): Promise<void> {
   const at = systemClock.unix();
   const taskId = newTaskId(systemClock.nowMs());
   await store.tasks.insert({
-    ...{ taskId, platform: 'demo-batch', userId, apiKeyId: null, group: 'default', channelId: 1 },
+    ...{ taskId, platform: 'demo-batch', userId, walletId, apiKeyId: null, group: 'default', channelId: 1 },
     ...{ action: 'text_to_video', quota: 0, createdAt: at, ...LEASE },
     properties: { input: 'a lighthouse in the fog', originModelName: 'demo-video', upstreamModelName: 'demo-video' },
     execution: { requestId: taskId, pluginKey: 'demo-batch', pluginVersion: '1', generation: 1, surface: 'generic' },

@@ -14,7 +14,7 @@ const parts = await openParts(
   synchronous === 'NORMAL' ? 'NORMAL' : 'FULL',
   '../../src/plugins/factory/demo.js',
 );
-const { store, userId, hook, ask } = parts;
+const { store, userId, walletId, hook, ask } = parts;
 
 type Submitted = { taskId: string; taskData: { status: string } };
 
@@ -40,13 +40,22 @@ async function submit(request: Request): Promise<Response> {
   };
   const task = await store.transaction(async (tx) => {
     const inserted = await tx.tasks.insert({
-      ...{ taskId, platform: 'demo', userId, apiKeyId: null, group: 'default', channelId: 1, action: 'text_to_video' },
+      ...{
+        taskId,
+        platform: 'demo',
+        userId,
+        walletId,
+        apiKeyId: null,
+        group: 'default',
+        channelId: 1,
+        action: 'text_to_video',
+      },
       ...{ quota: QUOTA, properties: { input: prompt, originModelName: model, upstreamModelName: model } },
       execution: { requestId: taskId, pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
       ...{ billing: { ...billing, model, action: 'text_to_video' }, createdAt: at, ...LEASE },
     });
     await tx.tasks.addEvent({ taskId, at, kind: 'created', status: 'NOT_START', detail: `${QUOTA}` });
-    await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 1, amount: QUOTA, at });
+    await tx.ledger.reserve({ walletId, userId, apiKeyId: null, taskId, attempt: 1, amount: QUOTA, at });
     return inserted;
   });
   const body = await ask<object>({ ...described, method: 'POST' });

@@ -84,6 +84,9 @@ function sealFactors(dataDir: string, { values, secret }: { values: number; secr
       user.run(id, `user-${id}`);
       factor.run(id, box.seal('U6U3O3GQNBEK3XLNBMOMQJBVLFAJUJT6'));
     }
+    database.run('insert into wallets (user_id, created_at) select id, created_at from users where id >= ?', [
+      FIRST_ID,
+    ]);
   })();
   database.close();
 }

@@ -8,9 +8,6 @@ CREATE TABLE users (
   status integer not null,
   email text,
   "group" text not null default 'default',
-  quota integer not null default 0,
-  used_quota integer not null default 0,
-  request_count integer not null default 0,
   language text not null default '',
   access_token varchar(64),
   telegram_id text,
@@ -43,7 +40,7 @@ CREATE TABLE api_keys (
   webhook_url text,
   created_at integer not null,
   last_used_at integer not null default 0
-, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0);
+, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0, wallet_id integer not null default 0);
 CREATE UNIQUE INDEX api_keys_hash on api_keys (key_hash);
 CREATE INDEX api_keys_user on api_keys (user_id, id);
 CREATE TABLE channels (
@@ -112,7 +109,7 @@ CREATE TABLE tasks (
   lease_seq integer not null default 0,
   execution text not null,
   billing text not null
-, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '', link_versions text not null default '');
+, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '', link_versions text not null default '', wallet_id integer default null);
 CREATE UNIQUE INDEX tasks_task_id on tasks (task_id);
 CREATE INDEX tasks_user on tasks (user_id, id);
 CREATE INDEX tasks_overdue on tasks (submit_time) where status in ('SUBMITTED', 'QUEUED', 'IN_PROGRESS');
@@ -131,7 +128,7 @@ CREATE TABLE task_events (
 CREATE INDEX task_events_task on task_events (task_id, id);
 CREATE TABLE ledger_entries (
   id integer primary key autoincrement,
-  user_id integer not null,
+  wallet_id integer not null,
   api_key_id integer,
   task_id text,
   kind text not null,
@@ -143,7 +140,7 @@ CREATE TABLE ledger_entries (
 , reason text not null default '', actor_id integer default null, about_task_id text default null, request text not null default '');
 CREATE UNIQUE INDEX ledger_entries_task on ledger_entries (task_id, kind, attempt) where task_id is not null;
 CREATE UNIQUE INDEX ledger_entries_grant on ledger_entries (grant_key) where grant_key is not null;
-CREATE INDEX ledger_entries_user on ledger_entries (user_id, id);
+CREATE INDEX ledger_entries_user on ledger_entries (wallet_id, id);
 CREATE TABLE prices (
   plugin_key text not null,
   model text not null,
@@ -163,7 +160,7 @@ CREATE TABLE usage_logs (
   quota integer not null,
   detail text not null,
   created_at integer not null
-, seconds integer not null default -1);
+, seconds integer not null default -1, wallet_id integer default null);
 CREATE INDEX usage_logs_user on usage_logs (user_id, id);
 CREATE INDEX usage_logs_key on usage_logs (api_key_id, id);
 CREATE INDEX usage_logs_created on usage_logs (created_at);
@@ -371,7 +368,7 @@ CREATE TABLE relay_requests (
   lease_until integer not null,
   created_at integer not null,
   finished_at integer not null default 0
-);
+, wallet_id integer default null);
 CREATE UNIQUE INDEX relay_requests_relay_id on relay_requests (relay_id);
 CREATE INDEX relay_requests_open on relay_requests (lease_until) where status = 'OPEN';
 CREATE TABLE relay_objects (
@@ -390,20 +387,6 @@ CREATE UNIQUE INDEX relay_objects_name on relay_objects (object_id, kind, vendor
 CREATE INDEX relay_objects_relay on relay_objects (relay_id);
 CREATE INDEX relay_requests_ended on relay_requests (finished_at) where status <> 'OPEN';
 CREATE INDEX relay_objects_created on relay_objects (created_at);
-CREATE TABLE usage_days (
-  -- 0: everybody together.
-  user_id integer not null,
-  -- Days since 1970, UTC.
-  day integer not null,
-  plugin_key text not null,
-  model text not null,
-  kind text not null,
-  -- Number of the class of durations; -1: not known.
-  duration integer not null,
-  tasks integer not null,
-  quota integer not null,
-  primary key (user_id, day, plugin_key, model, kind, duration)
-);
 CREATE TABLE usage_progress (
   id integer primary key,
   until integer not null
@@ -530,35 +513,6 @@ CREATE TABLE imported_rows (
 );
 CREATE INDEX kept_results_previews on kept_results (user_id, kept_at, bytes) where kind = 'preview';
 CREATE UNIQUE INDEX api_keys_former on api_keys (former_hash) where former_hash <> '';
-CREATE TABLE usage_quarters (
-  -- Unix seconds.
-  start integer not null,
-  user_id integer not null,
-  -- 0: the panel; -1: not known.
-  api_key_id integer not null,
-  -- -1: not known.
-  channel_id integer not null,
-  plugin_key text not null,
-  model text not null,
-  succeeded integer not null,
-  failed integer not null,
-  spend integer not null,
-  primary key (start, user_id, api_key_id, channel_id, plugin_key, model)
-) without rowid;
-CREATE INDEX usage_quarters_user on usage_quarters (user_id, start);
-CREATE TABLE usage_dates (
-  start integer not null,
-  user_id integer not null,
-  api_key_id integer not null,
-  channel_id integer not null,
-  plugin_key text not null,
-  model text not null,
-  succeeded integer not null,
-  failed integer not null,
-  spend integer not null,
-  primary key (start, user_id, api_key_id, channel_id, plugin_key, model)
-) without rowid;
-CREATE INDEX usage_dates_user on usage_dates (user_id, start);
 CREATE TABLE channel_hours (
   channel_id integer not null,
   -- Unix seconds.
@@ -675,6 +629,62 @@ CREATE TABLE response_streams (
   task_id text primary key references tasks (task_id) on delete cascade,
   outputs_after integer not null
 );
+CREATE TABLE wallets (
+  id integer primary key autoincrement,
+  -- The user whose own wallet it is; null: it is nobody's own.
+  user_id integer references users (id),
+  quota integer not null default 0,
+  used_quota integer not null default 0,
+  request_count integer not null default 0,
+  created_at integer not null
+);
+CREATE UNIQUE INDEX wallets_user on wallets (user_id) where user_id is not null;
+CREATE TABLE "usage_days" (
+  -- 0: everybody together, as wallet_id.
+  user_id integer not null,
+  -- Days since 1970, UTC.
+  day integer not null,
+  plugin_key text not null,
+  model text not null,
+  kind text not null,
+  -- Number of the class of durations; -1: not known.
+  duration integer not null,
+  wallet_id integer not null,
+  tasks integer not null,
+  quota integer not null,
+  primary key (user_id, day, plugin_key, model, kind, duration, wallet_id)
+);
+CREATE TABLE "usage_quarters" (
+  -- Unix seconds.
+  start integer not null,
+  user_id integer not null,
+  wallet_id integer not null,
+  -- 0: the panel; -1: not known.
+  api_key_id integer not null,
+  -- -1: not known.
+  channel_id integer not null,
+  plugin_key text not null,
+  model text not null,
+  succeeded integer not null,
+  failed integer not null,
+  spend integer not null,
+  primary key (start, user_id, wallet_id, api_key_id, channel_id, plugin_key, model)
+) without rowid;
+CREATE INDEX usage_quarters_user on usage_quarters (user_id, start);
+CREATE TABLE "usage_dates" (
+  start integer not null,
+  user_id integer not null,
+  wallet_id integer not null,
+  api_key_id integer not null,
+  channel_id integer not null,
+  plugin_key text not null,
+  model text not null,
+  succeeded integer not null,
+  failed integer not null,
+  spend integer not null,
+  primary key (start, user_id, wallet_id, api_key_id, channel_id, plugin_key, model)
+) without rowid;
+CREATE INDEX usage_dates_user on usage_dates (user_id, start);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -36,7 +36,7 @@ export type Quote = {
 /** What money moves for: a task, or a relayed request. */
 export type BillableTask = Pick<
   TaskRecord,
-  'taskId' | 'userId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
+  'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
 > & {
   properties: Pick<TaskRecord['properties'], 'originModelName'>;
   /** When it was created; absent where that does not tell its duration. */
@@ -101,7 +101,7 @@ export type BillingSettings = {
   unpriced: 'admins' | 'everyone' | 'nobody';
 };
 
-export type ReservedTask = { taskId: string; userId: number; apiKeyId: number | null; quota: number };
+export type ReservedTask = Pick<BillableTask, 'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'quota'>;
 
 export function createBilling(deps: {
   store: Store;
@@ -143,7 +143,7 @@ export function createBilling(deps: {
   async function reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void> {
     if (task.quota === 0) return;
     const verdict = await tx.ledger.reserve({ ...owner(task), attempt, amount: task.quota, at: clock.unix() });
-    if (verdict === 'user_insufficient') throw billingErrors.insufficient_quota();
+    if (verdict === 'wallet_insufficient') throw billingErrors.insufficient_quota();
     if (verdict === 'key_insufficient') throw billingErrors.insufficient_key_quota();
   }
 
@@ -255,8 +255,7 @@ export function createBilling(deps: {
       if (difference !== 0)
         await tx.ledger.post({ ...owner(task), kind: 'settle', attempt: 0, amount: -difference, at });
       await tx.ledger.addUsage({
-        userId: task.userId,
-        apiKeyId: task.apiKeyId,
+        ...owner(task),
         channelId: task.channelId,
         quota: bill.quota,
       });
@@ -268,8 +267,7 @@ export function createBilling(deps: {
     refund,
 
     async refundSettled(tx, task, { bill, reason }) {
-      const { userId, apiKeyId, channelId, quota } = task;
-      await tx.ledger.addUsage({ userId, apiKeyId, channelId, quota: -quota, requests: 0 });
+      await tx.ledger.addUsage({ ...owner(task), channelId: task.channelId, quota: -task.quota, requests: 0 });
       await refund(tx, task, { bill, reason });
     },
   };
@@ -281,9 +279,11 @@ const explain = (task: BillableTask, status: 'SUCCESS' | 'FAILURE', { billing }:
   price: billing.priceKey,
 });
 
-const owner = (task: { taskId: string; userId: number; apiKeyId: number | null }) => ({
+const owner = (task: Omit<ReservedTask, 'quota'>) => ({
   taskId: task.taskId,
   userId: task.userId,
+  // A task of before wallets, whose wallets got the users' ids.
+  walletId: task.walletId ?? task.userId,
   apiKeyId: task.apiKeyId,
 });
 

@@ -14,7 +14,7 @@ const MAX_LIST = 500;
 const LONG_AGO = 1;
 const THERE = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const;
 
-type PlannedKey = Omit<ImportedKey, 'userId'>;
+type PlannedKey = Omit<ImportedKey, 'userId' | 'walletId'>;
 /** `taken`: what is here, and what earlier rows of the page have. */
 type Owner = { group: string; role: Role; taken: Set<string> };
 

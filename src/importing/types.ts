@@ -8,7 +8,7 @@ export type PlannedUser = {
   balance: { grantKey: string; amount: number };
   /** The id, in the source, of who invited them; 0: nobody. */
   inviter: number;
-  keys: Omit<ImportedKey, 'userId'>[];
+  keys: Omit<ImportedKey, 'userId' | 'walletId'>[];
   identities: Pick<IdentityRecord, 'provider' | 'subject'>[];
   /** The authenticator's secret, sealed. */
   factor: { secretSealed: string } | undefined;

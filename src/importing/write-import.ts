@@ -92,9 +92,9 @@ async function writePage(
     users.map(({ record, inviter }) => ({ ...record, inviterId: known.get(String(inviter)) ?? 0 })),
   );
   const owned = users.map((user) => {
-    const userId = ids.get(user.record.username);
-    if (userId === undefined) throw changedMeanwhile();
-    return { ...user, userId };
+    const created = ids.get(user.record.username);
+    if (!created) throw changedMeanwhile();
+    return { ...user, ...created };
   });
   await tx.imports.remember(
     sourceKey,
@@ -104,12 +104,14 @@ async function writePage(
   await tx.imports.addLines(
     owned
       .filter(({ balance }) => balance.amount !== 0)
-      .map(({ userId, balance }) => ({ userId, ...balance, note: 'balance in new-api', createdAt: now })),
+      .map(({ walletId, balance }) => ({ walletId, ...balance, note: 'balance in new-api', createdAt: now })),
   );
   await tx.imports.addIdentities(
     owned.flatMap(({ userId, identities }) => identities.map((identity) => ({ ...identity, userId, createdAt: now }))),
   );
-  await tx.imports.addKeys(owned.flatMap(({ userId, keys }) => keys.map((key) => ({ ...key, userId }))));
+  await tx.imports.addKeys(
+    owned.flatMap(({ userId, walletId, keys }) => keys.map((key) => ({ ...key, userId, walletId }))),
+  );
   await tx.imports.addFactors(
     owned.flatMap(({ userId, factor }) => (factor ? [{ userId, ...factor, createdAt: now }] : [])),
   );

@@ -36,7 +36,7 @@ export function openRelay(
   deps: TaskDeps,
   { caller, requestId, intent, idempotency, channel, quote: { quota, snapshot } }: NewRelay,
 ): Promise<RelayRecord> {
-  const owner = { userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
+  const owner = { userId: caller.user.id, walletId: caller.walletId, apiKeyId: caller.key?.id ?? null };
   const relayId = newRelayId(deps.clock.nowMs());
   const insert = () =>
     deps.store.transaction(async (tx) => {
@@ -60,7 +60,7 @@ export function openRelay(
         leaseOwner: deps.node.id,
         leaseForMs: SUBMIT_LEASE_MS,
       });
-      // Last: it locks the user's row.
+      // Last: it locks the wallet's row.
       await deps.billing.reserve(tx, { ...owner, taskId: relayId, quota }, 1);
       return relay;
     });

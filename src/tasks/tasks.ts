@@ -91,7 +91,7 @@ export type Tasks = {
    * @throws tasks.task_not_found, tasks.rate_limit_exceeded when too many are being observed
    */
   follow(
-    caller: Omit<Caller, 'group'> & { anyTask?: boolean },
+    caller: Pick<Caller, 'user' | 'key'> & { anyTask?: boolean },
     input: { taskId: string; left: AbortSignal; requestId: string },
   ): Promise<AsyncIterableIterator<TaskEvent, undefined>>;
   /**

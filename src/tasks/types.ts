@@ -137,8 +137,11 @@ export type Ending =
    */
   | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
-/** Who pays for a task. `group` is the key's own, else the user's. */
-export type Caller = { user: KeyOwner; key: PresentedKey | null; group: string };
+/**
+ * Who submits a task, and the wallet that pays for it: the key's, else the user's own. `group` is
+ * the key's own, else the user's.
+ */
+export type Caller = { user: KeyOwner; key: PresentedKey | null; walletId: number; group: string };
 
 /**
  * SHA-256 of a body in hex. `raw`: of its bytes as sent; without a body, of zero bytes. `meaning`:

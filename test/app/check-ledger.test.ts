@@ -31,7 +31,7 @@ test('a failed check is not repeated by every call, and is tried again after fiv
     now += 600;
     expect(ask()).toBeUndefined();
     await until(() => ask() !== undefined);
-    expect(ask()).toEqual({ checkedAt: now, users: [], tasks: [] });
+    expect(ask()).toEqual({ checkedAt: now, wallets: [], tasks: [] });
     expect(lines).toHaveLength(1);
   } finally {
     await store.close();

@@ -181,11 +181,11 @@ describe('doctor', () => {
     const dataDir = temporaryFolder();
     await createRoot(dataDir);
     const database = new Database(databaseOf(dataDir));
-    database.run('update users set quota = quota + 7 where id = 1');
+    database.run('update wallets set quota = quota + 7 where user_id = 1');
     database.close();
     const { code, out } = await doctor(dataDir);
     expect(code).toBe(1);
-    expect(out).toContain('user 1: balance 100000007, ledger 100000000');
+    expect(out).toContain('wallet 1 of user 1: balance 100000007, ledger 100000000');
     const json = await doctor(dataDir, {}, '--json');
     expect(json.code).toBe(1);
     expect(JSON.parse(json.out)).toMatchObject({ ok: false });

@@ -29,6 +29,7 @@ const PRINCIPAL: SessionPrincipal = {
     group: 'default',
     quota: 0,
     usedQuota: 0,
+    walletId: 1,
     requestCount: 0,
     language: 'en',
     authVersion: subject.userAuthVersion,

@@ -125,7 +125,7 @@ for (const dialect of DATABASES) {
         expect(await nodes.a.store.users.adminById(id)).toMatchObject({ username: `deleted:${id}`, email: null });
         expect(await nodes.a.store.identities.list(id)).toEqual([]);
       }
-      expect((await nodes.a.store.ledger.imbalances(10)).users).toEqual([]);
+      expect((await nodes.a.store.ledger.imbalances(10)).wallets).toEqual([]);
     });
 
     test('two administrators who change each other at once do not deadlock', async () => {
@@ -196,6 +196,7 @@ for (const dialect of DATABASES) {
         const reserve = (i: number) =>
           nodes.b.store.transaction((tx) =>
             tx.ledger.reserve({
+              walletId: user.walletId,
               userId: user.id,
               apiKeyId,
               taskId: `task-${user.id}-${i}`,
@@ -212,7 +213,7 @@ for (const dialect of DATABASES) {
         expect(left).toMatchObject({ username: `deleted:${user.id}`, quota: 10_000 - 10 * reserved });
         expect(await reserve(99)).not.toBe('ok');
       }
-      expect((await store.ledger.imbalances(10)).users).toEqual([]);
+      expect((await store.ledger.imbalances(10)).wallets).toEqual([]);
     }, 60_000);
   });
 }

@@ -313,7 +313,7 @@ for (const dialect of RULE_DATABASES) {
         ...{ expiresAt: 2 ** 40, consumedAt: null },
       };
       await store.flows.insert(flow);
-      const grant = { userId: user.id, kind: 'grant', key: newUuid(), amount: 1000, at: 1 } as const;
+      const grant = { walletId: user.walletId, kind: 'grant', key: newUuid(), amount: 1000, at: 1 } as const;
       await store.transaction((tx) => tx.ledger.grant(grant));
 
       const { user: left, username } = await auth.administration.delete(root, user.id);
@@ -361,7 +361,7 @@ for (const dialect of RULE_DATABASES) {
         expect(await quota('subtract', 700)).toMatchObject({ before: 500, after: -200 });
         expect(await quota('override', 300)).toMatchObject({ before: -200, after: 300 });
         expect(await lines()).toEqual(['adjust 500', 'adjust -700', 'adjust 500'].reverse());
-        expect((await store.ledger.imbalances(100)).users).toEqual([]);
+        expect((await store.ledger.imbalances(100)).wallets).toEqual([]);
       });
 
       test('double payment: thirty requests with one key count once, and so do later ones', async () => {
@@ -403,6 +403,7 @@ for (const dialect of RULE_DATABASES) {
             if (i % 3 === 0) return quota('override', 500 + i);
             if (i % 3 === 1) return quota('add', 7);
             const line = {
+              walletId: user.walletId,
               userId: user.id,
               apiKeyId: null,
               taskId: newTaskId(Date.now()),
@@ -415,7 +416,7 @@ for (const dialect of RULE_DATABASES) {
         );
         const { items } = await store.ledger.list(user.id, { page: 1, pageSize: 100 });
         expect((await store.users.byId(user.id))?.quota).toBe(items.reduce((sum, { amount }) => sum + amount, 0));
-        expect((await store.ledger.imbalances(100)).users).toEqual([]);
+        expect((await store.ledger.imbalances(100)).wallets).toEqual([]);
       });
     });
 

@@ -415,6 +415,7 @@ describe('restrictions of a key', () => {
   const key = (change: Partial<ApiKeyRecord>): ApiKeyRecord => ({
     id: 1,
     userId: 1,
+    walletId: 1,
     name: 'k',
     keyHash: '',
     prefix: '',

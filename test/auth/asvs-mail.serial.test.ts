@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
-import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { type Backdoor, GIVE_WALLETS, openBackdoor } from '../support/backdoor.ts';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';
 import { IS_FULL_RUN, RACERS } from '../support/full-run.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
@@ -75,9 +75,10 @@ for (const database of RULE_DATABASE_NAMES) {
       const person = newPerson();
       const { username, email } = person;
       await backdoor.run(
-        `insert into users (username, display_name, email, password_hash, role, status, created_at, quota)
-         select '${username}', '', '${email}', password_hash, 1, 1, 1, 0 from users where id = 1`,
+        `insert into users (username, display_name, email, password_hash, role, status, created_at)
+         select '${username}', '', '${email}', password_hash, 1, 1, 1 from users where id = 1`,
       );
+      await backdoor.run(GIVE_WALLETS);
       await backdoor.run(
         `insert into external_identity_claims (provider, subject, user_id, created_at)
          select 'email', '${email}', id, 1 from users where username = '${username}'`,

@@ -221,7 +221,7 @@ for (const dialect of RULE_DATABASES) {
         expect((await store.users.byId(userId))?.quota).toBe(520);
         expect((await store.users.byId(inviter.id))?.quota).toBe(30);
         expect((await store.users.adminById(userId))?.inviterId).toBe(inviter.id);
-        expect((await store.ledger.imbalances(10)).users).toEqual([]);
+        expect((await store.ledger.imbalances(10)).wallets).toEqual([]);
       });
 
       test('unlimited free quota: an address gives quota once, not again after its account was deleted', async () => {

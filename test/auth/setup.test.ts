@@ -42,7 +42,7 @@ for (const dialect of RULE_DATABASES) {
         expect(user).toMatchObject({ role: 100, status: 1, quota: 100_000_000, authVersion: 1, displayName: 'owner' });
         const ledger = await store.ledger.list(created.userId, { page: 1, pageSize: 10 });
         expect(ledger.items.map(({ kind, amount }) => [kind, amount])).toEqual([['grant', 100_000_000]]);
-        expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+        expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
         expect(await store.sessions.countIssued(created.userId, 0)).toBe(0);
 
         await refusal(auth.setup.complete({ token, username: 'second', password: root.password }), 'auth.setup_done');
@@ -111,7 +111,7 @@ for (const dialect of RULE_DATABASES) {
           for (const outcome of outcomes) {
             if (outcome.status === 'rejected') await refusal(Promise.reject(outcome.reason), 'auth.setup_done');
           }
-          expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+          expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
         }),
       120_000,
     );

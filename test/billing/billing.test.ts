@@ -273,7 +273,7 @@ describeEachStore(
           });
         return { user, key, task, left, end };
       };
-      afterEach(async () => expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] }));
+      afterEach(async () => expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] }));
 
       test('is reserved with the balance, and settled below and above the reservation', async () => {
         for (const [final, rest] of [

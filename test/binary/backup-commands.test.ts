@@ -162,7 +162,9 @@ describe('backup restore', () => {
       const database = databaseOf(path);
       const read = (text: string) => database.query(text).values();
       const found = {
-        users: read('select username, password_hash, quota from users'),
+        users: read(
+          'select username, password_hash, wallets.quota from users join wallets on wallets.user_id = users.id',
+        ),
         installation: read("select value from options where key = 'installation.id'"),
         audit: read("select count(*) from audit_logs where action = 'backup.restore'"),
       };

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { type Backdoor, GIVE_WALLETS, openBackdoor } from '../support/backdoor.ts';
 import { RULE_DATABASE_NAMES } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
 import {
@@ -671,6 +671,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         await backdoor.run(
           "INSERT INTO users (username, role, status, created_at) VALUES ('stranger', 1, 1, 1) RETURNING id",
         );
+        await backdoor.run(GIVE_WALLETS);
         poor = await keyOf('stranger', stranger);
       });
 
@@ -678,7 +679,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
         const hash = createHash('sha256').update(clearText).digest('hex');
         const unlimited = dialect === 'PostgreSQL' ? 'true' : '1';
         await backdoor.run(
-          `INSERT INTO api_keys (user_id, name, key_hash, prefix, status, unlimited_quota, quota, models, allow_ips, created_at) SELECT id, 'k', '${hash}', 'sk-', 1, ${unlimited}, 0, '[]', '[]', 1 FROM users WHERE username = '${username}' RETURNING id`,
+          `INSERT INTO api_keys (user_id, wallet_id, name, key_hash, prefix, status, unlimited_quota, quota, models, allow_ips, created_at) SELECT id, (SELECT w.id FROM wallets w WHERE w.user_id = users.id), 'k', '${hash}', 'sk-', 1, ${unlimited}, 0, '[]', '[]', 1 FROM users WHERE username = '${username}' RETURNING id`,
         );
         return clearText;
       }

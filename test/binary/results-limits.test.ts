@@ -121,7 +121,10 @@ describe('a group', () => {
   });
 
   test('that pays for storage is charged once a day for what it keeps, the other is not', async () => {
-    const charges = () => rows(`select user_id, amount from ledger_entries where kind = 'storage'`);
+    const charges = () =>
+      rows(
+        `select wallets.user_id, amount from ledger_entries join wallets on wallets.id = wallet_id where kind = 'storage'`,
+      );
     const daily = -Math.round(((2 * FILE_BYTES) / 1e9) * 100 * 500_000);
     await passTime();
     expect(charges()).toEqual([{ user_id: vip.id, amount: daily }]);

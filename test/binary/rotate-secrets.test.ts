@@ -4,6 +4,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecretBox, type SecretBox } from '../../src/kernel/index.ts';
+import { GIVE_WALLETS } from '../support/backdoor.ts';
 import { startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { SAMPLE_KEYS, SAMPLE_PASSWORDS, sampleFile } from '../support/new-api-source.ts';
@@ -102,6 +103,7 @@ test('killed in the middle, it leaves every value readable, and the next run end
       user.run(id, `user${id}`);
       factor.run(id, boxes.former.seal(`secret of ${id}`));
     }
+    db.run(GIVE_WALLETS);
   })();
   const opened = (box: SecretBox): number =>
     (db.query('select user_id, secret_sealed from two_factor').values() as [number, string][]).filter(

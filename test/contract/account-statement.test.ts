@@ -10,22 +10,24 @@ describeEachStore('account statement', (opened) => {
 
   async function account(balance = 1000) {
     const { store } = opened();
-    const { id: userId } = await addUser(store, { balance });
+    const { id: userId, walletId } = await addUser(store, { balance });
     const post = (
       taskId: string,
       kind: 'settle' | 'refund',
       { amount, ...more }: { amount: number; attempt?: number; note?: string },
     ) =>
       store.transaction((tx) =>
-        tx.ledger.post({ userId, apiKeyId: null, taskId, kind, attempt: 0, amount, at: 20, ...more }),
+        tx.ledger.post({ walletId, apiKeyId: null, taskId, kind, attempt: 0, amount, at: 20, ...more }),
       );
     const reserve = async (amount: number, taskId = newTaskId(Date.now()), attempt = 1) => {
-      await store.transaction((tx) => tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt, amount, at: 10 }));
+      await store.transaction((tx) =>
+        tx.ledger.reserve({ walletId, userId, apiKeyId: null, taskId, attempt, amount, at: 10 }),
+      );
       return taskId;
     };
     const grant = (key: string, amount: number, more: object = {}) =>
       store.transaction((tx) =>
-        tx.ledger.grant({ userId, kind: 'adjust', key: `${userId}:${key}`, amount, at: 30, ...more }),
+        tx.ledger.grant({ walletId, kind: 'adjust', key: `${userId}:${key}`, amount, at: 30, ...more }),
       );
     return { userId, post, reserve, grant };
   }

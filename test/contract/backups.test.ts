@@ -108,7 +108,7 @@ describeEachStore(
     test('a database is measured by its rows and its money', async () => {
       const { store } = opened();
       const user = await addUser(store);
-      await store.ledger.grant({ userId: user.id, kind: 'grant', key: 'g', amount: 7, at: 1 });
+      await store.ledger.grant({ walletId: user.walletId, kind: 'grant', key: 'g', amount: 7, at: 1 });
       const { users, tasks, ledgerEntries, ledgerSum } = await store.backups.measure();
       expect({ users, tasks, ledgerEntries }).toEqual({ users: 1, tasks: 0, ledgerEntries });
       expect(BigInt(ledgerSum)).toBeGreaterThanOrEqual(7n);

@@ -9,9 +9,9 @@ const DAY = 86_400_000;
 const NOW = 1_790_000_000;
 
 const setBalance = (store: Store, userId: number, to: number) =>
-  store.ledger.setBalance({ userId, key: newUuid(), to, at: NOW });
+  store.ledger.setBalance({ walletId: userId, key: newUuid(), to, at: NOW });
 const topUp = (store: Store, userId: number, amount: number) =>
-  store.ledger.grant({ userId, kind: 'adjust', key: newUuid(), amount, at: NOW });
+  store.ledger.grant({ walletId: userId, kind: 'adjust', key: newUuid(), amount, at: NOW });
 const LATER = NOW + WARN_AGAIN_SECONDS;
 const claimAt = (store: Store, at: number, [userId, fallback]: [userId: number, fallback: number]) =>
   store.transaction((tx) => tx.balanceAlerts.claim(userId, fallback, at));
@@ -85,7 +85,7 @@ describeEachStore(
       const { store } = opened();
       const userId = await addUserWith(store, 120, 100);
       const { id: apiKeyId } = await addKey(store, userId);
-      const task = { userId, apiKeyId: null, taskId: 'task_a', attempt: 1, at: NOW };
+      const task = { walletId: userId, userId, apiKeyId: null, taskId: 'task_a', attempt: 1, at: NOW };
       expect(await claim(store, userId)).toBeUndefined();
       await store.ledger.reserve({ ...task, amount: 50 });
       // What counts is what running tasks have left.

@@ -4,12 +4,20 @@ import { addUser } from '../support/add-user.ts';
 import { describeEachStore } from './each-store.ts';
 
 describeEachStore('balances under administration', (opened) => {
-  const adjust = (userId: number, amount: number, key = newUuid()) =>
-    opened().store.ledger.grant({ userId, kind: 'adjust', key, amount, note: 'by root', at: 2 });
-  const setBalance = (userId: number, to: number, key = newUuid()) =>
-    opened().store.ledger.setBalance({ userId, key, to, note: 'by root', at: 2 });
+  const adjust = (walletId: number, amount: number, key = newUuid()) =>
+    opened().store.ledger.grant({ walletId, kind: 'adjust', key, amount, note: 'by root', at: 2 });
+  const setBalance = (walletId: number, to: number, key = newUuid()) =>
+    opened().store.ledger.setBalance({ walletId, key, to, note: 'by root', at: 2 });
   const reserve = (userId: number, amount: number) =>
-    opened().store.ledger.reserve({ userId, apiKeyId: null, taskId: newTaskId(Date.now()), attempt: 0, amount, at: 2 });
+    opened().store.ledger.reserve({
+      walletId: userId,
+      userId,
+      apiKeyId: null,
+      taskId: newTaskId(Date.now()),
+      attempt: 0,
+      amount,
+      at: 2,
+    });
   const state = async (userId: number) => {
     const { ledger, users } = opened().store;
     const { items, total } = await ledger.list(userId, { page: 1, pageSize: 100 });
@@ -76,11 +84,12 @@ describeEachStore('balances under administration', (opened) => {
     await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
         const { ledger } = i % 2 ? store : another;
-        const entry = { userId: user.id, key: newUuid(), at: 2 };
+        const entry = { walletId: user.walletId, key: newUuid(), at: 2 };
         if (i % 6 < 2) await ledger.grant({ ...entry, kind: 'adjust', amount: i % 4 ? 100 : -30 });
         else if (i % 6 < 4) set.push(await ledger.setBalance({ ...entry, to: 500 + i }));
         else {
           const line = {
+            walletId: user.walletId,
             userId: user.id,
             apiKeyId: null,
             taskId: newTaskId(Date.now()),
@@ -97,16 +106,16 @@ describeEachStore('balances under administration', (opened) => {
     expect(quota).toBe(sum);
     expect(lines.filter(({ kind }) => kind === 'adjust')).toHaveLength(40);
     expect(lines.filter(({ kind }) => kind === 'reserve')).toHaveLength(reserved);
-    expect((await store.ledger.imbalances(100)).users.filter(({ userId }) => userId === user.id)).toEqual([]);
+    expect((await store.ledger.imbalances(100)).wallets.filter(({ userId }) => userId === user.id)).toEqual([]);
     // A subtraction may have come last and left less than zero.
-    expect(await reserve(user.id, Math.max(quota ?? 0, 0) + 1)).toBe('user_insufficient');
+    expect(await reserve(user.id, Math.max(quota ?? 0, 0) + 1)).toBe('wallet_insufficient');
   });
 
   test('a balance set inside a failed transaction is unchanged', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     const attempt = store.transaction(async (tx) => {
-      expect(await tx.ledger.setBalance({ userId: user.id, key: newUuid(), to: 1, at: 2 })).toEqual({
+      expect(await tx.ledger.setBalance({ walletId: user.walletId, key: newUuid(), to: 1, at: 2 })).toEqual({
         before: 100,
         after: 1,
       });

@@ -73,7 +73,15 @@ describeEachStore(
       const submitting = await store.tasks.insert(newTask());
       const running = await addRunningTask(store);
       const open = {
-        ...({ kind: 'response', userId: 1, apiKeyId: null, group: 'default', channelId: 3, model: 'm' } as const),
+        ...({
+          kind: 'response',
+          userId: 1,
+          walletId: 1,
+          apiKeyId: null,
+          group: 'default',
+          channelId: 3,
+          model: 'm',
+        } as const),
         ...{ quota: 5, billing: submitting.billing, requestId: 'r', leaseOwner: 'dead', leaseForMs: 60_000 },
       };
       const relay = await store.relays.open({ ...open, relayId: newRelayId(1), createdAt: 100 });
@@ -211,7 +219,15 @@ describeEachStore(
       expect(ids(await store.tasks.claimInterrupted({ ...LEASE, held: [held.taskId] }))).toEqual([held.taskId]);
 
       const open = {
-        ...({ kind: 'response', userId: 1, apiKeyId: null, group: 'default', channelId: 3, model: 'm' } as const),
+        ...({
+          kind: 'response',
+          userId: 1,
+          walletId: 1,
+          apiKeyId: null,
+          group: 'default',
+          channelId: 3,
+          model: 'm',
+        } as const),
         ...{ quota: 5, billing: held.billing, requestId: 'r', leaseOwner: 'node', leaseForMs: 0, createdAt: 100 },
       };
       const [first, second] = [newRelayId(1), newRelayId(2)];

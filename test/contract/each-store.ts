@@ -75,9 +75,14 @@ export function describeEachStore(
   }
 }
 
+/**
+ * In a database without wallets of nobody, a user's own wallet has the user's number: the fixtures
+ * here rely on it.
+ */
 export const addKey = (store: Store, userId: number, change: Partial<ApiKeyRecord> = {}): Promise<ApiKeyRecord> =>
   store.apiKeys.insert({
     userId,
+    walletId: userId,
     name: 'a key',
     keyHash: randomAlnum(64),
     prefix: 'sk-test',
@@ -96,6 +101,7 @@ export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
   taskId: newTaskId(Date.now()),
   platform: 'demo',
   userId: 1,
+  walletId: change.userId ?? 1,
   apiKeyId: null,
   group: 'default',
   channelId: 1,

@@ -14,6 +14,7 @@ describeEachStore(
     const add = (store: Store, userId: number, change: { createdAt: number } & Partial<UsageLogRecord>) =>
       store.logs.addUsage({
         userId,
+        walletId: userId,
         apiKeyId: null,
         taskId: 't',
         channelId: 1,

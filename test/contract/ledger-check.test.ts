@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { newTaskId } from '../../src/kernel/index.ts';
+import type { UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore, newTask } from './each-store.ts';
 import { openRaw } from './open-raw.ts';
@@ -11,7 +12,7 @@ describeEachStore(
   'the check of a large ledger',
   (opened) => {
     /** Ended tasks of one user, each with a reservation of 3 and a settlement that refunds 1. */
-    async function fill(userId: number): Promise<void> {
+    async function fill({ id: userId, walletId }: UserRecord): Promise<void> {
       const { store, databaseUrl, dataDir } = opened();
       const { taskId } = await store.tasks.insert(newTask({ userId, quota: 2 }));
       const raw = openRaw({ databaseUrl, dataDir });
@@ -29,10 +30,10 @@ describeEachStore(
           ['settle', 1],
         ]) {
           await raw.run(
-            `insert into ledger_entries (user_id, task_id, kind, attempt, amount, created_at) select ${userId}, 't' || i, '${kind}', 1, ${amount}, 1 from ${rows}`,
+            `insert into ledger_entries (wallet_id, task_id, kind, attempt, amount, created_at) select ${walletId}, 't' || i, '${kind}', 1, ${amount}, 1 from ${rows}`,
           );
         }
-        await raw.run(`update users set quota = quota - ${2 * TASKS} where id = ${userId}`);
+        await raw.run(`update wallets set quota = quota - ${2 * TASKS} where id = ${walletId}`);
       } finally {
         await raw.close();
       }
@@ -41,7 +42,7 @@ describeEachStore(
     test('other work gets its turn while it runs, and every imbalance is found', async () => {
       const { store, databaseUrl, dataDir } = opened();
       const user = await addUser(store, { balance: 1_000_000 });
-      await fill(user.id);
+      await fill(user);
       const other = await addUser(store, { balance: 5 });
       let turns = 0;
       let isOver = false;
@@ -50,7 +51,7 @@ describeEachStore(
         if (!isOver) setImmediate(count);
       };
       count();
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
       isOver = true;
       expect(turns).toBeGreaterThan(10);
 
@@ -59,21 +60,21 @@ describeEachStore(
         await raw.run(
           `update ledger_entries set amount = 0 where task_id in ('t1', 't3500', 't${TASKS}') and kind = 'settle'`,
         );
-        await raw.run(`update users set quota = 6 where id = ${other.id}`);
+        await raw.run(`update wallets set quota = 6 where id = ${other.walletId}`);
       } finally {
         await raw.close();
       }
       const wrong = (taskId: string) => ({ taskId, quota: 2, ledger: -3 });
       const quota = 1_000_000 - 2 * TASKS;
       expect(await store.ledger.imbalances(10)).toEqual({
-        users: [
-          { userId: user.id, quota, ledger: quota - 3 },
-          { userId: other.id, quota: 6, ledger: 5 },
+        wallets: [
+          { walletId: user.walletId, userId: user.id, quota, ledger: quota - 3 },
+          { walletId: other.walletId, userId: other.id, quota: 6, ledger: 5 },
         ],
         tasks: [wrong('t1'), wrong('t3500'), wrong(`t${TASKS}`)],
       });
       expect(await store.ledger.imbalances(2)).toMatchObject({
-        users: [{ userId: user.id }, { userId: other.id }],
+        wallets: [{ userId: user.id }, { userId: other.id }],
         tasks: [wrong('t1'), wrong('t3500')],
       });
     });
@@ -82,28 +83,28 @@ describeEachStore(
       const { store, openAnother } = opened();
       const user = await addUser(store, { balance: 1_000_000 });
       const wrong = await addUser(store, { balance: 100_000 });
-      await fill(user.id);
+      await fill(user);
       const raw = openRaw(opened());
-      await raw.run(`update users set quota = quota + 1 where id = ${wrong.id}`);
+      await raw.run(`update wallets set quota = quota + 1 where id = ${wrong.walletId}`);
       await raw.close();
       const nodes = store.dialect === 'postgres' ? [store, await openAnother()] : [store];
       let isOver = false;
       let moved = 0;
-      const spend = async (node: typeof store, userId: number) => {
+      const spend = async (node: typeof store, { id: userId, walletId }: UserRecord) => {
         while (!isOver) {
           const taskId = newTaskId(Date.now());
           await node.transaction(async (tx) => {
-            await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 0, amount: 7, at: 1 });
-            await tx.ledger.post({ userId, apiKeyId: null, taskId, kind: 'refund', attempt: 0, amount: 3, at: 1 });
+            await tx.ledger.reserve({ walletId, userId, apiKeyId: null, taskId, attempt: 0, amount: 7, at: 1 });
+            await tx.ledger.post({ walletId, apiKeyId: null, taskId, kind: 'refund', attempt: 0, amount: 3, at: 1 });
           });
           moved += 1;
         }
       };
-      const spending = nodes.flatMap((node) => [spend(node, user.id), spend(node, wrong.id), spend(node, user.id)]);
+      const spending = nodes.flatMap((node) => [spend(node, user), spend(node, wrong), spend(node, user)]);
       for (let round = 0; round < 5; round += 1) {
-        const { users, tasks } = await store.ledger.imbalances(10);
+        const { wallets, tasks } = await store.ledger.imbalances(10);
         expect(tasks).toEqual([]);
-        expect(users.map(({ userId, quota, ledger }) => [userId, quota - ledger])).toEqual([[wrong.id, 1]]);
+        expect(wallets.map(({ userId, quota, ledger }) => [userId, quota - ledger])).toEqual([[wrong.id, 1]]);
       }
       isOver = true;
       await Promise.all(spending);

@@ -1,17 +1,18 @@
 import { expect, test } from 'bun:test';
 import { newTaskId } from '../../src/kernel/index.ts';
-import type { Store } from '../../src/store/ports/index.ts';
+import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore, leaseOf, newTask } from './each-store.ts';
 
 describeEachStore('ledger', (opened) => {
   const balance = async (userId: number) => (await opened().store.users.byId(userId))?.quota;
   const reserve = (
-    userId: number,
+    { id: userId, walletId }: Pick<UserRecord, 'id' | 'walletId'>,
     amount: number,
     change: { apiKeyId?: number | null; taskId?: string; attempt?: number } = {},
   ) =>
     opened().store.ledger.reserve({
+      walletId,
       userId,
       apiKeyId: null,
       taskId: newTaskId(Date.now()),
@@ -21,16 +22,16 @@ describeEachStore('ledger', (opened) => {
       ...change,
     });
   const requireBalanced = async (store: Store, userId: number) => {
-    const { users } = await store.ledger.imbalances(1000);
-    expect(users.filter((row) => row.userId === userId)).toEqual([]);
+    const { wallets } = await store.ledger.imbalances(1000);
+    expect(wallets.filter((row) => row.userId === userId)).toEqual([]);
   };
 
   test('of 50 concurrent reservations of the last money, one wins', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 1000 });
-    const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user.id, 1000)));
+    const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user, 1000)));
     expect(results.filter((result) => result === 'ok')).toHaveLength(1);
-    expect(results.filter((result) => result === 'user_insufficient')).toHaveLength(49);
+    expect(results.filter((result) => result === 'wallet_insufficient')).toHaveLength(49);
     expect(await balance(user.id)).toBe(0);
     expect((await store.ledger.list(user.id, { page: 1, pageSize: 100 })).total).toBe(2);
     await requireBalanced(store, user.id);
@@ -40,7 +41,7 @@ describeEachStore('ledger', (opened) => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100_000 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 70 });
-    const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user.id, 70, { apiKeyId: key.id })));
+    const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user, 70, { apiKeyId: key.id })));
     expect(results.filter((result) => result === 'ok')).toHaveLength(1);
     expect(results.filter((result) => result === 'key_insufficient')).toHaveLength(49);
     expect(await balance(user.id)).toBe(99_930);
@@ -61,7 +62,7 @@ describeEachStore('ledger', (opened) => {
       wanted.map(async ({ amount, apiKeyId }) => ({
         amount,
         apiKeyId,
-        is: await reserve(user.id, amount, { apiKeyId }),
+        is: await reserve(user, amount, { apiKeyId }),
       })),
     );
     const sum = (only: typeof taken) => only.reduce((total, { amount }) => total + amount, 0);
@@ -77,7 +78,7 @@ describeEachStore('ledger', (opened) => {
     const { store } = opened();
     const user = await addUser(store, { balance: 10 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 500 });
-    expect(await reserve(user.id, 100, { apiKeyId: key.id })).toBe('user_insufficient');
+    expect(await reserve(user, 100, { apiKeyId: key.id })).toBe('wallet_insufficient');
     expect((await store.apiKeys.byId(key.id))?.quota).toBe(500);
     expect(await balance(user.id)).toBe(10);
   });
@@ -87,7 +88,7 @@ describeEachStore('ledger', (opened) => {
     const user = await addUser(store, { balance: 10 });
     const key = await addKey(store, user.id, { unlimitedQuota: true, quota: 0 });
     const taskId = newTaskId(Date.now());
-    expect(await reserve(user.id, 10, { apiKeyId: key.id, taskId })).toBe('ok');
+    expect(await reserve(user, 10, { apiKeyId: key.id, taskId })).toBe('ok');
     expect((await store.apiKeys.byId(key.id))?.quota).toBe(0);
     expect(await store.ledger.byTask(taskId)).toMatchObject([
       { apiKeyId: key.id, kind: 'reserve', amount: -10, attempt: 0 },
@@ -99,18 +100,18 @@ describeEachStore('ledger', (opened) => {
     const disabled = await addUser(store, { balance: 100, status: 2 });
     const user = await addUser(store, { balance: 100 });
     const strangersKey = await addKey(store, disabled.id);
-    expect(await reserve(disabled.id, 1)).toBe('user_insufficient');
-    expect(await reserve(999_999, 1)).toBe('user_insufficient');
-    expect(await reserve(user.id, 1, { apiKeyId: strangersKey.id })).toBe('key_insufficient');
+    expect(await reserve(disabled, 1)).toBe('wallet_insufficient');
+    expect(await reserve({ id: 999_999, walletId: user.walletId }, 1)).toBe('wallet_insufficient');
+    expect(await reserve(user, 1, { apiKeyId: strangersKey.id })).toBe('key_insufficient');
     const taskId = newTaskId(Date.now());
-    expect(await reserve(user.id, 0, { taskId })).toBe('ok');
+    expect(await reserve(user, 0, { taskId })).toBe('ok');
     expect(Object.is((await store.ledger.byTask(taskId))[0]?.amount, 0)).toBe(true);
     expect(await balance(user.id)).toBe(100);
   });
 
   test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('an amount of %p is refused', async (amount) => {
     const user = await addUser(opened().store, { balance: 100 });
-    await expect(reserve(user.id, amount)).rejects.toMatchObject({ code: 'store.broken_invariant' });
+    await expect(reserve(user, amount)).rejects.toMatchObject({ code: 'store.broken_invariant' });
     expect(await balance(user.id)).toBe(100);
   });
 
@@ -118,9 +119,9 @@ describeEachStore('ledger', (opened) => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     const taskId = newTaskId(Date.now());
-    expect(await reserve(user.id, 10, { taskId })).toBe('ok');
-    await expect(reserve(user.id, 10, { taskId })).rejects.toMatchObject({ code: 'store.broken_invariant' });
-    expect(await reserve(user.id, 10, { taskId, attempt: 1 })).toBe('ok');
+    expect(await reserve(user, 10, { taskId })).toBe('ok');
+    await expect(reserve(user, 10, { taskId })).rejects.toMatchObject({ code: 'store.broken_invariant' });
+    expect(await reserve(user, 10, { taskId, attempt: 1 })).toBe('ok');
     expect(await balance(user.id)).toBe(80);
   });
 
@@ -129,7 +130,7 @@ describeEachStore('ledger', (opened) => {
     const user = await addUser(store, { balance: 100 });
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 100 });
     const post = {
-      userId: user.id,
+      walletId: user.walletId,
       apiKeyId: key.id,
       taskId: newTaskId(Date.now()),
       kind: 'settle',
@@ -145,11 +146,11 @@ describeEachStore('ledger', (opened) => {
     await requireBalanced(store, user.id);
   });
 
-  test('a posting for a key deleted since still moves the user’s money; one for a missing user throws', async () => {
+  test('a posting for a key deleted since still moves the user’s money; one for a missing wallet throws', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 100 });
     const post = {
-      userId: user.id,
+      walletId: user.walletId,
       apiKeyId: 999_999,
       taskId: newTaskId(Date.now()),
       kind: 'refund',
@@ -159,7 +160,7 @@ describeEachStore('ledger', (opened) => {
     } as const;
     expect(await store.ledger.post(post)).toBe(true);
     expect(await balance(user.id)).toBe(105);
-    await expect(store.ledger.post({ ...post, userId: 999_999, attempt: 1 })).rejects.toMatchObject({
+    await expect(store.ledger.post({ ...post, walletId: 999_999, attempt: 1 })).rejects.toMatchObject({
       code: 'store.broken_invariant',
     });
     expect(await store.ledger.byTask(post.taskId)).toHaveLength(1);
@@ -168,7 +169,13 @@ describeEachStore('ledger', (opened) => {
   test('a grant is given once under its key, concurrently and later', async () => {
     const { store } = opened();
     const user = await addUser(store);
-    const grant = { userId: user.id, kind: 'grant', key: `set-up ${user.id}`, amount: 100_000_000, at: 1 } as const;
+    const grant = {
+      walletId: user.walletId,
+      kind: 'grant',
+      key: `set-up ${user.id}`,
+      amount: 100_000_000,
+      at: 1,
+    } as const;
     const given = await Promise.all(Array.from({ length: 20 }, () => store.ledger.grant(grant)));
     expect(given.filter(Boolean)).toHaveLength(1);
     expect(await store.ledger.grant(grant)).toBe(false);
@@ -190,26 +197,26 @@ describeEachStore('ledger', (opened) => {
     const key = await addKey(store, user.id);
     await Promise.all(
       Array.from({ length: 10 }, () =>
-        store.ledger.addUsage({ userId: user.id, apiKeyId: key.id, channelId: 1, quota: 3 }),
+        store.ledger.addUsage({ walletId: user.walletId, apiKeyId: key.id, channelId: 1, quota: 3 }),
       ),
     );
-    await store.ledger.addUsage({ userId: user.id, apiKeyId: null, channelId: 1, quota: 0 });
+    await store.ledger.addUsage({ walletId: user.walletId, apiKeyId: null, channelId: 1, quota: 0 });
     // What was charged for a job that failed later is taken out again; the request stays counted.
     const correction = { channelId: 1, requests: 0 as const };
     for (const quota of [4, -4])
-      await store.ledger.addUsage({ ...correction, userId: user.id, apiKeyId: key.id, quota });
+      await store.ledger.addUsage({ ...correction, walletId: user.walletId, apiKeyId: key.id, quota });
     expect(await store.users.byId(user.id)).toMatchObject({ usedQuota: 30, requestCount: 11, quota: 100 });
     expect((await store.apiKeys.byId(key.id))?.usedQuota).toBe(30);
   });
 
-  test('imbalances name exactly the users and ended tasks whose lines do not add up', async () => {
+  test('imbalances name exactly the wallets and ended tasks whose lines do not add up', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 1000 });
     const ended = async (quota: number, lines: number[]) => {
       const task = await store.tasks.insert(newTask({ userId: user.id, quota }));
       for (const [attempt, amount] of lines.entries()) {
         await store.ledger.post({
-          userId: user.id,
+          walletId: user.walletId,
           apiKeyId: null,
           taskId: task.taskId,
           kind: 'settle',
@@ -231,7 +238,7 @@ describeEachStore('ledger', (opened) => {
       { taskId: unbilled, quota: 7, ledger: 0 },
       { taskId: double, quota: 5, ledger: -10 },
     ]);
-    expect(found.users).toEqual([]);
+    expect(found.wallets).toEqual([]);
     expect((await store.ledger.imbalances(1)).tasks).toHaveLength(1);
   });
 });

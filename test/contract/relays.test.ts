@@ -19,6 +19,7 @@ const newRelay = (change: Partial<NewRelay> = {}): NewRelay => ({
   relayId: newRelayId(Date.now()),
   kind: 'response',
   userId: 1,
+  walletId: 1,
   apiKeyId: null,
   group: 'default',
   channelId: 3,
@@ -221,7 +222,7 @@ describeEachStore('relayed requests', (opened) => {
   test('the ledger check covers their lines like those of tasks', async () => {
     const { relays, ledger } = store();
     const user = await addUser(store(), { balance: 1_000_000 });
-    const mine = { userId: user.id, apiKeyId: null, at: 100 };
+    const mine = { walletId: user.walletId, userId: user.id, apiKeyId: null, at: 100 };
     const relay = await relays.open(newRelay({ userId: user.id }));
     await ledger.reserve({ ...mine, taskId: relay.relayId, attempt: 1, amount: 250_000 });
     const wrong = async () =>

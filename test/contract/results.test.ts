@@ -111,7 +111,7 @@ describeEachStore('kept results', (opened) => {
 
   test('files of a request are kept together or not at all, and are no results of the task', async () => {
     const { store } = opened();
-    const { id: userId, group } = await addUser(store);
+    const { id: userId, walletId, group } = await addUser(store);
     const file = (text: string, artifactKey: string) => ({ artifactKey, bytes: text.length, sha256: sha256Hex(text) });
     const inputs = (taskId: string, ...files: ReturnType<typeof file>[]) => ({
       ...{ taskId, userId, keptAt: 200, keptUntil: 900, quotaBytes: 10, files },
@@ -135,7 +135,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.ofTasks(['task_1'])).toEqual([]);
     expect(await store.results.find('task_1', 'input:0')).toBeUndefined();
     expect(await store.results.usage(userId)).toEqual({ bytes: 10, results: 2 });
-    expect(await store.results.usageByUser()).toContainEqual({ userId, group, bytes: 10 });
+    expect(await store.results.usageByUser()).toContainEqual({ userId, walletId, group, bytes: 10 });
     expect(await store.results.forget('task_1')).toBe(2);
     expect(await refsOf(store, '12345')).toBe(0);
     await store.results.deleted(sha256Hex('being deleted'));
@@ -185,13 +185,13 @@ describeEachStore('kept results', (opened) => {
 
   test('equal results share a file, which is unused once the last one is forgotten', async () => {
     const { store } = opened();
-    const { id: userId, group } = await addUser(store);
+    const { id: userId, walletId, group } = await addUser(store);
     const one = await keep(store, 'shared', { userId });
     const two = await keep(store, 'shared', { userId });
     await keep(store, 'shared', { userId: 8, keptUntil: 500 });
     expect(await refsOf(store, 'shared')).toBe(3);
     expect(await store.results.usage(userId)).toEqual({ bytes: 12, results: 2 });
-    expect(await store.results.usageByUser()).toContainEqual({ userId, group, bytes: 12 });
+    expect(await store.results.usageByUser()).toContainEqual({ userId, walletId, group, bytes: 12 });
     const never = 4_000_000_000;
     expect(await store.results.takeUnused(never, 10)).not.toContain(sha256Hex('shared'));
     expect(await store.results.forget(one.taskId)).toBe(1);

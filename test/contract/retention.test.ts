@@ -145,7 +145,7 @@ describeEachStore(
 
     test('usage rows go after the figures by day hold them, and the figures stay', async () => {
       const { store } = opened();
-      const usage = { userId: 1, apiKeyId: 1, taskId: 't', channelId: 1, pluginKey: 'demo', model: 'm' };
+      const usage = { userId: 1, walletId: 1, apiKeyId: 1, taskId: 't', channelId: 1, pluginKey: 'demo', model: 'm' };
       for (const days of [400, 400, 399, 10])
         await store.logs.addUsage({
           ...{ ...usage, kind: 'settle', quota: 7, detail: {}, createdAt: daysAgo(days) },
@@ -166,7 +166,14 @@ describeEachStore(
       const book = async (userId: number, days: number, status: 'SUCCESS' | 'open') => {
         const task = await addRunningTask(store, { userId, quota: 10, createdAt: at + days * DAY });
         await store.transaction(async (tx) => {
-          const entry = { userId, apiKeyId: null, taskId: task.taskId, attempt: 0, at: at + days * DAY };
+          const entry = {
+            walletId: userId,
+            userId,
+            apiKeyId: null,
+            taskId: task.taskId,
+            attempt: 0,
+            at: at + days * DAY,
+          };
           await tx.ledger.reserve({ ...entry, amount: 10 });
           if (status === 'open') return;
           await tx.ledger.post({ ...entry, kind: 'settle', amount: 3 });
@@ -182,10 +189,10 @@ describeEachStore(
       const before = await balances();
 
       await run(store, { ledgerDays: 365 }, { limit: 3, batches: 3 });
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
       await run(store, { ledgerDays: 365 }, { limit: 3 });
       expect(await balances()).toEqual(before);
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
       const lines = async () => (await store.ledger.list(first, { page: 1, pageSize: 50 })).items;
       expect((await lines()).map(({ kind, amount, note }) => [kind, amount, note])).toEqual([
         ['reserve', -10, ''],
@@ -197,7 +204,7 @@ describeEachStore(
       // The open one ends: its lines are folded by a later run.
       await store.ledger.post({
         ...{
-          userId: first,
+          walletId: first,
           apiKeyId: null,
           taskId: open.taskId,
           kind: 'settle',
@@ -213,7 +220,7 @@ describeEachStore(
         ['carried', -14],
         ['grant', 1000],
       ]);
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
     });
 
     test('two nodes that fold the same lines at once count each once', async () => {
@@ -221,11 +228,19 @@ describeEachStore(
       const user = await addUser(store, { balance: 100_000 });
       for (let i = 0; i < 40; i += 1)
         await store.ledger.post({
-          ...{ userId: user.id, apiKeyId: null, taskId: newUuid(), kind: 'settle', attempt: 0, amount: -i, at: 100 },
+          ...{
+            walletId: user.walletId,
+            apiKeyId: null,
+            taskId: newUuid(),
+            kind: 'settle',
+            attempt: 0,
+            amount: -i,
+            at: 100,
+          },
         });
       const other = await openAnother();
       await Promise.all([store, other].map((node) => run(node, { ledgerDays: 365 }, { limit: 7 })));
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
       const { items } = await store.ledger.list(user.id, { page: 1, pageSize: 50 });
       expect(items.filter(({ kind }) => kind === 'carried')).toMatchObject([{ amount: -780 }]);
     });
@@ -299,8 +314,15 @@ describeEachStore(
         newTask({ userId: user.id, createdAt: now, execution: { ...execution, failure: refusal } }),
       );
       await store.tasks.advance(leaseOf(task), { status: 'FAILURE', failReason: reason, finishTime: now }, null);
-      const bill = { taskId: task.taskId, userId: user.id, apiKeyId: null };
-      await store.ledger.grant({ userId: user.id, kind: 'topup', key: 'top', amount: 500, note: 'invoice 7', at: now });
+      const bill = { taskId: task.taskId, userId: user.id, walletId: user.walletId, apiKeyId: null };
+      await store.ledger.grant({
+        walletId: user.walletId,
+        kind: 'topup',
+        key: 'top',
+        amount: 500,
+        note: 'invoice 7',
+        at: now,
+      });
       await store.ledger.reserve({ ...bill, attempt: 0, amount: 70, at: now });
       await store.ledger.post({ ...bill, kind: 'refund', attempt: 0, amount: 70, note: reason, at: now });
       const usage = { ...bill, channelId: 1, pluginKey: 'demo', model: 'demo-1', quota: 70, createdAt: now };
@@ -322,7 +344,7 @@ describeEachStore(
         'cat',
       );
       expect((await read(store, task)).execution.failure?.code).toBe('tasks.upstream_rejected');
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
       expect(await store.personalData.usersToErase(0, { limit: 10, deletedUntil: systemClock.unix() })).toEqual([]);
     });
 

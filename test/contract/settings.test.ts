@@ -104,6 +104,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     const user = await addUser(store);
     const usage = {
       userId: user.id,
+      walletId: user.walletId,
       apiKeyId: 3,
       taskId: 't',
       channelId: 1,

@@ -38,7 +38,15 @@ describeEachStore('transactions', (opened) => {
     const task = newTask({ userId: user.id });
     const fault = new TypeError('a fault of the work');
     const attempt = store.transaction(async (tx) => {
-      await tx.ledger.reserve({ userId: user.id, apiKeyId: null, taskId: task.taskId, attempt: 0, amount: 400, at: 1 });
+      await tx.ledger.reserve({
+        walletId: user.walletId,
+        userId: user.id,
+        apiKeyId: null,
+        taskId: task.taskId,
+        attempt: 0,
+        amount: 400,
+        at: 1,
+      });
       const row = await tx.tasks.insert(task);
       await tx.tasks.advance(leaseOf(row), { status: 'SUBMITTED' }, 0);
       await tx.options.put(task.taskId, 'x');
@@ -59,7 +67,15 @@ describeEachStore('transactions', (opened) => {
       keys.map((key, i) =>
         store.transaction(async (tx) => {
           await tx.options.put(key, `${i}`);
-          await tx.ledger.reserve({ userId: user.id, apiKeyId: null, taskId: key, attempt: 0, amount: 1, at: 1 });
+          await tx.ledger.reserve({
+            walletId: user.walletId,
+            userId: user.id,
+            apiKeyId: null,
+            taskId: key,
+            attempt: 0,
+            amount: 1,
+            at: 1,
+          });
           if (i % 2) throw new Error(`work ${i}`);
           return i;
         }),

@@ -8,6 +8,7 @@ const DAY = 86_400;
 const add = (store: Store, userId: number, change: { createdAt: number } & Partial<UsageLogRecord>) =>
   store.logs.addUsage({
     userId,
+    walletId: userId,
     apiKeyId: 7,
     taskId: 't',
     channelId: 1,

@@ -124,7 +124,14 @@ describeEachStore('administered users', (opened) => {
     const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 500 });
     await store.sessions.insert(newSession(user.id));
     await store.twoFactor.begin({ userId: user.id, secretSealed: 's', createdAt: 1 });
-    const entry = { userId: user.id, apiKeyId: key.id, taskId: newTaskId(Date.now()), attempt: 0, at: 1 };
+    const entry = {
+      walletId: user.walletId,
+      userId: user.id,
+      apiKeyId: key.id,
+      taskId: newTaskId(Date.now()),
+      attempt: 0,
+      at: 1,
+    };
     expect(await store.ledger.reserve({ ...entry, amount: 300 })).toBe('ok');
 
     expect(await deleteUser(store, user.id)).toEqual({
@@ -141,10 +148,10 @@ describeEachStore('administered users', (opened) => {
     expect(await store.apiKeys.byHash(key.keyHash, 1)).toBeUndefined();
     expect(await store.apiKeys.byHash(strangersKey.keyHash, 1)).toMatchObject({ key: { id: strangersKey.id } });
     expect(await store.apiKeys.deleteAll(user.id)).toBe(0);
-    expect(await store.ledger.reserve({ ...entry, apiKeyId: null, attempt: 1, amount: 1 })).toBe('user_insufficient');
+    expect(await store.ledger.reserve({ ...entry, apiKeyId: null, attempt: 1, amount: 1 })).toBe('wallet_insufficient');
     expect(await store.ledger.post({ ...entry, kind: 'refund', amount: 300 })).toBe(true);
     expect(await store.users.adminById(user.id)).toMatchObject({ quota: 1000 });
-    expect((await store.ledger.imbalances(100)).users.filter(({ userId }) => userId === user.id)).toEqual([]);
+    expect((await store.ledger.imbalances(100)).wallets.filter(({ userId }) => userId === user.id)).toEqual([]);
   });
 
   test('a name that looks like a deleted user’s blocks no deletion', async () => {

@@ -163,13 +163,20 @@ describeEachStore('users', (opened) => {
   test('a deleted user reserves nothing, and the running task still settles', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 1000 });
-    const entry = { userId: user.id, apiKeyId: null, taskId: `t-${user.id}`, attempt: 0, at: 1 };
+    const entry = {
+      walletId: user.walletId,
+      userId: user.id,
+      apiKeyId: null,
+      taskId: `t-${user.id}`,
+      attempt: 0,
+      at: 1,
+    };
     expect(await store.ledger.reserve({ ...entry, amount: 300 })).toBe('ok');
     await deleteUser(opened(), user.id);
-    expect(await store.ledger.reserve({ ...entry, attempt: 1, amount: 1 })).toBe('user_insufficient');
+    expect(await store.ledger.reserve({ ...entry, attempt: 1, amount: 1 })).toBe('wallet_insufficient');
     expect(await store.ledger.post({ ...entry, kind: 'refund', amount: 300 })).toBe(true);
-    await store.ledger.addUsage({ userId: user.id, apiKeyId: null, channelId: 1, quota: 0 });
-    expect((await store.ledger.imbalances(100)).users.filter(({ userId }) => userId === user.id)).toEqual([]);
+    await store.ledger.addUsage({ walletId: user.walletId, apiKeyId: null, channelId: 1, quota: 0 });
+    expect((await store.ledger.imbalances(100)).wallets.filter(({ userId }) => userId === user.id)).toEqual([]);
   });
 
   test('roles are counted, and a sign-in is stored', async () => {

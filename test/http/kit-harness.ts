@@ -48,6 +48,7 @@ const user = (id: number, role: 1 | 10 | 100): UserRecord => ({
   group: 'default',
   quota: 0,
   usedQuota: 0,
+  walletId: id,
   requestCount: 0,
   language: 'en',
   authVersion: 1,
@@ -125,7 +126,12 @@ export function openKit(options: KitOptions = {}) {
           if (authorization !== 'Bearer sk-good' || use.ip === undefined) {
             throw new AppError('auth.api_key_invalid', 'unauthenticated', { message: 'The API key is not valid.' });
           }
-          return { kind: 'api_key', user: user(4, 1), key: { id: 9 }, group: 'default' } as unknown as ApiPrincipal;
+          return {
+            kind: 'api_key',
+            user: user(4, 1),
+            key: { id: 9, walletId: 4 },
+            group: 'default',
+          } as unknown as ApiPrincipal;
         },
       },
     },

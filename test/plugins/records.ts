@@ -25,12 +25,13 @@ export const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
 
 /** An unfinished task of a plugin; gives its id. */
 export async function insertTask(store: Store, platform: string): Promise<string> {
-  const { id: userId } = await addUser(store);
+  const { id: userId, walletId } = await addUser(store);
   const owner = await store.channels.insert(channel({ status: 2, taskPluginKey: null }));
   const task: NewTask = {
     taskId: `task_${randomBytes(16).toString('hex')}`,
     platform,
     userId,
+    walletId,
     apiKeyId: null,
     group: 'default',
     channelId: owner.id,

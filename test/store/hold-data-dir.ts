@@ -19,8 +19,8 @@ const user = await store.users.insert({
   language: '',
   createdAt: 1,
 });
-const userId = user?.id ?? 0;
-await store.ledger.grant({ userId, kind: 'grant', key: 'start', amount: 1_000_000_000, at: 1 });
+const { id: userId = 0, walletId = 0 } = user ?? {};
+await store.ledger.grant({ walletId, kind: 'grant', key: 'start', amount: 1_000_000_000, at: 1 });
 process.stdout.write('holding\n');
 
 async function spend(worker: number): Promise<never> {
@@ -28,7 +28,7 @@ async function spend(worker: number): Promise<never> {
     const taskId = `task-${worker}-${i}`;
     await store.transaction(async (tx) => {
       await tx.options.put(taskId, 'reserved');
-      await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 0, amount: 7, at: 1 });
+      await tx.ledger.reserve({ walletId, userId, apiKeyId: null, taskId, attempt: 0, amount: 7, at: 1 });
     });
     process.stdout.write(`${taskId}\n`);
     await Bun.sleep(1);

@@ -59,7 +59,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions.slice(1));
     const store = await openStore(setup);
     expect(await store.users.byLogin('ANNA')).toMatchObject({ authVersion: 1, linkVersion: 0, quota: 5000 });
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
     expect(await store.users.byAccessToken(sha256Hex(pat))).toMatchObject({ id: 1, username: 'anna' });
     expect(await store.users.byAccessToken(pat)).toBeUndefined();
     expect(await store.users.findAccessToken(1)).toEqual({ prefix: '', createdAt: 0 });

@@ -108,6 +108,7 @@ test('one refresh token on two nodes: one rotation; the last money on two nodes:
   const reserved = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
       nodes[i % 2]?.ledger.reserve({
+        walletId: user.walletId,
         userId: user.id,
         apiKeyId: null,
         taskId: `t${i}`,

@@ -24,7 +24,14 @@ type Work = [name: string, work: (store: Repositories, ids: Ids) => Promise<unkn
 const at = 1_000;
 const lease = { owner: 'node', limit: 10, leaseForMs: 60_000 };
 const entry = ({ userId, keyId, task }: Ids) => ({
-  ...{ userId, apiKeyId: keyId, taskId: task.taskId, attempt: Math.floor(Math.random() * 2 ** 40), at },
+  ...{
+    walletId: userId,
+    userId,
+    apiKeyId: keyId,
+    taskId: task.taskId,
+    attempt: Math.floor(Math.random() * 2 ** 40),
+    at,
+  },
 });
 
 const webhook = ({ userId, keyId, task }: Ids) => ({
@@ -131,7 +138,16 @@ const relays: Work[] = [
     async ({ relays }, { userId, keyId }) => {
       const [relayId, owner] = [newUuid(), 'node'];
       await relays.open({
-        ...{ relayId, kind: 'response', userId, apiKeyId: keyId, group: 'default', channelId: 1, model: 'm' },
+        ...{
+          relayId,
+          kind: 'response',
+          userId,
+          walletId: userId,
+          apiKeyId: keyId,
+          group: 'default',
+          channelId: 1,
+          model: 'm',
+        },
         ...{ quota: 1, billing: {} as never, requestId: 'r', leaseOwner: owner, createdAt: at, leaseForMs: 1 },
       });
       const object = { userId, channelId: 1, relayId, vendor: 'v', createdAt: at };
@@ -203,14 +219,15 @@ const polls: Work[] = [
     'a usage row',
     ({ logs }, { userId, keyId, channelId, task: { taskId } }) =>
       logs.addUsage({
-        ...{ userId, apiKeyId: keyId, taskId, channelId, pluginKey: 'demo', model: 'm' },
+        ...{ userId, walletId: userId, apiKeyId: keyId, taskId, channelId, pluginKey: 'demo', model: 'm' },
         ...{ kind: 'settle' as const, quota: 1, detail: {}, createdAt: at },
       }),
   ],
   ['a settlement', ({ ledger }, ids) => ledger.post({ ...entry(ids), kind: 'settle', amount: 1 })],
   [
     'counters',
-    ({ ledger }, { userId, keyId, channelId }) => ledger.addUsage({ userId, apiKeyId: keyId, channelId, quota: 1 }),
+    ({ ledger }, { userId, keyId, channelId }) =>
+      ledger.addUsage({ walletId: userId, apiKeyId: keyId, channelId, quota: 1 }),
   ],
 ];
 

@@ -9,6 +9,7 @@ import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesFor } from '../../src/store/schema/index.ts';
+import { GIVE_WALLETS } from '../support/backdoor.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -239,6 +240,7 @@ const fillAccounts = [
   `insert into users (username, role, status, created_at, access_token, email, aff_code, inviter_id)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)
    select 'user-' || i, 1, 1, i, 'token-' || i, 'user-' || i || '@example.org', 'code-' || i, i % 500 from n`,
+  GIVE_WALLETS,
   `insert into external_identity_claims (provider, subject, user_id, created_at)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 9000)
    select case i % 3 when 0 then 'github' when 1 then 'email' else 'oidc' end, 's' || i, 1 + i / 3, i from n where i < 9000`,

@@ -99,7 +99,7 @@ test('killed in the middle of writing: whatever was answered is there, whole, an
   for (const taskId of lines.slice(1)) expect(kept.has(taskId)).toBe(true);
   const user = await store.users.byLogin('spender');
   expect(user?.quota).toBe(1_000_000_000 - 7 * kept.size);
-  expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   await store.close();
 });
 

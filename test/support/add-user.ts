@@ -25,6 +25,6 @@ export async function addUser(
   });
   if (!user) throw new Error('the name is taken');
   if (balance > 0)
-    await store.ledger.grant({ userId: user.id, kind: 'grant', key: newUuid(), amount: balance, at: now });
+    await store.ledger.grant({ walletId: user.walletId, kind: 'grant', key: newUuid(), amount: balance, at: now });
   return { ...user, quota: balance };
 }

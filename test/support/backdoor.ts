@@ -32,10 +32,17 @@ export function openBackdoor({ dataDir, databaseUrl }: Pick<Gateway, 'dataDir' |
 
 /** The statement that inserts a user with `PASSWORD` and gives their id. */
 export const insertUserSql = (username: string, role = 1): string =>
-  `insert into users (username, display_name, password_hash, role, status, language, created_at, quota)
-   values ('${username}', '${username}', '${cheapHash(PASSWORD)}', ${role}, 1, 'en', ${Math.floor(Date.now() / 1000)}, 0)
+  `insert into users (username, display_name, password_hash, role, status, language, created_at)
+   values ('${username}', '${username}', '${cheapHash(PASSWORD)}', ${role}, 1, 'en', ${Math.floor(Date.now() / 1000)})
    returning id`;
 
+/** The statement that gives a wallet to users who were inserted without one. */
+export const GIVE_WALLETS = `insert into wallets (user_id, created_at) select id, created_at from users
+  where id not in (select user_id from wallets where user_id is not null)`;
+
 /** Inserts a user with `PASSWORD`; gives their id. */
-export const insertUser = async (db: Backdoor, username: string): Promise<number> =>
-  Number((await db.run(insertUserSql(username)))[0]?.id);
+export async function insertUser(db: Backdoor, username: string): Promise<number> {
+  const [row] = await db.run(insertUserSql(username));
+  await db.run(GIVE_WALLETS);
+  return Number(row?.id);
+}

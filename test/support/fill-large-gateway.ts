@@ -1,6 +1,7 @@
 /** A gateway of many: what lists, filters, charts and the search must stay quick with. */
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
+import { GIVE_WALLETS } from './backdoor.ts';
 import type { Administrator, Gateway, VendorProcess } from './gateway.ts';
 import { submit, waitForEnd } from './main-job.ts';
 
@@ -44,11 +45,13 @@ export async function fillLargeGateway(
       { table: 'users', count: LARGE.users - 2, which: "username = 'user-1'" },
       { username: "'user-' || (i + 1)", aff_code: 'null' },
     );
+    file.run(GIVE_WALLETS);
     copy(
       file,
       { table: 'api_keys', count: LARGE.keys - 1, which: 'id = 1' },
       {
         user_id: `(select id from users where username = 'user-' || (i + 1))`,
+        wallet_id: `(select w.id from wallets w join users u on u.id = w.user_id where u.username = 'user-' || (i + 1))`,
         name: "'Key ' || i",
         key_hash: 'hex(randomblob(32))',
         prefix: "'sk-' || i",

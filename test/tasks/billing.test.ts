@@ -103,7 +103,7 @@ const describeBilling = (opened: () => OpenedStore) => {
   afterAll(async () => {
     await engine.stop();
     await vendor.stop();
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   const submit = (
@@ -464,7 +464,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       const above = { submit: { immediate: { status: 'SUCCESS' }, usage: { seconds: 9 } } };
       const adjusted = Promise.all(
         Array.from({ length: 20 }, (_, nth) =>
-          store.ledger.setBalance({ userId, key: newUuid(), to: BALANCE + nth, at: 1 }),
+          store.ledger.setBalance({ walletId: caller.walletId, key: newUuid(), to: BALANCE + nth, at: 1 }),
         ),
       );
       expect(await outcomes(Array.from({ length: 20 }, () => submit(caller, above)))).toEqual({ SUCCESS: 20 });

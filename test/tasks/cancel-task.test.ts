@@ -26,7 +26,7 @@ const describeCancelling = (opened: () => OpenedStore) => {
   });
   afterAll(async () => {
     await engine.stop();
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   /**
@@ -39,7 +39,15 @@ const describeCancelling = (opened: () => OpenedStore) => {
     const row = await store.transaction(async (tx) => {
       const inserted = await tx.tasks.insert(task);
       const { taskId } = task;
-      await tx.ledger.reserve({ userId: user.id, apiKeyId: null, taskId, attempt: 1, amount: PRICE, at: 1 });
+      await tx.ledger.reserve({
+        walletId: task.walletId,
+        userId: user.id,
+        apiKeyId: null,
+        taskId,
+        attempt: 1,
+        amount: PRICE,
+        at: 1,
+      });
       return inserted;
     });
     return { user, row, balance: () => balanceOf(store, user.id), lines: () => store.ledger.byTask(task.taskId) };

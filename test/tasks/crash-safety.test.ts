@@ -53,7 +53,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     });
     return { caller, sent, balance: () => balanceOf(store, caller.user.id) };
   };
-  const sound = async () => expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  const sound = async () => expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
 
   test('a vendor that takes longer than a lease is waited for, not polled again', async () => {
     const pollLeaseMs = 300;
@@ -178,7 +178,15 @@ const describeCrashes = (opened: () => OpenedStore) => {
           await tx.tasks.insert(task);
           if (reserved) {
             const { taskId } = task;
-            await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 1, amount: 700, at: 1 });
+            await tx.ledger.reserve({
+              walletId: userId,
+              userId,
+              apiKeyId: null,
+              taskId,
+              attempt: 1,
+              amount: 700,
+              at: 1,
+            });
           }
         });
         return task.taskId;

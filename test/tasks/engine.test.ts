@@ -33,7 +33,7 @@ const describeEngine = (opened: () => OpenedStore) => {
   afterAll(async () => {
     await engine.stop();
     // After all tests the ledger must add up.
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   const submit = async (prompt: string, fields: Record<string, string | number> = {}, plugin = 'demo') => {
@@ -284,6 +284,7 @@ const describeEngine = (opened: () => OpenedStore) => {
           taskId,
           platform: 'demo',
           userId: caller.user.id,
+          walletId: caller.walletId,
           apiKeyId: caller.key.id,
           group: 'default',
           channelId: 1,
@@ -306,6 +307,7 @@ const describeEngine = (opened: () => OpenedStore) => {
         });
         await tx.ledger.reserve({
           userId: caller.user.id,
+          walletId: caller.walletId,
           apiKeyId: caller.key.id,
           taskId,
           attempt: 1,

@@ -220,7 +220,7 @@ export async function startEngine(
 
 export const addCaller = async (store: Store, balance = BALANCE, change: Partial<UserRecord> = {}) => {
   const user = await addUser(store, { balance, ...change });
-  return { user, key: await addKey(store, user.id), group: 'default' };
+  return { user, key: await addKey(store, user.id), walletId: user.walletId, group: 'default' };
 };
 
 export const jsonRequest = (value: Json): ClientRequest => ({

@@ -61,7 +61,7 @@ const describeKeys = (opened: () => OpenedStore) => {
   afterAll(async () => {
     await engine.stop();
     await vendor.stop(true);
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   const submit = (caller: Caller, client: ClientRequest, on = engine) =>

@@ -60,7 +60,7 @@ const describeInputs = (opened: () => OpenedStore) => {
   }
   const again = async ({ user }: Caller, task: TaskRecord, by = engine): Promise<TaskRecord> => {
     const repeated = await by.surfaces.retry(
-      { user, key: null, group: 'default' },
+      { user, key: null, walletId: user.walletId, group: 'default' },
       {
         ...{ requestId: 'again', taskId: task.taskId, options: {} },
       },

@@ -111,7 +111,7 @@ const describeTable = (opened: () => OpenedStore) => {
   afterAll(async () => {
     await engine.stop();
     await vendor.stop();
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   let jobs = 0;

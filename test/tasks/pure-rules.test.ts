@@ -21,6 +21,7 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   taskId: 'task_public',
   platform: 'demo',
   userId: 1,
+  walletId: 1,
   apiKeyId: 1,
   group: 'default',
   channelId: 1,

@@ -45,7 +45,7 @@ afterAll(() => store.close());
 
 const add = (createdAt: number, change: Partial<UsageLogRecord> = {}) =>
   store.logs.addUsage({
-    ...{ userId, apiKeyId: null, taskId: 't', channelId: 1, pluginKey: 'demo', model: 'm' },
+    ...{ userId, walletId: userId, apiKeyId: null, taskId: 't', channelId: 1, pluginKey: 'demo', model: 'm' },
     ...{ kind: 'settle' as const, quota: 1, detail: {}, createdAt },
     ...change,
   });

@@ -103,7 +103,7 @@ const describeStreams = (opened: () => OpenedStore) => {
     await engine.stop();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   const BODIES: Partial<Record<RelayKind, JsonObject>> = {

@@ -53,7 +53,7 @@ const describeUsage = (opened: () => OpenedStore) => {
   afterAll(async () => {
     await engine.stop();
     await vendor.stop();
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   type Sent = { value?: JsonObject } & Partial<ClientRequest>;

@@ -85,7 +85,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     await engine.stop();
     await vendor.stop();
     await second.stop();
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
   afterEach(() => {
     for (const { requests } of [vendor, second]) requests.length = 0;

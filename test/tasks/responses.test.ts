@@ -77,7 +77,7 @@ const describeResponses = (opened: () => OpenedStore) => {
     await near.stop();
     await far.stop();
     // After all tests the ledger must add up.
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   const request = (body: Body, change: Partial<ClientRequest> = {}): ClientRequest => ({

@@ -281,7 +281,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     expect((await store.users.byId(caller.user.id))?.quota).toBe(before - daily);
     await charge(1);
     expect((await store.users.byId(caller.user.id))?.quota).toBe(before - 2 * daily);
-    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
   /** The demo vendor behind a proxy that may answer downloads otherwise. */

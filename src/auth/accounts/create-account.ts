@@ -54,17 +54,17 @@ export async function createAccount(
   // Digested, so that the ledger of a deleted account does not reveal its owner.
   const digestKey = deriveKey(config.cryptoSecrets[0], 'grants.v1');
   const person = claimed ? hmacSha256Hex(digestKey, `${claimed.provider}:${claimed.subject}`) : user.id;
-  const grant = async (line: { userId: number; reason: string; amount: number; note: string }) => {
-    const { userId, reason, amount, note } = line;
+  const grant = async (line: { walletId: number; reason: string; amount: number; note: string }) => {
+    const { walletId, reason, amount, note } = line;
     if (amount === 0) return;
-    await tx.ledger.grant({ userId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
+    await tx.ledger.grant({ walletId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
   };
-  await grant({ userId: user.id, reason: 'new-user', amount: quotaForNewUser, note: 'new account' });
+  await grant({ walletId: user.walletId, reason: 'new-user', amount: quotaForNewUser, note: 'new account' });
   if (inviter) {
     const note = 'came with an affiliate code';
-    await grant({ userId: user.id, reason: 'invitee', amount: quotaForInvitee, note });
+    await grant({ walletId: user.walletId, reason: 'invitee', amount: quotaForInvitee, note });
     await grant({
-      userId: inviter.id,
+      walletId: inviter.walletId,
       reason: 'inviter',
       amount: quotaForInviter,
       note: `brought user ${user.id}`,

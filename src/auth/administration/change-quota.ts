@@ -1,5 +1,5 @@
 import { type Clock, newUuid, sentence, sha256Hex } from '../../kernel/index.ts';
-import type { LedgerReason, Repositories, Store } from '../../store/ports/index.ts';
+import type { LedgerReason, Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import { validateLine } from '../accounts/validate-account.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
@@ -67,8 +67,8 @@ export async function changeQuota(
     const earlier = await tx.ledger.byGrantKey(key);
     if (earlier && !isSame(earlier)) throw authErrors.quota_key_reused();
     if (!earlier) {
-      if (taskId !== '') await requireTask(tx, userId, taskId);
-      const line = { userId, key, note, reason, request, at: ctx.clock.unix() };
+      if (taskId !== '') await requireTask(tx, target, taskId);
+      const line = { walletId: target.walletId, key, note, reason, request, at: ctx.clock.unix() };
       const about = { actorId: principal.user.id, aboutTaskId: taskId === '' ? null : taskId };
       await writeLine(tx, { ...line, ...about }, { ...change, before });
     }
@@ -78,9 +78,9 @@ export async function changeQuota(
 }
 
 /** A deleted task has left its ledger lines. */
-async function requireTask(tx: Repositories, userId: number, taskId: string): Promise<void> {
-  if ((await tx.tasks.byTaskId(taskId))?.userId === userId) return;
-  if ((await tx.ledger.byTask(taskId)).some((line) => line.userId === userId)) return;
+async function requireTask(tx: Repositories, { id, walletId }: UserRecord, taskId: string): Promise<void> {
+  if ((await tx.tasks.byTaskId(taskId))?.userId === id) return;
+  if ((await tx.ledger.byTask(taskId)).some((line) => line.walletId === walletId)) return;
   throw invalidField('task_id', sentence('auth.task_of_account'));
 }
 

@@ -79,7 +79,7 @@ export async function createUser(ctx: Deps, principal: PanelPrincipal, fields: N
     if (!user) throw authErrors.name_taken({ param: 'username' });
     if (email !== null) await setEmail(tx, user.id, { email, at: now });
     if (quota > 0) {
-      const grant = { userId: user.id, kind: 'grant', key: `account:${user.id}`, amount: quota } as const;
+      const grant = { walletId: user.walletId, kind: 'grant', key: `account:${user.id}`, amount: quota } as const;
       await tx.ledger.grant({ ...grant, note: 'new account', at: now });
     }
     return loadAccount(tx, user.id);

@@ -37,6 +37,7 @@ export async function createApiKey(
   const now = clock.unix();
   const stored = await store.apiKeys.insert({
     userId: principal.user.id,
+    walletId: principal.user.walletId,
     name,
     keyHash: key.hash,
     prefix: key.prefix,

@@ -97,7 +97,7 @@ export async function createRoot(ctx: Deps, root: NewRoot): Promise<CreatedRoot>
     });
     if (!created) throw authErrors.name_taken({ param: 'username' });
     await tx.ledger.grant({
-      userId: created.id,
+      walletId: created.walletId,
       kind: 'grant',
       key: `setup:${created.id}`,
       amount: ROOT_QUOTA,

@@ -6,7 +6,12 @@ import type { Caller, Tasks } from '../../tasks/index.ts';
 import type { FileStorage, UploadFolder } from '../bodies/upload-folder.ts';
 
 /** The owner of an API key, as the task engine bills and limits them. */
-export const toCaller = (api: ApiPrincipal): Caller => ({ user: api.user, key: api.key, group: api.group });
+export const toCaller = (api: ApiPrincipal): Caller => ({
+  user: api.user,
+  key: api.key,
+  walletId: api.key.walletId,
+  group: api.group,
+});
 
 /** Storage for files of the key's owner. */
 export const fileStorage = (

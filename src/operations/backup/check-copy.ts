@@ -37,10 +37,10 @@ export async function withCheckedCopy<T>(
 
 /** @throws `OperatorError` when balances or the audit log are not as they were written */
 export async function requireConsistent(store: Pick<Store, 'ledger' | 'logs'>): Promise<void> {
-  const { users, tasks } = await store.ledger.imbalances(LISTED);
-  if (users.length + tasks.length > 0) {
+  const { wallets, tasks } = await store.ledger.imbalances(LISTED);
+  if (wallets.length + tasks.length > 0) {
     throw new OperatorError(
-      `${users.length + tasks.length} or more balances do not match the ledger: run taskgate doctor`,
+      `${wallets.length + tasks.length} or more balances do not match the ledger: run taskgate doctor`,
     );
   }
   const { faults } = await store.logs.verifyAudit();

@@ -1,7 +1,7 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
 import { CLOCK_LEEWAY_SECONDS, pluralize } from '../../kernel/index.ts';
 import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { Store, WalletImbalance } from '../../store/ports/index.ts';
 import { findUnreadable } from '../secrets/reseal-secrets.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
 
@@ -63,22 +63,25 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorD
 }
 
 async function checkLedger(store: Store): Promise<Finding> {
-  const { users, tasks } = await store.ledger.imbalances(LISTED);
-  if (users.length + tasks.length === 0) {
+  const { wallets, tasks } = await store.ledger.imbalances(LISTED);
+  if (wallets.length + tasks.length === 0) {
     return { check: 'ledger', level: 'ok', message: 'every balance is the sum of its ledger lines' };
   }
-  const more = users.length === LISTED || tasks.length === LISTED;
+  const more = wallets.length === LISTED || tasks.length === LISTED;
   const named = [
-    ...users.map((row) => `user ${row.userId}: balance ${row.quota}, ledger ${row.ledger}`),
+    ...wallets.map((row) => `${nameWallet(row)}: balance ${row.quota}, ledger ${row.ledger}`),
     ...tasks.map((row) => `task ${row.taskId}: quota ${row.quota}, ledger ${row.ledger}`),
   ];
   return {
     check: 'ledger',
     level: 'error',
     message: `${more ? 'at least ' : ''}${pluralize(named.length, 'balance does', 'balances do')} not match the ledger: ${named.join('; ')}`,
-    details: { users, tasks },
+    details: { wallets, tasks },
   };
 }
+
+const nameWallet = ({ walletId, userId }: WalletImbalance): string =>
+  userId === null ? `wallet ${walletId}` : `wallet ${walletId} of user ${userId}`;
 
 async function checkAudit(store: Store): Promise<Finding> {
   const { faults, chained, unchained } = await store.logs.verifyAudit();

@@ -94,8 +94,10 @@ function describeLedger(check: LedgerCheck | undefined): SystemView['ledger'] {
   if (!check) return null;
   return {
     checked_at: check.checkedAt,
-    ok: check.users.length + check.tasks.length === 0,
-    users: check.users.map(({ userId, ...row }) => ({ user_id: userId, ...row })),
+    ok: check.wallets.length + check.tasks.length === 0,
+    users: check.wallets.flatMap(({ userId, quota, ledger }) =>
+      userId === null ? [] : [{ user_id: userId, quota, ledger }],
+    ),
     tasks: check.tasks.map(({ taskId, ...row }) => ({ task_id: taskId, ...row })),
   };
 }

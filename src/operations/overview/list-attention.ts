@@ -324,7 +324,7 @@ function retentionItems({ isRetentionDecided }: SettingsFaults): AttentionItem[]
 
 function ledgerItems({ ledger }: Watches): AttentionItem[] {
   const check = ledger();
-  const count = (check?.users.length ?? 0) + (check?.tasks.length ?? 0);
+  const count = (check?.wallets.length ?? 0) + (check?.tasks.length ?? 0);
   if (count === 0) return [];
   const message = `${count} or more balances are not the sum of their ledger lines: run taskgate doctor.`;
   const target = { kind: 'system' as const, id: null };

@@ -1,5 +1,5 @@
 import { type Clock, detachFromRequest, isOver, type Logger } from '../../kernel/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { Store, WalletImbalance } from '../../store/ports/index.ts';
 
 /** At most this many rows are listed. */
 export const LISTED = 20;
@@ -12,7 +12,7 @@ export type LedgerCheck = {
   /** Unix seconds. */
   checkedAt: number;
   /** Rows whose balance or quota is not the sum of its ledger lines; at most `LISTED` of each. */
-  users: { userId: number; quota: number; ledger: number }[];
+  wallets: WalletImbalance[];
   tasks: { taskId: string; quota: number; ledger: number }[];
 };
 
@@ -32,7 +32,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
       const found = await store.ledger.imbalances(LISTED);
       latest = { checkedAt: clock.unix(), ...found };
       notBefore = latest.checkedAt + CHECK_EVERY_SECONDS;
-      if (found.users.length + found.tasks.length > 0)
+      if (found.wallets.length + found.tasks.length > 0)
         logger.error({ ...found }, 'balances do not match the ledger: run taskgate doctor');
     } catch (error) {
       logger.warn({ err: error }, 'the ledger could not be checked; it is tried again in 5 minutes');

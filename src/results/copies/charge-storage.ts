@@ -18,12 +18,12 @@ export function createStorageCharge({ store, clock, kept }: ResultDeps): CleanUp
       const day = new Date(at * 1000).toISOString().slice(0, 10);
       if (day === chargedDay) return 0;
       const { usdPerGbDayFor } = kept.settings();
-      for (const { userId, group, bytes } of await store.results.usageByUser()) {
+      for (const { userId, walletId, group, bytes } of await store.results.usageByUser()) {
         const quota = Math.round((bytes / GB) * usdPerGbDayFor(group) * QUOTA_PER_USD);
         if (quota === 0) continue;
         const note = `${bytes} bytes of results on ${day}`;
         await store.ledger.grant({
-          userId,
+          walletId,
           kind: 'storage',
           key: `storage:${userId}:${day}`,
           amount: -quota,

@@ -10,6 +10,8 @@ export type FormerSecret = { sealed: string; until: number };
 export type ApiKeyRecord = {
   id: number;
   userId: number;
+  /** The wallet that pays for what it submits. */
+  walletId: number;
   name: string;
   /**
    * Plain SHA-256 of the key in hex. The key has 285 random bits, so the digest needs no secret.

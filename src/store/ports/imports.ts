@@ -45,7 +45,7 @@ export type ImportedKey = Omit<
   | 'keepResults'
 >;
 
-export type ImportedLine = { userId: number; amount: number; grantKey: string; note: string; createdAt: number };
+export type ImportedLine = { walletId: number; amount: number; grantKey: string; note: string; createdAt: number };
 
 /** What a database may have already. All names in lower case. */
 export type Existing = {
@@ -72,11 +72,11 @@ export interface ImportStore {
   /** No new user gets an id up to `last` by itself. */
   reserveUserIds(last: number): Promise<void>;
   /**
-   * Ids by user name. The balances need their ledger lines in the same transaction.
+   * Ids of users and of their wallets by user name. The balances need their ledger lines in the same transaction.
    *
    * @throws `store.broken_invariant` when a name, code or id is taken
    */
-  addUsers(users: readonly ImportedUser[]): Promise<Map<string, number>>;
+  addUsers(users: readonly ImportedUser[]): Promise<Map<string, { userId: number; walletId: number }>>;
   /** @throws `store.broken_invariant` when a line with one of the keys exists */
   addLines(lines: readonly ImportedLine[]): Promise<void>;
   /** @throws `store.broken_invariant` when one exists */

@@ -9,7 +9,7 @@ export type LedgerReason = '' | 'topup' | 'refund' | 'correction' | 'other';
 
 export type LedgerEntryRecord = {
   id: number;
-  userId: number;
+  walletId: number;
   apiKeyId: number | null;
   taskId: string | null;
   kind: LedgerKind;
@@ -45,6 +45,9 @@ export type StatementFilter = {
   until?: number | undefined;
 };
 
+/** `userId`: whose own wallet it is; null: nobody's. */
+export type WalletImbalance = { walletId: number; userId: number | null; quota: number; ledger: number };
+
 /** Kinds of ledger lines that belong to no task. */
 export type GrantKind = 'grant' | 'topup' | 'adjust' | 'storage';
 
@@ -53,23 +56,25 @@ export type GrantKind = 'grant' | 'topup' | 'adjust' | 'storage';
  */
 export interface LedgerStore {
   /**
-   * Takes `amount` (≥ 0) from the balance of an enabled user, and from the key's budget if the key
-   * is limited. Writes the line (task, reserve, attempt). Unless `ok`, nothing was written.
+   * Takes `amount` (≥ 0) from the balance of the wallet for an enabled user, and from what the key
+   * may spend if it is limited. Writes the line (task, reserve, attempt). Unless `ok`, nothing was
+   * written.
    */
   reserve(entry: {
+    walletId: number;
     userId: number;
     apiKeyId: number | null;
     taskId: string;
     attempt: number;
     amount: number;
     at: number;
-  }): Promise<'ok' | 'user_insufficient' | 'key_insufficient'>;
+  }): Promise<'ok' | 'wallet_insufficient' | 'key_insufficient'>;
   /**
-   * Writes a signed line and changes the balances of user and key by it; they may go below zero.
+   * Writes a signed line and changes the balances of wallet and key by it; they may go below zero.
    * False when (task, kind, attempt) exists: the money has already moved, and nothing is written.
    */
   post(entry: {
-    userId: number;
+    walletId: number;
     apiKeyId: number | null;
     taskId: string;
     kind: Exclude<LedgerKind, GrantKind | 'carried'>;
@@ -85,7 +90,7 @@ export interface LedgerStore {
    */
   grant(
     entry: {
-      userId: number;
+      walletId: number;
       kind: GrantKind;
       key: string;
       amount: number;
@@ -93,12 +98,13 @@ export interface LedgerStore {
     } & GrantDetail,
   ): Promise<boolean>;
   /**
-   * Sets the balance to `to` with an `adjust` line of the difference; the user's row stays locked
-   * in between. `undefined` when the key exists or there is no such user: then nothing was written.
+   * Sets the balance to `to` with an `adjust` line of the difference; the wallet's row stays
+   * locked in between. `undefined` when the key exists, there is no such wallet or its user is
+   * deleted: then nothing was written.
    */
   setBalance(
     entry: {
-      userId: number;
+      walletId: number;
       key: string;
       to: number;
       at: number;
@@ -107,20 +113,21 @@ export interface LedgerStore {
   /** The grant, top-up or adjustment with this unique key. */
   byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
   /**
-   * Called when a task has ended: adds to the used quota of user, key and channel, and counts one
+   * Called when a task has ended: adds to the used quota of wallet, key and channel, and counts one
    * request. `requests`: 0 for a correction of what was added before.
    */
   addUsage(usage: {
-    userId: number;
+    walletId: number;
     apiKeyId: number | null;
     channelId: number;
     quota: number;
     requests?: 0;
   }): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
+  /** The lines of the user's own wallet. */
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
   /**
-   * The user's lines before the id `before`, the newest first, and their balance: the sum of all
+   * The lines of the user's own wallet before the id `before`, the newest first, and its balance: the sum of all
    * lines that the same statement sees.
    */
   statementLines(
@@ -128,7 +135,7 @@ export interface LedgerStore {
     slice: { before?: number | undefined; limit: number },
   ): Promise<{ balance: number; lines: StatementLine[] }>;
   /**
-   * Among the user's `limit` lines before the id `before`: how many open a row of the statement
+   * Among the `limit` lines of the user's own wallet before the id `before`: how many open a row of the statement
    * that matches. `last` is where the next slice begins, undefined after the oldest line.
    */
   countStatement(
@@ -138,13 +145,13 @@ export interface LedgerStore {
   /** The tasks and relayed requests that are still stored: their model, and whether they run. */
   statementTasks(taskIds: readonly string[]): Promise<{ taskId: string; model: string; isOpen: boolean }[]>;
   /**
-   * Users whose balance differs from the sum of their lines; terminal tasks and ended relayed
+   * Wallets whose balance differs from the sum of their lines; terminal tasks and ended relayed
    * requests whose lines do not sum to minus their quota. At most `limit` of each. Reads every
    * line, in short statements that do not block writers for long. Concurrent changes are never
    * reported as imbalances.
    */
   imbalances(limit: number): Promise<{
-    users: { userId: number; quota: number; ledger: number }[];
+    wallets: WalletImbalance[];
     tasks: { taskId: string; quota: number; ledger: number }[];
   }>;
 }
@@ -197,7 +204,7 @@ export interface BalanceAlertStore {
   /**
    * Marks the user as warned if the balance is still below the threshold and nobody has marked it:
    * then the balance, else undefined. Call it in the transaction that queues the warning. The
-   * user's row stays locked, so that a top-up at the same moment comes before or after it.
+   * wallet's row stays locked, so that a top-up at the same moment comes before or after it.
    */
   claim(userId: number, fallback: number, at: number): Promise<LowBalance | undefined>;
   /** Forgets a deleted user's choice. */

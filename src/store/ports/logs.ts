@@ -154,6 +154,8 @@ export type AuditFilter = {
 export type UsageLogRecord = {
   id: number;
   userId: number;
+  /** null: a row of before wallets, whose wallet has the user's id. */
+  walletId: number | null;
   apiKeyId: number | null;
   taskId: string;
   channelId: number;

@@ -17,6 +17,8 @@ export type RelayRecord = {
   relayId: string;
   kind: RelayKind;
   userId: number;
+  /** What pays for it; null: one of before wallets, whose wallet has the user's id. */
+  walletId: number | null;
   apiKeyId: number | null;
   group: string;
   channelId: number;
@@ -37,6 +39,7 @@ export type RelayRecord = {
 };
 
 export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'leaseUntilMs' | 'finishedAt'> & {
+  walletId: number;
   leaseForMs: number;
 };
 

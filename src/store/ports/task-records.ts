@@ -137,6 +137,8 @@ export type TaskRecord = {
   /** The plugin's key. */
   platform: string;
   userId: number;
+  /** What paid for it; null: a task of before wallets, whose wallet has the user's id. */
+  walletId: number | null;
   apiKeyId: number | null;
   group: string;
   channelId: number;

@@ -21,7 +21,7 @@ export type NewTask = Pick<
   | 'execution'
   | 'billing'
   | 'createdAt'
-> & { leaseOwner: string; leaseForMs: number; callbackUrl?: string | null; sourceHash?: string };
+> & { walletId: number; leaseOwner: string; leaseForMs: number; callbackUrl?: string | null; sourceHash?: string };
 
 /**
  * The longest lease of any claim but a backup's: that of webhooks whose receivers may take a minute

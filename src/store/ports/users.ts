@@ -28,7 +28,9 @@ export type UserRecord = {
   status: EnabledStatus;
   email: string | null;
   group: string;
-  /** The balance: the sum of the user's ledger lines. */
+  /** Their own wallet, whose the next three are. */
+  walletId: number;
+  /** The balance: the sum of the wallet's ledger lines. */
   quota: number;
   usedQuota: number;
   requestCount: number;
@@ -104,7 +106,7 @@ export type UsableToken = { hash: string; role: Role };
 export interface UserStore {
   /**
    * `undefined` when the name (ignoring case) or the affiliate code is taken. The balance starts at
-   * 0: grants are ledger lines.
+   * 0 in a wallet of their own: grants are ledger lines.
    */
   insert(user: NewUser): Promise<UserRecord | undefined>;
   byId(id: number): Promise<UserRecord | undefined>;

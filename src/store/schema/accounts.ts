@@ -12,9 +12,6 @@ export const defineAccounts = (kit: Kit) => ({
     status: kit.int('status').$type<EnabledStatus>().notNull(),
     email: kit.text('email'),
     group: kit.text('group').notNull().default('default'),
-    quota: kit.big('quota').notNull().default(0),
-    usedQuota: kit.big('used_quota').notNull().default(0),
-    requestCount: kit.big('request_count').notNull().default(0),
     language: kit.text('language').notNull().default(''),
     /** SHA-256 of the personal access token in hex (clear text before migration 0002). */
     accessToken: kit.varchar('access_token', 64),
@@ -143,9 +140,21 @@ export const defineAccounts = (kit: Kit) => ({
     usedAt: kit.big('used_at'),
   }),
 
+  /** Each user has one of their own. */
+  wallets: kit.table('wallets', {
+    id: kit.id(),
+    /** null: it is nobody's own. */
+    userId: kit.big('user_id'),
+    quota: kit.big('quota').notNull().default(0),
+    usedQuota: kit.big('used_quota').notNull().default(0),
+    requestCount: kit.big('request_count').notNull().default(0),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
   apiKeys: kit.table('api_keys', {
     id: kit.id(),
     userId: kit.big('user_id').notNull(),
+    walletId: kit.big('wallet_id').notNull(),
     name: kit.text('name').notNull(),
     keyHash: kit.varchar('key_hash', 64).notNull(),
     prefix: kit.text('prefix').notNull(),

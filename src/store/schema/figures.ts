@@ -45,6 +45,7 @@ export const defineFigures = (kit: Kit) => ({
 const usageColumns = (kit: Kit) => ({
   start: kit.big('start').notNull(),
   userId: kit.big('user_id').notNull(),
+  walletId: kit.big('wallet_id').notNull(),
   apiKeyId: kit.big('api_key_id').notNull(),
   channelId: kit.big('channel_id').notNull(),
   pluginKey: kit.text('plugin_key').notNull(),

@@ -74,6 +74,8 @@ export const defineGateway = (kit: Kit) => ({
   usageLogs: kit.table('usage_logs', {
     id: kit.id(),
     userId: kit.big('user_id').notNull(),
+    /** null: it is the user's id. */
+    walletId: kit.big('wallet_id'),
     apiKeyId: kit.big('api_key_id'),
     taskId: kit.text('task_id').notNull(),
     channelId: kit.big('channel_id').notNull(),
@@ -93,6 +95,7 @@ export const defineGateway = (kit: Kit) => ({
     model: kit.text('model').notNull(),
     kind: kit.text('kind').$type<'settle' | 'refund'>().notNull(),
     duration: kit.int('duration').notNull(),
+    walletId: kit.big('wallet_id').notNull(),
     tasks: kit.big('tasks').notNull(),
     quota: kit.big('quota').notNull(),
   }),

@@ -27,6 +27,8 @@ export const defineTasks = (kit: Kit) => ({
     taskId: kit.text('task_id').notNull(),
     platform: kit.text('platform').notNull(),
     userId: kit.big('user_id').notNull(),
+    /** null: it is the user's id. */
+    walletId: kit.big('wallet_id'),
     apiKeyId: kit.big('api_key_id'),
     group: kit.text('group').notNull(),
     channelId: kit.big('channel_id').notNull(),
@@ -95,7 +97,7 @@ export const defineTasks = (kit: Kit) => ({
 
   ledgerEntries: kit.table('ledger_entries', {
     id: kit.id(),
-    userId: kit.big('user_id').notNull(),
+    walletId: kit.big('wallet_id').notNull(),
     apiKeyId: kit.big('api_key_id'),
     taskId: kit.text('task_id'),
     kind: kit.text('kind').$type<LedgerKind>().notNull(),
@@ -203,6 +205,8 @@ export const defineRelay = (kit: Kit) => ({
     relayId: kit.varchar('relay_id', 64).notNull(),
     kind: kit.text('kind').$type<RelayKind>().notNull(),
     userId: kit.big('user_id').notNull(),
+    /** null: it is the user's id. */
+    walletId: kit.big('wallet_id'),
     apiKeyId: kit.big('api_key_id'),
     group: kit.text('group').notNull(),
     channelId: kit.big('channel_id').notNull(),

@@ -18,7 +18,7 @@ type Resumption = { id: string; startingAfter: number | undefined; request: Clie
  */
 export async function resumeResponse(
   deps: SurfaceDeps,
-  { user, key }: Omit<Caller, 'group'>,
+  { user, key }: Pick<Caller, 'user' | 'key'>,
   { id, startingAfter, request }: Resumption,
 ): Promise<AsyncIterable<ResponseEvent>> {
   const created = await ownResponse(deps, user.id, id);

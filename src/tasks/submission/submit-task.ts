@@ -201,7 +201,12 @@ async function insertTask(
 ): Promise<TaskRecord> {
   const { caller, plugin, idempotency } = submission;
   const { quota, snapshot } = submission.quote;
-  const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
+  const owner = {
+    taskId,
+    userId: caller.user.id,
+    walletId: caller.walletId,
+    apiKeyId: caller.key?.id ?? null,
+  };
   const { request, intent, originTasks } = submission;
   const storedRequest = originTasks ? undefined : retryableRequest({ body: request.body, intent });
   const trace = deps.telemetry.tracer?.context();
@@ -248,7 +253,7 @@ async function insertTask(
         leaseForMs: SUBMIT_LEASE_MS,
       });
       await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
-      // Late: it locks the user's row, and the user's other submissions wait until this commits.
+      // Late: it locks the wallet's row, and its other submissions wait until this commits.
       await deps.billing.reserve(tx, { ...owner, quota }, 1);
       // After it, as the quota of bytes needs the same lock.
       if (inputs.rows) await tx.results.keepInputs({ taskId, userId, keptAt: createdAt, ...inputs.rows });

@@ -12,7 +12,7 @@ import { importFrom, secretBox } from './import-from.ts';
 const codes = ({ remarks }: ImportReport, kind: string): string[] =>
   remarks.filter((remark) => remark.kind === kind).map(({ id, effect, code }) => `${id} ${effect} ${code}`);
 const ledger = (store: Store) => store.ledger.imbalances(10);
-const clean = { users: [], tasks: [] };
+const clean = { wallets: [], tasks: [] };
 
 describeEachStore(
   'the sample',

@@ -54,7 +54,7 @@ describeEachStore(
         ),
       );
       expect([report.taken.user, report.taken.api_key]).toEqual([9, 12]);
-      expect(await opened().store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await opened().store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
     });
 
     test('leaves rows that are huge or no valid UTF-8, and takes the others', async () => {
@@ -109,7 +109,7 @@ describeEachStore(
       expect((await user('carol'))?.email).toBeNull();
       // Their ids belong to others here.
       expect((await user('bob'))?.id).not.toBe(3);
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
     });
 
     test('gives a name that is not allowed here another form, and tells names apart that differ by case', async () => {
@@ -155,7 +155,7 @@ describeEachStore(
       expect((await user('many-449'))?.quota).toBe(1449);
       expect((await user('many-449'))?.id).toBe(449);
       expect(await store.users.countInvited(300)).toBe(1);
-      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
       expect((await importFrom(store, file)).taken).toEqual({});
     });
 

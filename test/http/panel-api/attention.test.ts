@@ -67,7 +67,7 @@ describe('what needs attention', () => {
     // With a lease of its own, so that a poll in progress cannot change it.
     panel.run(`update tasks set submit_time = 1000, status = 'IN_PROGRESS', next_poll_at = 9999999999999,
       lease_until = 9999999999999, lease_seq = lease_seq + 1 where task_id = '${old.json.data.id}'`);
-    panel.run(`update users set quota = quota + 1 where username = 'user'`);
+    panel.run(`update wallets set quota = quota + 1 where user_id = (select id from users where username = 'user')`);
     await attention();
     const items = await until('the ledger was checked', async () => {
       const found = await attention();

@@ -33,6 +33,7 @@ for (const dialect of RULE_DATABASES) {
     const log = (apiKeyId: number, change: { taskId: string; quota: number; createdAt: number }) =>
       store.logs.addUsage({
         userId: user.id,
+        walletId: user.walletId,
         apiKeyId,
         channelId: 77,
         pluginKey: 'demo',
@@ -70,7 +71,7 @@ for (const dialect of RULE_DATABASES) {
 
     test('used plus available is granted; an unlimited key without expiry says so', async () => {
       const { key, id } = await create({ name: 'spent', quota: 600 });
-      await store.ledger.addUsage({ userId: user.id, apiKeyId: id, channelId: 1, quota: 400 });
+      await store.ledger.addUsage({ walletId: user.walletId, apiKeyId: id, channelId: 1, quota: 400 });
       const spent = await call(app, { path: '/api/usage/token/', as: key });
       expect(spent.json.data).toMatchObject({ total_granted: 1000, total_used: 400, total_available: 600 });
 
@@ -109,6 +110,7 @@ for (const dialect of RULE_DATABASES) {
         for (let i = 0; i < 1003; i += 1) {
           await tx.logs.addUsage({
             userId: user.id,
+            walletId: user.walletId,
             apiKeyId: id,
             taskId: `task_${i}`,
             channelId: 1,

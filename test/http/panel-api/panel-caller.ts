@@ -5,7 +5,7 @@
 import { Database } from 'bun:sqlite';
 import { setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';
-import { insertUserSql } from '../../support/backdoor.ts';
+import { GIVE_WALLETS, insertUserSql } from '../../support/backdoor.ts';
 import { PASSWORD } from '../../support/cheap-hash.ts';
 import { type Gateway, startGateway } from '../../support/gateway.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -91,7 +91,11 @@ export async function openPanel(env: Record<string, string> = {}): Promise<Panel
       return json.data.items.filter((row: { action: string }) => row.action === action);
     },
     addUser: (username, role) =>
-      below((database) => (database.query(insertUserSql(username, role)).get() as { id: number }).id),
+      below((database) => {
+        const { id } = database.query(insertUserSql(username, role)).get() as { id: number };
+        database.run(GIVE_WALLETS);
+        return id;
+      }),
     run: (statement) => below((database) => void database.run(statement)),
   };
 }

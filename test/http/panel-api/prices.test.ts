@@ -181,7 +181,9 @@ describe('prices', () => {
 });
 
 test('reading others’ bills: a bill is in its owner’s usage log and task only', async () => {
-  panel.run("update users set quota = 1000000 where username in ('user', 'other')");
+  panel.run(
+    "update wallets set quota = 1000000 where user_id in (select id from users where username in ('user', 'other'))",
+  );
   const submitted = await fetch(`http://127.0.0.1:${panel.gateway.port}/v1/tasks/demo`, {
     method: 'POST',
     headers: { authorization: `Bearer ${keys.user}`, 'content-type': 'application/json' },

@@ -22,7 +22,16 @@ beforeAll(async () => {
   const now = systemClock.unix();
   const add = (userId: number, quota: number, change: Partial<UsageLogRecord> = {}) =>
     store.logs.addUsage({
-      ...{ userId, apiKeyId: null, taskId: 't', channelId: 4, pluginKey: 'demo', model: 'm', kind: 'settle' },
+      ...{
+        userId,
+        walletId: userId,
+        apiKeyId: null,
+        taskId: 't',
+        channelId: 4,
+        pluginKey: 'demo',
+        model: 'm',
+        kind: 'settle',
+      },
       ...{ quota, detail: {}, createdAt: now },
       ...change,
     });

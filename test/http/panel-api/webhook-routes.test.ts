@@ -52,7 +52,7 @@ beforeAll(async () => {
     ['carl', 1],
   ] as const) {
     const id = panel.addUser(name, role);
-    panel.run(`update users set quota = 100000000 where id = ${id}`);
+    panel.run(`update wallets set quota = 100000000 where user_id = ${id}`);
   }
   for (const name of Object.keys(tokens) as Who[]) tokens[name] = (await panel.logIn(name)).token;
   const channel = {

@@ -69,7 +69,7 @@ export function priceQuoteRoutes(kit: Kit, { billing, surfaces }: { billing: Bil
         'required',
         '"plugin_key" is required with "request": the plugin reads the request.',
       );
-    const caller = { user: panel.user, key: null, group };
+    const caller = { user: panel.user, key: null, walletId: panel.user.walletId, group };
     return surfaces.quote(caller, requestId, {
       pluginKey,
       model,

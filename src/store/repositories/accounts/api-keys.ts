@@ -14,6 +14,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
   const columns = {
     id: keys.id,
     userId: keys.userId,
+    walletId: keys.walletId,
     name: keys.name,
     keyHash: keys.keyHash,
     prefix: keys.prefix,

@@ -9,7 +9,16 @@ const ROWS_AT_ONCE = 200;
 type Search = { values: readonly string[]; ignoresCase?: boolean };
 
 export function createImportStore({ db, dialect, tables, statement, fold }: Context): ImportStore {
-  const { importedRows, users, apiKeys, ledgerEntries, passkeys, twoFactor, externalIdentityClaims: claims } = tables;
+  const {
+    importedRows,
+    users,
+    wallets,
+    apiKeys,
+    ledgerEntries,
+    passkeys,
+    twoFactor,
+    externalIdentityClaims: claims,
+  } = tables;
 
   /** The texts of `column` that are among `values`. */
   async function found(table: Table, column: Column, { values, ignoresCase = false }: Search): Promise<Set<string>> {
@@ -102,15 +111,24 @@ export function createImportStore({ db, dialect, tables, statement, fold }: Cont
     },
 
     async addUsers(rows) {
-      const ids = new Map<string, number>();
+      const ids = new Map<string, { userId: number; walletId: number }>();
       for (const some of chunks(rows)) {
         const written = await db
           .insert(users)
-          .values(some)
+          .values(some.map(({ quota: _q, usedQuota: _u, requestCount: _r, ...user }) => user))
           .onConflictDoNothing()
           .returning({ id: users.id, username: users.username });
         if (written.length !== some.length) throw conflict('a user name, affiliate code or id was taken');
-        for (const { id, username } of written) ids.set(username, id);
+        const userIds = new Map(written.map(({ id, username }) => [username, id]));
+        const owned = some.map(({ username, quota, usedQuota, requestCount, createdAt }) => ({
+          ...{ userId: userIds.get(username), quota, usedQuota, requestCount, createdAt },
+        }));
+        const walletIds = new Map(
+          (await db.insert(wallets).values(owned).returning({ id: wallets.id, userId: wallets.userId })).map(
+            ({ id, userId }) => [userId, id],
+          ),
+        );
+        for (const { id, username } of written) ids.set(username, { userId: id, walletId: walletIds.get(id) ?? 0 });
       }
       return ids;
     },

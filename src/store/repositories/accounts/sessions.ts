@@ -9,10 +9,10 @@ import {
   isAheadSince,
   lazy,
 } from '../context.ts';
-import { userColumns } from './user-administration.ts';
+import { isOwnWallet, userColumns } from './user-administration.ts';
 
 export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amongTexts } }: Context): SessionStore {
-  const { userSessions: sessions, users } = tables;
+  const { userSessions: sessions, users, wallets } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
   const isAhead = isAheadSince(sessions.expiresAt, sessions.createdAt);
@@ -32,6 +32,7 @@ export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amo
       .select({ sought: sessions.sid, session: getTableColumns(sessions), user: userColumns(tables) })
       .from(sessions)
       .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0)))
+      .innerJoin(wallets, isOwnWallet(tables))
       .where(where)
       .prepare(),
   );

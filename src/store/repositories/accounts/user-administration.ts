@@ -8,8 +8,9 @@ type Administration = Pick<UserStore, 'lock' | 'administer' | 'softDelete' | 'ad
 /** Changes that administrators make to users, and reads that include deleted ones. */
 export function createUserAdministration(context: Context): Administration {
   const { db, tables, statement, lockRows, fold } = context;
-  const { users } = tables;
+  const { users, wallets } = tables;
   const columns = adminColumns(tables);
+  const isTheirs = isOwnWallet(tables);
   const isPresent = eq(users.deletedAt, 0);
   const isUnchanged = (id: number, expectedAuthVersion: number) =>
     and(eq(users.id, id), eq(users.authVersion, expectedAuthVersion), isPresent);
@@ -22,7 +23,12 @@ export function createUserAdministration(context: Context): Administration {
       const among = inArray(users.id, [...ids]);
       // Always in the same order, so that two transactions cannot deadlock.
       await statement(sql`select id from ${users} where ${among} order by id ${lockRows}`);
-      return db.select(userColumns(tables)).from(users).where(and(among, isPresent)).orderBy(asc(users.id));
+      return db
+        .select(userColumns(tables))
+        .from(users)
+        .innerJoin(wallets, isTheirs)
+        .where(and(among, isPresent))
+        .orderBy(asc(users.id));
     },
 
     async administer(id, { role, status, passwordHash }, expectedAuthVersion) {
@@ -65,7 +71,7 @@ export function createUserAdministration(context: Context): Administration {
     },
 
     async adminById(id) {
-      const [row] = await db.select(columns).from(users).where(eq(users.id, id));
+      const [row] = await db.select(columns).from(users).innerJoin(wallets, isTheirs).where(eq(users.id, id));
       return row;
     },
 
@@ -78,11 +84,12 @@ export function createUserAdministration(context: Context): Administration {
         ofStatus(status),
       );
       const direction = order === 'asc' ? asc : desc;
-      const sorting = sortBy === 'username' ? fold(users.username) : users[sortBy];
+      const sorting = sortBy === 'username' ? fold(users.username) : sortBy === 'quota' ? wallets.quota : users[sortBy];
       return paged(page, db.select({ total: countAll() }).from(users).where(matches), (limit, offset) =>
         db
           .select(columns)
           .from(users)
+          .innerJoin(wallets, isTheirs)
           .where(matches)
           .orderBy(direction(sorting), direction(users.id))
           .limit(limit)
@@ -104,8 +111,10 @@ export function createUserAdministration(context: Context): Administration {
   }
 }
 
-/** The columns of a user record, without credentials of other kinds. */
-export const userColumns = ({ users }: Tables) => ({
+/**
+ * The columns of a user record, without credentials of other kinds. Join `wallets` by `isOwnWallet`.
+ */
+export const userColumns = ({ users, wallets }: Tables) => ({
   id: users.id,
   username: users.username,
   displayName: users.displayName,
@@ -114,15 +123,19 @@ export const userColumns = ({ users }: Tables) => ({
   status: users.status,
   email: users.email,
   group: users.group,
-  quota: users.quota,
-  usedQuota: users.usedQuota,
-  requestCount: users.requestCount,
+  walletId: wallets.id,
+  quota: wallets.quota,
+  usedQuota: wallets.usedQuota,
+  requestCount: wallets.requestCount,
   language: users.language,
   authVersion: users.authVersion,
   linkVersion: users.linkVersion,
   createdAt: users.createdAt,
   lastLoginAt: users.lastLoginAt,
 });
+
+/** A condition: the wallet is the user's own. */
+export const isOwnWallet = ({ users, wallets }: Tables): SQL => eq(wallets.userId, users.id);
 
 /** The columns of the record that administrators see. */
 export const adminColumns = (tables: Tables) => ({

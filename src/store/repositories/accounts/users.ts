@@ -10,11 +10,11 @@ import {
   lazy,
   lazyByShape,
 } from '../context.ts';
-import { createUserAdministration, userColumns } from './user-administration.ts';
+import { createUserAdministration, isOwnWallet, userColumns } from './user-administration.ts';
 
 export function createUserStore(context: Context): UserStore {
   const { db, tables, lockName, prepare, fold } = context;
-  const { users, externalIdentityClaims: claims } = tables;
+  const { users, wallets, externalIdentityClaims: claims } = tables;
   const columns = userColumns(tables);
   // A deleted user's row stays for the ledger; every method here ignores it.
   const isPresent = eq(users.deletedAt, 0);
@@ -24,6 +24,7 @@ export function createUserStore(context: Context): UserStore {
     db
       .select(columns)
       .from(users)
+      .innerJoin(wallets, isOwnWallet(tables))
       .where(and(eq(users.id, sql.placeholder('id')), isPresent))
       .prepare(),
   );
@@ -36,6 +37,7 @@ export function createUserStore(context: Context): UserStore {
       db
         .select(columns)
         .from(users)
+        .innerJoin(wallets, isOwnWallet(tables))
         .where(and(or(isName, isAddress), isPresent))
         // A name takes precedence over another user's address. In an old database two users may
         // share an address: then its owner.
@@ -61,6 +63,7 @@ export function createUserStore(context: Context): UserStore {
     db
       .select(columns)
       .from(users)
+      .innerJoin(wallets, isOwnWallet(tables))
       .where(and(eq(users.accessToken, sql.placeholder('hash')), isPresent))
       .prepare(),
   );
@@ -74,7 +77,7 @@ export function createUserStore(context: Context): UserStore {
       .update(users)
       .set(columnPlaceholders(getTableColumns(users), change))
       .where(and(eq(users.id, at('ownId')), isNameFree, isPresent))
-      .returning(columns)
+      .returning({ id: users.id })
       .prepare();
   });
   const isVersion = and(eq(users.id, at('id')), eq(users.authVersion, at('expectedAuthVersion')), isPresent);
@@ -118,8 +121,10 @@ export function createUserStore(context: Context): UserStore {
     insert: atomic(async (user) => {
       await lockUsername(user.username);
       if (user.affCode !== undefined) await lockName(`affiliate code ${user.affCode}`);
-      const [row] = await db.insert(users).values(user).onConflictDoNothing().returning(columns);
-      return row;
+      const [row] = await db.insert(users).values(user).onConflictDoNothing().returning({ id: users.id });
+      if (!row) return undefined;
+      await db.insert(wallets).values({ userId: row.id, createdAt: user.createdAt });
+      return (await byId().execute({ id: row.id }))[0];
     }),
 
     async byId(id) {
@@ -152,10 +157,9 @@ export function createUserStore(context: Context): UserStore {
     update: atomic(async (id, change) => {
       const { username } = change;
       if (username !== undefined) await lockUsername(username);
-      const [row] = isEmpty(change) ? [] : await update(change).execute({ ...change, ownId: id });
-      if (row) return row;
-      const [unchanged] = await byId().execute({ id });
-      return unchanged && !isEmpty(change) ? 'name_taken' : unchanged;
+      const [changed] = isEmpty(change) ? [] : await update(change).execute({ ...change, ownId: id });
+      const [user] = await byId().execute({ id });
+      return user && !changed && !isEmpty(change) ? 'name_taken' : user;
     }),
 
     async setPassword(id, passwordHash, expectedAuthVersion) {
@@ -223,6 +227,7 @@ export function createUserStore(context: Context): UserStore {
       const [row] = await db
         .select(columns)
         .from(users)
+        .innerJoin(wallets, isOwnWallet(tables))
         .where(and(eq(users.affCode, affCode), isPresent));
       return row;
     },

@@ -1,7 +1,11 @@
-import { and, desc, eq, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { LedgerStore } from '../../ports/index.ts';
 import { type Context, encodeTexts, lazy } from '../context.ts';
 import { UNFINISHED } from '../tasks/claim-tasks.ts';
+
+/** A condition: a ledger line is of the user's own wallet. */
+export const isOfOwnWallet = (walletId: SQLWrapper, userId: number): SQL =>
+  sql`${walletId} = (select wallets.id from wallets where wallets.user_id = ${userId})`;
 
 /** What a user's statement is made of. Every statement reads a slice, which takes milliseconds. */
 export function createAccountStatements({
@@ -18,7 +22,7 @@ export function createAccountStatements({
   const kind = sql`case when task_id is not null then 'task' when reason <> '' then reason else kind end`;
   const actors = sql`(select username from users where users.id = ledger_entries.actor_id)`;
   const balance = (userId: number): SQL<number> =>
-    sql`(select quota from users where users.id = ${userId})`.mapWith(Number) as SQL<number>;
+    sql`(select quota from wallets where wallets.user_id = ${userId})`.mapWith(Number) as SQL<number>;
   const findTasks = lazy(() =>
     prepare(sql`
       select task_id, model, case when status in ${UNFINISHED} then 1 else 0 end from (
@@ -34,7 +38,7 @@ export function createAccountStatements({
       const rows = await db
         .select({ line: entries, opens, actor: sql<string | null>`${actors}`, balance: balance(userId) })
         .from(entries)
-        .where(and(eq(entries.userId, userId), before === undefined ? undefined : lt(entries.id, before)))
+        .where(and(isOfOwnWallet(entries.walletId, userId), before === undefined ? undefined : lt(entries.id, before)))
         .orderBy(desc(entries.id))
         .limit(limit);
       return {
@@ -49,7 +53,7 @@ export function createAccountStatements({
 
     async countStatement(userId, { before, limit, filter }) {
       const slice = sql`select id, task_id, kind, reason, created_at from ledger_entries
-        where user_id = ${userId} and id < ${before} order by id desc limit ${limit}`;
+        where ${isOfOwnWallet(sql.raw('wallet_id'), userId)} and id < ${before} order by id desc limit ${limit}`;
       const conditions = [
         opens,
         ...(filter.kind === undefined ? [] : [sql`${kind} = ${filter.kind}`]),

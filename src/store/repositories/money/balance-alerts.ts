@@ -28,16 +28,18 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
   const findAmongAll = lazy(() =>
     prepare(sql`select u.id, u.quota, coalesce(a.threshold, ${at('fallback')}),
         case when ${mayWarn('a.')} and u.active then 1 else 0 end
-      from (select id, quota, (${isActive}) as active from users where id > ${at('after')} order by id limit ${at('limit')}) as u
+      from (select users.id, wallets.quota, (${isActive}) as active from users join wallets on wallets.user_id = users.id
+        where users.id > ${at('after')} order by users.id limit ${at('limit')}) as u
       left join balance_alerts as a on a.user_id = u.id order by u.id`),
   );
   const findAmongChosen = lazy(() =>
-    prepare(sql`select a.user_id, u.quota, a.threshold, case when ${mayWarn('a.')} and (${isActive}) then 1 else 0 end
-      from balance_alerts as a join users as u on u.id = a.user_id
+    prepare(sql`select a.user_id, w.quota, a.threshold, case when ${mayWarn('a.')} and (${isActive}) then 1 else 0 end
+      from balance_alerts as a join users as u on u.id = a.user_id join wallets as w on w.user_id = a.user_id
       where a.threshold > 0 and a.user_id > ${at('after')} order by a.user_id limit ${at('limit')}`),
   );
-  const lockUser = lazy(() =>
-    prepare(sql`select quota from users where id = ${at('userId')} and ${isActive} ${lockRows}`),
+  const lockWallet = lazy(() =>
+    prepare(sql`select quota from wallets where user_id = ${at('userId')}
+      and exists (select 1 from users where id = ${at('userId')} and ${isActive}) ${lockRows}`),
   );
   const ensureRow = lazy(() =>
     prepare(sql`insert into balance_alerts (user_id) values (${at('userId')}) on conflict do nothing`),
@@ -103,9 +105,9 @@ export function createBalanceAlertStore({ db, tables, lockRows, prepare }: Conte
     },
 
     async claim(userId, fallback, time) {
-      const [user] = await lockUser()({ userId });
-      if (!user) return undefined;
-      const balance = Number(user[0]);
+      const [wallet] = await lockWallet()({ userId });
+      if (!wallet) return undefined;
+      const balance = Number(wallet[0]);
       await ensureRow()({ userId });
       const [marked] = await mark()({ userId, now: time, fallback, balance });
       return marked && { userId, balance, threshold: Number(marked[0]) };

@@ -9,7 +9,7 @@ import { FOLDED_UNTIL } from './fold-ledger.ts';
  * milliseconds.
  */
 const LINES_AT_ONCE = 5000;
-const USERS_AT_ONCE = 1000;
+const WALLETS_AT_ONCE = 1000;
 const TASKS_AT_ONCE = 500;
 
 const LINES = sql.raw('ledger_entries');
@@ -37,24 +37,24 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
 
   /**
    * SQLite has one writer, so the lines up to the last id are complete and never change: they are
-   * summed slice by slice. Each slice of users then adds the few later lines in the same statement
+   * summed slice by slice. Each slice of wallets then adds the few later lines in the same statement
    * that reads the balances.
    */
-  async function usersInSlices(limit: number): Promise<unknown[][]> {
+  async function walletsInSlices(limit: number): Promise<unknown[][]> {
     const settled = await lastId(LINES);
     const sums = new Map<number, number>();
     for await (const slice of slices(settled, LINES_AT_ONCE)) {
-      const rows = await statement(sql`select user_id, sum(amount) from ${LINES} where ${slice} group by user_id`);
+      const rows = await statement(sql`select wallet_id, sum(amount) from ${LINES} where ${slice} group by wallet_id`);
       for (const row of rows) {
-        const [userId = 0, sum = 0] = row.map(Number);
-        sums.set(userId, (sums.get(userId) ?? 0) + sum);
+        const [walletId = 0, sum = 0] = row.map(Number);
+        sums.set(walletId, (sums.get(walletId) ?? 0) + sum);
       }
     }
     const found: unknown[][] = [];
-    for await (const slice of slices(await lastId(sql.raw('users')), USERS_AT_ONCE)) {
+    for await (const slice of slices(await lastId(sql.raw('wallets')), WALLETS_AT_ONCE)) {
       const rows = await statement(sql`
-        with late as (select user_id, sum(amount) as total from ${LINES} where id > ${settled} group by +user_id)
-        select id, quota, coalesce(late.total, 0) from users left join late on late.user_id = id where ${slice} order by id`);
+        with late as (select wallet_id, sum(amount) as total from ${LINES} where id > ${settled} group by +wallet_id)
+        select id, quota, coalesce(late.total, 0) from wallets left join late on late.wallet_id = id where ${slice} order by id`);
       for (const row of rows) {
         const [id = 0, quota = 0, late = 0] = row.map(Number);
         if (quota === (sums.get(id) ?? 0) + late) continue;
@@ -67,9 +67,10 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
     return found.slice(0, limit);
   }
 
-  async function findImbalance(userId: number): Promise<unknown[] | undefined> {
+  async function findImbalance(walletId: number): Promise<unknown[] | undefined> {
     const [row] = await statement(sql`
-      select id, quota, (select coalesce(sum(amount), 0) from ${LINES} where user_id = users.id) from users where id = ${userId}`);
+      select id, quota, (select coalesce(sum(amount), 0) from ${LINES} where wallet_id = wallets.id), user_id
+      from wallets where id = ${walletId}`);
     return row && Number(row[1]) !== Number(row[2]) ? row : undefined;
   }
 
@@ -77,12 +78,12 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
    * PostgreSQL does not block the node, and lines become visible in another order than that of
    * their ids: one statement reads a consistent state of all.
    */
-  const usersAtOnce = (limit: number): Promise<unknown[][]> =>
+  const walletsAtOnce = (limit: number): Promise<unknown[][]> =>
     statement(sql`
-      with lines as (select user_id, sum(amount) as total from ${LINES} group by user_id)
-      select u.id, u.quota, coalesce(l.total, 0)
-      from users u left join lines l on l.user_id = u.id
-      where u.quota <> coalesce(l.total, 0) order by u.id limit ${limit}`);
+      with lines as (select wallet_id, sum(amount) as total from ${LINES} group by wallet_id)
+      select w.id, w.quota, coalesce(l.total, 0), w.user_id
+      from wallets w left join lines l on l.wallet_id = w.id
+      where w.quota <> coalesce(l.total, 0) order by w.id limit ${limit}`);
 
   /**
    * Lines of ended tasks never change, so each task is checked by itself; those whose lines may
@@ -108,11 +109,15 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
 
   return {
     async imbalances(limit) {
-      const users = dialect === 'sqlite' ? await usersInSlices(limit) : await usersAtOnce(limit);
+      const wallets = dialect === 'sqlite' ? await walletsInSlices(limit) : await walletsAtOnce(limit);
       const tasks = await bills(limit);
       const numbers = ([, quota, ledger]: unknown[]): Imbalance => ({ quota: Number(quota), ledger: Number(ledger) });
       return {
-        users: users.map((row) => ({ userId: Number(row[0]), ...numbers(row) })),
+        wallets: wallets.map((row) => ({
+          walletId: Number(row[0]),
+          userId: row[3] === null ? null : Number(row[3]),
+          ...numbers(row),
+        })),
         tasks: tasks.map((row) => ({ taskId: String(row[0]), ...numbers(row) })),
       };
     },

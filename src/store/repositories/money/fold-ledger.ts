@@ -34,8 +34,8 @@ export function createLedgerFold({
   // It takes the place, by its id, of a line that it stands for: a list of lines keeps its order.
   const carry = lazy(() =>
     prepare(sql`
-      insert into ledger_entries (id, user_id, kind, attempt, amount, note, grant_key, created_at)
-      values (${at('id')}, ${at('userId')}, 'carried', 0, ${at('amount')}, ${at('month')}, ${at('key')}, ${at('createdAt')})
+      insert into ledger_entries (id, wallet_id, kind, attempt, amount, note, grant_key, created_at)
+      values (${at('id')}, ${at('walletId')}, 'carried', 0, ${at('amount')}, ${at('month')}, ${at('key')}, ${at('createdAt')})
       on conflict (grant_key) where grant_key is not null do update set amount = ledger_entries.amount + excluded.amount`),
   );
 
@@ -60,11 +60,11 @@ export function createLedgerFold({
             .delete(entries)
             .where(and(inArray(entries.id, old), inArray(entries.kind, [...FOLDED])))
             .returning();
-    for (const [key, lines] of Map.groupBy(deleted, ({ userId, createdAt }) => `${userId}:${toMonth(createdAt)}`)) {
-      const [userId, month] = key.split(':');
+    for (const [key, lines] of Map.groupBy(deleted, ({ walletId, createdAt }) => `${walletId}:${toMonth(createdAt)}`)) {
+      const [walletId, month] = key.split(':');
       await carry()({
         id: Math.max(...lines.map(({ id }) => id)),
-        userId: Number(userId),
+        walletId: Number(walletId),
         amount: lines.reduce((sum, { amount }) => sum + amount, 0),
         month,
         key: `carried:${key}`,

@@ -2,24 +2,24 @@ import { and, asc, desc, eq, gt, gte, or, sql } from 'drizzle-orm';
 import { storeErrors } from '../../drivers/errors.ts';
 import { type LedgerStore, STATUS } from '../../ports/index.ts';
 import { atomic, type Context, columnPlaceholder, countAll, lazy, paged } from '../context.ts';
-import { createAccountStatements } from './account-statements.ts';
+import { createAccountStatements, isOfOwnWallet } from './account-statements.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 
 /**
- * Money. A key's balance is always changed before its user's, so that two transactions on the same
+ * Money. A key's balance is always changed before its wallet's, so that two transactions on the same
  * pair cannot deadlock.
  */
 export function createLedgerStore(context: Context): LedgerStore {
   const { db, tables } = context;
-  const { ledgerEntries: entries, users, apiKeys: keys, channels, balanceAlerts: alerts } = tables;
+  const { ledgerEntries: entries, users, wallets, apiKeys: keys, channels, balanceAlerts: alerts } = tables;
   const at = sql.placeholder;
-  const amount = (column: typeof users.quota | typeof keys.quota) => columnPlaceholder('amount', column);
+  const amount = (column: typeof wallets.quota | typeof keys.quota) => columnPlaceholder('amount', column);
 
   const line = lazy(() =>
     db
       .insert(entries)
       .values({
-        userId: at('userId'),
+        walletId: at('walletId'),
         apiKeyId: at('apiKeyId'),
         taskId: at('taskId'),
         kind: at('kind'),
@@ -50,19 +50,19 @@ export function createLedgerStore(context: Context): LedgerStore {
       .returning({ id: keys.id })
       .prepare(),
   );
-  const moveUser = lazy(() =>
+  const moveWallet = lazy(() =>
     db
-      .update(users)
-      .set({ quota: sql`${users.quota} + ${amount(users.quota)}` })
-      .where(eq(users.id, at('userId')))
-      .returning({ id: users.id })
+      .update(wallets)
+      .set({ quota: sql`${wallets.quota} + ${amount(wallets.quota)}` })
+      .where(eq(wallets.id, at('walletId')))
+      .returning({ id: wallets.id })
       .prepare(),
   );
-  async function moveBalances(userId: number, apiKeyId: number | null, amount: number): Promise<void> {
-    // The key may have been deleted since; a user's row never is.
+  async function moveBalances(walletId: number, apiKeyId: number | null, amount: number): Promise<void> {
+    // The key may have been deleted since; a wallet's row never is.
     if (apiKeyId !== null) await moveKey().execute({ apiKeyId, amount });
-    if ((await moveUser().execute({ userId, amount })).length === 0) {
-      throw storeErrors.broken_invariant({ message: 'A ledger line names a user that does not exist.' });
+    if ((await moveWallet().execute({ walletId, amount })).length === 0) {
+      throw storeErrors.broken_invariant({ message: 'A ledger line names a wallet that does not exist.' });
     }
   }
 
@@ -76,25 +76,23 @@ export function createLedgerStore(context: Context): LedgerStore {
         and(
           eq(keys.id, at('apiKeyId')),
           eq(keys.userId, at('userId')),
+          eq(keys.walletId, at('walletId')),
           or(eq(keys.unlimitedQuota, true), gte(keys.quota, at('amount'))),
         ),
       )
       .returning({ id: keys.id })
       .prepare(),
   );
-  const takeFromUser = lazy(() =>
+  // The user's row is only read, so that a change of the user and a reservation never wait for each
+  // other: one that is made while its user is deleted was made before.
+  const mayPay = sql`exists (select 1 from ${users}
+    where ${users.id} = ${at('userId')} and ${users.status} = ${sql.raw(String(STATUS.enabled))} and ${users.deletedAt} = 0)`;
+  const takeFromWallet = lazy(() =>
     db
-      .update(users)
-      .set({ quota: sql`${users.quota} - ${amount(users.quota)}` })
-      .where(
-        and(
-          eq(users.id, at('userId')),
-          eq(users.status, STATUS.enabled),
-          eq(users.deletedAt, 0),
-          gte(users.quota, at('amount')),
-        ),
-      )
-      .returning({ id: users.id })
+      .update(wallets)
+      .set({ quota: sql`${wallets.quota} - ${amount(wallets.quota)}` })
+      .where(and(eq(wallets.id, at('walletId')), gte(wallets.quota, at('amount')), mayPay))
+      .returning({ id: wallets.id })
       .prepare(),
   );
 
@@ -106,9 +104,9 @@ export function createLedgerStore(context: Context): LedgerStore {
       .set({ toldAt: 0 })
       .where(
         and(
-          eq(alerts.userId, at('userId')),
+          sql`${alerts.userId} = (select user_id from wallets where id = ${at('walletId')})`,
           gt(alerts.toldAt, 0),
-          sql`(select ${users.quota} from ${users} where ${users.id} = ${alerts.userId}) >= ${alerts.toldThreshold}`,
+          sql`(select quota from wallets where id = ${at('walletId')}) >= ${alerts.toldThreshold}`,
         ),
       )
       .prepare(),
@@ -121,14 +119,14 @@ export function createLedgerStore(context: Context): LedgerStore {
       .where(eq(keys.id, at('apiKeyId')))
       .prepare(),
   );
-  const addUsageToUser = lazy(() =>
+  const addUsageToWallet = lazy(() =>
     db
-      .update(users)
+      .update(wallets)
       .set({
-        usedQuota: sql`${users.usedQuota} + ${columnPlaceholder('quota', users.usedQuota)}`,
-        requestCount: sql`${users.requestCount} + ${columnPlaceholder('requests', users.requestCount)}`,
+        usedQuota: sql`${wallets.usedQuota} + ${columnPlaceholder('quota', wallets.usedQuota)}`,
+        requestCount: sql`${wallets.requestCount} + ${columnPlaceholder('requests', wallets.requestCount)}`,
       })
-      .where(eq(users.id, at('userId')))
+      .where(eq(wallets.id, at('walletId')))
       .prepare(),
   );
   const addUsageToChannel = lazy(() =>
@@ -148,28 +146,30 @@ export function createLedgerStore(context: Context): LedgerStore {
       .prepare(),
   );
 
-  const grant: LedgerStore['grant'] = async ({ userId, key, amount, ...detail }) => {
+  const isUndeleted = sql`not exists (select 1 from ${users} where ${users.id} = ${wallets.userId} and ${users.deletedAt} <> 0)`;
+
+  const grant: LedgerStore['grant'] = async ({ walletId, key, amount, ...detail }) => {
     requireInteger(amount, true);
-    const row = { ...ofNobody, userId, apiKeyId: null, taskId: null, attempt: 0, amount, grantKey: key, ...detail };
+    const row = { ...ofNobody, walletId, apiKeyId: null, taskId: null, attempt: 0, amount, grantKey: key, ...detail };
     if ((await line().execute(row)).length === 0) return false;
-    await moveBalances(userId, null, amount);
-    if (amount > 0) await rearmAlert().execute({ userId });
+    await moveBalances(walletId, null, amount);
+    if (amount > 0) await rearmAlert().execute({ walletId });
     return true;
   };
 
   return {
-    reserve: atomic(async ({ userId, apiKeyId, taskId, attempt, amount, at: createdAt }) => {
+    reserve: atomic(async ({ walletId, userId, apiKeyId, taskId, attempt, amount, at: createdAt }) => {
       requireInteger(amount, amount >= 0);
-      if (apiKeyId !== null && (await takeFromKey().execute({ apiKeyId, userId, amount })).length === 0) {
+      if (apiKeyId !== null && (await takeFromKey().execute({ apiKeyId, userId, walletId, amount })).length === 0) {
         return 'key_insufficient';
       }
-      if ((await takeFromUser().execute({ userId, amount })).length === 0) {
+      if ((await takeFromWallet().execute({ walletId, userId, amount })).length === 0) {
         if (apiKeyId !== null) await moveKey().execute({ apiKeyId, amount });
-        return 'user_insufficient';
+        return 'wallet_insufficient';
       }
       const written = await line().execute({
         ...ofNobody,
-        userId,
+        walletId,
         apiKeyId,
         taskId,
         kind: 'reserve',
@@ -185,27 +185,38 @@ export function createLedgerStore(context: Context): LedgerStore {
       return 'ok';
     }),
 
-    post: atomic(async ({ userId, apiKeyId, taskId, kind, attempt, amount, note = '', at: createdAt }) => {
+    post: atomic(async ({ walletId, apiKeyId, taskId, kind, attempt, amount, note = '', at: createdAt }) => {
       requireInteger(amount, true);
-      const row = { ...ofNobody, userId, apiKeyId, taskId, kind, attempt, amount, note, grantKey: null, at: createdAt };
+      const row = {
+        ...ofNobody,
+        walletId,
+        apiKeyId,
+        taskId,
+        kind,
+        attempt,
+        amount,
+        note,
+        grantKey: null,
+        at: createdAt,
+      };
       if ((await line().execute(row)).length === 0) return false;
-      await moveBalances(userId, apiKeyId, amount);
+      await moveBalances(walletId, apiKeyId, amount);
       return true;
     }),
 
     grant: atomic(grant),
 
-    setBalance: atomic(async ({ userId, to, ...entry }) => {
+    setBalance: atomic(async ({ walletId, to, ...entry }) => {
       requireInteger(to, true);
       // A write that changes nothing locks the row in both dialects and returns its current
       // balance.
       const [locked] = await db
-        .update(users)
-        .set({ quota: sql`${users.quota}` })
-        .where(and(eq(users.id, userId), eq(users.deletedAt, 0)))
-        .returning({ before: users.quota });
+        .update(wallets)
+        .set({ quota: sql`${wallets.quota}` })
+        .where(and(eq(wallets.id, walletId), isUndeleted))
+        .returning({ before: wallets.quota });
       if (!locked) return undefined;
-      const written = await grant({ ...entry, userId, kind: 'adjust', amount: to - locked.before });
+      const written = await grant({ ...entry, walletId, kind: 'adjust', amount: to - locked.before });
       return written ? { before: locked.before, after: to } : undefined;
     }),
 
@@ -214,16 +225,16 @@ export function createLedgerStore(context: Context): LedgerStore {
       return row && toRecord(row);
     },
 
-    addUsage: atomic(async ({ userId, apiKeyId, channelId, quota, requests = 1 }) => {
+    addUsage: atomic(async ({ walletId, apiKeyId, channelId, quota, requests = 1 }) => {
       if (apiKeyId !== null) await addUsageToKey().execute({ apiKeyId, quota });
-      await addUsageToUser().execute({ userId, quota, requests });
+      await addUsageToWallet().execute({ walletId, quota, requests });
       await addUsageToChannel().execute({ channelId, quota });
     }),
 
     byTask: async (taskId) => (await ofTask().execute({ taskId })).map(toRecord),
 
     async list(userId, page) {
-      const own = eq(entries.userId, userId);
+      const own = isOfOwnWallet(entries.walletId, userId);
       const found = await paged(page, db.select({ total: countAll() }).from(entries).where(own), (limit, offset) =>
         db.select().from(entries).where(own).orderBy(desc(entries.id)).limit(limit).offset(offset),
       );

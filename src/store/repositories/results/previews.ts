@@ -143,7 +143,9 @@ export function createWantedInsert({ db, tables: { keptResults: results }, nowMs
 /** What users keep. Call it in the transaction that keeps more. */
 export function createKeptUsage({ lockRows, prepare }: Context) {
   const at = sql.placeholder;
-  const lockUser = lazy(() => prepare(sql`select id from users where id = ${at('userId')} ${lockRows}`));
+  // The row that a submission has locked before: a user's own would be locked after it here, and
+  // before it by a change of their balance.
+  const lockWallet = lazy(() => prepare(sql`select id from wallets where user_id = ${at('userId')} ${lockRows}`));
   // A literal and not a parameter, so that the index by state applies.
   const sum = lazy(() =>
     prepare(sql`select coalesce(sum(bytes), 0) from kept_results
@@ -151,7 +153,7 @@ export function createKeptUsage({ lockRows, prepare }: Context) {
   );
   /** Bytes that a user keeps. Their other results wait for this transaction. */
   return async (userId: number): Promise<number> => {
-    await lockUser()({ userId });
+    await lockWallet()({ userId });
     const [used] = await sum()({ userId });
     return Number(used?.[0] ?? 0);
   };

@@ -37,7 +37,7 @@ export function createResultStore(context: Context): ResultStore {
     prepare,
     lists: { notAmong, amongRows, amongTexts },
   } = context;
-  const { keptResults: results, keptFiles: files, users } = tables;
+  const { keptResults: results, keptFiles: files, users, wallets } = tables;
   const at = sql.placeholder;
   const isWanted = sql`${results.state} = ${WANTED}`;
   const isKept = sql`${results.state} = ${KEPT}`;
@@ -300,11 +300,17 @@ export function createResultStore(context: Context): ResultStore {
 
     usageByUser: () =>
       db
-        .select({ userId: results.userId, group: users.group, bytes: sumBytes(results.bytes) })
+        .select({
+          userId: results.userId,
+          walletId: wallets.id,
+          group: users.group,
+          bytes: sumBytes(results.bytes),
+        })
         .from(results)
         .innerJoin(users, and(eq(users.id, results.userId), eq(users.deletedAt, 0)))
+        .innerJoin(wallets, eq(wallets.userId, users.id))
         .where(isKept)
-        .groupBy(results.userId, users.group)
+        .groupBy(results.userId, wallets.id, users.group)
         .orderBy(results.userId),
 
     async depth(lostSince) {

@@ -2,6 +2,7 @@ import { and, asc, eq, getTableColumns, gt, inArray, isNotNull, ne, or, sql } fr
 import type { PersonalDataStore } from '../../ports/index.ts';
 import { createAuditRedaction, inSlice, nextSlice } from '../audit/redact-audit.ts';
 import { atomic, type Context, encodeTexts, lazy, separate } from '../context.ts';
+import { isOfOwnWallet } from '../money/account-statements.ts';
 import { createAgedTasks, ENDED } from './retention.ts';
 
 export function createPersonalDataStore(context: Context): PersonalDataStore {
@@ -118,7 +119,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
       const rows = await db
         .select()
         .from(ledgerEntries)
-        .where(and(eq(ledgerEntries.userId, userId), gt(ledgerEntries.id, after)))
+        .where(and(isOfOwnWallet(ledgerEntries.walletId, userId), gt(ledgerEntries.id, after)))
         .orderBy(asc(ledgerEntries.id))
         .limit(limit);
       return rows.map(({ grantKey: _, ...row }) => row);
@@ -190,7 +191,7 @@ export function createReasonErasure({
     const rows = await db
       .select({ id })
       .from(ledgerEntries)
-      .where(and(eq(ledgerEntries.userId, userId), gt(id, after)))
+      .where(and(isOfOwnWallet(ledgerEntries.walletId, userId), gt(id, after)))
       .orderBy(asc(id))
       .limit(limit);
     const ids = rows.map((row) => row.id);

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
 
 const DAY_SECONDS = 86_400;
-/** The user id of rows that sum up all users. */
+/** The ids of user and wallet in rows that sum up all users. */
 const EVERYBODY = sql.raw('0');
 
 /** What usage by day is grouped by; a part that is summed over has a value that none has. */
@@ -21,23 +21,22 @@ const GROUPED = {
 } as const;
 
 export function createFigureStore({ db, dialect, statement, tables: { tasks } }: Context): FigureStore {
-  const addUp = (owner: SQL, from: number, until: number) =>
+  const addUp = (userId: SQL, walletId: SQL, { from, until }: { from: number; until: number }) =>
     statement(sql`
-      insert into usage_days (user_id, day, plugin_key, model, kind, duration, tasks, quota)
-      select ${owner}, created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, count(*), sum(quota)
+      insert into usage_days (user_id, day, plugin_key, model, kind, duration, wallet_id, tasks, quota)
+      select ${userId}, created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, ${walletId}, count(*), sum(quota)
       from usage_logs where created_at >= ${from} and created_at < ${until}
-      group by 1, 2, 3, 4, 5, 6
-      on conflict (user_id, day, plugin_key, model, kind, duration)
+      group by 1, 2, 3, 4, 5, 6, 7
+      on conflict (user_id, day, plugin_key, model, kind, duration, wallet_id)
       do update set tasks = usage_days.tasks + excluded.tasks, quota = usage_days.quota + excluded.quota`);
 
   return {
     async addUpDays(before, limit) {
       const step = await advanceProgress(statement, PROGRESS.days, { before, limit });
       if (typeof step === 'string') return step === 'taken';
-      const { from, until, isLast } = step;
-      await addUp(sql`user_id`, from, until);
-      await addUp(EVERYBODY, from, until);
-      return !isLast;
+      await addUp(sql`user_id`, sql`coalesce(wallet_id, user_id)`, step);
+      await addUp(EVERYBODY, EVERYBODY, step);
+      return !step.isLast;
     },
 
     async usageByDay({ sinceDay, userId, by }) {

@@ -12,9 +12,11 @@ const HOUR = 3600;
 /** What a batch of the clean-up deletes: so much time from the oldest row on. */
 const BATCH_SECONDS = 6 * HOUR;
 
-const PARTS = sql.raw('user_id, api_key_id, channel_id, plugin_key, model');
+const PARTS = sql.raw('user_id, wallet_id, api_key_id, channel_id, plugin_key, model');
 /** The columns of `PARTS` as a usage row has them. */
-const PARTS_OF_ROW = sql.raw('user_id, coalesce(api_key_id, 0), channel_id, plugin_key, model');
+const PARTS_OF_ROW = sql.raw(
+  'user_id, coalesce(wallet_id, user_id), coalesce(api_key_id, 0), channel_id, plugin_key, model',
+);
 const SUCCEEDED = sql.raw(`case when kind = 'settle' then 1 else 0 end`);
 const FAILED = sql.raw(`case when kind = 'settle' then 0 else 1 end`);
 const SPEND = sql.raw(`case when kind = 'settle' then quota else 0 end`);
@@ -37,7 +39,7 @@ export function createUsageStore({ db, statement, tables }: Context): UsageStore
     await statement(sql`
       insert into ${table} (start, ${PARTS}, succeeded, failed, spend)
       select ${toStart(seconds)}, ${PARTS_OF_ROW}, sum(${SUCCEEDED}), sum(${FAILED}), sum(${SPEND})
-      from usage_logs where created_at >= ${from} and created_at < ${until} group by 1, 2, 3, 4, 5, 6
+      from usage_logs where created_at >= ${from} and created_at < ${until} group by 1, 2, 3, 4, 5, 6, 7
       on conflict (start, ${PARTS}) do update set succeeded = ${table}.succeeded + excluded.succeeded,
         failed = ${table}.failed + excluded.failed, spend = ${table}.spend + excluded.spend`);
   }
