@@ -27,7 +27,7 @@ const isFromAuthority = ({ issuer }: PeerCertificate): boolean => String(issuer.
 
 async function prepare(validSeconds: number, more: Record<string, string> = {}) {
   const [port, httpPort] = [await freePort(), await freePort()];
-  const authority = await createAcmeAuthority({ httpPort, tlsPort: port, validSeconds });
+  const authority = await createAcmeAuthority({ httpPort, validSeconds });
   const env = {
     ACME_DOMAIN: 'localhost',
     ACME_EMAIL: 'root@example.com',
@@ -91,19 +91,21 @@ describe('a gateway with ACME_DOMAIN', () => {
     }
   });
 
-  testInFullRun('gets a certificate by TLS-ALPN-01 on its own port, while a connection is held open', async () => {
-    const { authority, options } = await prepare(NINETY_DAYS, { ACME_CHALLENGE: 'tls-alpn-01' });
-    const gateway = await startGateway(options);
-    await gateway.logged('the TLS certificate could not be renewed');
-    const held = await Bun.connect({ hostname: '127.0.0.1', port: options.port, socket: { data() {} } });
+  testInFullRun('and TLS-ALPN-01 starts with a warning, serves what it has, and leaves port 80 alone', async () => {
+    const { authority, httpPort, options } = await prepare(NINETY_DAYS, { ACME_CHALLENGE: 'tls-alpn-01' });
     await authority.start();
-    gateway.signal('SIGHUP');
-    await gateway.logged('serving the new TLS certificate');
-    expect(isFromAuthority(await servedCertificate(options.port))).toBe(true);
-    const answer = await fetch(`https://127.0.0.1:${options.port}/livez`, { tls: { rejectUnauthorized: false } });
-    expect(answer.status).toBe(200);
-    held.end();
-    expect(await gateway.stop()).toBe(0);
-    await authority.kill();
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    const taken = Bun.serve({ port: httpPort, hostname: '127.0.0.1', fetch: () => new Response() });
+    const gateway = await startGateway(options);
+    try {
+      await gateway.logged('ACME_CHALLENGE=tls-alpn-01 is no longer supported');
+      expect((await servedCertificate(options.port)).issuer.CN).toBe('Taskgate, self-signed');
+      const root = await setUp({ ...gateway, url: `https://127.0.0.1:${gateway.port}` });
+      expect(JSON.stringify(await root.call('GET', '/api/attention'))).toContain('remove ACME_CHALLENGE');
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+      expect(await gateway.stop()).toBe(0);
+      await Promise.all([taken.stop(true), authority.kill()]);
+    }
   });
 });

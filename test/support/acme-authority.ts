@@ -18,9 +18,8 @@ export type AcmeAuthority = {
 
 /** Not started yet. Throws, saying what to install, when no authority is there. */
 export async function createAcmeAuthority(options: {
-  /** Where it verifies HTTP-01 and TLS-ALPN-01. */
+  /** Where it verifies HTTP-01. */
   httpPort: number;
-  tlsPort: number;
   validSeconds: number;
 }): Promise<AcmeAuthority> {
   const binary = findProgram(['pebble'], [join(homedir(), 'go', 'bin')]);
@@ -37,7 +36,6 @@ export async function createAcmeAuthority(options: {
     certificate: own.cert,
     privateKey: own.key,
     httpPort: options.httpPort,
-    tlsPort: options.tlsPort,
     keyAlgorithm: 'ecdsa',
     retryAfter: { authz: 1, order: 1 },
     profiles: { default: { description: 'default', validityPeriod: options.validSeconds } },

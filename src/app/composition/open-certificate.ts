@@ -1,13 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Listening } from '../../http/index.ts';
-import { createAcmeRequests } from '../../operations/certificates/acme-requests.ts';
-import { listenForHttpChallenges } from '../../operations/certificates/answer-http-challenges.ts';
-import { createTlsChallenges, type LendPort } from '../../operations/certificates/answer-tls-challenges.ts';
+import { type HttpChallenges, listenForHttpChallenges } from '../../operations/certificates/answer-http-challenges.ts';
 import { openCertificateFiles } from '../../operations/certificates/certificate-files.ts';
 import { keepCertificate } from '../../operations/certificates/keep-certificate.ts';
 import { orderCertificate } from '../../operations/certificates/order-certificate.ts';
-import type { AnswerChallenge } from '../../operations/certificates/types.ts';
 import { type Certificate, createCertificateWatch } from '../../operations/certificates/watch-certificate.ts';
 import { createUpstream } from '../../upstream/index.ts';
 import type { DomainServices, Foundation } from './types.ts';
@@ -35,17 +32,20 @@ export function openCertificate(
   const serve = (renewed: Certificate): void => {
     for (const each of listeners) each.renew(renewed);
   };
-  if (config.acmeDomains.length > 0) return openAcme(foundation, services, { serve, listeners });
+  if (config.acmeDomains.length > 0) return openAcme(foundation, services, serve);
   if (config.tlsCert === '') return undefined;
   return createCertificateWatch({ certFile: config.tlsCert, keyFile: config.tlsKey, clock, logger, serve });
 }
 
+const UNSUPPORTED_CHALLENGE =
+  'ACME_CHALLENGE=tls-alpn-01 is no longer supported, so the TLS certificate is not renewed. Open port 80 to the gateway (ACME_HTTP_PORT) and remove ACME_CHALLENGE, or let a proxy end TLS.';
+
 function openAcme(
   { config, clock, logger, shutdown }: Foundation,
   services: Pick<DomainServices, 'upstream'>,
-  { serve, listeners }: { serve: (renewed: Certificate) => void; listeners: readonly Listening[] },
+  serve: (renewed: Certificate) => void,
 ): CertificateSource {
-  const { acmeDomains: names, acmeDirectory: directoryUrl, acmeEmail: email, acmeChallenge: challengeType } = config;
+  const { acmeDomains: names, acmeDirectory: directoryUrl, acmeEmail: email } = config;
   const files = openCertificateFiles({ folder: join(config.dataDir, 'acme'), directoryUrl, names });
   const own =
     config.acmeCa === ''
@@ -55,30 +55,26 @@ function openAcme(
           trustedCertificates: [readFileSync(config.acmeCa, 'utf8')],
         });
   if (own) shutdown.add('ACME', () => own.close());
-  let answerHttp: AnswerChallenge | undefined;
-  const lend: LendPort = async () => {
-    const [listener] = listeners;
-    if (!listener) throw new Error('the gateway does not listen yet');
-    return listener.lend();
-  };
-  const answerTls = createTlsChallenges({ lend, clock, logger });
+  let http: HttpChallenges | undefined;
   const kept = keepCertificate({
     ...{ names, files, clock, logger, serve },
     async order(signal) {
-      const accountKey = await files.accountKey();
-      const requests = createAcmeRequests({ upstream: own ?? services.upstream, directoryUrl, accountKey, signal });
-      const answer = answerHttp ?? answerTls;
-      return orderCertificate({ requests, challengeType, answer, clock, signal }, { directoryUrl, names, email });
+      if (!http) throw new Error('the listener for challenges is not open yet');
+      const deps = { upstream: own ?? services.upstream, answer: http.answer, signal };
+      return orderCertificate(deps, { directoryUrl, accountKey: await files.accountKey(), names, email });
     },
   });
+  if (config.acmeChallenge === 'tls-alpn-01') {
+    logger.warn({ names }, UNSUPPORTED_CHALLENGE);
+    // Port 80 is not asked for: such a set-up may not have it, and must start.
+    return { ...kept, start: () => undefined, reload: async () => undefined, fault: () => UNSUPPORTED_CHALLENGE };
+  }
   return {
     ...kept,
     async first() {
-      if (challengeType === 'http-01') {
-        const http = listenForHttpChallenges({ host: config.host, port: config.acmeHttpPort, names });
-        answerHttp = http.answer;
-        shutdown.add('listener of ACME', () => http.stop());
-      }
+      const opened = listenForHttpChallenges({ host: config.host, port: config.acmeHttpPort, names });
+      http = opened;
+      shutdown.add('listener of ACME', () => opened.stop());
       return kept.first();
     },
   };

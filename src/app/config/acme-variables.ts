@@ -55,7 +55,7 @@ export const ACME_VARIABLES = {
   acmeChallenge: variable({
     env: 'ACME_CHALLENGE',
     group: 'server',
-    doc: 'How the authority verifies the names: over port 80 (http-01), or over port 443 (tls-alpn-01), where other connections are refused for the seconds that it takes.',
+    doc: 'How the authority verifies the names: over port 80 (http-01). tls-alpn-01 is no longer supported: the gateway starts with a warning and serves the certificate that it has, which is not renewed.',
     kind: oneOf('http-01', 'tls-alpn-01'),
     default: 'http-01',
   }),

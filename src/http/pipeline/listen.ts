@@ -24,11 +24,6 @@ export type Listening = {
    */
   renew(tls: { cert: string; key: string }): void;
   /**
-   * Closes the socket, so that somebody else can listen on the port, until `reopen` is called.
-   * Connections that are open go on. To be called while nobody calls `renew`.
-   */
-  lend(): { host: string; port: number; reopen(): void };
-  /**
    * Stops accepting connections and waits for the requests in flight, for at most `drainMs`
    * milliseconds; then it closes what is left.
    */
@@ -114,8 +109,6 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
   /** Sockets that are closed for new connections, with requests that have not ended. */
   const former = new Set<typeof server>();
 
-  let isStopped = false;
-
   /** Closes the socket at once; the requests on it go on. */
   function release(): void {
     const ending = server;
@@ -143,18 +136,7 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
         throw error;
       }
     },
-    lend() {
-      release();
-      return {
-        host: options.host,
-        port,
-        reopen() {
-          if (!isStopped) server = open(port, tls);
-        },
-      };
-    },
     async stop(drainMs) {
-      isStopped = true;
       await Promise.all([server, ...former].map((each) => end(each, drainMs)));
     },
   };

@@ -1,6 +1,7 @@
-import type { AnswerChallenge } from './types.ts';
-
 const PREFIX = '/.well-known/acme-challenge/';
+
+/** Serves the answer to a challenge (RFC 8555, 8.3) until the returned function is called. */
+export type AnswerChallenge = (challenge: { token: string; keyAuthorization: string }) => () => void;
 
 export type HttpChallenges = { answer: AnswerChallenge; port: number; stop(): Promise<void> };
 
@@ -39,11 +40,9 @@ export function listenForHttpChallenges(options: {
   });
   return {
     port: server.port ?? options.port,
-    async answer({ token, keyAuthorization }) {
+    answer({ token, keyAuthorization }) {
       answers.set(token, keyAuthorization);
-      return async () => {
-        answers.delete(token);
-      };
+      return () => void answers.delete(token);
     },
     stop: () => server.stop(true),
   };

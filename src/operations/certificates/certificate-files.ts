@@ -1,13 +1,12 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../kernel/index.ts';
-import { newKey, toPem } from './make-certificates.ts';
 import type { Certificate } from './watch-certificate.ts';
 
 export type CertificateFiles = {
-  /** The key of the account at the authority; made when there is none. */
-  accountKey(): Promise<KeyObject>;
+  /** The key of the account at the authority as PEM text; made when there is none. */
+  accountKey(): Promise<string>;
   /** The latest certificate for these names, if there is one. */
   read(): Promise<Certificate | undefined>;
   write(certificate: Certificate): Promise<void>;
@@ -54,9 +53,13 @@ export function openCertificateFiles(options: {
   return {
     async accountKey() {
       const found = await readIfThere(account);
-      if (found !== undefined) return createPrivateKey(found);
-      const key = newKey();
-      await replace(account, toPem(key));
+      if (found !== undefined) {
+        createPrivateKey(found);
+        return found;
+      }
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+      await replace(account, key);
       return key;
     },
     async read() {

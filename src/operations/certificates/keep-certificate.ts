@@ -1,7 +1,6 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, KeyObject, X509Certificate } from 'node:crypto';
 import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
 import type { CertificateFiles } from './certificate-files.ts';
-import { createSelfSigned } from './make-certificates.ts';
 import type { Certificate } from './watch-certificate.ts';
 
 const HOUR_MS = 3_600_000;
@@ -12,6 +11,8 @@ const RENEW_BEFORE_MS = 30 * DAY_MS;
 const FIRST_RETRY_MS = 300_000;
 const MAX_RETRY_MS = 6 * HOUR_MS;
 const SELF_SIGNED_DAYS = 7;
+/** Machines' clocks differ. */
+const BACKDATE_MS = DAY_MS;
 
 type KeepConfig = {
   names: readonly string[];
@@ -125,4 +126,24 @@ function check({ cert, key }: Certificate, names: readonly string[], nowMs: numb
   if (missing !== undefined) throw new Error(`the certificate is not for ${missing}`);
   if (Date.parse(certificate.validTo) <= nowMs) throw new Error(`the certificate ended on ${certificate.validTo}`);
   return certificate;
+}
+
+/** What is served before the first certificate comes. */
+export async function createSelfSigned(
+  names: readonly string[],
+  { nowMs, days }: { nowMs: number; days: number },
+): Promise<Certificate> {
+  const { SubjectAlternativeNameExtension, X509CertificateGenerator } = await import('@peculiar/x509');
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    name: 'CN=Taskgate\\, self-signed',
+    keys,
+    signingAlgorithm: algorithm,
+    notBefore: new Date(nowMs - BACKDATE_MS),
+    notAfter: new Date(nowMs + days * DAY_MS),
+    extensions: [new SubjectAlternativeNameExtension(names.map((value) => ({ type: 'dns' as const, value })))],
+  });
+  const key = KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
+  return { cert: certificate.toString('pem'), key: key.toString() };
 }

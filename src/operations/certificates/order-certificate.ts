@@ -1,97 +1,130 @@
-import { type Clock, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import { type AcmeRequests, describeProblem, readObject, textOf } from './acme-requests.ts';
-import { createSigningRequest, newKey, toPem } from './make-certificates.ts';
-import type { AnswerChallenge, ChallengeType } from './types.ts';
+import type { axios, Client } from 'acme-client';
+import { removeHiddenCharacters } from '../../kernel/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+import type { AnswerChallenge } from './answer-http-challenges.ts';
 import type { Certificate } from './watch-certificate.ts';
 
-/** An authority takes seconds. After this long the whole order is tried again later. */
-const ORDER_MS = 300_000;
-const POLL_MS = 1000;
-const MAX_POLL_MS = 30_000;
+/** A chain of certificates takes some 10 KiB. */
+const MAX_ANSWER_BYTES = 512 * 1024;
+const CONNECT_MS = 10_000;
+const ANSWER_MS = 30_000;
+/** An authority takes seconds. After some five minutes the whole order is tried again later. */
+const POLLS = { backoffAttempts: 30, backoffMin: 1000, backoffMax: 10_000 };
+const REASON_CHARS = 300;
 
-type OrderDeps = {
-  requests: AcmeRequests;
-  challengeType: ChallengeType;
-  answer: AnswerChallenge;
-  clock: Clock;
-  signal: AbortSignal;
+type Authorization = Awaited<ReturnType<Client['getAuthorizations']>>[number];
+type Adapter = Extract<typeof axios.defaults.adapter, (...parameters: never[]) => unknown>;
+
+type OrderDeps = { upstream: Upstream; answer: AnswerChallenge; signal: AbortSignal };
+
+type Order = {
+  directoryUrl: string;
+  /** PEM text. */
+  accountKey: string;
+  names: readonly string[];
+  /** Empty: the account has none. */
+  email: string;
 };
-
-type Order = { directoryUrl: string; names: readonly string[]; email: string };
 
 /**
  * Orders a certificate by RFC 8555: account, order, a challenge for each name, signing request,
- * download. The key is new each time.
+ * download. The key is new each time. One order runs at a time in a process, since the library has
+ * one place for the way that its requests take.
  *
  * @throws in words what went wrong
  */
-export async function orderCertificate(deps: OrderDeps, { directoryUrl, names, email }: Order): Promise<Certificate> {
-  const { requests, clock } = deps;
-  const deadlineMs = clock.monotonicMs() + ORDER_MS;
-  const directory = await requests.get(directoryUrl);
-  const account = await requests.post(textOf(directory.newAccount), {
+export async function orderCertificate(deps: OrderDeps, order: Order): Promise<Certificate> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  // The library's pauses know no signal; its next request fails, which ends what is left of it.
+  const stop = () => reject(new OrderError('the gateway stops'));
+  deps.signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([runOrder(deps, order), stopped]);
+  } catch (error) {
+    throw new Error(describeFailure(error));
+  } finally {
+    deps.signal.removeEventListener('abort', stop);
+  }
+}
+
+async function runOrder(deps: OrderDeps, { directoryUrl, accountKey, names, email }: Order): Promise<Certificate> {
+  const [{ default: http }, { default: AcmeClient }, { default: acmeCrypto }] = await Promise.all([
+    import('acme-client/src/axios.js'),
+    import('acme-client/src/client.js'),
+    import('acme-client/src/crypto/index.js'),
+  ]);
+  http.defaults.adapter = sendThroughUpstream(deps, directoryUrl);
+  const client = new AcmeClient({ directoryUrl, accountKey, ...POLLS });
+  await client.createAccount({
     termsOfServiceAgreed: true,
     ...(email === '' ? {} : { contact: [`mailto:${email}`] }),
   });
-  requests.useAccount(account.location);
-
   const identifiers = names.map((value) => ({ type: 'dns', value }));
-  const opened = await requests.post(textOf(directory.newOrder), { identifiers });
-  const order = readObject(opened.text);
-  // One after the other: a listener answers one name at a time.
-  for (const url of listOf(order.authorizations)) await authorize(deps, textOf(url), deadlineMs);
+  const opened = await client.createOrder({ identifiers });
+  for (const authorization of await client.getAuthorizations(opened)) await authorize(deps, client, authorization);
 
+  const key = await acmeCrypto.createPrivateEcdsaKey('P-256');
+  const [, request] = await acmeCrypto.createCsr({ altNames: [...names] }, key);
   // An authority may need a moment between the last proof and the order.
-  await pollUntil(deps, { url: opened.location, wanted: ['ready', 'valid'], deadlineMs });
-  const key = newKey();
-  await requests.post(textOf(order.finalize), { csr: createSigningRequest(names, key).toString('base64url') });
-  const ended = await pollUntil(deps, { url: opened.location, wanted: ['valid'], deadlineMs });
-  const { text: cert } = await requests.post(textOf(ended.certificate));
-  return { cert, key: toPem(key) };
+  const ready = await client.waitForValidStatus(opened);
+  const finalized = await client.finalizeOrder({ ...ready, url: opened.url }, request);
+  const cert = await client.getCertificate({ ...finalized, url: opened.url });
+  return { cert, key: key.toString() };
 }
 
-async function authorize(deps: OrderDeps, url: string, deadlineMs: number): Promise<void> {
-  const { requests, challengeType } = deps;
-  const authorization = readObject((await requests.post(url)).text);
+async function authorize({ answer }: OrderDeps, client: Client, authorization: Authorization): Promise<void> {
   if (authorization.status === 'valid') return;
-  const name = textOf(isObject(authorization.identifier) ? authorization.identifier.value : undefined);
-  const challenge = listOf(authorization.challenges).find((each) => isObject(each) && each.type === challengeType);
-  if (!isObject(challenge)) throw new Error(`the authority does not offer ${challengeType} for ${name}`);
-  const token = textOf(challenge.token);
-  const withdraw = await deps.answer({ name, token, keyAuthorization: requests.keyAuthorization(token) });
+  const name = authorization.identifier.value;
+  const challenge = authorization.challenges.find(({ type }) => type === 'http-01');
+  if (!challenge) throw new OrderError(`the authority does not offer http-01 for ${name}`);
+  const keyAuthorization = await client.getChallengeKeyAuthorization(challenge);
+  const withdraw = answer({ token: challenge.token, keyAuthorization });
   try {
-    await requests.post(textOf(challenge.url), {});
-    await pollUntil(deps, { url, wanted: ['valid'], deadlineMs });
+    await client.completeChallenge(challenge);
+    await client.waitForValidStatus(challenge);
+  } catch (error) {
+    if (error instanceof OrderError) throw error;
+    throw new OrderError(`the authority could not verify ${name}: ${readWords(error)}`);
   } finally {
-    await withdraw();
+    withdraw();
   }
 }
 
-type Poll = { url: string; wanted: readonly string[]; deadlineMs: number };
-
-/**
- * Reads an order or an authorization until its state is wanted.
- *
- * @throws when it is refused, or too late
- */
-async function pollUntil(deps: OrderDeps, { url, wanted, deadlineMs }: Poll): Promise<JsonObject> {
-  const { requests, clock, signal } = deps;
-  for (;;) {
-    const answer = await requests.post(url);
-    const state = readObject(answer.text);
-    const status = textOf(state.status);
-    if (wanted.includes(status)) return state;
-    if (!['pending', 'processing', 'ready'].includes(status)) throw new Error(describeFailure(state));
-    if (clock.monotonicMs() > deadlineMs) throw new Error('the authority took too long');
-    await clock.sleep(Math.min(Math.max(answer.retryAfterSeconds * 1000, POLL_MS), MAX_POLL_MS), signal);
-    if (signal.aborted) throw new Error('the gateway stops');
-  }
+/** The library's requests go out as all others do: checked addresses, proxies, timeouts, caps. */
+function sendThroughUpstream({ upstream, signal }: OrderDeps, directoryUrl: string): Adapter {
+  // The administrator named the authority; it may be in a private network. Nothing else may be.
+  const privateHosts = [new URL(directoryUrl).host.toLowerCase()];
+  return async (config) => {
+    const { url = '', method = 'get', data } = config;
+    if (!url.startsWith('https://')) throw new OrderError('the authority named an address without https');
+    const hasBody = typeof data === 'string';
+    const sent = await upstream.request({
+      ...{ url, privateHosts, signal, maxRedirects: 0, mayRepeat: false },
+      method: method.toUpperCase(),
+      body: hasBody ? { kind: 'text', text: data } : { kind: 'none' },
+      headers: { ...(hasBody ? { 'content-type': 'application/jose+json' } : {}), 'user-agent': 'taskgate' },
+      connectTimeoutMs: CONNECT_MS,
+      headersTimeoutMs: ANSWER_MS,
+      idleTimeoutMs: ANSWER_MS,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+    });
+    if (!sent.ok) throw new OrderError(`the authority cannot be reached: ${sent.error.message}`);
+    const text = await sent.value.text();
+    if (!text.ok) throw new OrderError(`the authority's answer broke off: ${text.error.message}`);
+    const headers = Object.fromEntries(
+      Object.entries(sent.value.headers).map(([name, values]) => [name, values?.[0] ?? '']),
+    );
+    return { data: text.value, status: sent.value.status, statusText: '', headers, config };
+  };
 }
 
-function describeFailure(state: JsonObject): string {
-  const failed = listOf(state.challenges).find((each) => isObject(each) && each.error !== undefined);
-  const name = isObject(state.identifier) ? ` ${String(state.identifier.value)}` : '';
-  return `the authority could not verify${name}: ${describeProblem(isObject(failed) ? failed.error : state.error)}`;
-}
+/** Its message is ours; all others are the library's or the authority's. */
+class OrderError extends Error {}
 
-const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);
+const describeFailure = (error: unknown): string =>
+  error instanceof OrderError ? error.message : `the authority refused: ${readWords(error)}`;
+
+function readWords(error: unknown): string {
+  const words = error instanceof Error ? removeHiddenCharacters(error.message).trim() : '';
+  return words === '' ? 'it gave no reason' : words.slice(0, REASON_CHARS);
+}
