@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { TracerProvider } from '@opentelemetry/sdk-trace';
 import { type Logger, silentLogger, systemClock } from '../../../src/kernel/index.ts';
+import { batchSpans } from '../../../src/telemetry/tracing/batch-spans.ts';
 import { createSender, type SendResult } from '../../../src/telemetry/tracing/send-spans.ts';
-import { createSpanQueue } from '../../../src/telemetry/tracing/span-queue.ts';
 import { createUpstream } from '../../../src/upstream/index.ts';
 import { freePort } from '../../support/free-port.ts';
 import { startCollector, type TraceCollector } from '../../support/trace-collector.ts';
@@ -35,14 +35,14 @@ function createSteps() {
   };
 }
 
-function createQueue(answers: (SendResult | 'never')[]) {
+function startBatches(answers: (SendResult | 'never')[]) {
   const { clock, step } = createSteps();
   const lines: string[] = [];
   const counted: Record<string, number> = {};
   const sent: number[] = [];
   const note = (_: object, message: string) => void lines.push(message);
   const logger: Logger = { ...silentLogger, info: note, warn: note };
-  const queue = createSpanQueue({
+  const batches = batchSpans({
     async send(spans, signal) {
       sent.push(spans.length);
       const answer = answers.shift() ?? { kind: 'sent', rejected: 0 };
@@ -56,80 +56,71 @@ function createQueue(answers: (SendResult | 'never')[]) {
     clock,
     logger,
   });
-  const tracer = new TracerProvider({ spanProcessors: [queue.processor] }).getTracer('test');
+  const tracer = new TracerProvider({ spanProcessors: [batches.processor] }).getTracer('test');
   const end = (spans: number) => {
     for (let i = 0; i < spans; i += 1) tracer.startSpan('x').end();
   };
-  return { queue, end, step, lines, counted, sent };
+  return { batches, end, step, lines, counted, sent };
 }
 
-describe('the queue', () => {
-  test('sends few spans after five seconds, and a full batch at once', async () => {
-    const { end, step, sent, counted } = createQueue([]);
-    end(3);
-    expect(await step()).toBe(5000);
-    await until('they were sent', () => counted.exported === 3);
-    end(600);
-    await until('a batch was sent', () => sent.length === 2);
-    expect(sent).toEqual([3, 512]);
-  });
+const BATCH = 512;
 
-  test('keeps a batch that the collector wants later, for as long as it asks', async () => {
+describe('batches', () => {
+  test('go out when they are full, and are kept for as long as the collector asks', async () => {
     const busy: SendResult = { kind: 'later', reason: 'status 429', waitMs: 30_000 };
-    const { end, step, sent, counted, lines } = createQueue([busy, busy]);
-    end(2);
-    await step();
+    const { batches, end, step, sent, counted, lines } = startBatches([busy, busy]);
+    end(BATCH + 3);
     expect(await step()).toBe(30_000);
-    await step();
     expect(await step()).toBe(30_000);
-    await step();
-    await until('they were sent', () => counted.exported === 2);
-    expect(sent).toEqual([2, 2, 2]);
+    await until('they were sent', () => counted.exported === BATCH);
+    expect(sent).toEqual([BATCH, BATCH, BATCH]);
     expect(lines).toEqual([
       'traces could not be exported; trying again, at least once a minute',
       'traces are exported again',
     ]);
+    await batches.stop(1000);
+    expect(counted).toEqual({ exported: BATCH + 3 });
   });
 
-  test('waits longer after each failure, and a minute at most', async () => {
+  test('wait longer after each failure, and a minute at most', async () => {
     const down: SendResult = { kind: 'later', reason: 'connect', waitMs: 0 };
-    const { end, step } = createQueue(Array.from({ length: 9 }, () => down));
-    end(1);
-    const waits: number[] = [];
-    for (let i = 0; i < 16; i += 1) waits.push(await step());
-    const pauses = waits.filter((_, index) => index % 2 === 1);
+    const { end, step } = startBatches(Array.from({ length: 9 }, () => down));
+    end(BATCH);
+    const pauses: number[] = [];
+    for (let i = 0; i < 8; i += 1) pauses.push(await step());
     expect(pauses[0]).toBeGreaterThanOrEqual(800);
     expect(pauses[0]).toBeLessThanOrEqual(1200);
     expect(pauses.at(-1)).toBeGreaterThan(40_000);
     expect(pauses.at(-1)).toBeLessThanOrEqual(72_000);
   });
 
-  test('drops and counts what does not fit, and what the collector refuses or rejects', async () => {
-    const { end, step, counted, sent } = createQueue([
+  test('drop and count what does not fit, and what the collector refuses or rejects', async () => {
+    const { batches, end, step, counted, sent } = startBatches([
       { kind: 'refused', reason: 'status 400' },
       { kind: 'sent', rejected: 12 },
     ]);
-    end(2048 + 100);
+    // The first batch is on its way, 2,048 wait.
+    end(BATCH + 2048 + 100);
     expect(counted).toEqual({ dropped: 100 });
     await until('the first batch was refused', () => counted.dropped === 612);
     await step();
-    await until('the others were sent', () => counted.exported === 3 * 512 - 12);
-    expect(counted.rejected).toBe(12);
-    expect(sent).toEqual([512, 512, 512, 512]);
+    await batches.stop(1000);
+    expect(counted).toEqual({ dropped: 612, exported: 2048 - 12, rejected: 12 });
+    expect(sent).toEqual(Array.from({ length: 5 }, () => BATCH));
   });
 
-  test('sends what waits when it stops, and no longer than it may', async () => {
-    const quick = createQueue([]);
+  test('are sent at a stop, and no longer than it may take, the one that is on its way too', async () => {
+    const quick = startBatches([]);
     quick.end(7);
-    await quick.queue.stop(1000);
+    await quick.batches.stop(1000);
     expect(quick.counted).toEqual({ exported: 7 });
 
-    const hung = createQueue(['never']);
-    hung.end(7);
-    const stopped = hung.queue.stop(1234);
+    const hung = startBatches(['never', 'never']);
+    hung.end(BATCH + 7);
+    const stopped = hung.batches.stop(1234);
     expect(await hung.step()).toBe(1234);
     await stopped;
-    expect(hung.counted).toEqual({ dropped: 7 });
+    expect(hung.counted).toEqual({ dropped: BATCH + 7 });
     expect(hung.lines.at(-1)).toBe('spans were dropped: the collector did not take them before the stop');
   });
 });
