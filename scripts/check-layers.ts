@@ -34,7 +34,7 @@ const allowed: Record<string, readonly string[]> = {
   surfaces: ['relay', 'results', 'reports', 'tasks', 'vendors', ...engine],
   importing: ['settings', 'vendors', 'tasks', 'auth', 'store', ...engine],
   operations: ['relay', 'results', 'reports', 'tasks', 'vendors', 'auth', 'settings', 'store', 'sandbox', ...engine],
-  panel: ['contracts', 'http'],
+  panel: ['contracts', 'http', 'kernel'],
   http: [
     ...['auth', 'settings', 'plugins', 'channels', 'billing', 'notifications', 'files', 'vendors', 'tasks', 'relay'],
     ...['results', 'reports', 'surfaces', 'operations', 'contracts', 'kernel', 'panel-manifest'],
@@ -89,6 +89,8 @@ type FolderOrder = Readonly<Record<string, readonly string[]>>;
 
 /** Files that may be imported although they are not their room's `index.ts`. */
 const openFiles = ['src/sandbox/child/run-child.ts', 'src/store/postgres-backup.ts'];
+/** What the panel may import of the kernel: files that import nothing, so they run in a browser. */
+const browserFiles = ['src/kernel/user-agents.ts'];
 
 /** Means of the platform and of packages that belong to certain places only. */
 const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [
@@ -131,6 +133,7 @@ function checkImports(file: string, source: string, order: FolderOrder): string[
   if (from === null) return [`${file}:1: lies in no room`];
   return readImports(source).flatMap(({ specifier, line, typeOnly }) => {
     const complain = (what: string): string[] => [`${file}:${line}: ${what}`];
+    if (browserFiles.includes(file)) return complain('the panel imports this file, so it may import nothing');
     if (!specifier.startsWith('.')) {
       const rule = reservedPackages.find(({ name }) => name.test(specifier));
       return rule && !rule.where.test(file) ? complain(`${specifier} does not belong into ${from}`) : [];
@@ -144,6 +147,11 @@ function checkImports(file: string, source: string, order: FolderOrder): string[
     }
     if (!allowed[from]?.includes(to)) return complain(`${from} may not import ${to} (${specifier})`);
     if (typesOnly[from] === to && !typeOnly) return complain(`${from} may import only types of ${to}`);
+    if (from === 'panel' && to === 'kernel') {
+      return browserFiles.includes(target)
+        ? []
+        : complain(`of kernel the panel may import ${browserFiles.join(', ')} only`);
+    }
     if (!isEntrance(from, to, target)) return complain(`${to} is entered through its index.ts only (${specifier})`);
     return [];
   });

@@ -96,4 +96,5 @@ export {
 export { createBase64Splitter } from './split-base64.ts';
 export { memoizeTexts, pluralize, trimTrailing } from './texts.ts';
 export { createZoneClock, isTimeZone, readDate, type ZoneClock } from './time-zone.ts';
+export { parseUserAgent } from './user-agents.ts';
 export { type ClockWatch, watchClock } from './watch-clock.ts';

@@ -1,8 +1,8 @@
 /** Mails that tell the owner of an account of new devices and of changes to what protects it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, DecidingIp, PanelPrincipal, RequestOrigin } from '../../src/auth/index.ts';
+import { nameDevice } from '../../src/auth/mail/notify-owner.ts';
 import type { NoticeSubject } from '../../src/auth/mail/types.ts';
-import { nameDevice } from '../../src/auth/name-device.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import type { Mail, SendMail } from '../../src/upstream/index.ts';
 import { addUser } from '../support/add-user.ts';

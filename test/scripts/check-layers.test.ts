@@ -15,6 +15,7 @@ describe('allowed', () => {
     ['src/app/version.ts', "import manifest from '../../package.json';"],
     ['src/main.ts', "void import('./sandbox/child/run-child.ts'); void import('./app/index.ts');"],
     ['src/panel/a.ts', "import type { App } from '../http/index.ts';"],
+    ['src/panel/a.ts', "import { x } from '../kernel/user-agents.ts';"],
     ['src/kernel/clock.ts', 'export const now = () => Date.now();'],
     ['src/http/pipeline/listen.ts', 'Bun.serve({\n  fetch(request) {\n    return handle(request);\n  },\n});'],
     ['src/tasks/a.ts', "// import { x } from '../auth/index.ts';\n/**\n * import('../http/index.ts')\n */"],
@@ -46,6 +47,18 @@ describe('refused', () => {
     ['a dynamic import', 'src/billing/a.ts', "const x = await import('../tasks/index.ts');", 'may not import tasks'],
     ['an import type', 'src/billing/a.ts', "type X = import('../tasks/index.ts').X;", 'may not import tasks'],
     ['an import for its effects', 'src/billing/a.ts', "import '../tasks/index.ts';", 'may not import tasks'],
+    [
+      'what a browser cannot run',
+      'src/panel/a.ts',
+      "import { x } from '../kernel/index.ts';",
+      'of kernel the panel may import src/kernel/user-agents.ts only',
+    ],
+    [
+      'an import of a file that runs in a browser',
+      'src/kernel/user-agents.ts',
+      "import { x } from './errors.ts';",
+      'it may import nothing',
+    ],
     [
       'a side door',
       'src/http/a.ts',

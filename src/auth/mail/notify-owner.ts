@@ -1,8 +1,7 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, parseUserAgent } from '../../kernel/index.ts';
 import type { Counters, UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { addressKey } from '../limits/limit-requests.ts';
-import { nameDevice } from '../name-device.ts';
 import type { RequestOrigin } from '../principals.ts';
 import { pickLanguage } from './mail-languages.ts';
 import type { Outbox } from './outbox.ts';
@@ -80,6 +79,12 @@ const PROVIDER_NAMES: Record<string, string> = {
   telegram: 'Telegram',
   wechat: 'WeChat',
 };
+
+/** Empty for an unknown browser. Never the client's own words, which would stand in a mail. */
+export function nameDevice(userAgent: string): string {
+  const device = parseUserAgent(userAgent);
+  return device ? `${device.browser} (${device.system})` : '';
+}
 
 const describeOrigin = ({ ip, decidingIp, userAgent }: RequestOrigin): NoticeOrigin => ({
   device: nameDevice(userAgent),

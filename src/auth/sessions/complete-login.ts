@@ -1,9 +1,8 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, parseUserAgent } from '../../kernel/index.ts';
 import type { Repositories, SessionRecord, Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { addressKey } from '../limits/limit-requests.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
-import { isSameFamily } from '../name-device.ts';
 import type { DecidingIp, RequestOrigin } from '../principals.ts';
 import type { SessionTokens } from '../tokens/access-tokens.ts';
 import type { Flows, FlowTicket } from '../tokens/flows.ts';
@@ -104,10 +103,16 @@ export async function isNewDevice(
     (row) =>
       row.sid !== session.sid &&
       readAddressKey(row) === session.addressKey &&
-      isSameFamily(row.userAgent, session.userAgent),
+      readFamily(row.userAgent) === readFamily(session.userAgent),
   );
 }
 
 /** Rows written before address keys were stored only have the displayed address. */
 const readAddressKey = (row: { ip: string; addressKey: string }): string =>
   row.addressKey || addressKey(row.ip as DecidingIp);
+
+/** Browser and system, or of another program the name before the version. */
+function readFamily(userAgent: string): string {
+  const device = parseUserAgent(userAgent);
+  return device ? `${device.browser} ${device.system}` : (userAgent.split('/')[0] ?? '');
+}

@@ -1,9 +1,9 @@
 import { Badge, Button, Group } from '@mantine/core';
 import { IconDeviceDesktop, IconDeviceMobile } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
+import { parseUserAgent } from '../../../kernel/user-agents.ts';
 import type { LoginSession } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { parseUserAgent } from '../../session/parse-user-agent.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';

@@ -1,7 +1,7 @@
 import { Button, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { parseUserAgent } from '../../../kernel/user-agents.ts';
 import type { Account, AccountSession } from '../../api/types.ts';
-import { parseUserAgent } from '../../session/parse-user-agent.ts';
 import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
