@@ -34,8 +34,7 @@ export async function openStage(build: Build, env: Record<string, string> = {}):
   try {
     const gateway = await startBuild(build, { env });
     const admin = await setUp(gateway);
-    await admin.createChannel(vendor.url);
-    await admin.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: PRICE });
+    await prepareChannel(admin, vendor);
     const key = await admin.createKey({ name: 'bench' });
     return {
       gateway,
@@ -59,4 +58,10 @@ export async function openStage(build: Build, env: Record<string, string> = {}):
     await vendor.stop();
     throw error;
   }
+}
+
+/** A channel to the bench's vendor, and a price that is reserved. */
+export async function prepareChannel(admin: Administrator, vendor: Vendor): Promise<void> {
+  await admin.createChannel(vendor.url);
+  await admin.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: PRICE });
 }

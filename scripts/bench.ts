@@ -16,6 +16,7 @@ import { benchLeast } from '../bench/parts/least.ts';
 import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
 import { benchManyPolls, benchPollsWhileKeeping, benchTimelyPolls } from '../bench/parts/polls.ts';
+import { benchPostgres } from '../bench/parts/postgres.ts';
 import { benchRelay } from '../bench/parts/relay.ts';
 import { benchRequests } from '../bench/parts/requests.ts';
 import { benchRetention } from '../bench/parts/retention.ts';
@@ -57,6 +58,7 @@ const PARTS: Record<string, Part> = {
   sessions: benchManySessions,
   transfers: benchTransfers,
   stores: benchStores,
+  postgres: benchPostgres,
   budget: benchBudget,
 };
 /** Measures programs of the bench itself: the other build has no turn. */

@@ -9,6 +9,7 @@ import { until } from './until.ts';
 
 export type OwnPostgres = {
   port: number;
+  pid: number;
   url: string;
   /** Makes a standby the primary. */
   promote(): Promise<void>;
@@ -71,6 +72,7 @@ export async function startOwnPostgres(
   await until('PostgreSQL answers', () => answers(url));
   return {
     port,
+    pid: child.pid,
     url,
     promote: () => run([program('pg_ctl'), 'promote', '-w', '-D', data]),
     async kill() {
