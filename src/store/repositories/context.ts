@@ -1,4 +1,4 @@
-import { type Column, or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { batchCalls, CLOCK_LEEWAY_SECONDS, type Clock, ok } from '../../kernel/index.ts';
 import { bindDatabase, type Database, PreparedQuery, type RunStatement, storable } from '../drivers/connection.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
@@ -20,14 +20,14 @@ export type Context = {
   now: () => Record<string, number>;
   lists: ListConditions;
   /**
-   * Reads the row whose unique `column`, a text, has a value. `select` builds the query for a
-   * condition and selects `column` as `sought`. On PostgreSQL the look-ups of one moment are one statement,
-   * and callers that look for the same share the record: never change it.
+   * Reads the few rows that are found by a value. `select` builds the query and selects as `sought`
+   * what it compares by `isSought`, a text or `bigint`. On PostgreSQL the look-ups of one moment
+   * are one statement, and callers that look for the same share the records: never change them.
    */
   lookUp: <Row extends Sought>(
-    column: Column,
-    select: (where: SQL) => Select<Row>,
-  ) => (value: string) => Promise<Row | undefined>;
+    select: (isSought: (column: SQLWrapper) => SQL) => Select<Row>,
+    type?: 'text' | 'bigint',
+  ) => (value: Row['sought']) => Promise<Row[]>;
   /**
    * Ends a select that locks its rows until the transaction ends. (Not a shared lock: two
    * transactions that held one and then wrote would deadlock.)
@@ -56,6 +56,8 @@ type ListConditions = {
    * JSON array as text.
    */
   notAmong: (column: SQL, name: string) => SQL;
+  /** A condition: `column` is among the integers of the placeholder `name`, as in `notAmong`. */
+  amongIds: (column: SQLWrapper, name: string) => SQL;
   /** A condition: `column` is among the texts of the placeholder `name` (`encodeTexts`). */
   amongTexts: (column: SQLWrapper, name: string) => SQL;
   /**
@@ -79,7 +81,7 @@ type ListConditions = {
 export type RecordColumns = Record<string, 'text' | 'bigint' | 'integer' | 'boolean'>;
 
 /** What a row of a look-up was sought by. */
-type Sought = { sought: string };
+type Sought = { sought: string | number };
 
 /** A prepared query. */
 type Select<Row> = { execute(values: Record<string, unknown>): Promise<Row[]> };
@@ -110,6 +112,7 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
       lists: {
         notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
         amongTexts: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,
+        amongIds: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,
         elements: (name) => sql`json_each(${sql.placeholder(name)})`,
         records: (name, columns) => {
           const members = Object.keys(columns).map((column) => `value ->> '${column}' as "${column}"`);
@@ -117,7 +120,7 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
         },
         amongRows: (column, query) => sql`${column} in (${query})`,
       },
-      lookUp: (column, select) => lookUpOne(() => select(sql`${column} = ${sql.placeholder('sought')}`)),
+      lookUp: lookUpAlone,
       // There is only one writer.
       lockRows: sql``,
       statement,
@@ -126,8 +129,6 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
       lockName: () => Promise.resolve(),
     };
   }
-  const amongTexts = (column: SQLWrapper, name: string) =>
-    sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`;
   return {
     dialect,
     db,
@@ -138,7 +139,10 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
     lists: {
       notAmong: (column, name) =>
         sql`${column} <> all(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
-      amongTexts,
+      amongTexts: (column, name) =>
+        sql`${column} = any(array(select json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
+      amongIds: (column, name) =>
+        sql`${column} = any(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
       elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
       // It parses each object once; an operator for each member would parse it as often.
       records: (name, columns) => {
@@ -149,10 +153,7 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
       // several times.
       amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
     },
-    lookUp: (column, select) =>
-      refuseLookUp
-        ? lookUpTogether(() => select(amongTexts(column, 'sought')), refuseLookUp)
-        : lookUpOne(() => select(sql`${column} = ${sql.placeholder('sought')}`)),
+    lookUp: refuseLookUp ? (select, type) => lookUpTogether(select, { type, refuseLookUp }) : lookUpAlone,
     lockRows: sql`for no key update`,
     statement,
     prepare,
@@ -163,10 +164,10 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
   };
 }
 
-function lookUpOne<Row extends Sought>(select: () => Select<Row>): (value: string) => Promise<Row | undefined> {
-  const query = lazy(select);
-  return async (sought) => (await query().execute({ sought }))[0];
-}
+const lookUpAlone: Context['lookUp'] = (select) => {
+  const query = lazy(() => select((column) => sql`${column} = ${sql.placeholder('sought')}`));
+  return (sought) => query().execute({ sought });
+};
 
 /** Statements of one kind of look-up that run at once: one is prepared while another is answered. */
 const LOOK_UPS_AT_ONCE = 2;
@@ -177,23 +178,24 @@ const MAX_SOUGHT = 64;
  * costs both sides several times what a row does.
  */
 function lookUpTogether<Row extends Sought>(
-  select: () => Select<Row>,
-  refuse: () => void,
-): (value: string) => Promise<Row | undefined> {
-  const query = lazy(select);
-  const find = batchCalls<string, Row | undefined>({
-    async run(values) {
-      const rows = await query().execute({ sought: encodeTexts([...new Set(values)]) });
-      const found = new Map(rows.map((row) => [row.sought, row]));
-      return values.map((value) => ok(found.get(plainText(value))));
+  select: (isSought: (column: SQLWrapper) => SQL) => Select<Row>,
+  { type = 'text', refuseLookUp }: { type: 'text' | 'bigint' | undefined; refuseLookUp: () => void },
+): (value: Row['sought']) => Promise<Row[]> {
+  const values = sql`array(select value::${sql.raw(type)} from json_array_elements_text(${sql.placeholder('sought')}::text::json))`;
+  const query = lazy(() => select((column) => sql`${column} = any(${values})`));
+  const find = batchCalls<string, Row[]>({
+    async run(sought) {
+      const rows = await query().execute({ sought: encodeTexts([...new Set(sought)]) });
+      const found = Map.groupBy(rows, (row) => String(row.sought));
+      return sought.map((value) => ok(found.get(plainText(value)) ?? []));
     },
     maxSize: MAX_SOUGHT,
     maxRunning: LOOK_UPS_AT_ONCE,
     gather: () => Promise.resolve(),
   });
-  return (value) => {
-    refuse();
-    return find(value);
+  return async (value) => {
+    refuseLookUp();
+    return find(String(value));
   };
 }
 

@@ -43,7 +43,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
       .select({ sought: keys.keyHash, key: presented, user: owner })
       .from(keys)
       .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0)));
-  const byHash = lookUp(keys.keyHash, (where) => withOwner().where(where).prepare());
+  const byHash = lookUp((isSought) => withOwner().where(isSought(keys.keyHash)).prepare());
   const byFormerHash = lazy(() =>
     withOwner()
       .where(
@@ -77,7 +77,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
 
     // A key only ever moves from current to replaced, so asking in this order misses none.
     async byHash(keyHash, now) {
-      const found = (await byHash(keyHash)) ?? (await byFormerHash().execute({ keyHash, now }))[0];
+      const found = (await byHash(keyHash))[0] ?? (await byFormerHash().execute({ keyHash, now }))[0];
       return found && { key: found.key, user: found.user };
     },
 

@@ -20,20 +20,20 @@ export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amo
   const notIssuedAfter = (time: number) => sql`+${sessions.createdAt} <= ${time}`;
   const isRevoked = eq(sessions.status, sql.raw(`'revoked'`));
 
-  const bySid = lookUp(sessions.sid, (where) =>
+  const bySid = lookUp((isSought) =>
     db
       .select({ sought: sessions.sid, row: getTableColumns(sessions) })
       .from(sessions)
-      .where(where)
+      .where(isSought(sessions.sid))
       .prepare(),
   );
-  const withUser = lookUp(sessions.sid, (where) =>
+  const withUser = lookUp((isSought) =>
     db
       .select({ sought: sessions.sid, session: getTableColumns(sessions), user: userColumns(tables) })
       .from(sessions)
       .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0)))
       .innerJoin(wallets, isOwnWallet(tables))
-      .where(where)
+      .where(isSought(sessions.sid))
       .prepare(),
   );
   const insert = lazy(() =>
@@ -193,12 +193,12 @@ export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amo
     },
 
     async bySid(sid) {
-      const found = await bySid(sid);
+      const [found] = await bySid(sid);
       return found && trimmed(found.row);
     },
 
     async withUser(sid) {
-      const row = await withUser(sid);
+      const [row] = await withUser(sid);
       return row && { session: trimmed(row.session), user: row.user };
     },
 

@@ -13,7 +13,7 @@ import {
 import { createUserAdministration, isOwnWallet, userColumns } from './user-administration.ts';
 
 export function createUserStore(context: Context): UserStore {
-  const { db, tables, lockName, prepare, fold } = context;
+  const { db, tables, lockName, prepare, fold, lookUp } = context;
   const { users, wallets, externalIdentityClaims: claims } = tables;
   const columns = userColumns(tables);
   // A deleted user's row stays for the ledger; every method here ignores it.
@@ -53,12 +53,20 @@ export function createUserStore(context: Context): UserStore {
       .where(eq(users.id, at('id')))
       .prepare(),
   );
-  const signInMethods = lazy(() =>
-    prepare(sql`
-      select 'two_factor', '', '' from two_factor where user_id = ${at('id')} and enabled
-      union all select 'passkey', '', '' from passkeys where user_id = ${at('id')}
-      union all select 'identity', provider, subject from external_identity_claims where user_id = ${at('id')}`),
-  );
+  const signInMethods = lookUp((isSought) => {
+    const isOwn = isSought(sql`user_id`);
+    const find = prepare(sql`
+      select user_id, 'two_factor', '', '' from two_factor where ${isOwn} and enabled
+      union all select user_id, 'passkey', '', '' from passkeys where ${isOwn}
+      union all select user_id, 'identity', provider, subject from external_identity_claims where ${isOwn}`);
+    return {
+      execute: async (values) =>
+        (await find(values)).map(([sought, kind, provider, subject]) => ({
+          ...{ sought: Number(sought), kind: String(kind) },
+          ...{ provider: String(provider), subject: String(subject) },
+        })),
+    };
+  }, 'bigint');
   const byAccessToken = lazy(() =>
     db
       .select(columns)
@@ -138,13 +146,12 @@ export function createUserStore(context: Context): UserStore {
     },
 
     async signInMethods(id) {
-      const rows = await signInMethods()({ id });
-      const ofKind = (kind: string) => rows.filter((row) => row[0] === kind);
+      const rows = await signInMethods(id);
       return {
-        twoFactor: ofKind('two_factor').length > 0,
-        passkeys: ofKind('passkey').length,
-        identities: ofKind('identity')
-          .map(([, provider, subject]) => ({ provider: String(provider), subject: String(subject) }))
+        twoFactor: rows.some(({ kind }) => kind === 'two_factor'),
+        passkeys: rows.filter(({ kind }) => kind === 'passkey').length,
+        identities: rows
+          .flatMap(({ kind, provider, subject }) => (kind === 'identity' ? [{ provider, subject }] : []))
           .sort((a, b) => (a.provider < b.provider ? -1 : 1)),
       };
     },

@@ -90,11 +90,11 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     properties: tasks.properties,
     hiddenAt: tasks.hiddenAt,
   };
-  const summary = lookUp(tasks.taskId, (where) =>
-    db.select({ sought: tasks.taskId, row: summaryColumns }).from(tasks).where(where).prepare(),
+  const summary = lookUp((isSought) =>
+    db.select({ sought: tasks.taskId, row: summaryColumns }).from(tasks).where(isSought(tasks.taskId)).prepare(),
   );
 
-  const shown = lookUp(tasks.taskId, (where) =>
+  const shown = lookUp((isSought) =>
     db
       .select({
         sought: tasks.taskId,
@@ -117,7 +117,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
         },
       })
       .from(tasks)
-      .where(where)
+      .where(isSought(tasks.taskId))
       .prepare(),
   );
 
@@ -214,12 +214,12 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     },
 
     async summaryByUser(userId, taskId) {
-      const row = (await summary(taskId))?.row;
+      const row = (await summary(taskId))[0]?.row;
       return row?.userId === userId && row.hiddenAt === 0 ? row : undefined;
     },
 
     async shownByUser(userId, taskId) {
-      const row = (await shown(taskId))?.row;
+      const row = (await shown(taskId))[0]?.row;
       return row?.userId === userId && row.hiddenAt === 0 ? row : undefined;
     },
 
