@@ -1,4 +1,4 @@
-import type { Result } from '../kernel/index.ts';
+import type { Result, Sentence } from '../kernel/index.ts';
 import type { Repositories } from '../store/ports/index.ts';
 
 /** What administrators set while the gateway runs; read anew at every use. */
@@ -158,7 +158,7 @@ export type AuthConfig = {
    * Whether a webhook URL may be called. The error is the broken rule, as a sentence. The tasks
    * room provides this check.
    */
-  checkWebhookUrl: (url: string) => Result<URL, string>;
+  checkWebhookUrl: (url: string) => Result<URL, Sentence>;
   /** Default: what OWASP asks for. */
   passwordCost?: PasswordCost;
 };

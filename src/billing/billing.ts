@@ -6,7 +6,7 @@ import { explainBill, finalFacts, quotaStep, toQuota } from './explain-bill.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
 import { parsePriceExpression } from './price-expression.ts';
 
-const TOO_LARGE = 'The price is too large.';
+const TOO_LARGE = sentence('prices.too_large');
 
 export type QuoteRequest = {
   pluginKey: string;
@@ -224,7 +224,7 @@ export function createBilling(deps: {
       const { usd } = result.value;
       const quota = toQuota(usd, billing.groupRatio);
       // The ledger would refuse it at every poll, and the task could never end.
-      return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE);
+      return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE.message);
     },
 
     noBill: ({ billing, quota }) => ({
@@ -242,7 +242,7 @@ export function createBilling(deps: {
           kind: 'refund',
           attempt: attempt - 1,
           amount: reserved,
-          note: 'moved to another channel',
+          note: sentence('ledger.moved').message,
           at: clock.unix(),
         });
       }

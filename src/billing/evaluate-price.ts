@@ -1,5 +1,15 @@
 import type { Expression } from 'acorn';
-import { err, isObject, type JsonObject, ok, type Result } from '../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type JsonObject,
+  ok,
+  type Result,
+  type Sentence,
+  SentenceError,
+  sentence,
+  toSentence,
+} from '../kernel/index.ts';
 
 /** The inputs of an expression: `u("field")`, `model` and `action`. */
 export type PriceInputs = { facts: JsonObject; model: string; action: string };
@@ -10,7 +20,7 @@ export type PriceInputs = { facts: JsonObject; model: string; action: string };
  */
 export type Evaluation = { usd: number; steps: string[] };
 
-export type PriceFault = { message: string; missingFact?: string };
+export type PriceFault = Sentence & { missingFact?: string };
 
 export const FUNCTIONS: Record<string, (values: number[]) => number> = {
   min: (values) => Math.min(...values),
@@ -57,10 +67,10 @@ const MAX_STEP = 300;
 const MAX_TEXT = 60;
 const MAX_STEPS = 40;
 
-class Fault extends Error {
+class Fault extends SentenceError {
   readonly missingFact: string | undefined;
-  constructor(message: string, missingFact?: string) {
-    super(message);
+  constructor(said: Sentence, missingFact?: string) {
+    super(said);
     this.missingFact = missingFact;
   }
 }
@@ -70,14 +80,14 @@ export function evaluatePrice(tree: Expression, source: string, inputs: PriceInp
   const walked: Walk = { source, inputs, steps: [] };
   try {
     const { value: usd, text } = walk(tree, walked);
-    if (typeof usd !== 'number' || !Number.isFinite(usd)) return err({ message: 'The price is not a finite number.' });
-    if (usd < 0) return err({ message: 'The price is negative.' });
+    if (typeof usd !== 'number' || !Number.isFinite(usd)) return err(sentence('prices.not_finite'));
+    if (usd < 0) return err(sentence('prices.negative'));
     const result = `${writeNumber(usd)} USD`;
     addStep(walked, text === writeNumber(usd) ? result : `${truncate(text, MAX_STEP)} = ${result}`);
     return ok({ usd, steps: walked.steps });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return err({ message: error.message, ...(error.missingFact ? { missingFact: error.missingFact } : {}) });
+    return err({ ...toSentence(error), ...(error.missingFact ? { missingFact: error.missingFact } : {}) });
   }
 }
 
@@ -145,7 +155,7 @@ function walk(node: Expression, to: Walk): Term {
       };
     }
     default:
-      throw new Fault(`A ${node.type} is not allowed in a price.`);
+      throw new Fault(sentence('billing.expression_node', { node: node.type }));
   }
 }
 
@@ -159,13 +169,13 @@ function join(operator: string, left: Term, right: Term): { text: string; preced
 function fact(key: string, facts: JsonObject): Value {
   const value = Object.hasOwn(facts, key) ? facts[key] : undefined;
   if (value === undefined || value === null || isObject(value) || Array.isArray(value)) {
-    throw new Fault(`The price needs the usage fact "${key}", which the request does not provide.`, key);
+    throw new Fault(sentence('prices.fact', { fact: key }), key);
   }
   return value as Value;
 }
 
 function toNumber(value: Value): number {
-  if (typeof value === 'string') throw new Fault('A text stands where the price needs a number.');
+  if (typeof value === 'string') throw new Fault(sentence('prices.text'));
   return Number(value);
 }
 

@@ -88,6 +88,7 @@ export {
   quoted,
   type Reason,
   type Sentence,
+  SentenceError,
   type SentenceParams,
   type SentenceValue,
   sentence,

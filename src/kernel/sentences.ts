@@ -31,6 +31,18 @@ export function sentence<R extends Reason>(
 /** The words of a plugin, a vendor or another server: nobody can translate them. */
 export const quoted = (text: string): Sentence => ({ message: text, reason: 'plugin', params: { text } });
 
+/** A failure that is thrown to be told to people. */
+export class SentenceError extends Error implements Sentence {
+  readonly reason: string;
+  readonly params: SentenceParams;
+
+  constructor({ message, reason, params }: Sentence, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+    this.params = params;
+  }
+}
+
 /** Its three members alone, of an object that has others. */
 export const toSentence = ({ message, reason, params }: Sentence): Sentence => ({ message, reason, params });
 

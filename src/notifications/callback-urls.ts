@@ -1,4 +1,4 @@
-import { err, ok } from '../kernel/index.ts';
+import { err, ok, type Sentence, sentence } from '../kernel/index.ts';
 import type { PresentedKey } from '../store/ports/index.ts';
 import { canonicalHost, checkAddress, isInRanges } from '../upstream/index.ts';
 import { notificationErrors } from './errors.ts';
@@ -17,30 +17,25 @@ export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
   const isNamed = (url: URL) => allowed.names.includes(url.hostname);
   return {
     check(text) {
-      if (text.length > MAX_LENGTH) return err(`It has more than ${MAX_LENGTH} characters.`);
-      if (/[\s\p{Cc}]/u.test(text)) return err('It contains white space or control characters.');
+      if (text.length > MAX_LENGTH) return err(sentence('webhooks.length', { max: MAX_LENGTH }));
+      if (/[\s\p{Cc}]/u.test(text)) return err(sentence('webhooks.space'));
       const url = URL.canParse(text) ? new URL(text) : undefined;
       // The URL parser reads `https:host` and `https:///host` as `https://host`.
-      if (!url || !/^https?:\/\/[^/\\]/i.test(text)) return err('It must be an absolute https URL.');
+      if (!url || !/^https?:\/\/[^/\\]/i.test(text)) return err(sentence('webhooks.absolute'));
       // The URL parser ignores an empty user (`https://@host`), but such a URL misleads its
       // readers.
-      if (/^[^/]*\/\/[^/?#\\]*@/.test(text)) return err('It carries a user name or a password.');
-      if (text.includes('#')) return err('It has a fragment (#…), which is never sent.');
+      if (/^[^/]*\/\/[^/?#\\]*@/.test(text)) return err(sentence('webhooks.credentials'));
+      if (text.includes('#')) return err(sentence('webhooks.fragment'));
       const literal = readLiteralAddress(url);
       const scope = literal === undefined ? 'public' : checkAddress(literal);
-      if (scope === 'forbidden')
-        return err('It names a link-local, metadata or reserved address, which is never called.');
+      if (scope === 'forbidden') return err(sentence('webhooks.reserved'));
       const isListed = isNamed(url) || (literal !== undefined && isInRanges(literal, allowed.ranges));
       if (isListed) return ok(url);
       if (scope === 'private' || isThisMachine(url)) {
-        return err(
-          'It names a private or loopback address, which the operator has not allowed (WEBHOOK_ALLOWED_HOSTS).',
-        );
+        return err(sentence('webhooks.private'));
       }
       if (url.protocol !== 'https:') {
-        return err(
-          'It must begin with https://; plain http is for hosts that the operator allows (WEBHOOK_ALLOWED_HOSTS).',
-        );
+        return err(sentence('webhooks.https'));
       }
       return ok(url);
     },
@@ -83,9 +78,10 @@ export function chooseCallback(
   if (url === undefined) return null;
   const checked = urls.check(url);
   if (!checked.ok) {
-    const source = requested === undefined ? "The API key's webhook_url" : `The ${HEADER} header`;
+    const source =
+      requested === undefined ? sentence('webhooks.key_address') : sentence('webhooks.header', { header: HEADER });
     throw notificationErrors.callback_url_invalid({
-      message: `${source} cannot be called. ${checked.error}`,
+      message: sentence('webhooks.address', { source, fault: checked.error }),
       param: requested === undefined ? 'webhook_url' : HEADER,
     });
   }
@@ -95,11 +91,11 @@ export function chooseCallback(
   return checked.value.href;
 }
 
-function missingSecret(key: PresentedKey | null): string {
-  const advice = `Make one in the panel or with POST /api/token/${key?.id ?? ':id'}/webhook-secret and give it to the receiver.`;
+function missingSecret(key: PresentedKey | null): Sentence {
+  const params = { id: key?.id ?? ':id' };
   return key?.webhookSecretSealed
-    ? `The webhook secret of this API key can no longer be read. ${advice}`
-    : `This API key has no webhook secret, so its receiver could not verify notices. ${advice}`;
+    ? sentence('webhooks.secret_unread', params)
+    : sentence('webhooks.secret_missing', params);
 }
 
 /**

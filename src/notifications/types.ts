@@ -1,4 +1,4 @@
-import type { Clock, JsonObject, Logger, Result, SecretBox } from '../kernel/index.ts';
+import type { Clock, JsonObject, Logger, Result, SecretBox, Sentence } from '../kernel/index.ts';
 import type { Store, TaskRecord, WebhookRecord } from '../store/ports/index.ts';
 import type { Upstream } from '../upstream/index.ts';
 
@@ -13,7 +13,7 @@ export type AllowedReceivers = {
 /** The rules for callback addresses. */
 export type CallbackUrls = {
   /** The URL, or the broken rule as a sentence that quotes no part of the URL. */
-  check(text: string): Result<URL, string>;
+  check(text: string): Result<URL, Sentence>;
   /**
    * For `UpstreamRequest.privateHosts`: the host of a URL that passed `check`, when it is allowed
    * by name.

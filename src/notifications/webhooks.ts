@@ -1,4 +1,4 @@
-import { isoTime, newMessageId } from '../kernel/index.ts';
+import { isoTime, newMessageId, type Sentence, sentence } from '../kernel/index.ts';
 import type { Page, Paged } from '../store/ports/index.ts';
 import { NO_API_KEY, OPERATOR, type WebhookDelivery, type WebhookRecord } from '../store/ports/index.ts';
 import { canonicalHost } from '../upstream/index.ts';
@@ -90,12 +90,12 @@ export function createWebhooks(deps: NotificationDeps): Webhooks {
 export async function tryWebhook(
   deps: Pick<NotificationDeps, 'clock' | 'webhooks'>,
   { url, secret }: { url: string; secret: string },
-): Promise<{ fault: string } | { delivered: boolean; delivery: WebhookDelivery }> {
+): Promise<{ fault: Sentence } | { delivered: boolean; delivery: WebhookDelivery }> {
   const { clock, webhooks } = deps;
   const checked = webhooks.urls.check(url);
   if (!checked.ok) return { fault: checked.error };
   const key = readSecret(secret);
-  if (!key) return { fault: 'The secret must be whsec_ and 24 to 64 bytes in base64.' };
+  if (!key) return { fault: sentence('trial.webhook_secret') };
   const now = clock.nowMs();
   const notice: WebhookRecord = {
     ...{ id: 0, eventId: newMessageId(), taskId: '', userId: OPERATOR, apiKeyId: NO_API_KEY, event: 'test' },

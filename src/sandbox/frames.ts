@@ -35,7 +35,8 @@ export type ForgetRequest = { forget: string };
 /** Nothing was called for a while: the child gives memory back. It sends no answer. */
 export type RestRequest = { rest: true };
 
-export type ReplyFailure = Pick<SandboxFailure, 'kind' | 'message' | 'line' | 'column'>;
+export type ReplyFailure = Pick<SandboxFailure, 'kind' | 'message' | 'line' | 'column'> &
+  Partial<Pick<SandboxFailure, 'reason' | 'params'>>;
 
 /** The outcome of one call of a batch. `length`: bytes of its result in the body. */
 export type ReplyPart = Pick<Reply, 'console' | 'failure' | 'repeatable'> & { length: number };

@@ -1,4 +1,4 @@
-import type { Json, Result, WatchCache } from '../kernel/index.ts';
+import type { Json, Result, Sentence, WatchCache } from '../kernel/index.ts';
 
 /**
  * One version of a plugin. `sourceHash` (SHA-256, hex) is its identity: a process loads the same
@@ -16,7 +16,7 @@ export type ExportShape = {
 };
 export type ModuleInfo = { exports: Record<string, ExportShape>; meta: Json | undefined; vendorInfo?: Json };
 
-export type SandboxFailure = {
+export type SandboxFailure = Sentence & {
   kind:
     | 'compile' // the source does not parse or its top level throws
     | 'thrown' // the hook threw; `message` is the plugin's own, sanitised, at most 512 code points
@@ -32,7 +32,6 @@ export type SandboxFailure = {
     | 'owner_refused' // killed too often for this owner; refused to them for a while
     | 'overloaded' // no slot within the admission time
     | 'closed'; // the gateway is stopping
-  message: string;
   /** 1-based position in the source, where it is known. */
   line?: number;
   column?: number;

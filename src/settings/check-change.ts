@@ -29,10 +29,7 @@ export function checkChange(
             key: changed.find((key) => missing.includes(key)) ?? changed[0],
             message: sentence('settings.needed_by_feature', { feature, names }),
           }
-        : {
-            key: feature,
-            message: sentence('settings.feature_needs', { names, feature, note: unreadableNote(after, missing) }),
-          },
+        : { key: feature, message: describeNeeds(feature, missing, after) },
     );
   }
   const tls = changed.find((key) => key === 'SMTPSSLEnabled' || key === 'SMTPStartTLSEnabled');
@@ -49,12 +46,13 @@ export function checkChange(
 const missingIfOn = (feature: Feature, options: OptionSnapshot): OptionKey[] =>
   options.flag(feature) ? missingFor(feature, options) : [];
 
-/** Explains why a secret that is stored counts as missing. */
-function unreadableNote(options: OptionSnapshot, missing: readonly OptionKey[]): string {
-  const unreadable = missing.filter((key) => options.unreadable.has(key));
-  return unreadable.length === 0
-    ? ''
-    : ` (no CRYPTO_SECRET decrypts the stored ${unreadable.join(' and ')}: enter it again)`;
+/** A secret that is stored counts as missing where no key reads it. */
+function describeNeeds(feature: Feature, missing: readonly OptionKey[], options: OptionSnapshot): Sentence {
+  const names = missing.join(' and ');
+  const secrets = missing.filter((key) => options.unreadable.has(key)).join(' and ');
+  return secrets === ''
+    ? sentence('settings.feature_needs', { feature, names })
+    : sentence('settings.feature_needs_secret', { feature, names, secrets });
 }
 
 /** Addresses of identity providers. Identities are stored by the ids that these servers assert. */

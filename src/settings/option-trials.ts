@@ -1,5 +1,5 @@
 import type { AuthSettings } from '../auth/index.ts';
-import { isObject, parseJson } from '../kernel/index.ts';
+import { isObject, parseJson, type Sentence, sentence, toSentence } from '../kernel/index.ts';
 import { type CallProvider, type MailStep, openProvider, type Upstream } from '../upstream/index.ts';
 import { oidcSettings } from './auth-settings.ts';
 import { withoutSlash } from './public-address.ts';
@@ -32,24 +32,26 @@ export function createOptionTrials({
   /** Runs the trial if everything that the feature needs is set. */
   const whenComplete = async (feature: Feature, attempt: () => Promise<TrialResult>): Promise<TrialResult> => {
     const missing = missingFor(feature, options);
-    if (missing.length > 0) return recordSteps().fail('settings', `Set ${missing.join(' and ')} first.`);
+    if (missing.length > 0)
+      return recordSteps().fail('settings', sentence('trial.needs', { names: missing.join(' and ') }));
     return attempt();
   };
 
   return {
     smtp: ({ to, language }) =>
       whenComplete('EmailVerificationEnabled', async () => {
-        if (!to) return recordSteps().fail('settings', 'Give an address for the test mail: your account has none.');
+        if (!to) return recordSteps().fail('settings', sentence('trial.mail_no_address'));
         const steps = (await tryMail(to, language)) ?? [];
         return {
           ok: steps.length > 0 && steps.every(({ ok }) => ok),
-          steps: steps.map(({ step, ok, message }) => ({ name: step, ok, message })),
+          steps: steps.map(({ step, ok, ...said }) => ({ name: step, ok, ...said })),
         };
       }),
 
     async webhook() {
       const missing = (['alerts.webhook_url', 'alerts.webhook_secret'] as const).filter((key) => !options.isSet(key));
-      if (missing.length > 0) return recordSteps().fail('settings', `Set ${missing.join(' and ')} first.`);
+      if (missing.length > 0)
+        return recordSteps().fail('settings', sentence('trial.needs', { names: missing.join(' and ') }));
       const receiver = { url: options.text('alerts.webhook_url'), secret: options.secret('alerts.webhook_secret') };
       return tryOperatorWebhook(sendTestWebhook, receiver);
     },
@@ -92,7 +94,7 @@ export type SendTestWebhook = (receiver: {
   url: string;
   secret: string;
 }) => Promise<
-  { fault: string } | { delivered: boolean; delivery: { httpStatus: number; durationMs: number; error: string } }
+  { fault: Sentence } | { delivered: boolean; delivery: { httpStatus: number; durationMs: number; error: string } }
 >;
 
 /** Sends a signed webhook of the type `test` to the operator's receiver. */
@@ -103,12 +105,12 @@ export async function tryOperatorWebhook(
   const steps = recordSteps();
   const sent = await send(receiver);
   if ('fault' in sent) return steps.fail('address', sent.fault);
-  steps.pass('address', 'The address may be called.');
+  steps.pass('address', sentence('trial.webhook_allowed'));
   const { httpStatus, durationMs, error } = sent.delivery;
-  if (httpStatus === 0) return steps.fail('send', `No answer came: ${error}.`);
-  const answer = `The receiver answered ${httpStatus} after ${durationMs} ms`;
-  if (!sent.delivered) return steps.fail('send', `${answer}; any status from 200 to 299 counts as delivered.`);
-  steps.pass('send', `${answer}.`);
+  if (httpStatus === 0) return steps.fail('send', sentence('trial.webhook_silent', { code: error }));
+  const answer = { status: httpStatus, ms: durationMs };
+  if (!sent.delivered) return steps.fail('send', sentence('trial.webhook_refused', answer));
+  steps.pass('send', sentence('trial.webhook_answered', answer));
   return steps.end();
 }
 
@@ -119,19 +121,13 @@ export async function tryOperatorWebhook(
 export async function tryTelegram({ botToken, botName }: { botToken: string; botName: string }): Promise<TrialResult> {
   const steps = recordSteps();
   if (!/^\d{5,20}:[A-Za-z0-9_-]{30,60}$/.test(botToken)) {
-    return steps.fail(
-      'token',
-      'TelegramBotToken does not have the form that BotFather gives: digits, a colon, about 35 characters.',
-    );
+    return steps.fail('token', sentence('telegram.token_form'));
   }
-  steps.pass('token', 'TelegramBotToken has the form that BotFather gives.');
+  steps.pass('token', sentence('telegram.token'));
   if (!/bot$/i.test(botName)) {
-    return steps.fail('name', 'TelegramBotName is not the name of a bot: those end in "bot".');
+    return steps.fail('name', sentence('telegram.name'));
   }
-  steps.pass(
-    'name',
-    `Sign in once to check that the token belongs to @${botName}: the gateway itself never talks to Telegram.`,
-  );
+  steps.pass('name', sentence('telegram.try', { bot: botName }));
   return steps.end();
 }
 
@@ -143,29 +139,21 @@ export async function tryTurnstile(
   const steps = recordSteps();
   const form = { secret: settings.secretKey, response: 'an invented answer' };
   const answer = await ask({ url: settings.verifyUrl, body: { form } });
-  if (!answer.ok) return steps.fail('connect', answer.error.message);
-  steps.pass('connect', 'The verifier answered.');
+  if (!answer.ok) return steps.fail('connect', answer.error);
+  steps.pass('connect', sentence('turnstile.answered'));
 
   const verdict = parseJson(answer.value.text);
   if (!isObject(verdict) || typeof verdict.success !== 'boolean') {
-    return steps.fail(
-      'verdict',
-      `The verifier answered ${answer.value.status} without a verdict: check TurnstileVerifyUrl.`,
-    );
+    return steps.fail('verdict', sentence('turnstile.no_verdict', { status: answer.value.status }));
   }
   const codes = Array.isArray(verdict['error-codes']) ? verdict['error-codes'] : [];
   if (codes.some((code) => code === 'invalid-input-secret' || code === 'missing-input-secret')) {
-    return steps.fail('secret', 'The verifier does not know the secret key: enter TurnstileSecretKey again.');
+    return steps.fail('secret', sentence('turnstile.secret_unknown'));
   }
   if (!verdict.success && !codes.includes('invalid-input-response')) {
-    return steps.fail('verdict', 'The verifier refused the request itself: try again later.');
+    return steps.fail('verdict', sentence('turnstile.refused'));
   }
-  steps.pass(
-    'secret',
-    verdict.success
-      ? 'The verifier accepts the secret key, and any answer: this is a test key, which stops nobody.'
-      : 'The verifier accepts the secret key.',
-  );
+  steps.pass('secret', verdict.success ? sentence('turnstile.test_key') : sentence('turnstile.secret'));
   return steps.end();
 }
 
@@ -179,36 +167,35 @@ export async function tryWeChat(
     url: `${settings.serverAddress}/api/wechat/user?code=000000`,
     headers: { authorization: settings.serverToken },
   });
-  if (!answer.ok) return steps.fail('connect', answer.error.message);
+  if (!answer.ok) return steps.fail('connect', answer.error);
   const { status, text } = answer.value;
-  steps.pass('connect', 'The WeChat server answered.');
+  steps.pass('connect', sentence('wechat.answered'));
 
   if (status === 401 || status === 403) {
-    return steps.fail('token', 'The WeChat server does not accept the token: enter WeChatServerToken again.');
+    return steps.fail('token', sentence('wechat.token'));
   }
   const verdict = status === 200 ? parseJson(text) : undefined;
   if (!isObject(verdict) || typeof verdict.success !== 'boolean') {
-    return steps.fail('answer', `This is not a WeChat server, it answered ${status}: check WeChatServerAddress.`);
+    return steps.fail('answer', sentence('wechat.foreign', { status }));
   }
-  if (verdict.success && verdict.data !== '')
-    return steps.fail('answer', 'The WeChat server returned a user for an invented code.');
-  steps.pass('answer', 'The WeChat server knows no user for an invented code, as it should.');
+  if (verdict.success && verdict.data !== '') return steps.fail('answer', sentence('wechat.invented'));
+  steps.pass('answer', sentence('wechat.good'));
   return steps.end();
 }
 
 /** Collects the steps of a trial; the first that fails ends it. */
 export type Steps = {
-  pass(name: string, message: string): void;
-  fail(name: string, message: string): TrialResult;
+  pass(name: string, said: Sentence): void;
+  fail(name: string, said: Sentence): TrialResult;
   end(): TrialResult;
 };
 
 export function recordSteps(): Steps {
   const steps: TrialResult['steps'] = [];
   return {
-    pass: (name, message) => void steps.push({ name, ok: true, message }),
-    fail(name, message) {
-      steps.push({ name, ok: false, message });
+    pass: (name, said) => void steps.push({ name, ok: true, ...toSentence(said) }),
+    fail(name, said) {
+      steps.push({ name, ok: false, ...toSentence(said) });
       return { ok: false, steps };
     },
     end: () => ({ ok: true, steps }),

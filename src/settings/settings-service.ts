@@ -1,4 +1,4 @@
-import { type Clock, err, ok, pluralize, type Result, type SecretBox, sentence } from '../kernel/index.ts';
+import { type Clock, err, ok, pluralize, quoted, type Result, type SecretBox, sentence } from '../kernel/index.ts';
 import type { Repositories, Store } from '../store/ports/index.ts';
 import {
   describeRemoved,
@@ -115,7 +115,7 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
     },
 
     async revise(key, revise) {
-      if (!isOptionKey(key)) return err(`There is no option "${key}".`);
+      if (!isOptionKey(key)) return err(quoted(`There is no option "${key}".`));
       const done = await store.transaction(async (tx) => {
         await tx.options.put(LOCK_KEY, String(clock.unix()));
         const value = revise(readOptions(await tx.options.all(), secretBox).raw(key));
@@ -123,10 +123,10 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
         const checked = checkEach([{ key, value }]);
         return checked.ok ? write(tx, checked.value, false) : err(checked.error);
       });
-      if (!done.ok)
-        return err(
-          done.error.map(({ message }) => (typeof message === 'string' ? message : message.message)).join(' '),
-        );
+      if (!done.ok) {
+        const message = done.error[0]?.message ?? '';
+        return err(typeof message === 'string' ? quoted(message) : message);
+      }
       return ok(done.value && (await announce(done.value))[0]);
     },
   };

@@ -1,4 +1,4 @@
-import type { Result, SentenceParams } from '../kernel/index.ts';
+import type { Result, Sentence } from '../kernel/index.ts';
 import type { OptionProof, OptionTrial } from './catalogue/option-rule.ts';
 
 export type OptionView = {
@@ -32,15 +32,13 @@ export type OptionView = {
 /** One changed option, for the audit log; of a secret only whether it is set. */
 export type OptionChanged = { key: string; before: string; after: string };
 /** `index` counts the changes of the request. `needs_force`: the change passes with `force`. */
-export type OptionFault = {
-  index: number;
-  field: 'key' | 'value';
-  message: string;
-  /** The catalogued sentence that the message is. */
-  reason?: string;
-  params?: SentenceParams;
-  rule?: 'needs_force';
-};
+/** Without a reason it is said to programs alone. */
+export type OptionFault = Pick<Sentence, 'message'> &
+  Partial<Sentence> & {
+    index: number;
+    field: 'key' | 'value';
+    rule?: 'needs_force';
+  };
 
 /** Reads and changes options. A change is in effect on this node once it resolves. */
 export type SettingsService = {
@@ -62,11 +60,11 @@ export type SettingsService = {
   revise(
     key: string,
     revise: (value: string) => string | undefined,
-  ): Promise<Result<OptionChanged | undefined, string>>;
+  ): Promise<Result<OptionChanged | undefined, Sentence>>;
 };
 
 /** The steps of a trial; each message is a sentence without any secret. */
-export type TrialResult = { ok: boolean; steps: { name: string; ok: boolean; message: string }[] };
+export type TrialResult = { ok: boolean; steps: (Sentence & { name: string; ok: boolean })[] };
 /**
  * Tries what the options describe. Never rejects for what the other server does. `to` and
  * `language` belong to a test mail.

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result, sentence } from '../kernel/index.ts';
 import { refused } from './failures.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 
@@ -38,14 +38,14 @@ export const isFieldValue = (value: string): boolean => value.length <= MAX_HEAD
  * the offending value.
  */
 export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFailure> {
-  if (!METHODS.has(request.method)) return err(refused('The request method is not allowed.'));
+  if (!METHODS.has(request.method)) return err(refused(sentence('upstream.method')));
   const headers = Object.entries(request.headers);
-  if (headers.length > MAX_HEADERS) return err(refused(`A request may have at most ${MAX_HEADERS} headers.`));
+  if (headers.length > MAX_HEADERS) return err(refused(sentence('upstream.headers', { max: MAX_HEADERS })));
   for (const [name, value] of headers) {
-    if (!isHeaderName(name)) return err(refused('A header name has characters that HTTP does not allow.'));
-    if (isHostHeader(name)) return err(refused(`The header ${name.toLowerCase()} may not be set.`));
+    if (!isHeaderName(name)) return err(refused(sentence('upstream.header_name')));
+    if (isHostHeader(name)) return err(refused(sentence('upstream.header_set', { name: name.toLowerCase() })));
     if (typeof value !== 'string' || !isFieldValue(value)) {
-      return err(refused(`The value of the header ${name.toLowerCase()} is not valid.`));
+      return err(refused(sentence('upstream.header_value', { name: name.toLowerCase() })));
     }
   }
   return checkUrl(request.url);
@@ -54,16 +54,16 @@ export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFail
 function checkUrl(text: string): Result<URL, UpstreamFailure> {
   // The parser would silently drop surrounding blanks and inner line breaks; the URL must be
   // requested exactly as given.
-  if (/[\s\p{Cc}]/u.test(text)) return err(refused('The request URL contains white space or control characters.'));
-  if (text.includes('#')) return err(refused('The request URL has a fragment.'));
+  if (/[\s\p{Cc}]/u.test(text)) return err(refused(sentence('upstream.url_space')));
+  if (text.includes('#')) return err(refused(sentence('upstream.url_fragment')));
   const url = URL.parse(text);
-  return url ? checkTarget(url) : err(refused('The request URL is not an absolute URL.'));
+  return url ? checkTarget(url) : err(refused(sentence('upstream.url_absolute')));
 }
 
 /** Rules for the target of every hop, redirects included. */
 export function checkTarget(url: URL): Result<URL, UpstreamFailure> {
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') return err(refused('Only http and https are allowed.'));
-  if (url.username !== '' || url.password !== '') return err(refused('The URL carries user information.'));
-  if (url.hostname === '') return err(refused('The URL has no host.'));
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return err(refused(sentence('upstream.url_scheme')));
+  if (url.username !== '' || url.password !== '') return err(refused(sentence('upstream.url_user')));
+  if (url.hostname === '') return err(refused(sentence('upstream.url_host')));
   return ok(url);
 }

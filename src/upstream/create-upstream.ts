@@ -1,4 +1,4 @@
-import { type Clock, err, type Logger, memoizeTexts, ok, type Result } from '../kernel/index.ts';
+import { type Clock, err, type Logger, memoizeTexts, ok, type Result, sentence, toSentence } from '../kernel/index.ts';
 import { canonicalHost } from './check-address.ts';
 import { checkRequest } from './check-request.ts';
 import { abortedFailure, refused } from './failures.ts';
@@ -56,15 +56,15 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       if (closing.signal.aborted) return err(abortedFailure(hops === 0));
       const sent = await send(request, url);
       if (!sent.ok) {
-        const { kind, notSent, message } = sent.error;
+        const { kind, notSent } = sent.error;
         logger.debug({ host: canonicalHost(url), method: request.method, kind, hops }, 'outbound request failed');
-        return err({ kind, notSent: notSent && hops === 0, message });
+        return err({ ...toSentence(sent.error), kind, notSent: notSent && hops === 0 });
       }
       const response = readResponse(deadlines, sent.value, { ...input, url });
       const location = response.headers.location?.[0];
       if (input.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
       response.discard();
-      if (hops >= input.maxRedirects) return err({ ...refused('The vendor redirects too often.'), notSent: false });
+      if (hops >= input.maxRedirects) return err({ ...refused(sentence('upstream.redirects')), notSent: false });
       const next = followRedirect(request, { status: response.status, location });
       if (!next.ok) return next;
       request = next.value;
@@ -78,8 +78,8 @@ export function createUpstream(options: UpstreamOptions): Upstream {
    */
   async function send(request: UpstreamRequest, url: URL): Promise<Result<Answer, SendFailure>> {
     const mayBePrivate = allowPrivate || request.privateHosts.includes(canonicalHost(url));
-    const message = (mayBePrivate ? refusals.any : refusals.public)(url.hostname);
-    if (message !== undefined) return err({ ...refused(message), stale: false });
+    const refusal = (mayBePrivate ? refusals.any : refusals.public)(url.hostname);
+    if (refusal !== undefined) return err({ ...refused(refusal), stale: false });
 
     const isRepeatable = request.mayRepeat !== false && IDEMPOTENT.has(request.method) && request.body.kind === 'none';
     const sendBy = async (reuse: Route['reuse']): Promise<Result<Answer, SendFailure>> => {

@@ -1,20 +1,21 @@
+import { type Sentence, SentenceError, sentence, toSentence } from '../kernel/index.ts';
 import { InvalidAnswer } from './parse-answer.ts';
 import type { UpstreamFailure } from './types.ts';
 
-export const failure = (kind: UpstreamFailure['kind'], notSent: boolean, message: string): UpstreamFailure => ({
+export const failure = (kind: UpstreamFailure['kind'], notSent: boolean, said: Sentence): UpstreamFailure => ({
   kind,
   notSent,
-  message,
+  ...said,
 });
 
 /** A violation of our own rules, found before the first byte: nothing was sent. */
-export const refused = (message: string): UpstreamFailure => failure('refused', true, message);
+export const refused = (said: Sentence): UpstreamFailure => failure('refused', true, said);
 
 /**
  * Thrown by the name lookup, so that the request can tell a forbidden address from a name that does
  * not resolve.
  */
-export class AddressRefused extends Error {}
+export class AddressRefused extends SentenceError {}
 
 /**
  * The system's error code, also of an error that aggregates the attempts on several addresses. Safe
@@ -30,19 +31,19 @@ const RESOLVER_CODES = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|DNS_\w+)$/;
 
 /** Why no connection was made. `reachedHost`: TCP connected, so the TLS handshake failed. */
 export function connectFailure(error: unknown, reachedHost: boolean): UpstreamFailure {
-  if (error instanceof AddressRefused) return refused(error.message);
+  if (error instanceof AddressRefused) return refused(toSentence(error));
   const code = errorCode(error);
-  if (reachedHost) return failure('tls', true, `The TLS handshake with the vendor failed (${code}).`);
-  if (RESOLVER_CODES.test(code)) return failure('dns', true, `The vendor's name could not be resolved (${code}).`);
-  return failure('connect', true, `No connection to the vendor could be made (${code}).`);
+  if (reachedHost) return failure('tls', true, sentence('upstream.tls', { code }));
+  if (RESOLVER_CODES.test(code)) return failure('dns', true, sentence('upstream.dns', { code }));
+  return failure('connect', true, sentence('upstream.connect', { code }));
 }
 
 /** A connection that ended early, or an answer that is not HTTP. The request may have been sent. */
 export function brokenFailure(error?: unknown): UpstreamFailure {
   return error instanceof InvalidAnswer
-    ? failure('broken', false, 'The vendor did not answer in valid HTTP.')
-    : failure('broken', false, 'The connection ended before the answer was complete.');
+    ? failure('broken', false, sentence('upstream.http'))
+    : failure('broken', false, sentence('upstream.ended'));
 }
 
 export const abortedFailure = (notSent: boolean): UpstreamFailure =>
-  failure('aborted', notSent, 'The request was cancelled.');
+  failure('aborted', notSent, sentence('upstream.cancelled'));

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
 import { checkTarget } from './check-request.ts';
 import { refused } from './failures.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
@@ -21,20 +21,18 @@ export function followRedirect(
 ): Result<UpstreamRequest, UpstreamFailure> {
   const { method, headers, body, allowRedirect, headersForEveryOrigin = [] } = request;
   const from = new URL(request.url);
-  const no = (message: string) => err({ ...refused(message), notSent: false });
+  const no = (said: Sentence) => err({ ...refused(said), notSent: false });
   const target = URL.parse(location, from);
-  if (!target) return no('The vendor redirects to something that is no URL.');
+  if (!target) return no(sentence('upstream.redirect_url'));
   target.hash = '';
   const checked = checkTarget(target);
-  if (!checked.ok) return no('The vendor redirects to a URL that is not allowed.');
-  if (from.protocol === 'https:' && target.protocol !== 'https:') return no('The vendor redirects from https to http.');
+  if (!checked.ok) return no(sentence('upstream.redirect_forbidden'));
+  if (from.protocol === 'https:' && target.protocol !== 'https:') return no(sentence('upstream.redirect_http'));
   const sameOrigin = target.origin === from.origin;
-  if (allowRedirect ? !allowRedirect(target) : !sameOrigin)
-    return no('The vendor redirects to a host that is not allowed.');
+  if (allowRedirect ? !allowRedirect(target) : !sameOrigin) return no(sentence('upstream.redirect_host'));
 
   const asGet = status === 303 ? method !== 'HEAD' : status < 303 && method === 'POST';
-  if (!asGet && !sameOrigin && body.kind !== 'none')
-    return no('The vendor redirects the body of the request to another host.');
+  if (!asGet && !sameOrigin && body.kind !== 'none') return no(sentence('upstream.redirect_body'));
   return ok({
     ...request,
     url: target.href,

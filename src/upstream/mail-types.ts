@@ -1,3 +1,5 @@
+import type { Sentence } from '../kernel/index.ts';
+
 /** The SMTP server that mails are submitted to. */
 export type MailServer = {
   /**
@@ -38,11 +40,10 @@ export type Mail = {
   html: string;
 };
 
-/** A step of the conversation, in order. `message` is a plain sentence without credentials. */
-export type MailStep = {
+/** A step of the conversation, in order. Its sentence has no credentials. */
+export type MailStep = Sentence & {
   step: 'resolve' | 'connect' | 'greeting' | 'tls' | 'login' | 'send';
   ok: boolean;
-  message: string;
 };
 
 export type MailFailure = {

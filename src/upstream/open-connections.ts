@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { Clock, Logger } from '../kernel/index.ts';
+import { type Clock, type Logger, type Sentence, sentence } from '../kernel/index.ts';
 import { checkAddress, isInRanges } from './check-address.ts';
 import { type ConnectionPool, createConnectionPool, type Waiter } from './connection-pool.ts';
 import { AddressRefused } from './failures.ts';
@@ -121,7 +121,7 @@ export function openConnections({
 
 const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
 
-const REFUSED_MESSAGE = 'The vendor address is not allowed: private and reserved networks are closed to this request.';
+const REFUSED_MESSAGE = sentence('upstream.address');
 
 /**
  * Why a literal address as host is refused; `undefined` if it is allowed or a name. Literal
@@ -131,7 +131,7 @@ export function refusedLiteral(
   hostname: string,
   mayBePrivate: boolean,
   privateRanges: readonly string[] = [],
-): string | undefined {
+): Sentence | undefined {
   const address = hostname.replace(/^\[(.*)\]$/, '$1');
   if (isIP(address) === 0 && !hostname.startsWith('[')) return undefined;
   return isAllowed(address, mayBePrivate, privateRanges) ? undefined : REFUSED_MESSAGE;

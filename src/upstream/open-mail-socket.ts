@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
 import { checkAddress } from './check-address.ts';
 import { errorCode } from './failures.ts';
 import type { Resolve } from './open-connections.ts';
@@ -19,20 +19,20 @@ export async function resolveMailServer(
   host: string,
   timeoutMs: number,
   resolve: Resolve = resolveBySystem,
-): Promise<Result<string[], { permanent: boolean; message: string }>> {
+): Promise<Result<string[], Sentence & { permanent: boolean }>> {
   const found = isIP(host) === 0 ? await withTimeout(resolve(host), timeoutMs) : [{ address: host }];
   if (!Array.isArray(found)) {
-    return err({ permanent: false, message: `The name of the mail server could not be resolved (${found}).` });
+    return err({ permanent: false, ...sentence('mail.dns', { code: found }) });
   }
   const addresses = found.map(({ address }) => address);
   if (addresses.some((address) => checkAddress(address) === 'forbidden')) {
     return err({
       permanent: true,
-      message: 'The mail server has a reserved address, which is closed to the gateway.',
+      ...sentence('mail.reserved'),
     });
   }
   return addresses.length === 0
-    ? err({ permanent: false, message: 'The name of the mail server has no address.' })
+    ? err({ permanent: false, ...sentence('mail.no_address') })
     : ok(addresses.slice(0, MAX_ADDRESSES));
 }
 
@@ -54,14 +54,14 @@ export async function openMailSocket(
   addresses: readonly string[],
   port: number,
   timeoutMs: number,
-): Promise<Result<{ socket: Socket; address: string }, string>> {
+): Promise<Result<{ socket: Socket; address: string }, Sentence>> {
   let code = 'unknown';
   for (const address of addresses) {
     const opened = await openSocket(address, port, timeoutMs / addresses.length);
     if (opened.ok) return ok({ socket: opened.value, address });
     code = opened.error;
   }
-  return err(`No connection to port ${port} of the mail server could be made (${code}).`);
+  return err(sentence('mail.connect', { port, code }));
 }
 
 function openSocket(host: string, port: number, timeoutMs: number): Promise<Result<Socket, string>> {

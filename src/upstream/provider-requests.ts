@@ -1,4 +1,4 @@
-import { err, type Json, ok, type Result } from '../kernel/index.ts';
+import { err, type Json, ok, type Result, sentence } from '../kernel/index.ts';
 import type { Upstream, UpstreamFailure } from './types.ts';
 
 export type ProviderRequest = {
@@ -38,8 +38,8 @@ export function openProvider(
   const privateHosts = configured
     .filter((address) => URL.canParse(address))
     .map((address) => new URL(address).host.toLowerCase());
-  const message = `No complete answer within ${timeoutMs / 1000} seconds.`;
-  const timeout = () => err<UpstreamFailure>({ kind: 'timeout', notSent: false, message });
+  const said = sentence('upstream.incomplete', { seconds: timeoutMs / 1000 });
+  const timeout = () => err<UpstreamFailure>({ kind: 'timeout', notSent: false, ...said });
 
   return async ({ url, headers, body }) => {
     const answer = await upstream.request({

@@ -1,4 +1,4 @@
-import { detachBuffer, err, ok, type Result } from '../kernel/index.ts';
+import { detachBuffer, err, ok, type Result, sentence } from '../kernel/index.ts';
 import { findDecoder, readEncodings } from './content-encodings.ts';
 import { abortedFailure, brokenFailure, failure } from './failures.ts';
 import type { Answer } from './send-once.ts';
@@ -53,7 +53,7 @@ export function readResponse(
       });
     const onAbort = () => fail(abortedFailure(false));
     const deadline = deadlines.watch(limits.idleTimeoutMs, () =>
-      fail(failure('timeout', false, `The vendor's answer stalled for ${limits.idleTimeoutMs} ms.`)),
+      fail(failure('timeout', false, sentence('upstream.stalled', { ms: limits.idleTimeoutMs }))),
     );
     arriving.read({
       onPiece(chunk) {
@@ -195,8 +195,8 @@ export function readResponse(
   };
 }
 
-const tooSlow = () => failure('timeout', false, "The vendor's answer took too long.");
-const tooLarge = (max: number) => failure('too_large', false, `The vendor's answer is larger than ${max} bytes.`);
+const tooSlow = () => failure('timeout', false, sentence('upstream.slow'));
+const tooLarge = (max: number) => failure('too_large', false, sentence('upstream.size', { max }));
 
 /** The cap applies to the decoded size, against zip bombs. */
 async function decode(
@@ -209,15 +209,15 @@ async function decode(
   if (data.length === 0 || contentEncoding.length === 0) return ok(data);
   const encodings = readEncodings(contentEncoding);
   if (encodings.length === 0) return ok(data);
-  if (encodings.length > 1) return err(failure('broken', false, 'The vendor encoded its answer more than once.'));
+  if (encodings.length > 1) return err(failure('broken', false, sentence('upstream.encoded_twice')));
   const decoder = findDecoder(encodings);
-  if (!decoder) return err(failure('broken', false, 'The vendor encoded its answer in an unknown way.'));
+  if (!decoder) return err(failure('broken', false, sentence('upstream.encoding')));
   try {
     return ok(await decoder.whole(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) }));
   } catch (error) {
     const { code } = error as { code?: string };
     if (code === 'ERR_BUFFER_TOO_LARGE') return err(tooLarge(Math.min(max, MAX_DECODED_BYTES)));
-    return err(failure('broken', false, 'The vendor encoded its answer wrongly.'));
+    return err(failure('broken', false, sentence('upstream.encoded_wrongly')));
   }
 }
 

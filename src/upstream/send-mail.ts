@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
-import { redactSecrets, sanitizeMessage } from '../kernel/index.ts';
+import { redactSecrets, type Sentence, SentenceError, sanitizeMessage, sentence, toSentence } from '../kernel/index.ts';
 import { checkAddress } from './check-address.ts';
 import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './mail-types.ts';
 import type { Resolve } from './open-connections.ts';
@@ -50,9 +50,9 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
 
   return async (server, mail) => {
     const steps: MailStep[] = [];
-    const done = (step: MailStep['step'], message: string) => void steps.push({ step, ok: true, message });
-    const fail = (failure: MailFailure, message: string): MailOutcome => {
-      steps.push({ step: failure.step, ok: false, message });
+    const done = (step: MailStep['step'], said: Sentence) => void steps.push({ step, ok: true, ...said });
+    const fail = (failure: MailFailure, said: Sentence): MailOutcome => {
+      steps.push({ step: failure.step, ok: false, ...said });
       return { steps, failure };
     };
 
@@ -61,14 +61,14 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
 
     const resolved = await resolveMailServer(server.host, stepMs, options.resolve);
     if (!resolved.ok) {
-      return fail({ step: 'resolve', permanent: resolved.error.permanent, reply: 0 }, resolved.error.message);
+      return fail({ step: 'resolve', permanent: resolved.error.permanent, reply: 0 }, toSentence(resolved.error));
     }
-    done('resolve', `${server.host} resolves to ${resolved.value.join(', ')}.`);
+    done('resolve', sentence('mail.resolved', { host: server.host, addresses: resolved.value.join(', ') }));
 
     const opened = await open(resolved.value, server.port, stepMs);
     if (!opened.ok) return fail({ step: 'connect', permanent: false, reply: 0 }, opened.error);
     const { socket, address } = opened.value;
-    done('connect', `Connected to ${address}, port ${server.port}.`);
+    done('connect', sentence('mail.connected', { address, port: server.port }));
 
     const { default: Connection } = await import('nodemailer/lib/smtp-connection');
     const connection = new Connection({
@@ -121,10 +121,8 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
   };
 }
 
-const BEGINS_TLS =
-  'This port begins with TLS, and the settings without: turn on SMTPSSLEnabled, or use the port for STARTTLS, mostly 587.';
-const BEGINS_PLAIN =
-  'This port begins without TLS, and the settings with it: turn off SMTPSSLEnabled and turn on SMTPStartTLSEnabled, or use the port for TLS, mostly 465.';
+const BEGINS_TLS = sentence('mail.begins_tls');
+const BEGINS_PLAIN = sentence('mail.begins_plain');
 
 /**
  * A server that expects TLS from the first byte waits for it in silence, until the time for a step
@@ -156,11 +154,11 @@ type Talk = {
   isPrivate: boolean;
   written: WrittenMail;
   wholeMs: number;
-  done: (step: MailStep['step'], message: string) => void;
+  done: (step: MailStep['step'], said: Sentence) => void;
 };
 
 /** One of our own rules ended the conversation. */
-class Refusal extends Error {}
+class Refusal extends SentenceError {}
 
 async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
   const { server, isPrivate, written, done } = talk;
@@ -182,21 +180,19 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
 
   try {
     await step((settle) => connection.connect(settle));
-    done('greeting', 'The server speaks SMTP.');
+    done('greeting', sentence('mail.greeting'));
     done(
       'tls',
       connection.secure
-        ? `The connection is encrypted${server.skipVerify ? '; the certificate was not checked, as configured' : ''}.`
-        : 'The server offers no TLS: the mail is sent unencrypted.',
+        ? sentence(server.skipVerify ? 'mail.encrypted_unchecked' : 'mail.encrypted')
+        : sentence('mail.clear'),
     );
     if (server.account !== '') {
       if (!connection.secure && !isPrivate) {
-        throw new Refusal(
-          'The password was not sent: without TLS it would cross a public network unencrypted. Use a port with TLS, or turn on SMTPStartTLSEnabled.',
-        );
+        throw new Refusal(sentence('mail.password_kept'));
       }
       if (!connection.allowsAuth && !server.forceAuthLogin) {
-        throw new Refusal('The server offers no login here. Leave SMTPAccount empty, or use the submission port.');
+        throw new Refusal(sentence('mail.no_login'));
       }
       await step((settle) =>
         connection.login(
@@ -208,10 +204,10 @@ async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
           settle,
         ),
       );
-      done('login', 'The server accepted the account and password.');
+      done('login', sentence('mail.logged_in'));
     }
     await step((settle) => connection.send({ from: written.from, to: [written.to] }, written.message, settle));
-    done('send', 'The server accepted the mail.');
+    done('send', sentence('mail.sent'));
   } finally {
     clearTimeout(timer);
   }
@@ -225,11 +221,11 @@ type SmtpError = { code?: unknown; command?: unknown; response?: unknown; respon
  * Explains a failed conversation. Quotes the server's reply with every form of the password
  * redacted.
  */
-function explain(error: unknown, steps: readonly MailStep[], server: MailServer): [MailFailure, string] {
+function explain(error: unknown, steps: readonly MailStep[], server: MailServer): [MailFailure, Sentence] {
   const passed = new Set(steps.map(({ step }) => step));
   if (error instanceof Refusal) {
     const isMode = error.cause === 'greeting';
-    return [{ step: isMode ? 'greeting' : 'login', permanent: !isMode, reply: 0 }, error.message];
+    return [{ step: isMode ? 'greeting' : 'login', permanent: !isMode, reply: 0 }, toSentence(error)];
   }
 
   const { code, command, response, responseCode } = error as SmtpError;
@@ -241,32 +237,30 @@ function explain(error: unknown, steps: readonly MailStep[], server: MailServer)
     : server.account !== '' && !passed.has('login')
       ? 'login'
       : 'send';
-  const said = typeof response === 'string' && response !== '' ? ` The server said: ${quote(response, server)}` : '';
+  const words = typeof response === 'string' && response !== '' ? quote(response, server) : '';
+  const withWords = (fault: Sentence) => (words === '' ? fault : sentence('mail.said', { fault, words }));
   const failure = { step, permanent: reply >= 500, reply } as const;
-  if (code === 'ETIMEDOUT') return [failure, 'The mail server did not answer in time.'];
+  if (code === 'ETIMEDOUT') return [failure, sentence('mail.late')];
   // 500 and 502: the server knows no EHLO, whatever name it is given.
   if (step === 'greeting' && reply > 0 && reply !== 500 && reply !== 502) {
     const isName = command === 'EHLO' || command === 'HELO' || command === 'LHLO';
-    return [failure, `${isName ? NAME_REFUSED : CONNECTION_REFUSED}${said}`];
+    return [failure, withWords(isName ? NAME_REFUSED : CONNECTION_REFUSED)];
   }
-  return [failure, `${MEANING[step]}${tlsReason(step, error)}${said}`];
+  return [failure, withWords(step === 'tls' ? readTlsFault(error) : MEANING[step])];
 }
 
-const NAME_REFUSED =
-  'The server refuses the name by which the gateway introduces itself. Set ServerAddress to a host name that is known in DNS.';
-const CONNECTION_REFUSED = 'The server refuses connections from here.';
+const NAME_REFUSED = sentence('mail.name_refused');
+const CONNECTION_REFUSED = sentence('mail.connection_refused');
 const MEANING = {
-  greeting: 'The server does not speak SMTP in this mode on this port, or closed the connection.',
-  tls: 'The TLS connection failed.',
-  login: 'The server rejected the account or password.',
-  send: 'The server rejected the mail.',
+  greeting: sentence('mail.no_greeting'),
+  login: sentence('mail.login_refused'),
+  send: sentence('mail.refused'),
 } as const;
 
 /** The TLS library's message names the certificate's fault and no secret. */
-function tlsReason(step: string, error: unknown): string {
-  if (step !== 'tls' || !(error instanceof Error)) return '';
-  const reason = sanitizeMessage(error.message, MAX_QUOTED);
-  return reason === '' ? '' : ` Reason: ${reason}.`;
+function readTlsFault(error: unknown): Sentence {
+  const words = error instanceof Error ? sanitizeMessage(error.message, MAX_QUOTED) : '';
+  return words === '' ? sentence('mail.no_tls') : sentence('mail.no_tls_because', { words });
 }
 
 /** Redacts the password as text, in base64, and in base64 as AUTH PLAIN sends it. */

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result, sentence } from '../kernel/index.ts';
 import { AnswerBody } from './answer-body.ts';
 import type { Connection, Exchange } from './connection.ts';
 import { abortedFailure, brokenFailure, connectFailure, failure } from './failures.ts';
@@ -60,7 +60,7 @@ class RequestExchange implements Exchange {
     if (this.#isSettled || this.#deadline) return;
     const ms = this.#request.connectTimeoutMs;
     this.#deadline = this.#deadlines.watch(ms, () =>
-      this.#fail(failure('timeout', true, `No connection to the vendor within ${ms} ms.`)),
+      this.#fail(failure('timeout', true, sentence('upstream.no_connection', { ms }))),
     );
   }
 
@@ -68,7 +68,7 @@ class RequestExchange implements Exchange {
     this.#deadline?.stop();
     const ms = this.#request.headersTimeoutMs;
     this.#deadline = this.#deadlines.watch(ms, () =>
-      this.#fail(failure('timeout', false, `The vendor did not answer within ${ms} ms.`)),
+      this.#fail(failure('timeout', false, sentence('upstream.no_answer', { ms }))),
     );
     const { method, bytes } = this.#request;
     this.#connection?.begin(method, bytes);
@@ -124,7 +124,7 @@ class RequestExchange implements Exchange {
     } catch {
       // An answer that came before the end of the body is valid (a vendor may refuse an upload
       // early).
-      this.#fail(failure('broken', !this.#mayBeSent(), 'The body of the request could not be sent.'));
+      this.#fail(failure('broken', !this.#mayBeSent(), sentence('upstream.body')));
     }
   }
 

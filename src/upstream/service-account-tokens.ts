@@ -7,8 +7,11 @@ import {
   ok,
   parseJson,
   type Result,
+  type Sentence,
   sanitizeMessage,
+  sentence,
   sha256Hex,
+  toSentence,
   type WatchCache,
 } from '../kernel/index.ts';
 import { isFieldValue } from './check-request.ts';
@@ -31,7 +34,7 @@ export interface ServiceAccountTokens {
    * `key` is the account's JSON as its vendor issues it. Only the host of `labAddress` may be
    * private and may be called without TLS. An error is safe to show: it holds nothing of the key.
    */
-  get(key: string, labAddress: string): Promise<Result<ServiceAccountToken, string>>;
+  get(key: string, labAddress: string): Promise<Result<ServiceAccountToken, Sentence>>;
   /** The vendor refused the token: the next `get` requests a new one, at most once a minute. */
   refused(key: string, labAddress: string): void;
 }
@@ -65,8 +68,8 @@ const MAX_KEYS = 500;
 type Account = { email: string; privateKey: string; keyId: string | undefined; projectId: string; tokenUri: string };
 type Entry = {
   known?: { value: ServiceAccountToken; sinceMs: number; endsAtMs: number };
-  failed?: { error: string; untilMs: number };
-  asking?: Promise<Result<ServiceAccountToken, string>>;
+  failed?: { error: Sentence; untilMs: number };
+  asking?: Promise<Result<ServiceAccountToken, Sentence>>;
 };
 
 type Deps = { upstream: Upstream; clock: Clock; watchCache?: WatchCache };
@@ -85,7 +88,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
     return entry;
   }
 
-  async function renew(entry: Entry, key: string, labAddress: string): Promise<Result<ServiceAccountToken, string>> {
+  async function renew(entry: Entry, key: string, labAddress: string): Promise<Result<ServiceAccountToken, Sentence>> {
     const answer = await exchange(key, labAddress);
     const now = clock.nowMs();
     if (answer.ok) {
@@ -102,24 +105,24 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
   async function exchange(
     key: string,
     labAddress: string,
-  ): Promise<Result<ServiceAccountToken & { lifeSeconds: number }, string>> {
+  ): Promise<Result<ServiceAccountToken & { lifeSeconds: number }, Sentence>> {
     const account = readAccount(key, labAddress);
     if (!account.ok) return account;
     const assertion = await signAssertion(account.value, Math.floor(clock.nowMs() / 1000));
-    if (assertion === undefined) return err('The private key of the service account cannot be read.');
+    if (assertion === undefined) return err(sentence('upstream.account_key'));
     const ask = openProvider(upstream, [labAddress]);
     const answer = await ask({
       url: account.value.tokenUri,
       body: { form: { grant_type: GRANT, assertion } },
     });
-    if (!answer.ok) return err(`The token server did not answer: ${answer.error.message}`);
+    if (!answer.ok) return err(sentence('upstream.token_silent', { fault: toSentence(answer.error) }));
     const { status, text } = answer.value;
     const body = parseJson(text);
     const fields = isObject(body) ? body : {};
-    if (status !== 200) return err(`The token server answered ${status}${readDetail(fields)}.`);
+    if (status !== 200) return err(sentence('upstream.token_status', { words: `${status}${readDetail(fields)}` }));
     const { access_token: token, expires_in: life } = fields;
     if (typeof token !== 'string' || token === '' || !isFieldValue(token))
-      return err('The token server answered without an access token.');
+      return err(sentence('upstream.token_missing'));
     const lifeSeconds = typeof life === 'number' && life > 0 ? Math.min(life, HOUR_SECONDS) : HOUR_SECONDS;
     return ok({ token, projectId: account.value.projectId, lifeSeconds });
   }
@@ -154,16 +157,15 @@ const isAhead = (deadlineMs: number, nowMs: number, longestMs: number): boolean 
 const toId = (key: string, labAddress: string): string => sha256Hex(`${labAddress}\n${key}`);
 
 /** Parses a key, or says what is wrong with it. */
-function readAccount(key: string, labAddress: string): Result<Account, string> {
+function readAccount(key: string, labAddress: string): Result<Account, Sentence> {
   const account = parseJson(key);
-  const wrong = (why: string) => err(`The channel's key is no service-account key: ${why}.`);
-  if (!isObject(account)) return wrong('enter the whole JSON file that the vendor gave out');
+  const wrong = (why: Sentence) => err(sentence('upstream.account_invalid', { fault: why }));
+  if (!isObject(account)) return wrong(sentence('upstream.account_json'));
   const { client_email: email, private_key: privateKey, private_key_id: keyId, project_id: projectId } = account;
   const { token_uri: tokenUri = DEFAULT_TOKEN_URI } = account;
-  if (typeof email !== 'string' || email === '') return wrong('client_email is missing');
-  if (typeof privateKey !== 'string' || privateKey === '') return wrong('private_key is missing');
-  if (typeof tokenUri !== 'string' || !isTokenUri(tokenUri, labAddress))
-    return wrong('token_uri must be an https address');
+  if (typeof email !== 'string' || email === '') return wrong(sentence('upstream.account_email'));
+  if (typeof privateKey !== 'string' || privateKey === '') return wrong(sentence('upstream.account_private'));
+  if (typeof tokenUri !== 'string' || !isTokenUri(tokenUri, labAddress)) return wrong(sentence('upstream.account_uri'));
   return ok({
     email,
     privateKey,

@@ -1,4 +1,4 @@
-import type { Result } from '../kernel/index.ts';
+import type { Result, Sentence } from '../kernel/index.ts';
 
 /**
  * `size` bytes that are read when they are sent; each attempt reads them again. A chunk is valid
@@ -89,7 +89,8 @@ export type UpstreamResponse = {
   discard(): void;
 };
 
-export type UpstreamFailure = {
+/** Its message is safe to show: no URL, no header, no credential. */
+export type UpstreamFailure = Sentence & {
   kind:
     | 'refused' // our own rules: address, scheme, header, redirect
     | 'dns'
@@ -101,8 +102,6 @@ export type UpstreamFailure = {
     | 'aborted';
   /** True only when not one byte of the request can have reached the vendor. */
   notSent: boolean;
-  /** Safe to show: no URL, no header, no credential. */
-  message: string;
 };
 
 /**

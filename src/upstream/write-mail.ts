@@ -1,4 +1,4 @@
-import { err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
 import type { Mail } from './mail-types.ts';
 
 /** What an SMTP conversation needs of a mail. */
@@ -16,13 +16,12 @@ const CONTROL = /[\p{Cc}\u2028\u2029]/u;
  * refused, never repaired: line breaks and control characters in names and subjects, and anything
  * but one plain address.
  */
-export async function writeMail({ from, to, id, subject, text, html }: Mail): Promise<Result<WrittenMail, string>> {
+export async function writeMail({ from, to, id, subject, text, html }: Mail): Promise<Result<WrittenMail, Sentence>> {
   const [, name = '', address = from] = NAMED.exec(from) ?? [];
-  if (CONTROL.test(from) || !ADDRESS.test(address)) return err('The sender (SMTPFrom) is not a mail address.');
-  if (CONTROL.test(to) || !ADDRESS.test(to)) return err('The recipient is not a mail address.');
-  if (id !== undefined && !NAME.test(id))
-    return err('The name of the mail has other characters than letters and digits.');
-  if (CONTROL.test(subject)) return err('The subject has a line break or another control character.');
+  if (CONTROL.test(from) || !ADDRESS.test(address)) return err(sentence('mail.sender'));
+  if (CONTROL.test(to) || !ADDRESS.test(to)) return err(sentence('mail.recipient'));
+  if (id !== undefined && !NAME.test(id)) return err(sentence('mail.name'));
+  if (CONTROL.test(subject)) return err(sentence('mail.subject'));
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composed = new MailComposer({
     from: { name, address },

@@ -1,4 +1,4 @@
-import { err, ok, type Result, randomToken } from '../kernel/index.ts';
+import { err, ok, type Result, randomToken, sentence } from '../kernel/index.ts';
 import { isFieldValue } from './check-request.ts';
 import { refused } from './failures.ts';
 import type { StreamedBytes, UpstreamBody, UpstreamFailure, UpstreamRequest } from './types.ts';
@@ -30,7 +30,7 @@ export function writeRequest(
   request: UpstreamRequest,
   { url, keepAlive }: Target,
 ): Result<WrittenRequest, UpstreamFailure> {
-  if (!TARGET.test(url.pathname + url.search)) return err(refused('The request is not valid HTTP.'));
+  if (!TARGET.test(url.pathname + url.search)) return err(refused(sentence('upstream.request')));
   const { method, body, connectTimeoutMs, headersTimeoutMs, signal } = request;
   const written = { method, url, connectTimeoutMs, headersTimeoutMs, signal };
   if (body.kind === 'none' || body.kind === 'text') {
@@ -47,7 +47,7 @@ export function writeRequest(
   if (!pieces.ok) return pieces;
   const sizes = pieces.value.map((piece) => (piece instanceof Uint8Array ? piece.byteLength : piece.size));
   if (!sizes.every((size) => Number.isSafeInteger(size) && size >= 0)) {
-    return err(refused('The size of a file is not known.'));
+    return err(refused(sentence('upstream.file_size')));
   }
   const length = sizes.reduce((sum, size) => sum + size, 0);
   const head = writeHead(request, { url, keepAlive, length, boundary });
@@ -106,7 +106,7 @@ function toPieces(
       pieces.push(Buffer.from(`${head}\r\n\r\n`), ...part.pieces.map(encodePiece), CRLF);
       continue;
     }
-    if (!isFieldValue(part.contentType)) return err(refused('The content type of a file is not valid.'));
+    if (!isFieldValue(part.contentType)) return err(refused(sentence('upstream.file_type')));
     const filename = escapeName(part.filename);
     pieces.push(
       Buffer.from(`${head}; filename="${filename}"\r\nContent-Type: ${part.contentType}\r\n\r\n`),

@@ -3,7 +3,7 @@ import { composeMail } from '../../src/auth/mail/compose-mail.ts';
 import { MAIL_LANGUAGES, MAIL_WORDS, pickLanguage } from '../../src/auth/mail/mail-languages.ts';
 import { createOutbox, type OutgoingMail } from '../../src/auth/mail/outbox.ts';
 import type { MailContent } from '../../src/auth/mail/types.ts';
-import { systemClock } from '../../src/kernel/index.ts';
+import { quoted, systemClock } from '../../src/kernel/index.ts';
 import type { Mail, MailOutcome } from '../../src/upstream/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 import { until } from '../support/until.ts';
@@ -16,7 +16,7 @@ const letter = (change: Partial<OutgoingMail> = {}): OutgoingMail => ({
   ...change,
 });
 const failure = (permanent: boolean): MailOutcome => ({
-  steps: [{ step: 'send', ok: false, message: 'you@example.net is unknown here' }],
+  steps: [{ step: 'send', ok: false, ...quoted('you@example.net is unknown here') }],
   failure: { step: 'send', permanent, reply: permanent ? 550 : 451 },
 });
 

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'bun:test';
 import { listLanguages, readTexts } from '../../scripts/check-texts.ts';
 import { authErrors } from '../../src/auth/errors.ts';
 import { describeCodes } from '../../src/http/openapi/describe-codes.ts';
-import { sentence } from '../../src/kernel/index.ts';
+import { type Sentence, sentence } from '../../src/kernel/index.ts';
 import { reasons as catalogue } from '../../src/kernel/reasons/index.ts';
 import { ApiError } from '../../src/panel/api/api-error.ts';
 import { codeTexts } from '../../src/panel/api/code-texts.ts';
 import { errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
 import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
-import { learnSentences } from '../../src/panel/api/say-server-text.ts';
+import { saySentence } from '../../src/panel/api/say-sentence.ts';
 import sentences from '../../src/panel/api/server-sentences.json';
 import { speak } from './speak.ts';
 
@@ -65,7 +65,6 @@ describe('the gateway’s messages', () => {
       ...describeCodes().map(({ panel }) => `refusal.${panel}`),
       ...reasons.flatMap((reason) => [`error.${reason}`, `reason.${reason}`]),
       ...Object.keys(sentences).map((name) => `reason.${name}`),
-      ...['http.characters', 'http.number', 'http.entries'].map((name) => `error.${name}`),
     ]);
     const texts = Object.keys(english).filter((key) => /^(refusal|reason)\.|^error\.(auth|http)\./.test(key));
     expect(texts.filter((key) => !said.has(key))).toEqual([]);
@@ -98,27 +97,30 @@ describe('the gateway’s messages', () => {
   });
 
   test('a wrong field is named with what it takes', async () => {
-    learnSentences(sentences);
     const t = await speak('zh');
-    const say = (message: string) =>
-      errorMessage(new ApiError({ status: 400, code: 'VALIDATION_FAILED', message }), t, 'zh');
-    expect(say('The field "name" must be a text of 1 to 32 characters.')).toBe('“name”应为：1 到 32 个字符的文本。');
-    expect(say('The field "mode" is missing: give "fast", true or false or null.')).toBe(
+    const say = (said: Sentence) => saySentence(said, t);
+    const wanted = sentence('wanted.text_range', { min: 1, max: 32 });
+    expect(say(sentence('http.field_wrong', { name: 'name', wanted }))).toBe('“name”应为：1 到 32 个字符的文本。');
+    const rest = sentence('wanted.either', { first: sentence('wanted.boolean'), rest: 'null' });
+    const either = sentence('wanted.more', { first: '"fast"', rest });
+    expect(say(sentence('http.field_missing', { name: 'mode', wanted: either }))).toBe(
       '缺少“mode”，请填写："fast"、true 或 false或null。',
     );
-    expect(say('The query parameter "page" must be a whole number of at least 1.')).toBe(
+    const whole = sentence('wanted.whole_min', { min: 1 });
+    expect(say(sentence('http.query_wrong', { name: 'page', wanted: whole }))).toBe(
       '查询参数“page”应为：不小于 1 的整数。',
     );
-    expect(say('The field "id" must be a text that matches ^a.')).toBe('“id”应为：符合 ^a 的文本。');
-    expect(say('Unknown field "colour": remove it. Accepted here: name, models.')).toBe(
+    const matching = sentence('wanted.matches', { what: sentence('wanted.text'), pattern: '^a' });
+    expect(say(sentence('http.field_wrong', { name: 'id', wanted: matching }))).toBe('“id”应为：符合 ^a 的文本。');
+    expect(say(sentence('http.field_unknown', { name: 'colour', names: 'name, models' }))).toBe(
       '未知字段“colour”，请删除。此处接受：name, models。',
     );
   });
 
   test('values of a sentence that are sentences are said too', async () => {
-    learnSentences(sentences);
     const t = await speak('zh');
-    const { reason, params, message } = sentence('auth.access_policy', { fault: 'a policy has no "x"' });
+    const fault = sentence('policy.unknown', { name: 'x' });
+    const { reason, params, message } = sentence('auth.access_policy', { fault });
     const error = new ApiError({ status: 400, code: 'VALIDATION_FAILED', message, reason, params });
     expect(errorMessage(error, t, 'zh')).toBe('访问策略无效。策略中没有“x”。');
   });

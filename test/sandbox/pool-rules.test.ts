@@ -1,6 +1,6 @@
 /** Decisions of the pool about its processes, with a clock and processes made here. */
 import { describe, expect, test } from 'bun:test';
-import { createFairQueue, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createFairQueue, sentence, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { checkWorkers } from '../../src/sandbox/pool/check-workers.ts';
 import { chooseWorker, noteCaller } from '../../src/sandbox/pool/choose-worker.ts';
 import { createCallEstimates, toCallKey } from '../../src/sandbox/pool/estimate-calls.ts';
@@ -115,7 +115,7 @@ describe('a check', () => {
     expect([pool.kills, busy.seen.killed]).toEqual([0, false]);
     checkAt(1251);
     expect([pool.kills, busy.seen.killed]).toEqual([1, true]);
-    expect(busy.killedFor).toEqual({ kind: 'killed', message: 'did not stop at the limit of 1000 ms' });
+    expect(busy.killedFor).toEqual({ kind: 'killed', ...sentence('plugins.stop_limit', { ms: 1000 }) });
   });
 
   test('after a stall of the gateway kills nothing, since answers may lie unread', () => {

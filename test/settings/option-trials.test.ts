@@ -1,7 +1,7 @@
 /** Tries the options against servers on loopback that answer well, badly or not at all. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { tryOidc } from '../../src/auth/index.ts';
-import { createSecretBox, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createSecretBox, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createOptionTrials } from '../../src/settings/option-trials.ts';
 import { readOptions } from '../../src/settings/read-options.ts';
 import type { OptionTrials, TrialResult } from '../../src/settings/types.ts';
@@ -36,7 +36,7 @@ const SEALED = new Set([
 ]);
 
 /** What a receiver answers. */
-let receiver: Awaited<ReturnType<Parameters<typeof createOptionTrials>[0]['sendTestWebhook']>> = { fault: '' };
+let receiver: Awaited<ReturnType<Parameters<typeof createOptionTrials>[0]['sendTestWebhook']>> = { fault: quoted('') };
 
 async function attempt(what: keyof OptionTrials, values: Record<string, string>, to?: string): Promise<TrialResult> {
   const stored = Object.entries(values).map(([key, value]) => ({
@@ -49,8 +49,8 @@ async function attempt(what: keyof OptionTrials, values: Record<string, string>,
     tryOidc: (settings) => tryOidc(upstream, settings, 'https://gate.example/oauth/oidc'),
     sendTestWebhook: async () => receiver,
     tryMail: async (address) => [
-      { step: 'connect', ok: true, message: `Connected for ${address}.` },
-      { step: 'login', ok: false, message: 'The server rejected the account or password.' },
+      { step: 'connect', ok: true, ...quoted(`Connected for ${address}.`) },
+      { step: 'login', ok: false, ...quoted('The server rejected the account or password.') },
     ],
   });
   const result = await tests[what]({ to, language: 'en' });
@@ -67,7 +67,7 @@ test('webhook: what is missing, an address that may not be called, and what the 
   const set = { 'alerts.webhook_url': 'https://example.org/hook', 'alerts.webhook_secret': 'whsec_x' };
   const missing = 'Set alerts.webhook_url and alerts.webhook_secret first.';
   expect(last(await attempt('webhook', {}))).toEqual([false, 'settings', missing]);
-  receiver = { fault: 'It names a private address.' };
+  receiver = { fault: quoted('It names a private address.') };
   expect(last(await attempt('webhook', set))).toEqual([false, 'address', 'It names a private address.']);
   const answer = (httpStatus: number, error = '') => ({ httpStatus, durationMs: 12, error });
   receiver = { delivered: false, delivery: answer(0, 'timeout') };

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { explainBill } from '../../src/billing/index.ts';
-import { AppError, type Json, type JsonObject, newUuid } from '../../src/kernel/index.ts';
+import { AppError, type Json, type JsonObject, newUuid, quoted } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addKey, describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
@@ -83,7 +83,7 @@ const describeBilling = (opened: () => OpenedStore) => {
         readings.push(JSON.stringify(call.args));
         if (overloads === 0) return sandbox.call(module, call);
         overloads -= 1;
-        return { ok: false, error: { kind: 'overloaded', message: 'no room', console: [] } };
+        return { ok: false, error: { kind: 'overloaded', ...quoted('no room'), console: [] } };
       },
     });
     await engine.plugins.upload({ source });

@@ -1,6 +1,6 @@
 /** What each outcome at a vendor means for a repeat: the rule behind `x-should-retry`. */
 import { describe, expect, test } from 'bun:test';
-import { AppError } from '../../src/kernel/index.ts';
+import { AppError, quoted } from '../../src/kernel/index.ts';
 import { adviseOnFailure } from '../../src/tasks/submission/submission-doubt.ts';
 import { adviseRetry, classifyFailure, classifyStatus, isRepeatable } from '../../src/vendors/answer/retry-advice.ts';
 
@@ -28,7 +28,7 @@ test.each([
   ['tls', true, 'not_sent', true, true],
   ['timeout', true, 'not_sent', true, true],
 ] as const)('a request that got no answer (%s, not sent: %p) is %s', (kind, notSent, outcome, advice, repeatable) => {
-  const known = classifyFailure({ kind, notSent, message: '' });
+  const known = classifyFailure({ kind, notSent, ...quoted('') });
   expect([known, adviseRetry(known), isRepeatable(known)]).toEqual([outcome, advice, repeatable]);
 });
 

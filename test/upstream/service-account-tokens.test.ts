@@ -128,8 +128,14 @@ describe('service-account tokens', () => {
     expect(await source.get(keyFile(), lab)).toEqual(ok('token-1'));
     expect(given).toBe(2);
     now += 4 * 60_000;
-    expect(await source.get(keyFile(), lab)).toEqual({ ok: false, error: 'The token server answered 503.' });
-    expect(await source.get(keyFile(), lab)).toEqual({ ok: false, error: 'The token server answered 503.' });
+    expect(await source.get(keyFile(), lab)).toMatchObject({
+      ok: false,
+      error: { message: 'The token server answered 503.' },
+    });
+    expect(await source.get(keyFile(), lab)).toMatchObject({
+      ok: false,
+      error: { message: 'The token server answered 503.' },
+    });
     expect(given).toBe(3);
     now += 10_000;
     expect(await source.get(keyFile(), lab)).toEqual(ok('token-4'));
@@ -177,7 +183,7 @@ describe('service-account tokens', () => {
       'The token server did not answer: The vendor address is not allowed: private and reserved networks are closed to this request.',
     ],
   ])('a key that cannot be used: %s', async (_name, key, error) => {
-    expect(await tokens().get(key(), lab)).toEqual({ ok: false, error });
+    expect(await tokens().get(key(), lab)).toMatchObject({ ok: false, error: { message: error } });
     expect(given).toBe(0);
   });
 
@@ -195,6 +201,6 @@ describe('service-account tokens', () => {
     ],
   ])('an answer that helps nobody: %s', async (_name, answer, error) => {
     script = [answer];
-    expect(await tokens().get(keyFile(), lab)).toEqual({ ok: false, error });
+    expect(await tokens().get(keyFile(), lab)).toMatchObject({ ok: false, error: { message: error } });
   });
 });

@@ -1,4 +1,4 @@
-import { type Clock, deriveKey, hmacSha256Hex, randomAlnum } from '../../kernel/index.ts';
+import { type Clock, deriveKey, hmacSha256Hex, randomAlnum, sentence } from '../../kernel/index.ts';
 import { type Repositories, ROLE, STATUS, type Store, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -59,7 +59,12 @@ export async function createAccount(
     if (amount === 0) return;
     await tx.ledger.grant({ walletId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
   };
-  await grant({ walletId: user.walletId, reason: 'new-user', amount: quotaForNewUser, note: 'new account' });
+  await grant({
+    walletId: user.walletId,
+    reason: 'new-user',
+    amount: quotaForNewUser,
+    note: sentence('ledger.new_account').message,
+  });
   if (inviter) {
     const note = 'came with an affiliate code';
     await grant({ walletId: user.walletId, reason: 'invitee', amount: quotaForInvitee, note });
@@ -67,7 +72,7 @@ export async function createAccount(
       walletId: inviter.walletId,
       reason: 'inviter',
       amount: quotaForInviter,
-      note: `brought user ${user.id}`,
+      note: sentence('ledger.brought', { user: user.id }).message,
     });
   }
   return user;

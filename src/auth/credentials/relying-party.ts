@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type AppError, err, ok, type Result } from '../../kernel/index.ts';
+import { type AppError, err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
@@ -45,22 +45,18 @@ export function findRelyingParty(settings: AuthSettings): Result<RelyingParty, A
   if (!passkeys.enabled) return err(authErrors.method_disabled());
   const id = relyingPartyId(settings);
   if (id === '' || id.startsWith('[') || isIP(id) !== 0) {
-    return unusable(
-      'Passkeys need a name instead of an IP address: set ServerAddress to the https address of the panel.',
-    );
+    return unusable(sentence('passkeys.ip'));
   }
 
   const address = URL.canParse(serverAddress) ? [new URL(serverAddress).origin] : [];
   const named = passkeys.origins.length > 0 ? passkeys.origins : address;
   const covered = named.filter((origin) => URL.canParse(origin) && covers(id, new URL(origin).hostname));
   if (covered.length === 0) {
-    return unusable(
-      `Passkeys are made for ${id}, and the panel is elsewhere: set passkey.rp_id to the host of ServerAddress or of passkey.origins, or a domain above it.`,
-    );
+    return unusable(sentence('passkeys.elsewhere', { domain: id }));
   }
   const origins = covered.filter((origin) => passkeys.allowInsecureOrigin || isSecure(new URL(origin)));
   if (origins.length === 0) {
-    return unusable('Passkeys need https: set ServerAddress to the https address of the panel.');
+    return unusable(sentence('passkeys.https'));
   }
   return ok({
     id,
@@ -71,7 +67,7 @@ export function findRelyingParty(settings: AuthSettings): Result<RelyingParty, A
   });
 }
 
-const unusable = (message: string) => err(authErrors.method_disabled({ message }));
+const unusable = (message: Sentence) => err(authErrors.method_disabled({ message }));
 
 /**
  * Whether pages of `host` may use passkeys of `id`. As in browsers, a single label such as `com`

@@ -1,4 +1,4 @@
-import { err, isObject, ok, parseJson, type Result } from '../../kernel/index.ts';
+import { err, isObject, ok, parseJson, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 
 const OPERATORS = [
   'eq',
@@ -28,20 +28,20 @@ const MAX_ENTRIES = 50;
 const MAX_FIELD = 128;
 
 /** Parses the JSON text of a policy. The empty text admits everybody. */
-export function parsePolicy(text: string): Result<AccessPolicy, string> {
+export function parsePolicy(text: string): Result<AccessPolicy, Sentence> {
   if (text.trim() === '') return ok({ logic: 'and', conditions: [], groups: [] });
   return readPolicy(parseJson(text), 1);
 }
 
-function readPolicy(value: unknown, depth: number): Result<AccessPolicy, string> {
-  if (!isObject(value)) return err('a policy is an object with logic, conditions and groups');
+function readPolicy(value: unknown, depth: number): Result<AccessPolicy, Sentence> {
+  if (!isObject(value)) return err(sentence('policy.object'));
   const unknown = Object.keys(value).find((name) => !['logic', 'conditions', 'groups'].includes(name));
-  if (unknown !== undefined) return err(`a policy has no "${unknown.slice(0, MAX_FIELD)}"`);
+  if (unknown !== undefined) return err(sentence('policy.unknown', { name: unknown.slice(0, MAX_FIELD) }));
   const { logic = 'and', conditions = [], groups = [] } = value;
-  if (logic !== 'and' && logic !== 'or') return err('logic is "and" or "or"');
-  if (!Array.isArray(conditions) || !Array.isArray(groups)) return err('conditions and groups are lists');
-  if (conditions.length + groups.length > MAX_ENTRIES) return err(`a policy has at most ${MAX_ENTRIES} entries`);
-  if (depth > MAX_DEPTH) return err(`groups nest at most ${MAX_DEPTH} deep`);
+  if (logic !== 'and' && logic !== 'or') return err(sentence('policy.logic'));
+  if (!Array.isArray(conditions) || !Array.isArray(groups)) return err(sentence('policy.lists'));
+  if (conditions.length + groups.length > MAX_ENTRIES) return err(sentence('policy.entries', { max: MAX_ENTRIES }));
+  if (depth > MAX_DEPTH) return err(sentence('policy.depth', { max: MAX_DEPTH }));
   const policy: AccessPolicy = { logic, conditions: [], groups: [] };
   for (const entry of conditions) {
     const condition = readCondition(entry);
@@ -56,14 +56,14 @@ function readPolicy(value: unknown, depth: number): Result<AccessPolicy, string>
   return ok(policy);
 }
 
-function readCondition(value: unknown): Result<Condition, string> {
-  if (!isObject(value)) return err('a condition is an object with field, op and value');
+function readCondition(value: unknown): Result<Condition, Sentence> {
+  if (!isObject(value)) return err(sentence('policy.condition'));
   const { field } = value;
   const op = OPERATORS.find((known) => known === value.op);
-  if (typeof field !== 'string' || field === '' || field.length > MAX_FIELD) return err('a condition names a field');
-  if (!op) return err(`op is one of ${OPERATORS.join(', ')}`);
-  if ((op === 'in' || op === 'not_in') && !Array.isArray(value.value)) return err(`the value of ${op} is a list`);
-  if (/^[gl]te?$/.test(op) && toNumber(value.value) === undefined) return err(`the value of ${op} is a number`);
+  if (typeof field !== 'string' || field === '' || field.length > MAX_FIELD) return err(sentence('policy.field'));
+  if (!op) return err(sentence('policy.op', { names: OPERATORS.join(', ') }));
+  if ((op === 'in' || op === 'not_in') && !Array.isArray(value.value)) return err(sentence('policy.list', { op }));
+  if (/^[gl]te?$/.test(op) && toNumber(value.value) === undefined) return err(sentence('policy.number', { op }));
   return ok({ field, op, value: value.value });
 }
 

@@ -1,4 +1,4 @@
-import { isObject, type SecretBox, sanitizeMessage } from '../../kernel/index.ts';
+import { isObject, type SecretBox, sanitizeMessage, sentence } from '../../kernel/index.ts';
 import { AUTH_STYLE, type OAuthProviderRecord } from '../../store/ports/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import { authErrors } from '../errors.ts';
@@ -39,7 +39,7 @@ export function customProvider(
   ): Promise<ExternalIdentity> {
     const policy = parsePolicy(record.accessPolicy);
     // Fail closed: rules that cannot be read admit nobody.
-    if (!policy.ok) throw providerFailed('The access policy of this provider cannot be read.', policy.error);
+    if (!policy.ok) throw providerFailed(sentence('oauth.policy'), policy.error);
     if (metadata) checkIssuer(metadata, answer.iss);
     const endpoint = requireAddress(record.tokenEndpoint || metadata?.tokenEndpoint);
     const client = { clientId, clientSecret: openSecret(record, secretBox) };
@@ -115,11 +115,11 @@ function readAuthentication(
 function openSecret({ clientSecretSealed }: OAuthProviderRecord, secretBox: SecretBox): string {
   if (clientSecretSealed === '') return '';
   const secret = secretBox.open(clientSecretSealed);
-  if (secret === undefined) throw providerFailed('The secret of this provider cannot be read: enter it again.');
+  if (secret === undefined) throw providerFailed(sentence('oauth.secret'));
   return secret;
 }
 
 function requireAddress(address: string | undefined): string {
-  if (!address) throw providerFailed('The provider is set up without a needed address.');
+  if (!address) throw providerFailed(sentence('oauth.no_address'));
   return address;
 }

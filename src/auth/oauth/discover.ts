@@ -1,4 +1,12 @@
-import { type Clock, isObject, isOver, parseJson, trimTrailing, type WatchCache } from '../../kernel/index.ts';
+import {
+  type Clock,
+  isObject,
+  isOver,
+  parseJson,
+  sentence,
+  trimTrailing,
+  type WatchCache,
+} from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
 import { requestOrFail } from './oauth-requests.ts';
@@ -70,13 +78,13 @@ export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMet
 export async function discover(wellKnown: string, call: CallProvider): Promise<ProviderMetadata> {
   const answer = await requestOrFail(call, 'discovery', { url: wellKnown });
   if (answer.status !== 200) {
-    throw providerFailed(`The discovery document of the provider was answered with status ${answer.status}.`);
+    throw providerFailed(sentence('oidc.status', { status: answer.status }));
   }
   const document = parseJson(answer.text);
-  if (!isObject(document)) throw providerFailed('The discovery document of the provider is not a JSON object.');
+  if (!isObject(document)) throw providerFailed(sentence('oidc.not_json'));
   const { issuer } = document;
   if (!isAddress(issuer) || !mayIssue(new URL(wellKnown), new URL(issuer))) {
-    throw providerFailed('The discovery document names another issuer than the one whose address it has.');
+    throw providerFailed(sentence('oidc.issuer'));
   }
   // A document that came over TLS must not name endpoints without TLS.
   const scheme = new URL(wellKnown).protocol === 'https:' ? /^https:$/ : /^https?:$/;
@@ -85,7 +93,7 @@ export async function discover(wellKnown: string, call: CallProvider): Promise<P
     // Some providers name what they lack all the same.
     if (value === undefined || value === null || value === '') return '';
     if (!isAddress(value) || !scheme.test(new URL(value).protocol))
-      throw providerFailed(`The discovery document has an unusable ${name}.`);
+      throw providerFailed(sentence('oidc.unusable', { name }));
     return value;
   };
   return {
@@ -134,6 +142,6 @@ const readTexts = (value: unknown): string[] | undefined =>
  */
 export function checkIssuer({ issuer, sendsIssuer }: ProviderMetadata, iss: string | undefined): void {
   if (iss === undefined ? sendsIssuer : iss !== issuer) {
-    throw providerFailed('The answer does not come from the provider that was asked.');
+    throw providerFailed(sentence('oauth.stranger'));
   }
 }

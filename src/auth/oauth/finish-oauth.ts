@@ -1,4 +1,4 @@
-import { type Clock, type Logger, type SecretBox, sanitizeMessage } from '../../kernel/index.ts';
+import { type Clock, type Logger, type SecretBox, sanitizeMessage, sentence } from '../../kernel/index.ts';
 import type { FlowRecord, Store } from '../../store/ports/index.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import type { NotifyOwner } from '../mail/notify-owner.ts';
@@ -94,7 +94,7 @@ async function identifyAndComplete(
   }
   const provider = await findProvider(answer.provider);
   const secrets = openSecrets(secretBox, flow.payload);
-  if (answer.code === undefined) throw providerFailed('The provider sent neither a code nor an error.');
+  if (answer.code === undefined) throw providerFailed(sentence('oauth.neither'));
   const { code, state, iss } = answer;
   const identity = await provider.identify({ ...secrets, code, state, iss });
   attempt.identity = `${answer.provider}:${identity.subject}`;
@@ -142,12 +142,11 @@ async function logIn(
  * plain text.
  */
 function reportedError({ error = '', errorDescription = '' }: OAuthReturn) {
-  const description = sanitizeMessage(errorDescription, 200);
+  const words = sanitizeMessage(errorDescription, 200);
   if (error === 'access_denied') {
-    return providerFailed(
-      `You did not agree to sign in at the provider.${description ? ` It says: ${description}` : ''}`,
-    );
+    return providerFailed(words === '' ? sentence('oauth.declined') : sentence('oauth.declined_words', { words }));
   }
   const code = /^[\w.-]{1,64}$/.test(error) ? error : 'an error';
-  return providerFailed(`The provider reported ${code}.${description ? ` It says: ${description}` : ''}`);
+  if (words !== '') return providerFailed(sentence('oauth.reported_words', { code, words }));
+  return providerFailed(code === error ? sentence('oauth.reported', { code }) : sentence('oauth.reported_error'));
 }

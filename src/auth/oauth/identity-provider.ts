@@ -1,4 +1,4 @@
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, type Sentence, sentence } from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import { authErrors } from '../errors.ts';
 
@@ -53,7 +53,7 @@ export type IdentityProvider = {
 export type OpenProvider = (configured: readonly string[]) => CallProvider;
 
 /** `message` goes to the caller, so it must contain no address and no credential. */
-export const providerFailed = (message: string, cause?: unknown): AppError =>
+export const providerFailed = (message: Sentence, cause?: unknown): AppError =>
   authErrors.provider_failed({ message, ...(cause === undefined ? {} : { cause }) });
 
 /** The width of the identity's column. */
@@ -69,7 +69,7 @@ const CONTROL = /[\u0000-\u001f\u007f]/;
 export function readSubject(value: unknown): string {
   const subject = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
   if (typeof subject !== 'string' || subject.trim() === '' || subject.length > MAX_SUBJECT || CONTROL.test(subject)) {
-    throw providerFailed('The provider does not say who signed in.');
+    throw providerFailed(sentence('oauth.who'));
   }
   return subject;
 }

@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../../kernel/index.ts';
+import { isObject, parseJson, type Sentence, sentence } from '../../kernel/index.ts';
 import type { CallProvider, ProviderAnswer, ProviderRequest } from '../../upstream/index.ts';
 import { type CodeAnswer, type CodeRequest, providerFailed } from './identity-provider.ts';
 
@@ -15,7 +15,7 @@ export function authorizationUrl(
   endpoint: string,
   { clientId, scopes, request, extra = {} }: AuthorizationRequest,
 ): string {
-  if (!URL.canParse(endpoint)) throw providerFailed('The provider has no usable authorization endpoint.');
+  if (!URL.canParse(endpoint)) throw providerFailed(sentence('oauth.no_endpoint'));
   const url = new URL(endpoint);
   const parameters = {
     response_type: 'code',
@@ -70,7 +70,7 @@ export async function exchangeCode(
   // Characters that a header allows (RFC 6750 2.1). We can only present bearer tokens.
   const usable = typeof accessToken === 'string' && /^[\x21-\x7e]{1,8000}$/.test(accessToken);
   const isBearer = isAbsent(tokenType) || (typeof tokenType === 'string' && /^bearer$/i.test(tokenType));
-  if (!usable || !isBearer) throw providerFailed('The provider answered the code without a usable access token.');
+  if (!usable || !isBearer) throw providerFailed(sentence('oauth.token'));
   return { accessToken, idToken: isAbsent(idToken) ? undefined : idToken };
 }
 
@@ -134,9 +134,9 @@ export async function readProfile(
     url,
     headers: { ...headers, authorization: `Bearer ${accessToken}` },
   });
-  if (answer.status !== 200) throw providerFailed(`The provider refused the profile with status ${answer.status}.`);
+  if (answer.status !== 200) throw providerFailed(sentence('oauth.profile', { status: answer.status }));
   const profile = parseJson(answer.text);
-  if (!isObject(profile)) throw providerFailed('The profile that the provider sent is not a JSON object.');
+  if (!isObject(profile)) throw providerFailed(sentence('oauth.profile_form'));
   return profile;
 }
 
@@ -152,8 +152,8 @@ export async function requestOrFail(
 ): Promise<ProviderAnswer> {
   const answer = await call(request);
   if (answer.ok) return answer.value;
-  const reason = answer.error.kind === 'timeout' ? 'did not answer in time' : 'could not be asked';
-  throw providerFailed(`The provider ${reason} (${what}).`, answer.error);
+  const reason = answer.error.kind === 'timeout' ? 'oauth.late_step' : 'oauth.away_step';
+  throw providerFailed(sentence(reason, { step: what }), answer.error);
 }
 
 function readTokenAnswer({ contentType, text }: ProviderAnswer): Record<string, unknown> {
@@ -163,9 +163,9 @@ function readTokenAnswer({ contentType, text }: ProviderAnswer): Record<string, 
 }
 
 /** Repeats the provider's error code only if it looks like one. */
-function describeRefusal({ status }: ProviderAnswer, error: unknown): string {
+function describeRefusal({ status }: ProviderAnswer, error: unknown): Sentence {
   const code = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? error : `status ${status}`;
-  return `The provider refused the code (${code}).`;
+  return sentence('oauth.code', { code });
 }
 
 /** RFC 6749 2.3.1: both are form-encoded before they become a user name and a password. */

@@ -1,7 +1,7 @@
 import type * as Jose from 'jose';
 import type { JWK, JWTPayload, JWTVerifyGetKey } from 'jose';
 import type * as OpenIdClient from 'openid-client';
-import { AppError, isObject, parseJson } from '../../kernel/index.ts';
+import { AppError, isObject, parseJson, sentence } from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { checkIssuer, type ProviderMetadata, type UseMetadata } from './discover.ts';
@@ -68,7 +68,7 @@ export function withOwnEndpoints(metadata: ProviderMetadata, settings: OidcSetti
   const missing = Object.entries({ authorizationEndpoint, tokenEndpoint, jwksUri }).find(
     ([, address]) => address === '',
   );
-  if (missing) throw providerFailed(`The discovery document of the provider lacks an address (${missing[0]}).`);
+  if (missing) throw providerFailed(sentence('oidc.lacks', { name: missing[0] }));
   return merged;
 }
 
@@ -107,7 +107,7 @@ async function exchangeAndVerify(client: OidcClient, answer: CodeAnswer): Promis
     authentication: announcedAuthentication(metadata.tokenAuthMethods),
     answer,
   });
-  if (typeof idToken !== 'string') throw providerFailed('The provider sent no ID token.');
+  if (typeof idToken !== 'string') throw providerFailed(sentence('oauth.no_token'));
   try {
     const claims = await verifyIdToken(client, { idToken, nonce: answer.nonce });
     const openId = await import('openid-client');
@@ -147,7 +147,7 @@ async function verifyIdToken(
   const isParty =
     azp === undefined || azp === null ? !Array.isArray(aud) || aud.length === 1 : azp === settings.clientId;
   if (!isParty || payload.nonce !== nonce || typeof payload.iat !== 'number') {
-    throw providerFailed('The ID token or profile of the provider could not be verified.');
+    throw providerFailed(sentence('oauth.unverified_token'));
   }
   return payload;
 }
@@ -184,16 +184,14 @@ function configure(openId: typeof OpenIdClient, { metadata, settings, call }: Oi
 async function fetchWith(call: CallProvider, url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
   const answer = await call({ url, headers: Object.fromEntries(new Headers(options.headers)) });
   if (!answer.ok) {
-    const reason = answer.error.kind === 'timeout' ? 'did not answer in time' : 'could not be asked';
-    throw providerFailed(`The provider ${reason}.`, answer.error);
+    throw providerFailed(sentence(answer.error.kind === 'timeout' ? 'oauth.late' : 'oauth.away'), answer.error);
   }
   const { status, contentType } = answer.value;
   if (status < 200 || status === 204 || status === 304 || status > 599) {
-    throw providerFailed(`The provider answered with status ${status}.`);
+    throw providerFailed(sentence('oauth.status', { status }));
   }
   return new Response(answer.value.text, { status, headers: { 'content-type': contentType } });
 }
 
 /** The library's error goes to the log. */
-const describeFailure = (error: unknown): AppError =>
-  providerFailed('The ID token or profile of the provider could not be verified.', error);
+const describeFailure = (error: unknown): AppError => providerFailed(sentence('oauth.unverified_token'), error);

@@ -1,11 +1,11 @@
-import { AppError, isObject, parseJson, randomToken } from '../../kernel/index.ts';
+import { AppError, isObject, parseJson, randomToken, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import { type CallProvider, openProvider, type ProviderAnswer, type Upstream } from '../../upstream/index.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
 import { announcedAuthentication, requestAsClient } from './oauth-requests.ts';
 import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './oidc-provider.ts';
 
-/** The steps in order; only the last one can have failed. `message` contains no secret. */
-export type OidcStep = { name: 'discovery' | 'keys' | 'client'; ok: boolean; message: string };
+/** The steps in order; only the last one can have failed. Their sentences contain no secret. */
+export type OidcStep = Sentence & { name: 'discovery' | 'keys' | 'client'; ok: boolean };
 
 /**
  * Tests the settings of an OpenID Connect provider: reads its discovery document, fetches its keys,
@@ -18,7 +18,7 @@ export async function tryOidc(upstream: Upstream, settings: OidcSettings, redire
   const discovery: OidcStep = {
     name: 'discovery',
     ok: true,
-    message: `The discovery document was read; the issuer is ${found.issuer}.`,
+    ...sentence('oidc.read', { issuer: found.issuer }),
   };
   const keys = await tryKeys(call, found);
   if (!keys.ok) return [discovery, keys];
@@ -30,19 +30,19 @@ async function readMetadata(call: CallProvider, settings: OidcSettings): Promise
     return withOwnEndpoints(await discover(settings.wellKnown, call), settings);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { name: 'discovery', ok: false, message: error.message };
+    return { name: 'discovery', ok: false, ...toSentence(error) };
   }
 }
 
 async function tryKeys(call: CallProvider, { jwksUri }: ProviderMetadata): Promise<OidcStep> {
-  const fail = (message: string): OidcStep => ({ name: 'keys', ok: false, message });
+  const fail = (said: Sentence): OidcStep => ({ name: 'keys', ok: false, ...toSentence(said) });
   const answer = await call({ url: jwksUri });
-  if (!answer.ok) return fail(answer.error.message);
+  if (!answer.ok) return fail(answer.error);
   const set = answer.value.status === 200 ? parseJson(answer.value.text) : undefined;
   const listed = isObject(set) && Array.isArray(set.keys) ? set.keys : [];
   const count = listed.filter((key) => isObject(key) && key.use !== 'enc').length;
-  if (count === 0) return fail(`No keys for signatures were found; the provider answered ${answer.value.status}.`);
-  return { name: 'keys', ok: true, message: `Keys for signatures: ${count}.` };
+  if (count === 0) return fail(sentence('oidc.no_keys', { status: answer.value.status }));
+  return { name: 'keys', ok: true, ...sentence('oidc.keys', { number: count }) };
 }
 
 /**
@@ -55,7 +55,7 @@ async function tryClient(
   { metadata, redirectUri }: { metadata: ProviderMetadata; redirectUri: string },
 ): Promise<OidcStep> {
   const { tokenEndpoint: endpoint, tokenAuthMethods } = metadata;
-  const fail = (message: string): OidcStep => ({ name: 'client', ok: false, message });
+  const fail = (said: Sentence): OidcStep => ({ name: 'client', ok: false, ...toSentence(said) });
   const form = {
     grant_type: 'authorization_code',
     code: randomToken(16),
@@ -70,17 +70,17 @@ async function tryClient(
     answer = await requestAsClient(call, { endpoint, client, authentication, fields: form });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return fail(error.message);
+    return fail(error);
   }
   const { status, text } = answer;
   const refusal = parseJson(text);
   const code = isObject(refusal) && typeof refusal.error === 'string' ? refusal.error : '';
   if (code === 'invalid_client' || code === 'unauthorized_client' || status === 401) {
-    return fail('The provider does not accept oidc.client_id and oidc.client_secret.');
+    return fail(sentence('oidc.client_refused'));
   }
   if (code !== 'invalid_grant') {
     const reported = /^[a-z_]{1,40}$/.test(code) ? `, ${code}` : '';
-    return fail(`The token endpoint answered unexpectedly (${status}${reported}).`);
+    return fail(sentence('oidc.token', { words: `${status}${reported}` }));
   }
-  return { name: 'client', ok: true, message: 'The provider accepts oidc.client_id and oidc.client_secret.' };
+  return { name: 'client', ok: true, ...sentence('oidc.client') };
 }

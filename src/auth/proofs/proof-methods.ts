@@ -1,4 +1,4 @@
-import type { AppError, Clock } from '../../kernel/index.ts';
+import { type AppError, type Clock, type Sentence, sentence } from '../../kernel/index.ts';
 import type { Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { findRelyingParty } from '../credentials/relying-party.ts';
@@ -74,19 +74,22 @@ export function needsProof(scope: ProofScope, allowed: readonly ProofMethod[]): 
   return scope !== PROOF_SCOPE.accountEmail || allowed.length > 0;
 }
 
-const NAMES: Record<ProofMethod, string> = {
-  '2fa': 'a code of your authenticator app or a backup code',
-  passkey: 'a passkey',
-  password: 'your password',
-};
+/** What to use, where the first of the methods stands for those that are allowed. */
+const ADVICE = {
+  '2fa': sentence('proofs.code'),
+  passkey: sentence('proofs.passkey'),
+  password: sentence('proofs.password'),
+} as const satisfies Record<ProofMethod, Sentence>;
+
+function advise([first, second]: readonly ProofMethod[]): Sentence {
+  if (first === undefined) return sentence('proofs.none');
+  return first === '2fa' && second === 'passkey' ? sentence('proofs.passkey_or_code') : ADVICE[first];
+}
 
 /** The error for a method that is not among `allowed`; it names what to use instead. */
 export const wrongMethod = (allowed: readonly ProofMethod[]): AppError =>
   proofErrors.method_mismatch({
-    message:
-      allowed.length > 0
-        ? `Confirm that it is you with ${allowed.map((method) => NAMES[method]).join(', or with ')}.`
-        : 'This account has nothing to confirm with that it is you. Set up an authenticator app first.',
+    message: advise(allowed),
     details: { methods: allowed },
   });
 

@@ -1,4 +1,4 @@
-import { type Clock, constantTimeEqual, type Logger, randomToken, sha256Hex } from '../../kernel/index.ts';
+import { type Clock, constantTimeEqual, type Logger, randomToken, sentence, sha256Hex } from '../../kernel/index.ts';
 import { ROLE, STATUS, type Store } from '../../store/ports/index.ts';
 import { validateNewPassword, validateUsername } from '../accounts/validate-account.ts';
 import type { PasswordHashes } from '../credentials/password-hashes.ts';
@@ -101,7 +101,7 @@ export async function createRoot(ctx: Deps, root: NewRoot): Promise<CreatedRoot>
       kind: 'grant',
       key: `setup:${created.id}`,
       amount: ROOT_QUOTA,
-      note: 'first root account',
+      note: sentence('ledger.first_root').message,
       at: now,
     });
     return created;

@@ -1,4 +1,4 @@
-import { type JsonBound, type JsonBounds, MAX_JSON_DEPTH, MAX_JSON_NAME_BYTES } from '../../kernel/index.ts';
+import { type JsonBound, type JsonBounds, MAX_JSON_DEPTH, MAX_JSON_NAME_BYTES, sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 const KIB = 1024;
@@ -63,7 +63,7 @@ export function assertDeclaredSize({ headers }: Request, name: BodyLimitName, ma
 
 export const tooLarge = (cap: number) =>
   httpErrors.too_large({
-    message: `The body is too large: at most ${formatBytes(cap)} are accepted here.`,
+    message: sentence('http.body_size', { size: formatBytes(cap) }),
     details: { limit_bytes: cap },
   });
 
@@ -73,28 +73,28 @@ export function beyondLimit(bound: JsonBound, limit: BodyLimit) {
   switch (bound) {
     case 'maxValues':
       return httpErrors.too_large({
-        message: `The body has too many values: at most ${maxValues.toLocaleString('en')} are accepted here.`,
+        message: sentence('http.body_values', { max: maxValues.toLocaleString('en') }),
         details: { limit_values: maxValues },
       });
     case 'maxNames':
       return httpErrors.too_large({
-        message: `The body has too many members: at most ${maxNames.toLocaleString('en')} are accepted here, in all objects together.`,
+        message: sentence('http.body_members', { max: maxNames.toLocaleString('en') }),
         details: { limit_members: maxNames },
       });
     case 'maxNameBytes':
       return httpErrors.too_large({
-        message: `The names of members in the body are too long: together at most ${formatBytes(MAX_JSON_NAME_BYTES)} are accepted. Send data as values, not as names.`,
+        message: sentence('http.body_names', { max: formatBytes(MAX_JSON_NAME_BYTES) }),
         details: { limit_bytes: MAX_JSON_NAME_BYTES },
       });
     case 'maxDepth':
       return httpErrors.bad_json({
-        message: `The body is nested too deeply: at most ${maxDepth} levels are accepted here.`,
+        message: sentence('http.body_depth', { max: maxDepth }),
         details: { limit_levels: maxDepth },
       });
     default:
       if (maxWireBytes === undefined) return tooLarge(maxBytes);
       return httpErrors.too_large({
-        message: `The body is too large: without its files (texts of at least 64 KiB of Base64), at most ${formatBytes(maxBytes)} of JSON are accepted here.`,
+        message: sentence('http.json_size', { size: formatBytes(maxBytes) }),
         details: { limit_bytes: maxBytes },
       });
   }

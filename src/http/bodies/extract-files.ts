@@ -1,5 +1,5 @@
 import type { ExtractedFiles } from '../../files/index.ts';
-import { createBase64Splitter, createByteBuffer, randomAlnum } from '../../kernel/index.ts';
+import { createBase64Splitter, createByteBuffer, randomAlnum, sentence } from '../../kernel/index.ts';
 import { fileToken, TOKEN_PREFIX_LENGTH } from '../../vendors/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
@@ -82,7 +82,7 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: ExtractorC
     const open = run ? [{ ...run, end: stored + toStore.size() }] : [];
     if ([...files, ...open].every((file) => decodedBytes(file) <= maxFileBytes)) return;
     throw httpErrors.too_large({
-      message: `A file in the JSON body is larger than ${maxFileBytes} bytes.`,
+      message: sentence('http.json_file', { max: maxFileBytes }),
       details: { limit_bytes: maxFileBytes },
     });
   }

@@ -1,3 +1,4 @@
+import { sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { tooLarge } from './body-limits.ts';
 
@@ -104,7 +105,7 @@ function assertPlain(request: Request): void {
   const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return;
   throw httpErrors.unsupported_media({
-    message: 'Compressed bodies are not accepted: send the body without Content-Encoding.',
+    message: sentence('http.compressed'),
   });
 }
 
@@ -113,6 +114,6 @@ export function assertJsonType({ headers }: Request): void {
   const type = mediaType(headers);
   if (type === 'application/json') return;
   throw httpErrors.unsupported_media({
-    message: `The body's content type is ${type === '' ? 'missing' : 'not accepted here'}: send application/json.`,
+    message: sentence(type === '' ? 'http.type_missing' : 'http.type_refused'),
   });
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type JsonScanner, sha256Hex } from '../../kernel/index.ts';
+import { type JsonScanner, sentence, sha256Hex } from '../../kernel/index.ts';
 import { type ClientRequest, digestJson } from '../../tasks/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit, multipartBytes } from './body-limits.ts';
@@ -105,7 +105,7 @@ async function readLimitedBody(request: Request, storage: FileStorage, limit: Bo
     return { body: { kind: 'multipart', fields, files }, digests, release };
   }
   throw httpErrors.unsupported_media({
-    message: `The content type ${type.slice(0, 100)} is not accepted here: send JSON, a form or multipart/form-data.`,
+    message: sentence('http.type_unknown', { type: type.slice(0, 100) }),
   });
 }
 

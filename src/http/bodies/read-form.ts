@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Dicer } from '@fastify/busboy';
 import type { RequestFile } from '../../files/index.ts';
-import { sha256Hex } from '../../kernel/index.ts';
+import { sentence, sha256Hex } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { BODY_LIMITS, formatBytes } from './body-limits.ts';
 import {
@@ -94,8 +94,7 @@ export async function readMultipart(
 
 const readFrom = (stream: Dicer.PartStream) => stream.read() as Uint8Array | null;
 
-const brokenForm = (cause?: unknown) =>
-  httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
+const brokenForm = (cause?: unknown) => httpErrors.bad_body({ message: sentence('http.form_broken'), cause });
 
 /**
  * Accepts exactly one boundary: with two, this parser and a proxy in front could each use a
@@ -106,7 +105,7 @@ function readBoundary(contentType: string): string {
   const boundary = /^"?([^";]+)/.exec(given ?? '')?.[1]?.trim();
   if (!boundary || others.length > 0 || Buffer.byteLength(boundary) > MAX_BOUNDARY) {
     throw httpErrors.bad_body({
-      message: `The content type of a multipart body needs one boundary of at most ${MAX_BOUNDARY} bytes.`,
+      message: sentence('http.form_boundary', { max: MAX_BOUNDARY }),
     });
   }
   return boundary;
@@ -165,7 +164,7 @@ export function collectForm({ uploads, maxFileBytes, digest = false }: FormConfi
         checkValueSize(name, size);
         if (textBytes > MAX_TEXT_BYTES) {
           throw httpErrors.too_large({
-            message: `The texts of the form are together larger than ${formatBytes(MAX_TEXT_BYTES)}.`,
+            message: sentence('http.form_texts', { size: formatBytes(MAX_TEXT_BYTES) }),
             details: { limit_bytes: MAX_TEXT_BYTES },
           });
         }
@@ -190,7 +189,7 @@ export function collectForm({ uploads, maxFileBytes, digest = false }: FormConfi
         size += bytes.byteLength;
         if (size > maxFileBytes) {
           throw httpErrors.too_large({
-            message: `The file "${name}" is larger than ${maxFileBytes} bytes.`,
+            message: sentence('http.file_size', { name, max: maxFileBytes }),
             param: name,
             details: { limit_bytes: maxFileBytes },
           });
@@ -229,12 +228,12 @@ function nextRef(field: string, earlier: readonly RequestFile[]): string {
   return index === 0 ? `request_file:${field}` : `request_file:${field}#${index}`;
 }
 
-const tooMany = (limit: number, what: string) =>
-  httpErrors.bad_body({ message: `The form has more than ${limit} ${what}.` });
+const tooMany = (max: number, what: 'files' | 'fields') =>
+  httpErrors.bad_body({ message: sentence(`http.form_${what}`, { max }) });
 
 function checkValueSize(name: string, bytes: number): void {
   if (bytes <= MAX_TEXT_BYTES) return;
-  const message = `The form field "${name}" is larger than ${formatBytes(MAX_TEXT_BYTES)}.`;
+  const message = sentence('http.form_field_size', { name, size: formatBytes(MAX_TEXT_BYTES) });
   throw httpErrors.too_large({ message, param: name, details: { limit_bytes: MAX_TEXT_BYTES } });
 }
 

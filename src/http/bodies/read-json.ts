@@ -6,6 +6,7 @@ import {
   type JsonScanner,
   nextTurn,
   parseLongIds,
+  sentence,
   sliceChunks,
 } from '../../kernel/index.ts';
 import { type BodyDigests, digestJson } from '../../tasks/index.ts';
@@ -77,7 +78,7 @@ export async function readJsonBody(request: Request, limit: BodyLimit, storage?:
 
 /** Accepts only valid UTF-8. @throws http.bad_json */
 function decode(bytes: Uint8Array): string {
-  if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: 'The body is empty: send a JSON object.' });
+  if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: sentence('http.empty') });
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
@@ -93,4 +94,4 @@ function parse(text: string): Json {
   }
 }
 
-const notJson = (cause: unknown) => httpErrors.bad_json({ message: 'The body is not valid JSON in UTF-8.', cause });
+const notJson = (cause: unknown) => httpErrors.bad_json({ message: sentence('http.not_json'), cause });

@@ -1,3 +1,4 @@
+import { type Sentence, sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 /** The header of a part in a multipart body. */
@@ -27,24 +28,23 @@ const PLAIN_ENCODINGS = ['', '7bit', '8bit', 'binary'];
 export function readPartHeader(lines: Readonly<Record<string, readonly string[]>>): PartHeader {
   const size = Object.entries(lines).reduce((sum, [name, values]) => sum + name.length + values.join('').length, 0);
   // The parser drops everything beyond its limit, so a header near the limit may be incomplete.
-  if (size > MAX_PART_HEADER_BYTES / 2) throw broken('The header of a part is too long.');
+  if (size > MAX_PART_HEADER_BYTES / 2) throw broken(sentence('http.part_header'));
   const disposition = readParameters(only(lines, 'content-disposition'));
   const name = disposition.get('name');
-  if (name === undefined) throw broken('A part of the form has no name.');
+  if (name === undefined) throw broken(sentence('http.part_name'));
   checkFieldName(name);
   const filename = disposition.get('filename*') ?? disposition.get('filename');
   if (filename !== undefined && Buffer.byteLength(filename) > MAX_FILENAME_BYTES) {
-    throw broken(`A file name of the form is longer than ${MAX_FILENAME_BYTES} bytes.`, name);
+    throw broken(sentence('http.file_name_length', { max: MAX_FILENAME_BYTES }), name);
   }
   const contentType = only(lines, 'content-type').trim();
   if (contentType.length > MAX_CONTENT_TYPE || !PRINTABLE.test(contentType)) {
-    throw broken(`The Content-Type of the part "${name}" is not valid.`, name);
+    throw broken(sentence('http.part_type', { name }), name);
   }
-  if (/^multipart\//i.test(contentType))
-    throw broken(`The part "${name}" is multipart itself: do not nest forms.`, name);
+  if (/^multipart\//i.test(contentType)) throw broken(sentence('http.part_nested', { name }), name);
   if (!PLAIN_ENCODINGS.includes(only(lines, 'content-transfer-encoding').trim().toLowerCase())) {
     throw httpErrors.unsupported_media({
-      message: `The part "${name}" is encoded: send it without Content-Transfer-Encoding.`,
+      message: sentence('http.part_encoded', { name }),
       param: name,
     });
   }
@@ -54,15 +54,15 @@ export function readPartHeader(lines: Readonly<Record<string, readonly string[]>
 /** @throws http.bad_body */
 export function checkFieldName(name: string): void {
   if (name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES) return;
-  throw broken(`A field name of the form is empty or longer than ${MAX_NAME_BYTES} bytes.`);
+  throw broken(sentence('http.field_name_length', { max: MAX_NAME_BYTES }));
 }
 
-const broken = (message: string, param?: string) =>
+const broken = (message: Sentence, param?: string) =>
   httpErrors.bad_body({ message, ...(param === undefined ? {} : { param }) });
 
 function only(lines: Readonly<Record<string, readonly string[]>>, name: string): string {
   const [value = '', ...others] = lines[name] ?? [];
-  if (others.length > 0) throw broken(`A part of the form has more than one ${name} header.`);
+  if (others.length > 0) throw broken(sentence('http.part_twice', { name }));
   return value;
 }
 
@@ -71,7 +71,7 @@ function only(lines: Readonly<Record<string, readonly string[]>>, name: string):
  * different one.
  */
 function readParameters(disposition: string): Map<string, string> {
-  const fault = () => broken('A part of the form has no readable Content-Disposition of type form-data.');
+  const fault = () => broken(sentence('http.part_disposition'));
   const parameters = new Map<string, string>();
   FORM_DATA.lastIndex = 0;
   if (!FORM_DATA.test(disposition)) throw fault();
@@ -106,7 +106,7 @@ function decodeExtended(value: string): string {
   } catch {
     // Reported below.
   }
-  throw broken('A file name of the form is not encoded as UTF-8.');
+  throw broken(sentence('http.file_name_encoding'));
 }
 
 /** @throws http.bad_body */
@@ -114,6 +114,6 @@ export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw broken('A name or a value of the form is not valid UTF-8.');
+    throw broken(sentence('http.form_encoding'));
   }
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { mkdir, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Logger, randomToken } from '../../kernel/index.ts';
+import { type Logger, randomToken, sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 /** Files up to this size stay in memory; larger ones go to disk. */
@@ -237,7 +237,7 @@ export function createUploadBudget({ nodeBytes, userBytes }: UploadLimits): Uplo
       const own = userId === null ? 0 : (reservedByUser.get(userId) ?? 0);
       if (userId !== null && own + bytes > userBytes) {
         throw httpErrors.uploads_limited({
-          message: `The files of all your requests in progress are together larger than ${userBytes} bytes. Nothing was submitted; try again when one of them has ended.`,
+          message: sentence('http.files_together', { bytes: userBytes }),
           details: { limit_bytes: userBytes },
           retryAfterSeconds: USER_RETRY_SECONDS,
         });

@@ -1,5 +1,5 @@
 import type { ValidationError } from 'elysia';
-import type { AppError, SentenceParams } from '../../kernel/index.ts';
+import { type AppError, type Sentence, type SentenceValue, sentence, toSentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 type Schema = {
@@ -19,12 +19,10 @@ type Schema = {
   description?: string;
 };
 
+/** `said` names the field; the fault's own reason may say more briefly what the field takes. */
 type Fault = {
-  field: string;
-  rule: 'unknown_field' | 'required' | 'wrong_value';
-  message: string;
-  reason?: string;
-  params?: SentenceParams;
+  said: Sentence;
+  entry: Sentence & { field: string; rule: 'unknown_field' | 'required' | 'wrong_value' };
 };
 
 /** Faults in one response: a body full of wrong fields must not get a response of the same size. */
@@ -45,49 +43,46 @@ export function describeValidation(error: ValidationError): AppError {
     const { message, schema } = entry;
     faults.set(field, describeFault(error, { field, message: String(message), schema: schema as Schema }));
   }
-  const errors = [...faults.values()];
-  const [first] = errors;
+  const [first] = faults.values();
   return httpErrors.validation_failed({
-    message: first?.message ?? 'The request is not valid.',
-    param: first?.field,
-    details: { errors },
+    message: first?.said,
+    param: first?.entry.field,
+    details: { errors: [...faults.values()].map(({ entry }) => entry) },
   });
 }
 
 type SchemaFault = { field: string; message: string; schema: Schema };
 
 function describeFault(error: ValidationError, { field, message, schema }: SchemaFault): Fault {
-  const kind = error.type === 'query' ? 'query parameter' : 'field';
+  const of = error.type === 'query' ? 'query' : 'field';
+  const toFault = (rule: Fault['entry']['rule'], said: Sentence): Fault => ({ said, entry: { field, rule, ...said } });
   if (message === 'Unexpected property') {
-    const known = Object.keys(schema.properties ?? {});
-    const hint = known.length === 0 ? 'None is accepted here.' : `Accepted here: ${known.join(', ')}.`;
-    return { field, rule: 'unknown_field', message: `Unknown ${kind} "${field}": remove it. ${hint}` };
+    const names = Object.keys(schema.properties ?? {}).join(', ');
+    const said =
+      names === ''
+        ? sentence(`http.${of}_unknown_none`, { name: field })
+        : sentence(`http.${of}_unknown`, { name: field, names });
+    return toFault('unknown_field', said);
   }
   const wanted = describeSchema(schema);
-  if (field === '') return { field, rule: 'wrong_value', message: `The body must be ${wanted}.` };
-  if (message === 'Expected required property') {
-    return { field, rule: 'required', message: `The ${kind} "${field}" is missing: give ${wanted}.` };
-  }
-  return {
-    field,
-    rule: 'wrong_value',
-    message: `The ${kind} "${field}" must be ${wanted}.`,
-    ...describeBounds(schema),
-  };
+  if (field === '') return toFault('wrong_value', sentence('http.body_wrong', { wanted }));
+  const named = { name: field, wanted };
+  if (message === 'Expected required property') return toFault('required', sentence(`http.${of}_missing`, named));
+  const { said, entry } = toFault('wrong_value', sentence(`http.${of}_wrong`, named));
+  const bounds = describeBounds(schema);
+  return { said, entry: bounds === undefined ? entry : { ...entry, reason: bounds.reason, params: bounds.params } };
 }
 
-/** The bounds of a text, a number or a list, for the panel to say in another language. */
-function describeBounds(schema: Schema): { reason: string; params: SentenceParams } | undefined {
+/** What a text, a number or a list may be, for the panel to say beside the field. */
+function describeBounds(schema: Schema): Sentence | undefined {
   const { type, minLength = 0, maxLength, minimum, maximum, minItems = 0, maxItems } = schema;
   if (type === 'string' && maxLength !== undefined && schema.pattern === undefined) {
-    return { reason: 'http.characters', params: { min: minLength, max: maxLength } };
+    return sentence('http.characters', { min: minLength, max: maxLength });
   }
   if ((type === 'number' || type === 'integer') && minimum !== undefined && maximum !== undefined) {
-    return { reason: 'http.number', params: { min: minimum, max: maximum } };
+    return sentence('http.number', { min: minimum, max: maximum });
   }
-  if (type === 'array' && maxItems !== undefined) {
-    return { reason: 'http.entries', params: { min: minItems, max: maxItems } };
-  }
+  if (type === 'array' && maxItems !== undefined) return sentence('http.entries', { min: minItems, max: maxItems });
   return undefined;
 }
 
@@ -95,45 +90,57 @@ function describeBounds(schema: Schema): { reason: string; params: SentenceParam
 const nameField = (pointer: string): string =>
   pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~').slice(0, MAX_NAME);
 
-function describeSchema(schema: Schema): string {
+/** JSON that a field takes is written out in every language. */
+function describeSchema(schema: Schema): SentenceValue {
   if (schema.anyOf) {
     const options = schema.anyOf.map((option) =>
       option.const === undefined ? describeSchema(option) : JSON.stringify(option.const),
     );
-    return options.length > 1 ? `${options.slice(0, -1).join(', ')} or ${options.at(-1)}` : (options[0] ?? 'a value');
+    return joinOptions(options) ?? sentence('wanted.value');
   }
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   switch (schema.type) {
-    case 'string':
-      return `a text${range(schema.minLength, schema.maxLength, 'characters')}${
-        schema.pattern === undefined ? '' : ` that matches ${schema.pattern}`
-      }`;
+    case 'string': {
+      const what = within('text', schema.minLength, schema.maxLength);
+      return schema.pattern === undefined ? what : sentence('wanted.matches', { what, pattern: schema.pattern });
+    }
     case 'number':
     case 'integer': {
-      const kind = schema.multipleOf === 1 || schema.type === 'integer' ? 'a whole number' : 'a number';
-      return `${kind}${range(schema.minimum, schema.maximum, '')}`;
+      const isWhole = schema.multipleOf === 1 || schema.type === 'integer';
+      return within(isWhole ? 'whole' : 'number', schema.minimum, schema.maximum);
     }
     case 'boolean':
-      return 'true or false';
+      return sentence('wanted.boolean');
     case 'array':
-      return `a list${range(schema.minItems, schema.maxItems, 'entries')}`;
+      return within('list', schema.minItems, schema.maxItems);
     case 'object':
-      return 'a JSON object';
+      return sentence('wanted.object');
     case 'null':
       return 'null';
     default:
-      return 'a JSON value';
+      return sentence('wanted.value');
   }
 }
 
-function range(low: number | undefined, high: number | undefined, unit: string): string {
-  const tail = unit === '' ? '' : ` ${unit}`;
-  if (low !== undefined && high !== undefined) return ` of ${low} to ${high}${tail}`;
-  if (low !== undefined) return ` of at least ${low}${tail}`;
-  if (high !== undefined) return ` of at most ${high}${tail}`;
-  return '';
+/** `a`, `a or b`, `a, b or c` */
+function joinOptions([first, ...others]: readonly SentenceValue[]): SentenceValue | undefined {
+  const rest = others.length === 0 ? undefined : joinOptions(others);
+  if (first === undefined || rest === undefined) return first;
+  return sentence(others.length === 1 ? 'wanted.either' : 'wanted.more', { first, rest });
+}
+
+type Measured = 'text' | 'whole' | 'number' | 'list';
+
+function within(what: Measured, min: number | undefined, max: number | undefined): Sentence {
+  if (min !== undefined && max !== undefined) return sentence(`wanted.${what}_range`, { min, max });
+  if (min !== undefined) return sentence(`wanted.${what}_min`, { min });
+  return max === undefined ? sentence(`wanted.${what}`) : sentence(`wanted.${what}_max`, { max });
 }
 
 /** `http.validation_failed` for one field, in the same shape as a schema's faults. */
-export const fieldError = (field: string, rule: 'required' | 'wrong_value', message: string): AppError =>
-  httpErrors.validation_failed({ message, param: field, details: { errors: [{ field, rule, message }] } });
+export const fieldError = (field: string, rule: 'required' | 'wrong_value', message: Sentence): AppError =>
+  httpErrors.validation_failed({
+    message,
+    param: field,
+    details: { errors: [{ field, rule, ...toSentence(message) }] },
+  });

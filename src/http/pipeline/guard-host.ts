@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type Logger, memoizeTexts, type WatchCache } from '../../kernel/index.ts';
+import { type Logger, memoizeTexts, sentence, type WatchCache } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 export type HostGuardConfig = {
@@ -39,7 +39,7 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
       );
     }
     throw httpErrors.host_forbidden({
-      message: `This panel does not answer to the name "${name}". If it is yours, set TRUSTED_HOSTS=${name} and start the gateway again, or set the option ServerAddress to the address under which people reach the panel.`,
+      message: sentence('http.host', { host: name, again: name }),
     });
   };
 

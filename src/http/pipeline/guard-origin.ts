@@ -1,4 +1,4 @@
-import { constantTimeEqual } from '../../kernel/index.ts';
+import { constantTimeEqual, sentence } from '../../kernel/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 
 export type OriginGuardConfig = {
@@ -58,6 +58,6 @@ export function guardNavigation(headers: Headers): void {
   const site = headers.get('sec-fetch-site') ?? 'same-origin';
   const navigates = headers.get('sec-fetch-mode') === 'navigate' || (headers.get('accept') ?? '').includes('text/html');
   if (site !== 'same-origin' || navigates) {
-    throw httpErrors.origin_forbidden({ message: 'Only the panel may call this address; do not open it as a page.' });
+    throw httpErrors.origin_forbidden({ message: sentence('http.navigation') });
   }
 }

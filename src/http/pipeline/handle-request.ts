@@ -7,7 +7,7 @@
  * 4. Answer: the controller's response, or the failure in the envelope of its path, with the
  *    headers of every response, a metric and a log line.
  */
-import { type AppError, type Clock, type Logger, newUuid, type WatchCache } from '../../kernel/index.ts';
+import { type AppError, type Clock, type Logger, newUuid, sentence, type WatchCache } from '../../kernel/index.ts';
 import { errorResponse, httpErrors, logFailure, toAppError, toStatus } from '../responses/errors.ts';
 import { setResponseHeaders } from '../responses/response-headers.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
@@ -110,7 +110,7 @@ export function createRequestHandler(pipeline: RequestPipeline): RequestHandler 
       if (resolution.route) scope.route = resolution.route;
       if (request.url.length > MAX_ADDRESS_CHARS) throw httpErrors.address_too_long();
       if (readable === undefined) throw httpErrors.bad_address();
-      if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
+      if (!isDecodable(path)) throw httpErrors.bad_address({ message: sentence('http.percent') });
       if (isPanelRequest(resolution, path)) pipeline.guardHost(request);
       if (isBelow(path, '/api')) await pipeline.limits.api(scope.origin.decidingIp);
       const moved = onResults ? undefined : pipeline.results.redirect(request, scope.route);

@@ -1,4 +1,5 @@
 import { t } from 'elysia';
+import { sentence } from '../../kernel/index.ts';
 import { fieldError } from '../bodies/validation-errors.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { integerText } from './route-kit.ts';
@@ -35,7 +36,7 @@ export const slicePage = <T>(page: { page: number; pageSize: number }, all: read
 export function readInteger(field: string, text: string, { min, max }: { min: number; max: number }): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw fieldError(field, 'wrong_value', `"${field}" must be a whole number from ${min} to ${max}.`);
+  throw fieldError(field, 'wrong_value', sentence('http.whole', { name: field, min, max }));
 }
 
 /** Parses an id of a path; a text that is no id matches nothing. @throws http.not_found */

@@ -80,6 +80,7 @@ export const pluginsReasons = {
   'plugins.time_limit': 'did not end within the limit of {{ms}} ms',
   'plugins.stop_limit': 'did not stop at the limit of {{ms}} ms',
   'plugins.hook_failed': 'the plugin hook failed',
+  'plugins.source_size': 'the source is over the limit of {{max}} bytes',
   'plugins.memory': 'its process grew over the memory limit of {{max}} bytes',
   'plugins.memory_all': 'the processes grew over their memory limit of {{max}} bytes',
   'plugins.garbage': 'the process answered with garbage',

@@ -24,7 +24,9 @@ export const settingsReasons = {
   'channels.hidden_characters':
     '{{field}}: it must have no control characters, no invisible ones, and none that change the direction of text.',
   'settings.needed_by_feature': '{{feature}} is on and needs {{names}}: switch it off first.',
-  'settings.feature_needs': 'Set {{names}} before {{feature}} is switched on{{note}}.',
+  'settings.feature_needs': 'Set {{names}} before {{feature}} is switched on.',
+  'settings.feature_needs_secret':
+    'Set {{names}} before {{feature}} is switched on (no CRYPTO_SECRET decrypts the stored {{secrets}}: enter it again).',
   'settings.one_tls_mode':
     'SMTPSSLEnabled (TLS from the first byte) and SMTPStartTLSEnabled exclude each other: switch the other one off.',
   'settings.secret_moved':
@@ -55,6 +57,7 @@ export const settingsReasons = {
   'mail.name_refused':
     'The server refuses the name by which the gateway introduces itself. Set ServerAddress to a host name that is known in DNS.',
   'mail.connection_refused': 'The server refuses connections from here.',
+  'mail.no_tls_because': 'The TLS connection failed. Reason: {{words}}.',
   'mail.no_tls': 'The TLS connection failed.',
   'mail.login_refused': 'The server rejected the account or password.',
   'mail.refused': 'The server rejected the mail.',
@@ -79,5 +82,4 @@ export const settingsReasons = {
   'sources.url_credentials': 'must carry no credentials',
   'sources.url_fragment': 'must have no fragment',
   'mail.name': 'The name of the mail has other characters than letters and digits.',
-  'settings.secret_lost': '(no CRYPTO_SECRET decrypts the stored {{names}}: enter it again)',
 } as const;

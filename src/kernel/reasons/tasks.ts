@@ -89,6 +89,7 @@ export const tasksReasons = {
   'results.place_away': 'The place of results is not available.',
   'results.too_large': 'It is larger than a result may be.',
   'results.copy_failed': 'It could not be copied.',
+  'webhooks.header': 'The {{header}} header',
   'webhooks.key_address': "The API key's webhook_url",
   'webhooks.secret_unread':
     'The webhook secret of this API key can no longer be read. Make one in the panel or with POST /api/token/{{id}}/webhook-secret and give it to the receiver.',

@@ -1,6 +1,5 @@
 import type { TFunction } from 'i18next';
 import { createRecognizer } from './recognize-sentence.ts';
-import { sayWanted } from './say-wanted.ts';
 
 /** Values that may be a sentence themselves; one that is not is a vendor's or an author's words. */
 const SENTENCES = /^(?:detail|fault|note|reason|event|source)$/;
@@ -44,6 +43,5 @@ export const sayOrQuote = (text: string, t: TFunction): string =>
 
 export function sayValue(name: string, value: string, t: TFunction): string {
   if (name === 'names') return value.replaceAll(' and ', ', ');
-  if (name === 'wanted') return sayWanted(value, t);
   return SENTENCES.test(name) ? sayOrQuote(value, t) : value;
 }

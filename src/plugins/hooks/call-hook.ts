@@ -3,6 +3,7 @@ import {
   type Json,
   listSecrets,
   ok,
+  quoted,
   type Result,
   redactSecrets,
   sanitizeMessage,
@@ -15,7 +16,7 @@ export type HookOptions = Omit<CallOptions, 'large'>;
 
 const invalidResult = (hook: string, message: string): HookFailure => ({
   kind: 'invalid_result',
-  message: sanitizeMessage(message),
+  ...quoted(sanitizeMessage(message)),
   console: [],
   hook,
 });

@@ -1,4 +1,5 @@
 import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
+import { sentence } from '../../kernel/index.ts';
 import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';
 import { answerGuest, createSeeds, type GuestCall } from './answer-guest.ts';
 import { type CallGuest, createCallGuest } from './call-guest.ts';
@@ -249,7 +250,7 @@ function fail(running: Running, failure: ReplyFailure): Answer {
   return { reply: { console: running.call.console, failure }, body: NO_BODY };
 }
 const timeoutFailure = (running: Running): Answer =>
-  fail(running, { kind: 'timeout', message: `did not end within the limit of ${running.request.budgetMs} ms` });
+  fail(running, { kind: 'timeout', ...sentence('plugins.time_limit', { ms: running.request.budgetMs }) });
 
 function memoryFailure(running: Running): Answer {
   const { path, memoryBytes } = running.request;

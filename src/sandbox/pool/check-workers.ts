@@ -1,3 +1,4 @@
+import { sentence } from '../../kernel/index.ts';
 import type { PoolState, Worker } from './types.ts';
 import { killWorker, restIdleWorker, slowChecks, startSpareWorker, stopChecks } from './worker-processes.ts';
 
@@ -37,7 +38,7 @@ export function checkWorkers(pool: PoolState): void {
     const age = now - worker.since;
     if (worker.state === 'booting' && age > BOOT_TIMEOUT_MS) worker.child.kill();
     if (worker.state === 'ready' && worker.running.length > 0 && age > limits.callTimeoutMs + limits.killGraceMs) {
-      killWorker(pool, worker, { kind: 'killed', message: `did not stop at the limit of ${limits.callTimeoutMs} ms` });
+      killWorker(pool, worker, { kind: 'killed', ...sentence('plugins.stop_limit', { ms: limits.callTimeoutMs }) });
     }
     const busy = worker.state !== 'ready' || worker.running.length > 0;
     restIdleWorker(worker, age);
@@ -79,12 +80,12 @@ function checkMemory(pool: PoolState): void {
   if (bytes > maxEach)
     killWorker(pool, worker, {
       kind: 'killed',
-      message: `its process grew over the memory limit of ${maxEach} bytes`,
+      ...sentence('plugins.memory', { max: maxEach }),
     });
   else if (expected > maxTotal)
     killWorker(pool, worker, {
       kind: 'killed',
-      message: `the processes grew over their memory limit of ${maxTotal} bytes`,
+      ...sentence('plugins.memory_all', { max: maxTotal }),
     });
 }
 

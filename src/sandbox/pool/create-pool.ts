@@ -1,4 +1,4 @@
-import { createFairQueue, type FairQueue } from '../../kernel/index.ts';
+import { createFairQueue, type FairQueue, sentence } from '../../kernel/index.ts';
 import { encodeFrame, type Frame, type Hello, type Reply } from '../frames.ts';
 import type { SandboxStats } from '../types.ts';
 import { checkWorkers } from './check-workers.ts';
@@ -98,7 +98,7 @@ function receiveFrame(pool: PoolState, worker: Worker, frame: Frame): void {
   try {
     received = JSON.parse(frame.head) as Hello | Reply;
   } catch {
-    killWorker(pool, worker, { kind: 'killed', message: 'the process answered with garbage' });
+    killWorker(pool, worker, { kind: 'killed', ...sentence('plugins.garbage') });
     return;
   }
   worker.since = pool.clock.monotonicMs();
@@ -111,7 +111,7 @@ function receiveFrame(pool: PoolState, worker: Worker, frame: Frame): void {
   } else {
     const message = worker.running[0];
     if (!message || message.id !== received.id) {
-      killWorker(pool, worker, { kind: 'killed', message: 'the process answered out of order' });
+      killWorker(pool, worker, { kind: 'killed', ...sentence('plugins.disorder') });
       return;
     }
     worker.running.shift();

@@ -5,8 +5,11 @@ import {
   type Logger,
   ok,
   parseJson,
+  quoted,
   type Result,
+  type Sentence,
   sanitizeMessage,
+  sentence,
 } from '../../kernel/index.ts';
 import { readResult } from '../read-result.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from '../types.ts';
@@ -187,10 +190,10 @@ function runJob(state: State, input: JobInput): Promise<JobOutcome> {
   };
   const giveUp = (): void => {
     if (!pool.queue.remove(job)) return;
-    const message = signal?.aborted
-      ? 'the caller gave up before a slot was free'
-      : `no slot was free within the limit of ${admissionTimeoutMs} ms`;
-    job.onFailure({ kind: 'overloaded', message });
+    const said = signal?.aborted
+      ? sentence('plugins.gave_up')
+      : sentence('plugins.no_slot', { ms: admissionTimeoutMs ?? 0 });
+    job.onFailure({ kind: 'overloaded', ...said });
   };
   pool.submit(job);
   if (!sent) wait();
@@ -216,24 +219,24 @@ function countKill(state: State, logger: Logger, job: Job): void {
 
 /** Why the plugin is refused to this owner for its kills, if it is. */
 function checkKills({ kills, limits }: State, plugin: string, owner: string): PoolFailure | undefined {
-  const stopped = `had to be stopped ${limits.killsToSuspend} times within ${limits.killWindowMs} ms`;
-  const seconds = (ms: number): string => `${Math.ceil(ms / 1000)} s`;
+  const stopped = { plugin, times: limits.killsToSuspend, ms: limits.killWindowMs };
+  const toSeconds = (ms: number): number => Math.ceil(ms / 1000);
   const suspendedMs = kills.suspendedMs(plugin);
   if (suspendedMs > 0) {
-    const message = `plugin ${plugin} ${stopped}; it is suspended for another ${seconds(suspendedMs)}`;
-    return { kind: 'suspended', message, retryAfterMs: suspendedMs };
+    const said = sentence('plugins.suspended', { ...stopped, seconds: toSeconds(suspendedMs) });
+    return { kind: 'suspended', ...said, retryAfterMs: suspendedMs };
   }
   const refusedMs = kills.refusedMs(plugin, owner);
   if (refusedMs === 0) return undefined;
-  const message = `plugin ${plugin} ${stopped} by your requests; it refuses them for another ${seconds(refusedMs)}`;
-  return { kind: 'owner_refused', message, retryAfterMs: refusedMs };
+  const said = sentence('plugins.refuses_you', { ...stopped, seconds: toSeconds(refusedMs) });
+  return { kind: 'owner_refused', ...said, retryAfterMs: refusedMs };
 }
 
 /** Why the module cannot run at all, as far as that is known without a process. */
 function checkModule({ closed, limits }: State, module: SandboxModule): PoolFailure | undefined {
   if (closed) return CLOSED;
   if (exceedsBytes(module.source, limits.sourceBytes)) {
-    return { kind: 'too_large', message: `the source is over the limit of ${limits.sourceBytes} bytes` };
+    return { kind: 'too_large', ...sentence('plugins.source_size', { max: limits.sourceBytes }) };
   }
   return undefined;
 }
@@ -257,6 +260,12 @@ function encodeArgs(call: HookCall): Result<Pick<Job, 'args' | 'argsBytes'>, San
   return err(toFailure({ kind: 'too_large', message }));
 }
 
-function toFailure(failure: Omit<SandboxFailure, 'console'>, console: string[] = []): SandboxFailure {
-  return { ...failure, message: sanitizeMessage(failure.message) || 'the plugin hook failed', console };
+type UnnamedFailure = Omit<SandboxFailure, 'console' | 'reason' | 'params'> & Partial<Sentence>;
+
+/** A failure that names no reason has the words of the plugin or of the engine. */
+function toFailure({ reason, ...failure }: UnnamedFailure, console: string[] = []): SandboxFailure {
+  const message = sanitizeMessage(failure.message);
+  const words = message === '' ? sentence('plugins.hook_failed') : quoted(message);
+  const said = reason === undefined ? words : { reason, message, params: failure.params ?? {} };
+  return { ...failure, ...said, console };
 }

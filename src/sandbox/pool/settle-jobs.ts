@@ -1,10 +1,11 @@
+import { sentence } from '../../kernel/index.ts';
 import { encodeFrame, type HookRequest, type Reply } from '../frames.ts';
 import type { SandboxFailure } from '../types.ts';
 import { chooseWorker, hasFreeSlot, noteCaller } from './choose-worker.ts';
 import type { Job, Message, PoolFailure, PoolState, Worker } from './types.ts';
 import { noteCall, startChecks } from './worker-processes.ts';
 
-export const CLOSED: PoolFailure = { kind: 'closed', message: 'the gateway is stopping' };
+export const CLOSED: PoolFailure = { kind: 'closed', ...sentence('plugins.stopping') };
 
 /** A call is sent again once, after its process died without being killed by us. */
 const MAX_ATTEMPTS = 2;
@@ -72,7 +73,10 @@ function settleRunningJobs(pool: PoolState, { killedFor, since }: Worker, jobs: 
     requeue(pool, job);
     return;
   }
-  const failure: PoolFailure = killedFor ?? { kind: 'killed', message: `ended its process ${job.attempts} times` };
+  const failure: PoolFailure = killedFor ?? {
+    kind: 'killed',
+    ...sentence('plugins.ended_process', { times: job.attempts }),
+  };
   recordDuration(pool, job, pool.clock.monotonicMs() - since);
   logStopped(pool, job, { stopped: PROCESS_STOPPED, reason: failure.message, calls: 1 });
   pool.onKill(job);

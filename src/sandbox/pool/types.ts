@@ -1,9 +1,9 @@
-import type { Clock, FairQueue, Logger } from '../../kernel/index.ts';
+import type { Clock, FairQueue, Logger, Sentence } from '../../kernel/index.ts';
 import type { Frame, HookRequest, Reply } from '../frames.ts';
 import type { SandboxFailure, SandboxLimits, SandboxModule } from '../types.ts';
 import type { CallEstimates } from './estimate-calls.ts';
 
-export type PoolFailure = Pick<SandboxFailure, 'kind' | 'message' | 'retryAfterMs'>;
+export type PoolFailure = Sentence & Pick<SandboxFailure, 'kind' | 'retryAfterMs'>;
 
 /** What a process answered. `body`: the result as JSON, or empty where there is none. */
 export type JobAnswer = Pick<Reply, 'console' | 'failure' | 'repeatable'> & { body: string; ms: number };

@@ -1,4 +1,14 @@
-import { err, hasHiddenCharacters, isObject, type Json, ok, parseJson, type Result } from '../../kernel/index.ts';
+import {
+  err,
+  hasHiddenCharacters,
+  isObject,
+  type Json,
+  ok,
+  parseJson,
+  type Result,
+  type Sentence,
+  sentence,
+} from '../../kernel/index.ts';
 
 /**
  * A marketplace: `indexUrl` is the address of its index, `https:`, `http:` or `file:`; `publicKey`
@@ -22,7 +32,7 @@ const MAX_URL = 500;
 const PUBLIC_KEY = /^RW[QRST][A-Za-z0-9+/]{53}$/;
 
 /** `field` is a path such as `1.index_url`, or empty for the list; `message` is a sentence. */
-export type SourceFault = { field: string; message: string };
+export type SourceFault = Sentence & { field: string };
 
 /**
  * Reads `[{name, index_url, public_key?}]`, or returns its first fault. An empty list means no
@@ -32,49 +42,44 @@ export function parseMarketSources(value: Json | undefined): Result<MarketSource
   if (!Array.isArray(value) || value.length > MAX_SOURCES) {
     return err({
       field: '',
-      message: `The sources must be a list of at most ${MAX_SOURCES} {name, index_url, public_key?}.`,
+      ...sentence('sources.list', { max: MAX_SOURCES }),
     });
   }
   const sources: MarketSource[] = [];
   for (const [index, entry] of value.entries()) {
-    const fault = (field: string, message: string) => err({ field: field ? `${index}.${field}` : `${index}`, message });
-    if (!isObject(entry)) return fault('', `Source ${index + 1} must be an object {name, index_url, public_key?}.`);
+    const fault = (field: string, said: Sentence) => err({ field: field ? `${index}.${field}` : `${index}`, ...said });
+    if (!isObject(entry)) return fault('', sentence('sources.object', { number: index + 1 }));
     const { name, index_url: indexUrl, public_key: publicKey, ...others } = entry;
     const [unknown] = Object.keys(others);
     if (unknown !== undefined) {
-      return fault(
-        unknown.slice(0, MAX_NAME),
-        `Source ${index + 1} has an unknown field: it takes name, index_url and public_key.`,
-      );
+      return fault(unknown.slice(0, MAX_NAME), sentence('sources.field', { number: index + 1 }));
     }
     if (typeof name !== 'string' || name !== name.trim() || !/^.{1,60}$/u.test(name) || hasHiddenCharacters(name)) {
-      return fault('name', `The name of source ${index + 1} must be one line of 1 to ${MAX_NAME} characters.`);
+      return fault('name', sentence('sources.name', { number: index + 1, max: MAX_NAME }));
     }
     if (sources.some((other) => other.name.toLowerCase() === name.toLowerCase())) {
-      return fault(
-        'name',
-        `The name of source ${index + 1} is taken by another source: give each source its own name.`,
-      );
+      return fault('name', sentence('sources.name_taken', { number: index + 1 }));
     }
-    const problem = typeof indexUrl === 'string' ? faultOfUrl(indexUrl) : 'is missing';
-    if (problem !== undefined) return fault('index_url', `The index_url of source ${index + 1} ${problem}.`);
+    const problem = typeof indexUrl === 'string' ? faultOfUrl(indexUrl) : sentence('sources.url_missing');
+    if (problem !== undefined)
+      return fault('index_url', sentence('sources.url', { number: index + 1, fault: problem }));
     const isKey = typeof publicKey === 'string' && PUBLIC_KEY.test(publicKey);
     if (publicKey !== undefined && publicKey !== null && !isKey) {
-      return fault('public_key', `The public_key of source ${index + 1} must be the last line of a minisign.pub file.`);
+      return fault('public_key', sentence('sources.key', { number: index + 1 }));
     }
     sources.push({ name, indexUrl: String(indexUrl), ...(isKey ? { publicKey } : {}) });
   }
   return ok(sources);
 }
 
-function faultOfUrl(text: string): string | undefined {
-  const kinds =
-    'must be an absolute http or https URL, or file:// and the absolute path of a folder under MARKETPLACE_DIR';
-  if (text.length > MAX_URL) return `must have at most ${MAX_URL} characters`;
+function faultOfUrl(text: string): Sentence | undefined {
+  const kinds = sentence('sources.url_absolute');
+  if (text.length > MAX_URL) return sentence('sources.url_length', { max: MAX_URL });
   if (/[\s\p{Cc}\\]/u.test(text) || !/^(?:https?|file):\/\//i.test(text) || !URL.canParse(text)) return kinds;
   const url = new URL(text);
-  if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) return 'must carry no credentials';
-  if (text.includes('#')) return 'must have no fragment';
+  if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text))
+    return sentence('sources.url_credentials');
+  if (text.includes('#')) return sentence('sources.url_fragment');
   if (url.protocol === 'file:' && (url.host !== '' || text.includes('?'))) return kinds;
   return undefined;
 }

@@ -77,7 +77,11 @@ export async function resolveCredential(
   const onUnauthorized = () => deps.serviceAccounts.refused(key, channel.baseUrl);
   const own = deps.keySecrets(channel, key);
   if (!answer.ok) {
-    return { context: { auth: {}, authHeader: '', authError: answer.error }, ...collectSecrets(own), onUnauthorized };
+    return {
+      context: { auth: {}, authHeader: '', authError: answer.error.message },
+      ...collectSecrets(own),
+      onUnauthorized,
+    };
   }
   const { token, projectId } = answer.value;
   const authHeader = `Bearer ${token}`;

@@ -286,7 +286,12 @@ describe('a trial', () => {
         what,
         200,
         false,
-        [{ name: 'settings', ok: false, message: expect.stringMatching(/^Set .* first\.$/) }],
+        [
+          {
+            ...{ name: 'settings', ok: false, message: expect.stringMatching(/^Set .* first\.$/) },
+            ...{ reason: 'trial.needs', params: { names: expect.any(String) } },
+          },
+        ],
       ]);
       expect((await trail())[0]).toMatchObject({
         action: 'option.test',

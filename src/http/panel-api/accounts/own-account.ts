@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import { sentence } from '../../../kernel/index.ts';
 import type { Results } from '../../../results/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
@@ -72,7 +73,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
         if (newPassword === undefined) throw missing('password');
         if (currentPassword === undefined) throw missing('original_password');
         const [other] = Object.keys(profile);
-        if (other !== undefined) throw fieldError(other, 'wrong_value', 'Change the password in a separate request.');
+        if (other !== undefined) throw fieldError(other, 'wrong_value', sentence('http.password_alone'));
         const bundle = await auth.passwords.change(panel, { currentPassword, newPassword, origin });
         await audit({ panel, origin }, { action: 'user.password', target, detail: {} });
         return ok(bundle);
@@ -147,7 +148,8 @@ const DOCUMENT = {
   'content-disposition': 'attachment; filename="taskgate-export.json"',
 };
 
-const missing = (field: string) => fieldError(field, 'required', `The field "${field}" is missing: give a text.`);
+const missing = (field: string) =>
+  fieldError(field, 'required', sentence('http.field_missing', { name: field, wanted: sentence('wanted.text') }));
 
 /** The caller's personal access token: a credential for scripts, with the rights of its owner. */
 export function personalTokenRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {

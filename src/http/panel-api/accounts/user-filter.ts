@@ -1,5 +1,6 @@
 import { t } from 'elysia';
 import { DELETED, ROLE, STATUS } from '../../../auth/index.ts';
+import { sentence } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 
 const SORTS = {
@@ -46,5 +47,9 @@ export function readUserFilter(query: ListQuery & { page?: string; page_size?: s
 function pick<T>(field: string, name: string | undefined, choices: Readonly<Record<string, T>>): T | undefined {
   if (name === undefined || name === '') return undefined;
   if (Object.hasOwn(choices, name)) return choices[name];
-  throw fieldError(field, 'wrong_value', `"${field}" must be one of ${Object.keys(choices).join(', ')}.`);
+  throw fieldError(
+    field,
+    'wrong_value',
+    sentence('http.choice', { name: field, names: Object.keys(choices).join(', ') }),
+  );
 }

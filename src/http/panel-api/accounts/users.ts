@@ -7,7 +7,7 @@ import {
   type RequestOrigin,
   ROLE,
 } from '../../../auth/index.ts';
-import type { JsonObject } from '../../../kernel/index.ts';
+import { type JsonObject, sentence } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { paged, pageQuery, readId, readPage } from '../../pipeline/paging.ts';
 import { integerSchema, type Kit, type Ok, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -244,6 +244,11 @@ function readQuotaChange(
   { mode = 'add', value, reason, note, task_id: taskId, idempotency_key: key }: QuotaBody,
   header: string | null,
 ) {
-  if (value === undefined) throw fieldError('value', 'required', 'The field "value" is missing: give a whole number.');
+  if (value === undefined)
+    throw fieldError(
+      'value',
+      'required',
+      sentence('http.field_missing', { name: 'value', wanted: sentence('wanted.whole') }),
+    );
   return { mode, value, reason, note, taskId, idempotencyKey: key ?? header?.slice(0, 255) };
 }

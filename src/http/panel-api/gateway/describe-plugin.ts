@@ -129,7 +129,7 @@ export async function withFreshPreview<T>(billing: Billing, work: () => Promise<
     if (!(error instanceof AppError) || error.code !== 'plugins.preview_outdated') throw error;
     const { preview } = error.details as { preview: ActivationPreview };
     throw new AppError(error.code, error.kind, {
-      message: error.message,
+      message: error,
       details: { preview: describeReview(billing, preview.key, preview) },
     });
   }

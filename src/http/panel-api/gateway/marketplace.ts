@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
-import { type Json, userOwner } from '../../../kernel/index.ts';
+import { type Json, sentence, userOwner } from '../../../kernel/index.ts';
 import type {
   Marketplace,
   MarketSource,
@@ -73,7 +73,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
       async ({ request, body, panel, origin }) => {
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         const sources = parseMarketSources(body);
-        if (!sources.ok) throw fieldError(sources.error.field, 'wrong_value', sources.error.message);
+        if (!sources.ok) throw fieldError(sources.error.field, 'wrong_value', sources.error);
         const done = await options.revise(MARKET_SOURCES, (text) => replaceSources(text, body));
         if (!done.ok) throw fieldError('', 'wrong_value', done.error);
         if (done.value) {
@@ -110,7 +110,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         const found = parseMarketSources(await readSources());
         const named = found.ok ? found.value.find(({ name }) => name === body.source) : undefined;
-        if (!named) throw fieldError('source', 'wrong_value', `There is no source with the name "${body.source}".`);
+        if (!named) throw fieldError('source', 'wrong_value', sentence('http.market_source', { name: body.source }));
         const change = {
           indexUrl: named.indexUrl,
           from: body.known_key ?? undefined,
@@ -119,7 +119,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         const done = await options.revise(MARKET_SOURCES, (text) => repinSources(text, change));
         if (!done.ok) throw fieldError('public_key', 'wrong_value', done.error);
         if (!done.value) {
-          throw fieldError('known_key', 'wrong_value', 'The source is no longer pinned to this key: look again.');
+          throw fieldError('known_key', 'wrong_value', sentence('http.market_key'));
         }
         await audit(
           { panel, origin },

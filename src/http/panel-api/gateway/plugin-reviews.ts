@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Billing } from '../../../billing/index.ts';
-import { type Json, userOwner } from '../../../kernel/index.ts';
+import { type Json, sentence, userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -35,7 +35,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
       async ({ params: { key }, body, panel }) => {
         const { version: stored, source } = body;
         if ((stored === undefined) === (source === undefined))
-          throw fieldError('version', 'wrong_value', 'Name a stored "version", or send a "source": one of them.');
+          throw fieldError('version', 'wrong_value', sentence('http.version_or_source'));
         const previewed = source === undefined ? { version: stored ?? '' } : { source };
         return ok(describeReview(billing, key, await plugins.preview(key, previewed, userOwner(panel.user.id))));
       },

@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
-import { userOwner } from '../../../kernel/index.ts';
+import { sentence, userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -45,10 +45,8 @@ type ActivateOptions = { activate?: boolean; preview_digest?: string; enabled?: 
 /** The digest with which a version is to be activated. @throws fields that do not fit together */
 export function readPreviewDigest({ activate, preview_digest: digest, enabled }: ActivateOptions) {
   if (!activate) return {};
-  if (digest === undefined)
-    throw fieldError('preview_digest', 'required', 'Send the digest of the preview that you have read.');
-  if (enabled === false)
-    throw fieldError('enabled', 'wrong_value', 'A version that is activated is enabled: leave "enabled" out.');
+  if (digest === undefined) throw fieldError('preview_digest', 'required', sentence('http.preview_digest'));
+  if (enabled === false) throw fieldError('enabled', 'wrong_value', sentence('http.activated_enabled'));
   return { previewDigest: digest };
 }
 

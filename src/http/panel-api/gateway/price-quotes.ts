@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
-import type { JsonObject } from '../../../kernel/index.ts';
+import { type JsonObject, sentence } from '../../../kernel/index.ts';
 import type { RequestOptions, Surfaces } from '../../../surfaces/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin, isRoot } from '../../pipeline/admit-request.ts';
@@ -60,15 +60,9 @@ export function priceQuoteRoutes(kit: Kit, { billing, surfaces }: { billing: Bil
     if (body.expression !== undefined && !isRoot(panel)) throw httpErrors.insufficient_privilege();
     const { request, plugin_key: pluginKey, model, action = '' } = body;
     if (request === undefined) return quoteFacts(panel, body, group);
-    if (body.facts) throw fieldError('facts', 'wrong_value', 'Give either "facts" or "request".');
-    if (body.expression !== undefined)
-      throw fieldError('expression', 'wrong_value', 'Give an "expression" with "facts", not with "request".');
-    if (pluginKey === undefined)
-      throw fieldError(
-        'plugin_key',
-        'required',
-        '"plugin_key" is required with "request": the plugin reads the request.',
-      );
+    if (body.facts) throw fieldError('facts', 'wrong_value', sentence('http.facts_or_request'));
+    if (body.expression !== undefined) throw fieldError('expression', 'wrong_value', sentence('http.expression_facts'));
+    if (pluginKey === undefined) throw fieldError('plugin_key', 'required', sentence('http.plugin_key_request'));
     const caller = { user: panel.user, key: null, walletId: panel.user.walletId, group };
     return surfaces.quote(caller, requestId, {
       pluginKey,

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import { sentence } from '../../../kernel/index.ts';
 import type { BackupsView } from '../../../operations/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
@@ -24,7 +25,7 @@ export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps
       async ({ request, panel, origin }) => {
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         if (!backups.begin()) {
-          throw httpErrors.validation_failed({ message: 'No backup location is set: set BACKUP_TO.' });
+          throw httpErrors.validation_failed({ message: sentence('backup.no_place') });
         }
         await audit({ panel, origin }, { action: 'backup.begin', target: 'backup:now', detail: {} });
         return ok({ started: true });

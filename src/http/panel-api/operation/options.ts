@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
+import { type Sentence, sentence } from '../../../kernel/index.ts';
 import type { OptionFault, OptionTrials, SettingsService } from '../../../settings/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -99,19 +100,26 @@ function readChanges({ key, value, options }: ChangeBody): {
 } {
   if (options !== undefined) {
     if (key !== undefined || value !== undefined) {
-      throw refuse([{ field: 'options', message: 'Send either key and value, or options.' }]);
+      throw refuse([{ field: 'options', ...sentence('http.either_form') }]);
     }
     return { changes: options, toField: (index, field) => `options.${index}.${field}` };
   }
-  if (key === undefined) throw refuse([{ field: 'key', message: 'The field "key" is missing: name an option.' }]);
-  if (value === undefined) throw refuse([{ field: 'value', message: 'The field "value" is missing: give a text.' }]);
+  if (key === undefined) throw refuse([{ field: 'key', ...sentence('http.key_missing') }]);
+  if (value === undefined)
+    throw refuse([
+      { field: 'value', ...sentence('http.field_missing', { name: 'value', wanted: sentence('wanted.text') }) },
+    ]);
   return { changes: [{ key, value }], toField: (_index, field) => field };
 }
+
+/** Without a reason the catalogue's message would say less. */
+const toMessage = ({ message, reason, params = {} }: Partial<Sentence> = {}) =>
+  message === undefined || reason === undefined ? message : { message, reason, params };
 
 function refuse(faults: (Omit<OptionFault, 'index' | 'field'> & { field: string })[]) {
   const [first] = faults;
   return httpErrors.validation_failed({
-    message: first?.message,
+    message: toMessage(first),
     param: first?.field,
     details: { errors: faults.map((fault) => ({ rule: 'wrong_value', ...fault })) },
   });

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import { createZoneClock, isTimeZone, readDate } from '../../../kernel/index.ts';
+import { createZoneClock, isTimeZone, readDate, sentence } from '../../../kernel/index.ts';
 import type { Figures, ModelFigures, Reports, UsageReport } from '../../../reports/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
@@ -73,13 +73,13 @@ export function usageRoutes(
 /** @throws http.validation_failed */
 function readPeriod({ from, to, zone = 'UTC' }: UsageQuery, now: number) {
   if (!isTimeZone(zone)) {
-    throw fieldError('zone', 'wrong_value', '"zone" must be the name of a time zone, such as Europe/Berlin.');
+    throw fieldError('zone', 'wrong_value', sentence('http.zone'));
   }
   const toDay = to ? readDay('to', to) : createZoneClock(zone).toDay(now);
   const fromDay = from ? readDay('from', from) : toDay - DEFAULT_DAYS + 1;
-  if (fromDay > toDay) throw fieldError('from', 'wrong_value', '"from" must not be after "to".');
+  if (fromDay > toDay) throw fieldError('from', 'wrong_value', sentence('http.from_to'));
   if (toDay - fromDay >= MAX_DAYS) {
-    throw fieldError('from', 'wrong_value', `A period has at most ${MAX_DAYS} days.`);
+    throw fieldError('from', 'wrong_value', sentence('http.period', { max: MAX_DAYS }));
   }
   return { fromDay, toDay, zone };
 }
@@ -87,7 +87,7 @@ function readPeriod({ from, to, zone = 'UTC' }: UsageQuery, now: number) {
 function readDay(field: string, value: string): number {
   const day = readDate(value);
   if (day !== undefined && day >= 0) return day;
-  throw fieldError(field, 'wrong_value', `"${field}" must be a date, such as 2026-11-26.`);
+  throw fieldError(field, 'wrong_value', sentence('http.date', { name: field }));
 }
 
 /** An empty text is no filter: forms send empty fields. @throws http.validation_failed */

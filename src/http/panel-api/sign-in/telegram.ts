@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Cookie, Elysia } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
-import { type Clock, constantTimeEqual } from '../../../kernel/index.ts';
+import { type Clock, constantTimeEqual, sentence } from '../../../kernel/index.ts';
 import { guardNavigation } from '../../pipeline/guard-origin.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
 import { httpErrors, logFailure, toAppError } from '../../responses/errors.ts';
@@ -128,7 +128,7 @@ export function createTelegramBindCookie(config: { secure: boolean; path: string
     requireBrowser(jar: CookieJar, flowToken: string): void {
       const value = jar[name]?.value;
       if (typeof value !== 'string' || !constantTimeEqual(value, digest(flowToken))) {
-        throw httpErrors.origin_forbidden({ message: 'This browser did not begin the binding.' });
+        throw httpErrors.origin_forbidden({ message: sentence('http.telegram_browser') });
       }
     },
     clear(jar: CookieJar): void {

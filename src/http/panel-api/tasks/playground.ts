@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
-import { AppError, type JsonObject } from '../../../kernel/index.ts';
+import { AppError, type JsonObject, sentence } from '../../../kernel/index.ts';
 import type { Results } from '../../../results/index.ts';
 import type { CallableModel, RequestOptions, Surfaces } from '../../../surfaces/index.ts';
 import type { Tasks } from '../../../tasks/index.ts';
@@ -108,7 +108,7 @@ export function playgroundRoutes(
         const { plugin_key: pluginKey, body: request } = body;
         const { model } = request;
         if (typeof model !== 'string' || model.trim() === '')
-          throw fieldError('body.model', 'required', '"body" must contain "model" as a text.');
+          throw fieldError('body.model', 'required', sentence('http.body_model'));
         const asked = { pluginKey, model, action: '', request: request as JsonObject, files: scope.body?.extracted };
         const answer = await surfaces.quote(toPanelCaller(panel), requestId, asked).catch(readRefusal);
         if ('refused' in answer) return ok(answer);

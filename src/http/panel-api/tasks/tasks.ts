@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import type { Json, JsonObject } from '../../../kernel/index.ts';
+import { type Json, type JsonObject, sentence } from '../../../kernel/index.ts';
 import type { Results } from '../../../results/index.ts';
 import type { Surfaces } from '../../../surfaces/index.ts';
 import type { Tasks } from '../../../tasks/index.ts';
@@ -68,7 +68,7 @@ export function panelTaskRoutes(
         const { after, order = 'desc', limit, ...filter } = query;
         const part = { limit: readInteger('limit', limit ?? '50', { min: 1, max: 100 }), order };
         const found = await tasks.lists.feed(readTaskFilter(panel, filter), { ...part, ...(after ? { after } : {}) });
-        if (!found) throw fieldError('after', 'wrong_value', '"after" is none of these tasks.');
+        if (!found) throw fieldError('after', 'wrong_value', sentence('http.after_task'));
         return ok({ items: await describeEach(panel, found.items), next: found.next });
       },
       {
