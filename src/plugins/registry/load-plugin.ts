@@ -5,6 +5,7 @@ import {
   type Json,
   type Logger,
   listSecrets,
+  mapSentence,
   ok,
   type Result,
   redactJson,
@@ -67,8 +68,8 @@ function findShape(path: readonly string[], exports: Record<string, ExportShape>
 }
 
 /** Removes the hook's name, because clients read the message. A plugin's own words stay. */
-const withoutPath = ({ kind, message }: SandboxFailure, path: readonly string[]): string =>
-  kind === 'thrown' ? message : message.replaceAll(path.join('.'), 'the hook');
+const withoutPath = (kind: SandboxFailure['kind'], text: string, path: readonly string[]): string =>
+  kind === 'thrown' ? text : text.replaceAll(path.join('.'), 'the hook');
 
 /**
  * The name under which the sandbox counts kills in trials of a version. So a kill in a trial
@@ -167,7 +168,9 @@ export function loadPlugin(deps: {
         ? ok(outcome.value.value)
         : err({
             ...outcome.error,
-            message: sanitizeMessage(clean(withoutPath(outcome.error, findPath(hook)))),
+            ...mapSentence(outcome.error, (text) =>
+              sanitizeMessage(clean(withoutPath(outcome.error.kind, text, findPath(hook)))),
+            ),
             console,
             hook,
           });
