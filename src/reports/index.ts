@@ -1,5 +1,6 @@
 /**
- * Owns: figures: usage over time, health and history of channels. May touch: the store. Never touches: tasks' state, bills, HTTP requests.
+ * Owns: figures: usage over time, health and history of channels. May touch: the store. Never
+ * touches: tasks' state, bills, HTTP requests.
  */
 
 export { addUpBatch, SETTLING_SECONDS } from './add-up-usage.ts';

@@ -18,7 +18,11 @@ test('a failed check is not repeated by every call, and is tried again after fiv
     ...store,
     ledger: { ...store.ledger, imbalances: (limit: number) => store.ledger.imbalances(limit) },
   };
-  const ask = createLedgerCheck({ store: away, clock: { ...systemClock, unix: () => now }, logger });
+  const ask = createLedgerCheck({
+    store: away,
+    clock: { ...systemClock, unix: () => now, monotonicMs: () => now * 1000 },
+    logger,
+  });
   try {
     await store.close();
     for (let asked = 0; asked < 10; asked += 1) {

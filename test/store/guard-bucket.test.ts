@@ -60,7 +60,7 @@ const openBucket = () => {
 /** A node of the database with its view of the bucket, as after a start. */
 const nodeOf = ({ store }: Database): FileStore => {
   const { files, marker } = openBucket();
-  return guardBucket(files, { marker, store, clock: { ...systemClock, nowMs: () => nowMs } });
+  return guardBucket(files, { marker, store, clock: { ...systemClock, monotonicMs: () => nowMs } });
 };
 const digestsIn = async (files: FileStore) => (await files.list('', 100)).map(({ sha256 }) => sha256);
 

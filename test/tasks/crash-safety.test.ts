@@ -5,6 +5,7 @@ import type { ListedTask, Repositories, Store, TaskRecord } from '../../src/stor
 import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { createMovableClock } from '../support/movable-clock.ts';
 import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
@@ -388,6 +389,40 @@ const describeCrashes = (opened: () => OpenedStore) => {
     const { taskId } = await sent;
     expect((await ended(store, taskId)).status).toBe('SUCCESS');
     expect(asked).toBe(1);
+    await sound();
+  });
+
+  test('a clock that jumps by a year, or back, makes no task too old, and one that is too old stays so', async () => {
+    const clock = {
+      ...createMovableClock(),
+      sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 100, signal),
+    };
+    let sweeps = 0;
+    const tasks: Store['tasks'] = {
+      ...store.tasks,
+      async claimOverdue(claim) {
+        const found = await store.tasks.claimOverdue(claim);
+        sweeps += 1;
+        return found;
+      },
+    };
+    const engine = await start({ taskTimeoutMinutes: 60, pollIntervalMs: 60_000 }, { ...store, tasks }, clock);
+    const running = () => Response.json({ id: 'job_1', status: 'in_progress', progress: 10 });
+    const vendor = serveVendor((request) => (request.method === 'POST' ? accepted() : running()));
+    await engine.addChannel({ baseUrl: vendor.url });
+    await engine.start();
+    const { sent } = await submit(engine, { prompt: 'a' });
+    const { taskId } = await sent;
+    for (const days of [365, -730, 365]) {
+      clock.set(days * 86_400_000);
+      const before = sweeps;
+      await until('two sweeps', () => sweeps > before + 1);
+      expect((await store.tasks.byTaskId(taskId))?.status).not.toBe('FAILURE');
+    }
+    clock.pass(3_700_000);
+    // By the database's clock an hour has not passed on PostgreSQL.
+    if (opened().databaseUrl) await runRaw(opened(), 'update tasks set submit_time = submit_time - 3700');
+    expect((await ended(store, taskId)).failReason).toBe('task timeout (60 minutes)');
     await sound();
   });
 

@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  isObject,
-  isOver,
-  parseJson,
-  sentence,
-  trimTrailing,
-  type WatchCache,
-} from '../../kernel/index.ts';
+import { type Clock, isObject, parseJson, sentence, trimTrailing, type WatchCache } from '../../kernel/index.ts';
 import type { CallProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
 import { requestOrFail } from './oauth-requests.ts';
@@ -39,22 +31,22 @@ export type UseMetadata = <T>(
   work: (metadata: ProviderMetadata) => Promise<T>,
 ) => Promise<T>;
 
-const CACHE_SECONDS = 3600;
+const CACHE_MS = 3_600_000;
 /** Cached documents: one per provider, and some whose address has changed since. */
 const MAX_CACHED = 100;
 /** Longest URL that a discovery document may name. */
 export const MAX_NAMED_ADDRESS = 2048;
 
 export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMetadata {
-  const cache = new Map<string, { metadata: ProviderMetadata; until: number }>();
+  const cache = new Map<string, { metadata: ProviderMetadata; untilMs: number }>();
   watchCache?.('discovery_documents', () => cache.size);
 
   async function read(wellKnown: string, call: CallProvider): Promise<ProviderMetadata> {
     const cached = cache.get(wellKnown);
-    if (cached && !isOver(cached.until, { now: clock.unix(), longest: CACHE_SECONDS })) return cached.metadata;
+    if (cached && clock.monotonicMs() < cached.untilMs) return cached.metadata;
     const metadata = await discover(wellKnown, call);
     cache.delete(wellKnown);
-    cache.set(wellKnown, { metadata, until: clock.unix() + CACHE_SECONDS });
+    cache.set(wellKnown, { metadata, untilMs: clock.monotonicMs() + CACHE_MS });
     const [oldest] = cache.keys();
     if (cache.size > MAX_CACHED && oldest !== undefined) cache.delete(oldest);
     return metadata;

@@ -1,4 +1,4 @@
-import { type AppError, type Clock, isOver, sentence } from '../../kernel/index.ts';
+import { type AppError, type Clock, sentence } from '../../kernel/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -15,8 +15,8 @@ export type QrCodeImage = { bytes: Uint8Array; mimeType: string };
  */
 export type ReadQrCode = () => Promise<QrCodeImage>;
 
-const CACHE_SECONDS = 600;
-const FAILURE_CACHE_SECONDS = 30;
+const CACHE_MS = 600_000;
+const FAILURE_CACHE_MS = 30_000;
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 512 * 1024;
 
@@ -26,7 +26,7 @@ export function createQrCodeCache(deps: {
   clock: Clock;
 }): ReadQrCode {
   const { upstream, settings, clock } = deps;
-  let cached: { url: string; until: number; image: Promise<QrCodeImage> } | undefined;
+  let cached: { url: string; untilMs: number; image: Promise<QrCodeImage> } | undefined;
 
   async function fetchImage(url: string): Promise<QrCodeImage> {
     const answer = await upstream.request({
@@ -57,13 +57,13 @@ export function createQrCodeCache(deps: {
   return () => {
     const url = settings().providers.wechat?.qrCodeUrl ?? '';
     if (url === '') throw authErrors.method_disabled();
-    const isFresh = cached && !isOver(cached.until, { now: clock.unix(), longest: CACHE_SECONDS });
+    const isFresh = cached && clock.monotonicMs() < cached.untilMs;
     if (cached?.url === url && isFresh) return cached.image;
     const image = fetchImage(url);
-    const entry = { url, until: clock.unix() + CACHE_SECONDS, image };
+    const entry = { url, untilMs: clock.monotonicMs() + CACHE_MS, image };
     cached = entry;
     image.catch(() => {
-      entry.until = clock.unix() + FAILURE_CACHE_SECONDS;
+      entry.untilMs = clock.monotonicMs() + FAILURE_CACHE_MS;
     });
     return image;
   };

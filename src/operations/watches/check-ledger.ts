@@ -1,12 +1,12 @@
-import { type Clock, detachFromRequest, isOver, type Logger } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, type Logger } from '../../kernel/index.ts';
 import type { Store, WalletImbalance } from '../../store/ports/index.ts';
 
 /** At most this many rows are listed. */
 export const LISTED = 20;
 /** A check reads the whole ledger, so it runs at most this often. */
-const CHECK_EVERY_SECONDS = 6 * 3600;
+const CHECK_EVERY_MS = 6 * 3_600_000;
 /** After a failed check the next one waits this long. */
-const TRY_AGAIN_SECONDS = 300;
+const TRY_AGAIN_MS = 300_000;
 
 export type LedgerCheck = {
   /** Unix seconds. */
@@ -23,15 +23,15 @@ export type LedgerCheck = {
 export function createLedgerCheck({ store, clock, logger }: { store: Store; clock: Clock; logger: Logger }) {
   let latest: LedgerCheck | undefined;
   let isChecking = false;
-  let notBefore = 0;
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
 
   async function check(): Promise<void> {
     isChecking = true;
-    notBefore = clock.unix() + TRY_AGAIN_SECONDS;
+    notBeforeMs = clock.monotonicMs() + TRY_AGAIN_MS;
     try {
       const found = await store.ledger.imbalances(LISTED);
       latest = { checkedAt: clock.unix(), ...found };
-      notBefore = latest.checkedAt + CHECK_EVERY_SECONDS;
+      notBeforeMs = clock.monotonicMs() + CHECK_EVERY_MS;
       if (found.wallets.length + found.tasks.length > 0)
         logger.error({ ...found }, 'balances do not match the ledger: run taskgate doctor');
     } catch (error) {
@@ -42,8 +42,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
   }
 
   return (): LedgerCheck | undefined => {
-    if (!isChecking && isOver(notBefore, { now: clock.unix(), longest: CHECK_EVERY_SECONDS }))
-      void detachFromRequest(check);
+    if (!isChecking && clock.monotonicMs() >= notBeforeMs) void detachFromRequest(check);
     return latest;
   };
 }

@@ -1,4 +1,4 @@
-import { AppError, type Clock, err, isOver, randomAlnum } from '../../kernel/index.ts';
+import { AppError, type Clock, err, randomAlnum } from '../../kernel/index.ts';
 import { storeErrors } from '../drivers/errors.ts';
 import type { FileStore, Store } from '../ports/index.ts';
 import { countMissing, FOLDER_OPTION, MARKER, readName, SAMPLE } from './guard-folder.ts';
@@ -21,27 +21,26 @@ type View = { state: 'own' | 'foreign' | 'unknown'; name: string | undefined; ma
  */
 export function guardBucket(
   files: FileStore,
-  { marker, store, clock }: Guarded & { clock: Pick<Clock, 'nowMs'> },
+  { marker, store, clock }: Guarded & { clock: Pick<Clock, 'monotonicMs'> },
 ): FileStore {
-  let ownUntil = 0;
-  const isFresh = (untilMs: number): boolean =>
-    !isOver(untilMs / 1000, { now: clock.nowMs() / 1000, longest: FRESH_MS / 1000 });
-  let glanced: { fault: string | undefined; until: number } | undefined;
+  let ownUntilMs = 0;
+  const isFresh = (untilMs: number): boolean => clock.monotonicMs() < untilMs;
+  let glanced: { fault: string | undefined; untilMs: number } | undefined;
 
   async function look(signal?: AbortSignal): Promise<View> {
-    ownUntil = 0;
+    ownUntilMs = 0;
     const marked = await marker.read(signal);
     const name = await store.options.get(FOLDER_OPTION);
     const isUnknown = marked === undefined || (name === undefined && marked !== '');
     const state = isUnknown ? 'unknown' : marked === name ? 'own' : 'foreign';
-    if (state === 'own') ownUntil = clock.nowMs() + FRESH_MS;
-    glanced = { fault: state === 'foreign' ? FOREIGN : undefined, until: clock.nowMs() + FRESH_MS };
+    if (state === 'own') ownUntilMs = clock.monotonicMs() + FRESH_MS;
+    glanced = { fault: state === 'foreign' ? FOREIGN : undefined, untilMs: clock.monotonicMs() + FRESH_MS };
     return { state, name, marked };
   }
 
   /** Marks a bucket that has no marker, or learns the name of a restored database's own. */
   async function prepare(): Promise<string | undefined> {
-    if (isFresh(ownUntil)) return undefined;
+    if (isFresh(ownUntilMs)) return undefined;
     const { state, name, marked } = await look();
     if (state !== 'unknown') return state === 'own' ? undefined : FOREIGN;
     // Another node may have been first, and has put files there.
@@ -76,14 +75,14 @@ export function guardBucket(
   return {
     ...files,
     async findFault() {
-      if (glanced && isFresh(glanced.until)) return glanced.fault;
+      if (glanced && isFresh(glanced.untilMs)) return glanced.fault;
       const signal = AbortSignal.timeout(GLANCE_MS);
       try {
         await look(signal);
       } catch (error) {
         // A bucket that does not answer shows in the copies that fail.
         if (!signal.aborted && !isUnavailable(error)) throw error;
-        glanced = { fault: undefined, until: clock.nowMs() + FRESH_MS };
+        glanced = { fault: undefined, untilMs: clock.monotonicMs() + FRESH_MS };
       }
       return glanced?.fault;
     },

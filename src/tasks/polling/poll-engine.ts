@@ -1,4 +1,4 @@
-import { inStep, sleepInStep } from '../../kernel/index.ts';
+import { inStep, sleepInStep, watchClock } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
@@ -63,6 +63,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const shortestDelayMs = shortestPollDelayMs(limits.pollIntervalMs);
   const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestDelayMs));
   const onlyNode = store.dialect === 'sqlite';
+  /** A task grows old by the time that passes, not by a clock that is set. */
+  const ages = watchClock(clock);
   /** Ends the pause of the only node. */
   let wakeUp = new AbortController();
   /** When that ends by itself; infinite while the loop looks for what is due. */
@@ -319,7 +321,11 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       wakeUp.abort();
     }
     if (limits.taskTimeoutMinutes <= 0) return;
-    const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
+    const timeoutMs = limits.taskTimeoutMinutes * 60_000;
+    const ownMs = ages.timeAgo(timeoutMs);
+    // A node whose clock is ahead of the database's ends nobody's task.
+    const sharedMs = onlyNode ? ownMs : (await store.clock.nowMs()) - timeoutMs;
+    const submittedBefore = Math.floor(Math.min(ownMs, sharedMs) / 1000);
     const claim = { owner: deps.node.id, limit: SWEEP_BATCH, leaseForMs, held: [...held] };
     enqueue(await store.tasks.claimOverdue({ ...claim, submittedBefore }), true);
   }
