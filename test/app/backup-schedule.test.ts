@@ -10,8 +10,10 @@ const START = Date.UTC(2026, 2, 1, 3) / 1000;
 
 const backup = (day: number, trigger: BackupTrigger = 'schedule') =>
   ({ id: `day ${day}`, created_at: START + day * DAY, trigger }) as Manifest;
-const kept = (backups: Manifest[], keep: Parameters<typeof chooseKept>[1]) =>
-  backups.filter(({ id }) => chooseKept(backups, keep).has(id)).map(({ id }) => Number(id.slice(4)));
+const kept = (backups: Manifest[], keep: Parameters<typeof chooseKept>[1], today = 100) =>
+  backups
+    .filter(({ id }) => chooseKept(backups, keep, START + today * DAY).has(id))
+    .map(({ id }) => Number(id.slice(4)));
 
 describe('which backups stay', () => {
   const all = Array.from({ length: 100 }, (_, day) => backup(day));
@@ -25,6 +27,15 @@ describe('which backups stay', () => {
 
   test('days without a backup do not count', () => {
     expect(kept([backup(0), backup(50), backup(99)], { daily: 2, weekly: 0, monthly: 0 })).toEqual([50, 99]);
+  });
+
+  test('those of a clock that was a year ahead stay, and take no place of a backup of now', () => {
+    const wrong = Array.from({ length: 10 }, (_, day) => backup(365 + day));
+    const right = Array.from({ length: 10 }, (_, day) => backup(day));
+    expect(kept([...wrong, ...right], { daily: 2, weekly: 0, monthly: 0 }, 9)).toEqual([
+      ...wrong.map((_, day) => 365 + day),
+      ...[8, 9],
+    ]);
   });
 
   test('those made by hand, and always the newest', () => {

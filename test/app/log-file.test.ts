@@ -75,6 +75,23 @@ describe('the file', () => {
     expect(existsSync(`${path}.3`)).toBe(false);
   });
 
+  test('is not renamed again by a clock that is set back over midnight, nor kept for a year by one set ahead', () => {
+    const path = join(temporaryFolder(), 'gate.log');
+    const midnight = new Date(2026, 2, 2).getTime();
+    let nowMs = midnight + 5000;
+    const file = openLogFile({ path, maxBytes: 1000, keep: 9, daily: { nowMs: () => nowMs } });
+    for (const byMs of [0, -31_000, 31_000, -8 * 3_600_000, 8 * 3_600_000]) {
+      nowMs += byMs;
+      file.write(line('one'));
+    }
+    expect(existsSync(`${path}.1`)).toBe(false);
+    nowMs += 365 * 86_400_000;
+    file.write(line('wrong'));
+    nowMs -= 365 * 86_400_000;
+    file.write(line('right'));
+    expect([read(path), read(`${path}.1`)]).toEqual(['right\n', 'wrong\n']);
+  });
+
   test('goes on where an earlier process ended, within the same limit', () => {
     const { path, file } = open();
     file.write(line('line1'));

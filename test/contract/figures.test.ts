@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import type { EndedTasks, NewChannel, Store, UsageLogRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addRunningTask, describeEachStore, newTask } from './each-store.ts';
+import { runRaw } from './open-raw.ts';
 
 const DAY = 86_400;
 
@@ -32,6 +33,32 @@ describeEachStore(
       }
       throw new Error('it goes on for ever');
     };
+
+    test.each([8 * 3600, 365 * DAY])(
+      'count each row once, though the clock was %d s ahead for a while',
+      async (ahead) => {
+        const { store } = opened();
+        const { id } = await addUser(store);
+        const now = Math.floor((await store.clock.nowMs()) / 1000);
+        const count = async () => {
+          const rows = await store.figures.usageByDay({ sinceDay: 0, userId: id });
+          return rows.reduce((sum, { tasks }) => sum + tasks, 0);
+        };
+        // What the wrong clock has written and added up.
+        await add(store, id, { createdAt: now - 1000 });
+        await addUp(store, now - 500);
+        await runRaw(opened(), `update usage_logs set created_at = ${now + ahead}`);
+        for (const progress of ['usage_progress', 'usage_sums_progress'])
+          await runRaw(opened(), `update ${progress} set until = ${now + ahead + 1}`);
+
+        await add(store, id, { createdAt: now - 300 });
+        expect(await count()).toBe(2);
+        for (let hour = 0; hour < 3; hour += 1) {
+          await addUp(store, now - 120);
+          expect(await count()).toBe(2);
+        }
+      },
+    );
 
     test('are the same before, while and after rows are aggregated, each row once', async () => {
       const { store } = opened();

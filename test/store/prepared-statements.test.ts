@@ -241,6 +241,7 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
 const UNCHECKED: Readonly<Record<string, string>> = {
   backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
+  clock: 'latestWriteAt moveDeadlines nowMs',
   balanceAlerts: 'byUser choose setSecret setFirstSecret findLow claim forget',
   imports:
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',

@@ -22,12 +22,15 @@ const AT_ONCE = 20;
 
 /**
  * Which backups stay: of those by schedule the newest of each of the last days, weeks and months
- * that have one, and all others.
+ * that have one, and all others. `now`: Unix seconds.
  */
-export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep): Set<string> {
+export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthly }: Keep, now: number): Set<string> {
   const newestFirst = [...backups].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? 1 : -1));
-  const kept = new Set(newestFirst.filter(({ trigger }) => trigger !== 'schedule').map(({ id }) => id));
-  const scheduled = newestFirst.filter(({ trigger }) => trigger === 'schedule');
+  // One of the future was made by a wrong clock: it stays, and takes no other's place.
+  const isPast = ({ created_at: at }: Manifest) => at <= now + DAY_SECONDS;
+  const isChosen = (backup: Manifest) => backup.trigger === 'schedule' && isPast(backup);
+  const kept = new Set(newestFirst.filter((backup) => !isChosen(backup)).map(({ id }) => id));
+  const scheduled = newestFirst.filter(isChosen);
   const periods: [number, (at: number) => string | number][] = [
     [daily, (at) => Math.floor(at / DAY_SECONDS)],
     [weekly, (at) => Math.floor((at / DAY_SECONDS - FIRST_MONDAY) / 7)],
@@ -43,7 +46,7 @@ export function chooseKept(backups: readonly Manifest[], { daily, weekly, monthl
       kept.add(id);
     }
   }
-  const [newest] = newestFirst;
+  const newest = newestFirst.find(isPast);
   if (newest) kept.add(newest.id);
   return kept;
 }
@@ -61,7 +64,7 @@ export async function pruneBackups(place: BackupLocation, { keep, installation, 
   const [own, foreign] = [true, false].map((isOwn) =>
     backups.filter((each) => (each.installation === installation) === isOwn),
   );
-  const kept = chooseKept(own ?? [], keep);
+  const kept = chooseKept(own ?? [], keep, now);
   for (const { id } of foreign ?? []) kept.add(id);
   const removed = backups.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   const old = unfinished.filter((id) => readSeconds(id) < now - UNFINISHED_SECONDS);

@@ -7,7 +7,13 @@ const FOLDER_MODE = 0o700;
 /** A new file is its owner's alone: lines hold addresses and names of users. */
 const FILE_MODE = 0o600;
 
-const toDay = (ms: number): string => new Date(ms).toDateString();
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+/** The number of the day in the time zone of this process. */
+const toDay = (ms: number): number => Math.floor((ms - new Date(ms).getTimezoneOffset() * MINUTE_MS) / DAY_MS);
+/** A clock that is set back over midnight begins no new day, and one of another year does. */
+const isAnotherDay = (today: number, last: number): boolean => today > last || today < last - 1;
 
 export type LogFile = {
   /** Writes what fits and returns its bytes. @throws the platform's error */
@@ -29,7 +35,7 @@ type LogFileOptions = {
 };
 
 /** `day`: of its last line. */
-type Open = { fd: number; ino: number; bytes: number; day: string };
+type Open = { fd: number; ino: number; bytes: number; day: number };
 
 /**
  * A file that whole lines are appended to. When others have renamed or deleted it, or its folder,
@@ -40,7 +46,7 @@ export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): Lo
   let isTorn = false;
   let breaksLine = false;
 
-  const today = (): string => (daily ? toDay(daily.nowMs()) : '');
+  const today = (): number => (daily ? toDay(daily.nowMs()) : 0);
 
   function close(): void {
     if (open) closeSync(open.fd);
@@ -76,13 +82,13 @@ export function openLogFile({ path, maxBytes, keep, daily }: LogFileOptions): Lo
       const last = current();
       if (breaksLine) last.bytes += writeSync(last.fd, '\n');
       breaksLine = false;
-      const isOver = last.bytes + bytes.length > maxBytes || last.day !== today();
+      const isOver = last.bytes + bytes.length > maxBytes || isAnotherDay(today(), last.day);
       if (!isTorn && last.bytes > 0 && isOver) rotate();
       const file = current();
       const written = writeSync(file.fd, bytes);
       file.bytes += written;
       // The rest of a torn line belongs to the day that it began on.
-      if (!isTorn) file.day = today();
+      if (!isTorn) file.day = Math.max(file.day, today());
       isTorn = written > 0 && bytes[written - 1] !== LINE_END;
       return written;
     },

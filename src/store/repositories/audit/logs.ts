@@ -1,6 +1,7 @@
 import { and, desc, eq, getTableColumns, gte, lt, lte, sql } from 'drizzle-orm';
 import type { AuditFilter, LogStore, UsageFilter } from '../../ports/index.ts';
 import { type Context, columnPlaceholders, containsText, countAll, escapeLike, lazy, paged } from '../context.ts';
+import { buildUsageTime } from '../usage/figures.ts';
 import { createAuditChains } from './audit-chains.ts';
 
 export function createLogStore(context: Context): LogStore {
@@ -33,7 +34,14 @@ export function createLogStore(context: Context): LogStore {
       .from(usageLogs)
       .leftJoin(users, eq(users.id, usageLogs.userId))
       .leftJoin(apiKeys, eq(apiKeys.id, usageLogs.apiKeyId));
-  const addUsage = lazy(() => db.insert(usageLogs).values(columnPlaceholders(usageColumns)).prepare());
+  const addUsage = lazy(() => {
+    const given = columnPlaceholders(usageColumns);
+    const createdAt = buildUsageTime(sql`cast(${given.createdAt} as bigint)`);
+    return db
+      .insert(usageLogs)
+      .values({ ...given, createdAt })
+      .prepare();
+  });
 
   return {
     async addUsage(row) {

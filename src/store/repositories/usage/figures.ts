@@ -1,4 +1,5 @@
 import { inArray, type SQL, sql } from 'drizzle-orm';
+import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import { DURATION_LIMITS, type FigureStore, type TaskStatus } from '../../ports/index.ts';
 import type { Context } from '../context.ts';
 import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
@@ -20,7 +21,13 @@ const GROUPED = {
   },
 } as const;
 
-export function createFigureStore({ db, dialect, statement, tables: { tasks } }: Context): FigureStore {
+export function createFigureStore(context: Context): FigureStore {
+  const {
+    db,
+    dialect,
+    statement,
+    tables: { tasks },
+  } = context;
   const addUp = (userId: SQL, walletId: SQL, { from, until }: { from: number; until: number }) =>
     statement(sql`
       insert into usage_days (user_id, day, plugin_key, model, kind, duration, wallet_id, tasks, quota)
@@ -32,7 +39,7 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
 
   return {
     async addUpDays(before, limit) {
-      const step = await advanceProgress(statement, PROGRESS.days, { before, limit });
+      const step = await advanceProgress(context, PROGRESS.days, { before, limit });
       if (typeof step === 'string') return step === 'taken';
       await addUp(sql`user_id`, sql`coalesce(wallet_id, user_id)`, step);
       await addUp(EVERYBODY, EVERYBODY, step);
@@ -144,6 +151,31 @@ export const durationClass: SQL = sql.raw(
 /** Up to where usage is in the figures by day, and in the sums by key. */
 export const PROGRESS = { days: sql.raw('usage_progress'), sums: sql.raw('usage_sums_progress') } as const;
 
+/** A progress further ahead was made by a wrong clock, and is not waited for. */
+const MAX_AHEAD_SECONDS = 86_400;
+
+/** When a usage row counts as made: not before what is added up already, or it never would be. */
+export const buildUsageTime = (createdAt: SQL): SQL => sql`(select max(at) from (
+  select ${createdAt} as at union all select until from ${PROGRESS.days}
+  union all select until from ${PROGRESS.sums}) as known)`;
+
+/**
+ * Takes a progress of the future back to `before`, and the rows of that future with it: those that
+ * are added up become a part of the past, and the others are added up next. False: another node
+ * was first.
+ */
+async function goBack(
+  statement: Context['statement'],
+  { from, before, storeNow }: { from: number; before: number; storeNow: number },
+): Promise<boolean> {
+  const takeBack = (progress: SQL) =>
+    statement(sql`update ${progress} set until = ${before} where id = 1 and until > ${before} returning until`);
+  if ((await takeBack(PROGRESS.days)).length + (await takeBack(PROGRESS.sums)).length === 0) return false;
+  await statement(sql`update usage_logs set created_at = case when created_at < ${from} then ${before - 1} else ${before} end
+    where created_at > ${storeNow + CLOCK_LEEWAY_SECONDS} returning 1`);
+  return true;
+}
+
 type Step = { from: number; until: number; isLast: boolean };
 
 /**
@@ -151,12 +183,16 @@ type Step = { from: number; until: number; isLast: boolean };
  * in the same transaction. `nothing`: there are none; `taken`: another node was first.
  */
 export async function advanceProgress(
-  statement: Context['statement'],
+  { statement, prepare, nowMs, now }: Pick<Context, 'statement' | 'prepare' | 'nowMs' | 'now'>,
   progress: SQL,
-  { before, limit }: { before: number; limit: number },
+  { before: wanted, limit }: { before: number; limit: number },
 ): Promise<Step | 'nothing' | 'taken'> {
-  const [row] = await statement(sql`select until from ${progress} where id = 1`);
-  const from = Number(row?.[0] ?? 0);
+  const [row] = await prepare(sql`select until, ${nowMs} / 1000 from ${progress} where id = 1`)(now());
+  const [from = 0, storeNow = wanted] = (row ?? []).map((value) => Math.floor(Number(value)));
+  // A node whose clock is ahead of the store's goes no further than the others.
+  const before = Math.min(wanted, storeNow);
+  if (from > storeNow + MAX_AHEAD_SECONDS)
+    return (await goBack(statement, { from, before, storeNow })) ? 'taken' : 'nothing';
   if (from >= before) return 'nothing';
   const [edge] = await statement(
     sql`select created_at from usage_logs where created_at >= ${from} and created_at < ${before} order by created_at limit 1 offset ${limit}`,

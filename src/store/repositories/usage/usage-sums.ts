@@ -33,7 +33,8 @@ const GROUPS: Readonly<Record<UsageDimension, SQL>> = {
 /** The start of the unit that a usage row belongs to. */
 const toStart = (seconds: number): SQL => sql.raw(`created_at - created_at % ${seconds}`);
 
-export function createUsageStore({ db, statement, tables }: Context): UsageStore {
+export function createUsageStore(context: Context): UsageStore {
+  const { db, statement, tables } = context;
   async function addUpUnit(unit: UsageSumFilter['unit'], from: number, until: number): Promise<void> {
     const { table, seconds } = UNITS[unit];
     await statement(sql`
@@ -53,7 +54,7 @@ export function createUsageStore({ db, statement, tables }: Context): UsageStore
 
   return {
     async addUp({ before, keptFrom }, limit) {
-      const step = await advanceProgress(statement, PROGRESS.sums, { before, limit });
+      const step = await advanceProgress(context, PROGRESS.sums, { before, limit });
       if (typeof step === 'string') return step === 'taken';
       const { from, until, isLast } = step;
       await addUpUnit('day', from, until);
