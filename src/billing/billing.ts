@@ -1,4 +1,4 @@
-import { type Clock, type JsonObject, type Logger, sentence, type WatchCache } from '../kernel/index.ts';
+import { type AppError, type Clock, type JsonObject, type Logger, sentence, type WatchCache } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
@@ -43,6 +43,9 @@ export type BillableTask = Pick<
   createdAt?: number;
 };
 
+/** How a task has ended. `refund`: it failed, and why. */
+export type Ended = { task: BillableTask; bill: FinalBill; refund?: { reason: string } | undefined };
+
 /** The final cost of a task, and its snapshot with the outcome. */
 export type FinalBill = { quota: number; billing: BillingSnapshot };
 
@@ -70,10 +73,10 @@ export type Billing = {
   /** The bill of a failure: nothing. */
   noBill(task: BillableTask): FinalBill;
   /**
-   * Takes the reservation. A throw rolls the transaction back.
-   * @throws `billing.insufficient_quota`, `billing.insufficient_key_quota`
+   * Takes first reservations, one after the other. The error of each that is refused, of which
+   * nothing was written: `billing.insufficient_quota`, `billing.insufficient_key_quota`.
    */
-  reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void>;
+  reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]>;
   /**
    * Refunds the previous reservation and takes `task.quota` instead, for a submission that moved to
    * a channel with another price. `attempt` numbers the new reservation.
@@ -84,12 +87,11 @@ export type Billing = {
     previous: { reserved: number; attempt: number },
   ): Promise<void>;
   /**
-   * Writes the settle line, the used-quota counters and the usage row, in the transaction of the
-   * terminal transition. `task.quota` is the reserved amount.
+   * Writes the settle or refund lines, the used-quota counters and the usage rows, in the
+   * transaction of the terminal transitions. `task.quota` is the reserved amount.
    */
-  settle(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
-  refund(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: string }): Promise<void>;
-  /** The same for what was settled: `task.quota` was charged. Takes it from the used quotas too. */
+  settleAll(tx: Repositories, ended: readonly Ended[]): Promise<void>;
+  /** Refunds what was settled: `task.quota` was charged. Takes it from the used quotas too. */
   refundSettled(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: string }): Promise<void>;
 };
 
@@ -140,25 +142,48 @@ export function createBilling(deps: {
     });
   };
 
-  async function reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void> {
-    if (task.quota === 0) return;
-    const verdict = await tx.ledger.reserve({ ...owner(task), attempt, amount: task.quota, at: clock.unix() });
-    if (verdict === 'wallet_insufficient') throw billingErrors.insufficient_quota();
-    if (verdict === 'key_insufficient') throw billingErrors.insufficient_key_quota();
+  async function reserveAll(
+    tx: Repositories,
+    tasks: readonly ReservedTask[],
+    attempt = 1,
+  ): Promise<(AppError | undefined)[]> {
+    const at = clock.unix();
+    const paid = tasks.filter(({ quota }) => quota !== 0);
+    const verdicts = await tx.ledger.reserveAll(
+      paid.map((task) => ({ ...owner(task), attempt, amount: task.quota, at })),
+    );
+    const found = new Map(paid.map((task, index) => [task, verdicts[index]]));
+    return tasks.map((task) => {
+      const verdict = found.get(task);
+      if (verdict === 'wallet_insufficient') return billingErrors.insufficient_quota();
+      return verdict === 'key_insufficient' ? billingErrors.insufficient_key_quota() : undefined;
+    });
   }
 
-  async function refund(
-    tx: Repositories,
-    task: BillableTask,
-    { bill, reason }: { bill: FinalBill; reason: string },
-  ): Promise<void> {
+  /** `corrects`: what was charged is taken from the used quotas. */
+  async function settleAll(tx: Repositories, ended: readonly Ended[], corrects = false): Promise<void> {
     const at = clock.unix();
-    // Attempt 0 is the final refund. Refunds of replaced reservations carry their attempt number.
-    if (task.quota !== 0) {
-      await tx.ledger.post({ ...owner(task), kind: 'refund', attempt: 0, amount: task.quota, note: reason, at });
-    }
-    const detail = { ...explain(task, 'FAILURE', bill), reason };
-    await tx.logs.addUsage(usageRow(task, { kind: 'refund', quota: task.quota, detail, createdAt: at }));
+    // Attempt 0 is the final line. Refunds of replaced reservations carry their attempt number.
+    const lines = ended.flatMap(({ task, bill, refund }) => {
+      const line = refund
+        ? { kind: 'refund' as const, amount: task.quota, note: refund.reason }
+        : { kind: 'settle' as const, amount: task.quota - bill.quota };
+      return line.amount === 0 ? [] : [{ ...owner(task), ...line, attempt: 0, at }];
+    });
+    const usage = ended.flatMap(({ task, bill, refund }) => {
+      const used = { ...owner(task), channelId: task.channelId };
+      if (!refund) return [{ ...used, quota: bill.quota }];
+      return corrects ? [{ ...used, quota: -task.quota, requests: 0 as const }] : [];
+    });
+    const rows = ended.map(({ task, bill, refund }) => {
+      const detail = explain(task, refund ? 'FAILURE' : 'SUCCESS', bill);
+      return refund
+        ? usageRow(task, { kind: 'refund', quota: task.quota, detail: { ...detail, ...refund }, createdAt: at })
+        : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
+    });
+    // First, as the other statements lock rows that all tasks of their wallets wait for.
+    await Promise.all(rows.map((row) => tx.logs.addUsage(row)));
+    if (lines.length + usage.length > 0) await tx.ledger.settleAll({ lines, usage });
   }
 
   return {
@@ -232,7 +257,8 @@ export function createBilling(deps: {
       billing: { ...billing, outcome: { reserved: quota, settled: 0, usd: null } },
     }),
 
-    reserve,
+    reserveAll: (tx, tasks) => reserveAll(tx, tasks),
+    settleAll: (tx, ended) => settleAll(tx, ended),
 
     async replaceReservation(tx, task, { reserved, attempt }) {
       if (task.quota === reserved) return;
@@ -246,30 +272,11 @@ export function createBilling(deps: {
           at: clock.unix(),
         });
       }
-      await reserve(tx, task, attempt);
+      const [refusal] = await reserveAll(tx, [task], attempt);
+      if (refusal) throw refusal;
     },
 
-    async settle(tx, task, bill) {
-      const at = clock.unix();
-      const difference = bill.quota - task.quota;
-      if (difference !== 0)
-        await tx.ledger.post({ ...owner(task), kind: 'settle', attempt: 0, amount: -difference, at });
-      await tx.ledger.addUsage({
-        ...owner(task),
-        channelId: task.channelId,
-        quota: bill.quota,
-      });
-      await tx.logs.addUsage(
-        usageRow(task, { kind: 'settle', quota: bill.quota, detail: explain(task, 'SUCCESS', bill), createdAt: at }),
-      );
-    },
-
-    refund,
-
-    async refundSettled(tx, task, { bill, reason }) {
-      await tx.ledger.addUsage({ ...owner(task), channelId: task.channelId, quota: -task.quota, requests: 0 });
-      await refund(tx, task, { bill, reason });
-    },
+    refundSettled: (tx, task, { bill, reason }) => settleAll(tx, [{ task, bill, refund: { reason } }], true),
   };
 }
 

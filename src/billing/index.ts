@@ -8,9 +8,11 @@ export {
   type Billing,
   type BillingSettings,
   createBilling,
+  type Ended,
   type FinalBill,
   type Quote,
   type QuoteRequest,
+  type ReservedTask,
 } from './billing.ts';
 export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './check-prices.ts';
 export { billingErrors } from './errors.ts';

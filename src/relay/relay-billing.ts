@@ -1,9 +1,8 @@
 import type { Quote } from '../billing/index.ts';
 import { type JsonObject, newRelayId } from '../kernel/index.ts';
-import type { ChannelRecord, RelayClaim, RelayRecord } from '../store/ports/index.ts';
+import type { ChannelRecord, RelayClaim, RelayRecord, Repositories } from '../store/ports/index.ts';
 import {
   type Caller,
-  IDEMPOTENCY_SECONDS,
   type Idempotency,
   insertRecoveringCommit,
   SUBMIT_LEASE_MS,
@@ -38,35 +37,24 @@ export function openRelay(
 ): Promise<RelayRecord> {
   const owner = { userId: caller.user.id, walletId: caller.walletId, apiKeyId: caller.key?.id ?? null };
   const relayId = newRelayId(deps.clock.nowMs());
-  const insert = () =>
-    deps.store.transaction(async (tx) => {
-      const at = deps.clock.unix();
-      const { userId } = owner;
-      const key = idempotency && { ...idempotency, userId, taskId: relayId, at, expiresAt: at + IDEMPOTENCY_SECONDS };
-      if (key && !(await tx.idempotency.take(key))) {
-        throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
-      }
-      const relay = await tx.relays.open({
-        ...owner,
-        relayId,
-        kind: intent.kind,
-        group: caller.group,
-        channelId: channel.id,
-        model: intent.model,
-        quota,
-        billing: snapshot,
-        requestId,
-        createdAt: at,
-        leaseOwner: deps.node.id,
-        leaseForMs: SUBMIT_LEASE_MS,
-      });
-      // Last: it locks the wallet's row.
-      await deps.billing.reserve(tx, { ...owner, taskId: relayId, quota }, 1);
-      return relay;
+  const insert = (tx: Repositories): Promise<RelayRecord> =>
+    tx.relays.open({
+      ...owner,
+      relayId,
+      kind: intent.kind,
+      group: caller.group,
+      channelId: channel.id,
+      model: intent.model,
+      quota,
+      billing: snapshot,
+      requestId,
+      createdAt: deps.clock.unix(),
+      leaseOwner: deps.node.id,
+      leaseForMs: SUBMIT_LEASE_MS,
     });
   return insertRecoveringCommit(deps, {
     id: relayId,
-    insert,
+    insert: () => deps.node.money.open({ payer: { ...owner, taskId: relayId, quota }, idempotency, insert }),
     async find() {
       const relay = await deps.store.relays.byRelayId(relayId);
       return relay?.status === 'OPEN' ? relay : undefined;
@@ -132,15 +120,14 @@ async function writeBill(
   relay: RelayRecord,
   { httpStatus, usage, trouble }: Answered,
 ): Promise<boolean> {
-  const { store, clock, billing, node } = deps;
+  const { clock, billing, node } = deps;
   const used = usage ? { ...relay, billing: { ...relay.billing, completionFacts: usage } } : relay;
   const bill = billing.finalBill(asTask(used), trouble);
-  const written = await store.transaction(async (tx) => {
-    const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
-    if (!(await tx.relays.end({ relayId: relay.relayId, by: { owner: node.id }, reserved: relay.quota }, ending)))
-      return false;
-    await billing.settle(tx, asTask(relay), bill);
-    return true;
+  const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
+  const claim = { relayId: relay.relayId, by: { owner: node.id }, reserved: relay.quota };
+  const written = await node.money.close({
+    move: (tx) => tx.relays.end(claim, ending),
+    ended: { task: asTask(relay), bill },
   });
   if (written) deps.telemetry.meter?.spent(relay.channelId, bill.quota);
   return written;
@@ -172,20 +159,22 @@ export async function refundRelay(
   relay: RelayRecord,
   { reason, httpStatus, mayBeDone, by = { owner: deps.node.id } }: Refund,
 ): Promise<boolean> {
-  const { store, clock, billing, logger } = deps;
+  const { store, clock, billing, logger, node } = deps;
   const { relayId, channelId, requestId } = relay;
   const logFields = { relay_id: relayId, channel_id: channelId, request_id: requestId, status: httpStatus, reason };
   try {
-    const isRefunded = await store.transaction(async (tx) => {
-      const stored = (await tx.relays.byRelayId(relay.relayId)) ?? relay;
-      const bill = billing.noBill(asTask(stored));
-      const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
-      if (!(await tx.relays.end({ relayId: relay.relayId, by, reserved: stored.quota }, ending))) return false;
-      // The key is released only when nothing was done. With an unknown outcome a repeat could make
-      // the vendor work, and bill, twice.
-      if (!mayBeDone) await tx.idempotency.free(stored.userId, stored.relayId);
-      await billing.refund(tx, asTask(stored), { bill, reason });
-      return true;
+    const stored = (await store.relays.byRelayId(relayId)) ?? relay;
+    const bill = billing.noBill(asTask(stored));
+    const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
+    const isRefunded = await node.money.close({
+      async move(tx) {
+        if (!(await tx.relays.end({ relayId, by, reserved: stored.quota }, ending))) return false;
+        // The key is released only when nothing was done. With an unknown outcome a repeat could
+        // make the vendor work, and bill, twice.
+        if (!mayBeDone) await tx.idempotency.free(stored.userId, relayId);
+        return true;
+      },
+      ended: { task: asTask(stored), bill, refund: { reason } },
     });
     const hasSucceeded = httpStatus >= 200 && httpStatus < 300;
     if (isRefunded && (hasSucceeded || by === 'anyone_after_expiry')) {

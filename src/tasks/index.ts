@@ -33,7 +33,7 @@ export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
 export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
-export { IDEMPOTENCY_SECONDS, MAX_CHANNELS, submitTask } from './submission/submit-task.ts';
+export { MAX_CHANNELS, submitTask } from './submission/submit-task.ts';
 export type { TaskNode } from './task-node.ts';
 export { createTaskNode, createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {

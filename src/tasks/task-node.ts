@@ -1,6 +1,7 @@
 import type { FairLimiter } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type { Repositories, TaskRecord } from '../store/ports/index.ts';
+import type { MoneyGroups } from './state/money-groups.ts';
 import type { WriteTransition } from './state/write-transitions.ts';
 
 /** What this node holds for its tasks. */
@@ -24,6 +25,8 @@ export type TaskNode = {
   repeats: RepeatLimit;
   /** Stores the sources that begin tasks. */
   sources: SourceKeeper;
+  /** Opens and ends what is paid for. */
+  money: MoneyGroups;
   /** Stores what vendors accepted. */
   writeAccepted: WriteTransition;
   /** Call after the commit that schedules copies of results. */

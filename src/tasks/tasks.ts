@@ -16,6 +16,7 @@ import { createTaskWatchers } from './observation/watch-task.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
+import { createMoneyGroups } from './state/money-groups.ts';
 import { ownTask, ownTaskSummary, pageTasks, type TaskPage, type TaskPageRequest } from './state/own-tasks.ts';
 import { createTransitionWriter } from './state/write-transitions.ts';
 import { createSourceKeeper, deleteUnusedSources } from './submission/keep-source.ts';
@@ -37,6 +38,7 @@ type NodeOptions = Pick<TaskNode, 'id' | 'canStore' | 'wakeResults'> & {
   clock: Clock;
   logger: Logger;
   webhooks: TaskDeps['webhooks'];
+  billing: TaskDeps['billing'];
   limits: TaskLimits;
   /** Called after this process has written a task, with the task before it. */
   onWritten: (task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>) => void;
@@ -62,6 +64,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     leases: createLeaseRenewal(deps),
     repeats: createRepeatLimit(),
     sources: createSourceKeeper(),
+    money: createMoneyGroups(deps),
     writeAccepted: createTransitionWriter(deps),
   };
 }

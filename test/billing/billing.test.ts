@@ -254,7 +254,8 @@ describeEachStore(
         const taskId = newTaskId(Date.now());
         const task = await store.transaction(async (tx) => {
           const inserted = await tx.tasks.insert(newTask({ taskId, userId: user.id, apiKeyId: key.id, quota }));
-          await billing.reserve(tx, inserted, 1);
+          const [refusal] = await billing.reserveAll(tx, [inserted]);
+          if (refusal) throw refusal;
           return inserted;
         });
         const left = async () => ({
@@ -268,8 +269,8 @@ describeEachStore(
             await tx.tasks.advance(leaseOf(task), { status, quota: quota ?? 0 }, null);
             const outcome = { reserved: task.quota, settled: quota ?? 0, usd: null };
             const bill = { quota: quota ?? 0, billing: { ...task.billing, outcome } };
-            if (quota === null) await billing.refund(tx, task, { bill, reason: 'failed' });
-            else await billing.settle(tx, task, bill);
+            const refund = quota === null ? { reason: 'failed' } : undefined;
+            await billing.settleAll(tx, [{ task, bill, refund }]);
           });
         return { user, key, task, left, end };
       };

@@ -179,6 +179,7 @@ const submissions: Work[] = [
   ['a known idempotency key', ({ idempotency }, { userId }) => idempotency.find(userId, 'key', at)],
   ['the end of an idempotency key', ({ idempotency }, { userId }) => idempotency.free(userId, 'task')],
   ['a reservation', ({ ledger }, ids) => ledger.reserve({ ...entry(ids), amount: 1 })],
+  ['reservations', ({ ledger }, ids) => ledger.reserveAll([1, 2].map((amount) => ({ ...entry(ids), amount })))],
   [
     'an event',
     ({ tasks }, { task }) => tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status: 'QUEUED' }),
@@ -221,6 +222,14 @@ const polls: Work[] = [
       logs.addUsage({
         ...{ userId, walletId: userId, apiKeyId: keyId, taskId, channelId, pluginKey: 'demo', model: 'm' },
         ...{ kind: 'settle' as const, quota: 1, detail: {}, createdAt: at },
+      }),
+  ],
+  [
+    'settlements',
+    ({ ledger }, ids) =>
+      ledger.settleAll({
+        lines: [{ ...entry(ids), kind: 'settle', amount: 1 }],
+        usage: [{ ...entry(ids), channelId: 1, quota: 1 }],
       }),
   ],
   ['a settlement', ({ ledger }, ids) => ledger.post({ ...entry(ids), kind: 'settle', amount: 1 })],

@@ -388,7 +388,8 @@ const describeBilling = (opened: () => OpenedStore) => {
       });
       await store.transaction(async (tx) => {
         expect(await tx.tasks.advance(leaseOf(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
-        await engine.billing.refund(tx, task, { bill: engine.billing.noBill(task), reason: 'given up' });
+        const refund = { reason: 'given up' };
+        await engine.billing.settleAll(tx, [{ task, bill: engine.billing.noBill(task), refund }]);
       });
       held.release();
       const late = await until('the note', async () =>

@@ -83,7 +83,7 @@ export function composeTasks(parts: TaskParts): TaskRooms {
     vendors: { ...parts.vendors, clock, keySecrets: createKeySecrets(), downloads: limitDownloads(limits.links) },
     telemetry: { ...telemetry, outcomes: createOutcomeCounter(clock, onOutcome) },
     node: createTaskNode({
-      ...{ store, clock, logger, limits, webhooks: parts.webhooks, ...parts.node },
+      ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing, ...parts.node },
       wakeResults: () => results.wake(),
       onWritten({ callbackUrl }) {
         tasks.taskWritten();

@@ -51,38 +51,58 @@ export type WalletImbalance = { walletId: number; userId: number | null; quota: 
 /** Kinds of ledger lines that belong to no task. */
 export type GrantKind = 'grant' | 'topup' | 'adjust' | 'storage';
 
+export type NewReservation = {
+  walletId: number;
+  userId: number;
+  apiKeyId: number | null;
+  taskId: string;
+  attempt: number;
+  amount: number;
+  at: number;
+};
+
+export type ReservationVerdict = 'ok' | 'wallet_insufficient' | 'key_insufficient';
+
+/** A line of a task. */
+export type NewLine = {
+  walletId: number;
+  apiKeyId: number | null;
+  taskId: string;
+  kind: Exclude<LedgerKind, GrantKind | 'carried'>;
+  attempt: number;
+  amount: number;
+  note?: string;
+  at: number;
+};
+
+/** What a task has used. `requests`: 0 for a correction of what was added before. */
+export type NewUsage = {
+  walletId: number;
+  apiKeyId: number | null;
+  channelId: number;
+  quota: number;
+  requests?: 0;
+};
+
 /**
  * Money. Call every method inside a transaction, together with the state change that it pays for.
  */
 export interface LedgerStore {
   /**
-   * Takes `amount` (≥ 0) from the balance of the wallet for an enabled user, and from what the key
-   * may spend if it is limited. Writes the line (task, reserve, attempt). Unless `ok`, nothing was
-   * written.
+   * Takes each `amount` (≥ 0) from the balance of the wallet for an enabled user, and from what the
+   * key may spend if it is limited. Writes the line (task, reserve, attempt). One verdict for each,
+   * in order, as if they came one after the other; for one that is not `ok` nothing was written.
    */
-  reserve(entry: {
-    walletId: number;
-    userId: number;
-    apiKeyId: number | null;
-    taskId: string;
-    attempt: number;
-    amount: number;
-    at: number;
-  }): Promise<'ok' | 'wallet_insufficient' | 'key_insufficient'>;
+  reserveAll(entries: readonly NewReservation[]): Promise<ReservationVerdict[]>;
+  reserve(entry: NewReservation): Promise<ReservationVerdict>;
   /**
-   * Writes a signed line and changes the balances of wallet and key by it; they may go below zero.
-   * False when (task, kind, attempt) exists: the money has already moved, and nothing is written.
+   * Writes signed lines and changes the balances of wallets and keys by them; they may go below
+   * zero. False for a line whose (task, kind, attempt) exists: its money has already moved, and
+   * nothing is written. `usage` is of what has ended: it adds to the used quota of wallets, keys
+   * and channels, and counts requests.
    */
-  post(entry: {
-    walletId: number;
-    apiKeyId: number | null;
-    taskId: string;
-    kind: Exclude<LedgerKind, GrantKind | 'carried'>;
-    attempt: number;
-    amount: number;
-    note?: string;
-    at: number;
-  }): Promise<boolean>;
+  settleAll(moves: { lines: readonly NewLine[]; usage: readonly NewUsage[] }): Promise<boolean[]>;
+  post(line: NewLine): Promise<boolean>;
   /**
    * Writes a grant, a top-up, an administrator's signed adjustment or a charge for kept results
    * under its own unique key.
@@ -112,17 +132,7 @@ export interface LedgerStore {
   ): Promise<{ before: number; after: number } | undefined>;
   /** The grant, top-up or adjustment with this unique key. */
   byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
-  /**
-   * Called when a task has ended: adds to the used quota of wallet, key and channel, and counts one
-   * request. `requests`: 0 for a correction of what was added before.
-   */
-  addUsage(usage: {
-    walletId: number;
-    apiKeyId: number | null;
-    channelId: number;
-    quota: number;
-    requests?: 0;
-  }): Promise<void>;
+  addUsage(usage: NewUsage): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
   /** The lines of the user's own wallet. */
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;

@@ -1,5 +1,5 @@
 import { scheduleResultCopies } from '../../files/index.ts';
-import type { Lease, TaskChange, TaskRecord } from '../../store/ports/index.ts';
+import type { Lease, Repositories, TaskAdvance, TaskRecord } from '../../store/ports/index.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
@@ -11,25 +11,26 @@ export const toLease = (task: TaskRecord): Lease => ({
 });
 
 /** `change`: further columns to write with the ending. `lease`: the task's own unless given. */
-type Finish = { task: TaskRecord; ending: Ending; change?: TaskChange; lease?: Lease };
+type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']; lease?: Lease };
 
 /**
  * Every task ends here. The terminal transition, its settle or refund line, the counters and the
- * timeline are one transaction; the transition's row count decides whether any of it happens.
- * False: the task had already ended or the lease was lost, and nothing was written.
+ * timeline are one transaction, shared with others of the same moment; the transition's row count
+ * decides whether any of it happens. False: the task had already ended or the lease was lost, and
+ * nothing was written.
  */
 export async function finishTask(
   deps: TaskDeps,
   { task, ending, change = {}, lease = toLease(task) }: Finish,
 ): Promise<boolean> {
-  const { store, clock, billing } = deps;
+  const { clock, billing } = deps;
   const now = clock.unix();
   const succeeded = ending.status === 'SUCCESS';
   const billed = { ...task, billing: change.billing ?? task.billing };
   const bill = succeeded ? billing.finalBill(billed, ending.usageTrouble) : billing.noBill(billed);
   const reason = succeeded ? '' : ending.reason;
   const result = succeeded && ending.result;
-  const final: TaskChange = {
+  const final: TaskAdvance['change'] = {
     ...change,
     ...(result ? { execution: { ...(change.execution ?? task.execution), result } } : {}),
     status: ending.status,
@@ -40,24 +41,33 @@ export async function finishTask(
     ...bill,
   };
   let wantsResults = false;
-  const ended = await store.transaction(async (tx) => {
-    // `reserved` guards the amount: it was read earlier, and a move to another price that was
-    // committed late may have changed it.
-    if (!(await tx.tasks.advance({ ...lease, reserved: task.quota }, final, null))) return false;
-    const event = { taskId: task.taskId, at: now, status: ending.status };
+  const move = async (tx: Repositories): Promise<boolean> => {
     const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
-    await tx.tasks.addEvent({ ...event, kind: 'transition', detail: reason, ...cause });
+    const event = { at: now, status: ending.status };
     const money = succeeded
       ? { kind: 'settled' as const, detail: `${bill.quota}` }
       : { kind: 'refunded' as const, detail: `${task.quota}` };
-    await tx.tasks.addEvent({ ...event, ...money });
+    const advance = {
+      // `reserved` guards the amount: it was read earlier, and a move to another price that was
+      // committed late may have changed it.
+      lease: { ...lease, reserved: task.quota },
+      change: final,
+      nextPollInMs: null,
+      events: [
+        { ...event, kind: 'transition' as const, detail: reason, ...cause },
+        { ...event, ...money },
+      ],
+    };
+    const [isEnded] = await tx.tasks.advanceAll([advance]);
+    if (!isEnded) return false;
     await recordTransition(deps, tx, { task, change: final });
-    if (succeeded) wantsResults = await scheduleResultCopies(deps, tx, task);
+    wantsResults = succeeded && (await scheduleResultCopies(deps, tx, task));
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
-    // Last: it locks the rows of user, key and channel, and all their other tasks wait for these.
-    if (succeeded) await billing.settle(tx, task, bill);
-    else await billing.refund(tx, task, { bill, reason });
     return true;
+  };
+  const ended = await deps.node.money.close({
+    move,
+    ended: { task, bill, refund: succeeded ? undefined : { reason } },
   });
   if (ended) {
     traceEvent(deps.logger, 'settlement', {

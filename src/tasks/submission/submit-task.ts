@@ -1,7 +1,7 @@
 import { hasInputsToKeep, keepInputs, retryableRequest, type StoredInputs } from '../../files/index.ts';
 import { type AppError, newTaskId, userOwner } from '../../kernel/index.ts';
 import { chooseCallback } from '../../notifications/index.ts';
-import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import type { ChannelRecord, Repositories, TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, vendorErrors } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
@@ -19,8 +19,6 @@ import { adviseOnFailure, type Doubt } from './submission-doubt.ts';
 
 /** Channels that one submission may try. */
 export const MAX_CHANNELS = 5;
-/** How long an Idempotency-Key is kept for the request that took it. */
-export const IDEMPOTENCY_SECONDS = 24 * 3600;
 
 /**
  * Decoded intent → channel → hooks and price → reservation and task in one transaction → the vendor
@@ -210,58 +208,51 @@ async function insertTask(
   const { request, intent, originTasks } = submission;
   const storedRequest = originTasks ? undefined : retryableRequest({ body: request.body, intent });
   const trace = deps.telemetry.tracer?.context();
-  const insert = () =>
-    deps.store.transaction(async (tx) => {
-      const createdAt = deps.clock.unix();
-      const { userId } = owner;
-      await deps.node.sources.keep(tx, plugin, createdAt);
-      const expiresAt = createdAt + IDEMPOTENCY_SECONDS;
-      if (idempotency && !(await tx.idempotency.take({ ...idempotency, userId, taskId, at: createdAt, expiresAt })))
-        throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
-      const task = await tx.tasks.insert({
-        ...owner,
-        platform: plugin.key,
-        group: caller.group,
-        channelId: submission.channel.id,
-        action: submission.action,
-        quota,
-        properties: {
-          input: shownInput(submission),
-          originModelName: submission.model,
-          upstreamModelName: submission.upstreamModel,
-          ...submission.shown?.properties,
-          ...(keep === undefined ? {} : { keep }),
-        },
-        execution: {
-          requestId: submission.requestId,
-          pluginKey: plugin.key,
-          pluginVersion: plugin.version,
-          generation: submission.generation,
-          surface: submission.surface,
-          ...(trace === undefined ? {} : { trace }),
-          ...(submission.background ? { background: true } : {}),
-          ...(submission.repeats === undefined ? {} : { repeats: submission.repeats }),
-          ...(storedRequest ? { request: storedRequest } : {}),
-          ...inputs.execution,
-          ...submission.shown?.execution,
-        },
-        billing: snapshot,
-        callbackUrl,
-        sourceHash: plugin.sourceHash,
-        createdAt,
-        leaseOwner: deps.node.id,
-        leaseForMs: SUBMIT_LEASE_MS,
-      });
-      await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
-      // Late: it locks the wallet's row, and its other submissions wait until this commits.
-      await deps.billing.reserve(tx, { ...owner, quota }, 1);
-      // After it, as the quota of bytes needs the same lock.
-      if (inputs.rows) await tx.results.keepInputs({ taskId, userId, keptAt: createdAt, ...inputs.rows });
-      return task;
+  const insert = async (tx: Repositories): Promise<TaskRecord> => {
+    const createdAt = deps.clock.unix();
+    await deps.node.sources.keep(tx, plugin, createdAt);
+    const task = await tx.tasks.insert({
+      ...owner,
+      platform: plugin.key,
+      group: caller.group,
+      channelId: submission.channel.id,
+      action: submission.action,
+      quota,
+      properties: {
+        input: shownInput(submission),
+        originModelName: submission.model,
+        upstreamModelName: submission.upstreamModel,
+        ...submission.shown?.properties,
+        ...(keep === undefined ? {} : { keep }),
+      },
+      execution: {
+        requestId: submission.requestId,
+        pluginKey: plugin.key,
+        pluginVersion: plugin.version,
+        generation: submission.generation,
+        surface: submission.surface,
+        ...(trace === undefined ? {} : { trace }),
+        ...(submission.background ? { background: true } : {}),
+        ...(submission.repeats === undefined ? {} : { repeats: submission.repeats }),
+        ...(storedRequest ? { request: storedRequest } : {}),
+        ...inputs.execution,
+        ...submission.shown?.execution,
+      },
+      billing: snapshot,
+      callbackUrl,
+      sourceHash: plugin.sourceHash,
+      createdAt,
+      leaseOwner: deps.node.id,
+      leaseForMs: SUBMIT_LEASE_MS,
     });
+    const event = { taskId, at: createdAt, kind: 'created' as const, status: 'NOT_START' as const, detail: `${quota}` };
+    await tx.tasks.addEvent(event);
+    if (inputs.rows) await tx.results.keepInputs({ taskId, userId: owner.userId, keptAt: createdAt, ...inputs.rows });
+    return task;
+  };
   const task = await insertRecoveringCommit(deps, {
     id: taskId,
-    insert,
+    insert: () => deps.node.money.open({ payer: { ...owner, quota }, idempotency, insert }),
     async find() {
       const task = await deps.store.tasks.byTaskId(taskId);
       return task?.status === 'NOT_START' ? task : undefined;

@@ -1,0 +1,238 @@
+import { sql } from 'drizzle-orm';
+import { storeErrors } from '../../drivers/errors.ts';
+import { type LedgerStore, type NewReservation, type ReservationVerdict, STATUS } from '../../ports/index.ts';
+import { atomic, type Context, lazy, plainText, type RecordColumns } from '../context.ts';
+
+const LINE = {
+  wallet_id: 'bigint',
+  api_key_id: 'bigint',
+  task_id: 'text',
+  kind: 'text',
+  attempt: 'integer',
+  amount: 'bigint',
+  note: 'text',
+  created_at: 'bigint',
+} as const satisfies RecordColumns;
+
+/** A change of the row `id`: what its balance moves by, and what it has used. */
+type Move = { id: number; amount: number; used: number; requests: number };
+const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint' } as const satisfies RecordColumns;
+
+type KeyRow = { userId: number; walletId: number; isUnlimited: boolean; left: number };
+
+/** What reservations are decided by: rows that are locked until the transaction ends. */
+export type Balances = {
+  keys: ReadonlyMap<number, KeyRow>;
+  /** What is left in each wallet. */
+  wallets: ReadonlyMap<number, number>;
+  /** Users who may pay: enabled, and not deleted. */
+  payers: ReadonlySet<number>;
+};
+
+/**
+ * Moves the money of many tasks in a few statements: one update of a row, whatever moves it.
+ *
+ * Rows are locked in one order everywhere, so that no two transactions wait for each other: keys,
+ * then wallets, then channels, and those of one table by their ids. On PostgreSQL, statements that
+ * are started together travel together, and run in the order of their start.
+ */
+export function createMoneyMoves({
+  prepare,
+  lockRows,
+  lists: { amongIds, records },
+}: Context): Pick<LedgerStore, 'reserveAll' | 'settleAll'> {
+  const insertLines = lazy(() =>
+    prepare(sql`
+      insert into ledger_entries (wallet_id, api_key_id, task_id, kind, attempt, amount, note, created_at)
+      select wallet_id, api_key_id, task_id, kind, attempt, amount, note, created_at from ${records('line', LINE)}
+      where true
+      on conflict do nothing returning task_id, kind, attempt`),
+  );
+  const lockTable = (table: 'api_keys' | 'wallets' | 'channels', columns: string) =>
+    lazy(() =>
+      prepare(
+        sql`select ${sql.raw(columns)} from ${sql.raw(table)} where ${amongIds(sql`id`, 'ids')} order by id ${lockRows}`,
+      ),
+    );
+  const lockKeys = lockTable('api_keys', 'id, user_id, wallet_id, unlimited_quota, quota');
+  const lockWallets = lockTable('wallets', 'id, quota');
+  const lockChannels = lockTable('channels', 'id');
+  const findPayers = lazy(() =>
+    prepare(
+      sql`select id from users where ${amongIds(sql`id`, 'ids')} and status = ${sql.raw(`${STATUS.enabled}`)} and deleted_at = 0`,
+    ),
+  );
+  // Unlimited keys have no balance of their own.
+  const moveKeys = lazy(() =>
+    prepare(sql`
+      update api_keys set used_quota = used_quota + move.used,
+        quota = case when unlimited_quota then quota else quota + move.amount end
+      from ${records('move', MOVE)} where api_keys.id = move.id`),
+  );
+  const moveWallets = lazy(() =>
+    prepare(sql`
+      update wallets set quota = quota + move.amount, used_quota = used_quota + move.used,
+        request_count = request_count + move.requests
+      from ${records('move', MOVE)} where wallets.id = move.id returning wallets.id`),
+  );
+  const moveChannels = lazy(() =>
+    prepare(sql`
+      update channels set used_quota = used_quota + move.used
+      from ${records('move', MOVE)} where channels.id = move.id`),
+  );
+
+  type Rows = Promise<unknown[][]>;
+  const withIds = (query: () => (values: Record<string, unknown>) => Rows, ids: Iterable<number>): Rows => {
+    const distinct = [...new Set(ids)];
+    return distinct.length === 0 ? Promise.resolve([]) : query()({ ids: JSON.stringify(distinct) });
+  };
+  /** An update locks the only row that it changes by itself. */
+  const lockSeveral = (query: typeof lockKeys, moves: ReadonlyMap<number, Move>): Rows =>
+    moves.size > 1 ? withIds(query, moves.keys()) : Promise.resolve([]);
+  const move = (query: typeof moveKeys, moves: ReadonlyMap<number, Move>): Rows =>
+    moves.size === 0 ? Promise.resolve([]) : query()({ move: JSON.stringify([...moves.values()]) });
+
+  async function moveWalletRows(moves: ReadonlyMap<number, Move>): Promise<void> {
+    // The key may have been deleted since; a wallet's row never is.
+    if ((await move(moveWallets, moves)).length < moves.size)
+      throw storeErrors.broken_invariant({ message: 'A ledger line names a wallet that does not exist.' });
+  }
+
+  async function readBalances(entries: readonly NewReservation[]): Promise<Balances> {
+    const [keys, wallets, payers] = await Promise.all([
+      withIds(
+        lockKeys,
+        entries.flatMap(({ apiKeyId }) => apiKeyId ?? []),
+      ),
+      withIds(
+        lockWallets,
+        entries.map(({ walletId }) => walletId),
+      ),
+      withIds(
+        findPayers,
+        entries.map(({ userId }) => userId),
+      ),
+    ]);
+    return {
+      keys: new Map(
+        keys.map(([id, userId, walletId, isUnlimited, left]) => [
+          Number(id),
+          { userId: Number(userId), walletId: Number(walletId), isUnlimited: Boolean(isUnlimited), left: Number(left) },
+        ]),
+      ),
+      wallets: new Map(wallets.map(([id, left]) => [Number(id), Number(left)])),
+      payers: new Set(payers.map(([id]) => Number(id))),
+    };
+  }
+
+  return {
+    reserveAll: atomic(async (entries) => {
+      for (const { amount } of entries) requireInteger(amount, amount >= 0);
+      if (entries.length === 0) return [];
+      const verdicts = decideReservations(await readBalances(entries), entries);
+      const granted = entries.filter((_, index) => verdicts[index] === 'ok');
+      if (granted.length === 0) return verdicts;
+      const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
+      for (const { apiKeyId, walletId, amount } of granted) {
+        if (apiKeyId !== null) add(keys, apiKeyId, { amount: -amount });
+        add(wallets, walletId, { amount: -amount });
+      }
+      // 0, not -0.
+      const lines = granted.map((entry) => encodeLine({ ...entry, kind: 'reserve', amount: 0 - entry.amount }));
+      const [, , written] = await Promise.all([
+        move(moveKeys, keys),
+        moveWalletRows(wallets),
+        insertLines()({ line: JSON.stringify(lines) }),
+      ]);
+      if (written.length < granted.length)
+        throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
+      return verdicts;
+    }),
+
+    settleAll: atomic(async ({ lines, usage }) => {
+      for (const { amount } of lines) requireInteger(amount, true);
+      const written = new Set(
+        (lines.length === 0 ? [] : await insertLines()({ line: JSON.stringify(lines.map(encodeLine)) })).map(nameLine),
+      );
+      const isWritten = lines.map(({ taskId, kind, attempt }) => written.has(nameLine([taskId, kind, attempt])));
+      const [keys, wallets, channels] = [new Map<number, Move>(), new Map<number, Move>(), new Map<number, Move>()];
+      // An existing line has already moved its money.
+      for (const { apiKeyId, walletId, amount } of lines.filter((_, index) => isWritten[index])) {
+        if (apiKeyId !== null) add(keys, apiKeyId, { amount });
+        add(wallets, walletId, { amount });
+      }
+      for (const { apiKeyId, walletId, channelId, quota: used, requests = 1 } of usage) {
+        if (apiKeyId !== null) add(keys, apiKeyId, { used });
+        add(wallets, walletId, { used, requests });
+        add(channels, channelId, { used });
+      }
+      await Promise.all([
+        lockSeveral(lockKeys, keys),
+        move(moveKeys, keys),
+        lockSeveral(lockWallets, wallets),
+        moveWalletRows(wallets),
+        lockSeveral(lockChannels, channels),
+        move(moveChannels, channels),
+      ]);
+      return isWritten;
+    }),
+  };
+}
+
+/**
+ * Decides one reservation after the other over what the ones before leave: one that does not fit
+ * takes nothing, and stops none of those behind it.
+ */
+export function decideReservations(
+  { keys, wallets, payers }: Balances,
+  entries: readonly NewReservation[],
+): ReservationVerdict[] {
+  const spentByKey = new Map<number, number>();
+  const spentByWallet = new Map<number, number>();
+  const decide = ({ apiKeyId, userId, walletId, amount }: NewReservation): ReservationVerdict => {
+    const key = apiKeyId === null ? undefined : keys.get(apiKeyId);
+    const ofKey = apiKeyId === null ? 0 : (spentByKey.get(apiKeyId) ?? 0);
+    const ofWallet = spentByWallet.get(walletId) ?? 0;
+    if (apiKeyId !== null) {
+      const isOwn = key?.userId === userId && key.walletId === walletId;
+      if (!isOwn || !(key.isUnlimited || key.left - ofKey >= amount)) return 'key_insufficient';
+    }
+    const left = wallets.get(walletId);
+    if (left === undefined || !payers.has(userId) || left - ofWallet < amount) return 'wallet_insufficient';
+    if (apiKeyId !== null) spentByKey.set(apiKeyId, ofKey + amount);
+    spentByWallet.set(walletId, ofWallet + amount);
+    return 'ok';
+  };
+  return entries.map(decide);
+}
+
+function add(moves: Map<number, Move>, id: number, change: Partial<Omit<Move, 'id'>>): void {
+  const before = moves.get(id) ?? { id, amount: 0, used: 0, requests: 0 };
+  const { amount = 0, used = 0, requests = 0 } = change;
+  const after = { amount: before.amount + amount, used: before.used + used, requests: before.requests + requests };
+  moves.set(id, { id, ...after });
+}
+
+const nameLine = (line: readonly unknown[]): string => line.join(' ');
+
+type Line = Parameters<LedgerStore['settleAll']>[0]['lines'][number];
+
+const encodeLine = (
+  line: Omit<Line, 'kind'> & { kind: string },
+): Record<keyof typeof LINE, string | number | null> => ({
+  wallet_id: line.walletId,
+  api_key_id: line.apiKeyId,
+  task_id: line.taskId,
+  kind: line.kind,
+  attempt: line.attempt,
+  amount: line.amount,
+  note: plainText(line.note ?? ''),
+  created_at: line.at,
+});
+
+/** Money is whole and exact: a fraction or a number beyond 2^53 is a fault of the caller. */
+export function requireInteger(amount: number, allowed: boolean): void {
+  if (!Number.isSafeInteger(amount) || !allowed) {
+    throw storeErrors.broken_invariant({ message: 'An amount of money must be a whole number in range.' });
+  }
+}

@@ -1,0 +1,117 @@
+import type { Billing, Ended, ReservedTask } from '../../billing/index.ts';
+import { batchCalls, type Clock, err, nextTurn, ok, type Result } from '../../kernel/index.ts';
+import { type IdempotencyRecord, isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+
+/** How long an Idempotency-Key is kept for the request that took it. */
+const IDEMPOTENCY_SECONDS = 24 * 3600;
+const MAX_GROUP = 64;
+/** Groups at once: one writes while another waits for the disk or for another node's rows. */
+const MAX_RUNNING = 2;
+
+/** What begins a task or a relayed request: its reservation, its key, then its rows. */
+export type Opening<T> = {
+  payer: ReservedTask;
+  idempotency: Pick<IdempotencyRecord, 'key' | 'requestHash'> | undefined;
+  /** Inserts the rows of what is paid for. */
+  insert: (tx: Repositories) => Promise<T>;
+};
+
+/** What ends one. `move` changes its state; false: somebody else was first, and no money moves. */
+export type Closing = { move: (tx: Repositories) => Promise<boolean>; ended: Ended };
+
+/**
+ * Transactions that move money: those of one moment are one. It locks the rows of keys and wallets
+ * once, changes each once, and commits once, whoever pays. The members share nothing else: each
+ * has its own verdict, and a group that fails is run again, each member alone.
+ */
+export type MoneyGroups = {
+  /**
+   * Resolves once everything is durable: only then may the vendor be asked.
+   * @throws billing.*, tasks.idempotency_in_progress; then nothing of it was written
+   */
+  open<T>(opening: Opening<T>): Promise<T>;
+  /** False: `move` said so, and nothing was written. */
+  close(closing: Closing): Promise<boolean>;
+};
+
+type Deps = { store: Store; clock: Clock; billing: Billing };
+
+export function createMoneyGroups(deps: Deps): MoneyGroups {
+  const shared = {
+    maxSize: MAX_GROUP,
+    maxRunning: MAX_RUNNING,
+    gather: nextTurn,
+    // What one member breaks must not harm the others. A database that is away would be asked in
+    // vain for each.
+    isDivisible: (error: unknown) => !isStoreUnavailable(error),
+  };
+  const open = batchCalls<Opening<unknown>, unknown>({
+    ...shared,
+    run: (openings) => openAll(deps, openings),
+    ownerOf: ({ payer }) => payer.walletId,
+  });
+  const close = batchCalls<Closing, boolean>({
+    ...shared,
+    run: (closings) => closeAll(deps, closings),
+    ownerOf: ({ ended }) => ended.task.walletId,
+  });
+  return { open: <T>(opening: Opening<T>) => open(opening) as Promise<T>, close };
+}
+
+/**
+ * Statements that are started together travel together on PostgreSQL. Keys come before balances, as
+ * in every transaction: who waits for a key of another node holds no balance yet.
+ */
+const openAll = (
+  { store, clock, billing }: Deps,
+  openings: readonly Opening<unknown>[],
+): Promise<Result<unknown, unknown>[]> =>
+  store.transaction(async (tx) => {
+    const takes = await takeKeys(tx, openings, clock.unix());
+    const unrepeated = openings.filter((opening) => takes.get(opening) !== false);
+    const refusals = await billing.reserveAll(
+      tx,
+      unrepeated.map(({ payer }) => payer),
+    );
+    const refused = new Map(unrepeated.map((opening, index) => [opening, refusals[index]]));
+    return Promise.all(
+      openings.map(async (opening) => {
+        if (takes.get(opening) === false) return err(taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 }));
+        const refusal = refused.get(opening);
+        if (!refusal) return ok(await opening.insert(tx));
+        if (opening.idempotency) await tx.idempotency.free(opening.payer.userId, opening.payer.taskId);
+        return err(refusal);
+      }),
+    );
+  });
+
+/** In one order everywhere, so that two groups never wait for each other's keys. */
+async function takeKeys(
+  tx: Repositories,
+  openings: readonly Opening<unknown>[],
+  at: number,
+): Promise<Map<Opening<unknown>, boolean>> {
+  const keys = openings.flatMap((opening) => {
+    const { idempotency, payer } = opening;
+    if (!idempotency) return [];
+    const { key, requestHash } = idempotency;
+    const { userId, taskId } = payer;
+    return [{ opening, record: { key, requestHash, userId, taskId, at, expiresAt: at + IDEMPOTENCY_SECONDS } }];
+  });
+  const name = ({ userId, key }: IdempotencyRecord) => `${userId} ${key}`;
+  keys.sort((a, b) => (name(a.record) < name(b.record) ? -1 : 1));
+  const taken = await Promise.all(keys.map(({ record }) => tx.idempotency.take(record)));
+  return new Map(keys.map(({ opening }, index) => [opening, taken[index] === true]));
+}
+
+const closeAll = ({ store, billing }: Deps, closings: readonly Closing[]): Promise<Result<boolean, unknown>[]> =>
+  store.transaction(async (tx) => {
+    const moved = await Promise.all(closings.map(({ move }) => move(tx)));
+    // Last: it locks the rows of keys, wallets and channels, for which all other tasks wait.
+    await billing.settleAll(
+      tx,
+      closings.filter((_, index) => moved[index]).map(({ ended }) => ended),
+    );
+    return moved.map(ok);
+  });
