@@ -1,4 +1,4 @@
-import { type Clock, createReplica, type Logger, type SecretBox } from '../kernel/index.ts';
+import { type Clock, createReplica, type Logger, type Random, type SecretBox } from '../kernel/index.ts';
 import { type ChannelRecord, type Page, type Paged, STATUS, type Store } from '../store/ports/index.ts';
 import {
   boundPlugin,
@@ -52,12 +52,13 @@ export type Channels = {
 export function createChannels(deps: {
   store: Store;
   clock: Clock;
+  random: Random;
   logger: Logger;
   secretBox: SecretBox;
   plugins: PluginFacts;
   syncFrequencyMs: number;
 }): Channels {
-  const { store, clock, logger, secretBox, plugins } = deps;
+  const { store, clock, random, logger, secretBox, plugins } = deps;
   let known: ChannelRecord[] = [];
   let byId = new Map<number, ChannelRecord>();
   /** Decrypted once for each record of the replica: every poll needs the key. */
@@ -105,7 +106,7 @@ export function createChannels(deps: {
     isReadable,
     find: (id) => byId.get(id),
     known: () => known,
-    pick: (request) => pickChannel(known, request),
+    pick: (request) => pickChannel(known, request, random),
     get,
     async list(page, filter = {}) {
       if (!isFilter(filter)) return store.channels.list(page);

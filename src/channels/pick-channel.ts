@@ -1,4 +1,4 @@
-import { randomBelow } from '../kernel/index.ts';
+import type { Random } from '../kernel/index.ts';
 import { type ChannelRecord, STATUS } from '../store/ports/index.ts';
 import { TASK_PLUGIN_TYPE } from './check-channel.ts';
 
@@ -19,7 +19,11 @@ export type PickRequest = {
  * Picks among the channels that serve model and group: the highest priority, then at random in
  * proportion to weight. A weight of 0 is picked only where all weights are 0.
  */
-export function pickChannel(channels: readonly ChannelRecord[], request: PickRequest): ChannelRecord | undefined {
+export function pickChannel(
+  channels: readonly ChannelRecord[],
+  request: PickRequest,
+  random: Random,
+): ChannelRecord | undefined {
   let best: ChannelRecord[] = [];
   for (const channel of channels) {
     if (!serves(channel, request)) continue;
@@ -28,8 +32,8 @@ export function pickChannel(channels: readonly ChannelRecord[], request: PickReq
     else if (channel.priority === top) best.push(channel);
   }
   const total = best.reduce((sum, channel) => sum + channel.weight, 0);
-  if (total === 0) return best[best.length > 1 ? randomBelow(best.length) : 0];
-  let remaining = randomBelow(total);
+  if (total === 0) return best[best.length > 1 ? random.below(best.length) : 0];
+  let remaining = random.below(total);
   for (const channel of best) {
     remaining -= channel.weight;
     if (remaining < 0) return channel;

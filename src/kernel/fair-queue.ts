@@ -234,7 +234,7 @@ type LimiterOptions = {
   share: number;
   /** A work that takes longer goes on without its slot. Default: it keeps the slot. */
   holdMs?: number;
-  clock: Pick<Clock, 'monotonicMs'>;
+  clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
 };
 
 /**
@@ -293,11 +293,12 @@ export function createFairLimiter({ slots, share, holdMs, clock }: LimiterOption
     const leave = (): void => {
       if (!isHeld) return;
       isHeld = false;
-      clearTimeout(timer);
+      left.abort();
       changeHeld(owner, -1);
       startNext();
     };
-    const timer = holdMs === undefined ? undefined : setTimeout(leave, holdMs);
+    const left = new AbortController();
+    if (holdMs !== undefined) void clock.sleep(holdMs, left.signal).then(leave);
     return leave;
   }
 

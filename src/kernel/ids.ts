@@ -2,12 +2,25 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
 const ALNUM = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** `length` characters of A-Z, a-z and 0-9 from the system's CSPRNG, unbiased (5.95 bits each). */
-export function randomAlnum(length: number): string {
+/**
+ * Chance as a parameter, so that a simulation can repeat it: for spread times, weights and ids of
+ * rows. What must be secret comes from `systemRandom`.
+ */
+export interface Random {
+  bytes(length: number): Uint8Array;
+  /** An integer in `[0, below)`. */
+  below(below: number): number;
+}
+
+/** The system's CSPRNG. */
+export const systemRandom: Random = { bytes: (length) => randomBytes(length), below: (below) => randomInt(0, below) };
+
+/** `length` characters of A-Z, a-z and 0-9, unbiased (5.95 bits each). */
+export function randomAlnum(length: number, random = systemRandom): string {
   let out = '';
   while (out.length < length) {
     // 248 is the largest multiple of 62 below 256: larger bytes would favour the first characters.
-    for (const byte of randomBytes(length * 2)) {
+    for (const byte of random.bytes(length * 2)) {
       if (byte < 248 && out.length < length) out += ALNUM[byte % 62];
     }
   }
@@ -27,10 +40,12 @@ export const newUuid = (): string => randomUUID();
  * nine are the time, so that a database adds ids at the end of an index, where the latest pages are
  * changed again, instead of on a page of its own for each.
  */
-export const newTaskId = (nowMs: number): string => `task_${timePrefix(nowMs)}${randomAlnum(23)}`;
+export const newTaskId = (nowMs: number, random = systemRandom): string =>
+  `task_${timePrefix(nowMs)}${randomAlnum(23, random)}`;
 
 /** The id of a relayed request: `relay_`, then as in `newTaskId`. */
-export const newRelayId = (nowMs: number): string => `relay_${timePrefix(nowMs)}${randomAlnum(23)}`;
+export const newRelayId = (nowMs: number, random = systemRandom): string =>
+  `relay_${timePrefix(nowMs)}${randomAlnum(23, random)}`;
 
 /**
  * Nine digits of base 36, enough until the year 5188. Digits come before small letters in every
@@ -42,14 +57,14 @@ const timePrefix = (nowMs: number): string => Math.floor(nowMs).toString(36).pad
  * The id of a webhook: `msg_` and 27 characters of A-Z, a-z and 0-9. It has no full stop, because
  * the signed text is delimited by full stops.
  */
-export const newMessageId = (): string => `msg_${randomAlnum(27)}`;
+export const newMessageId = (random = systemRandom): string => `msg_${randomAlnum(27, random)}`;
 
 /**
  * `value` changed by a random share of at most `fraction` in either direction; spreads events that
  * would otherwise coincide.
  */
-export function jitter(value: number, fraction: number): number {
-  return Math.round(value * (1 + (fraction * (randomInt(0, 2001) - 1000)) / 1000));
+export function jitter(value: number, fraction: number, random = systemRandom): number {
+  return Math.round(value * (1 + (fraction * (random.below(2001) - 1000)) / 1000));
 }
 
 /** An integer in `[0, below)`; for weighted choice. */

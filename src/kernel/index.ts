@@ -53,10 +53,12 @@ export {
   newRelayId,
   newTaskId,
   newUuid,
+  type Random,
   randomAlnum,
   randomBase64,
   randomBelow,
   randomToken,
+  systemRandom,
 } from './ids.ts';
 export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, parseJson } from './json.ts';
 export type { WatchCache } from './logger.ts';

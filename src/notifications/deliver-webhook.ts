@@ -10,7 +10,7 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 
 const GONE = 410;
 
-type Deps = Pick<NotificationDeps, 'clock' | 'webhooks'> & { attachArtifacts: AttachArtifacts };
+type Deps = Pick<NotificationDeps, 'clock' | 'random' | 'webhooks'> & { attachArtifacts: AttachArtifacts };
 /** Why an attempt was aborted: it timed out, or the node is stopping. */
 type AbortReason = 'timeout' | 'stopped';
 export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
@@ -24,7 +24,7 @@ type Delivery = { notice: WebhookRecord; keys: Uint8Array[] | undefined; control
  * notice, anything else is retried.
  */
 export async function deliverWebhook(deps: Deps, { notice, keys, controller }: Delivery): Promise<Attempt | undefined> {
-  const { clock, webhooks } = deps;
+  const { clock, random, webhooks } = deps;
   const { attemptMs } = webhooks;
   const at = clock.unix();
   const started = clock.monotonicMs();
@@ -34,7 +34,7 @@ export async function deliverWebhook(deps: Deps, { notice, keys, controller }: D
   };
   const retry = (retryAfter = 0): WebhookOutcome => ({
     status: 'retry',
-    inMs: retryDelayMs(notice.retries, retryAfter),
+    inMs: retryDelayMs(notice.retries, retryAfter, random),
   });
 
   if (!keys) return end({ status: 'failed' }, 0, 'key_deleted');
@@ -45,7 +45,10 @@ export async function deliverWebhook(deps: Deps, { notice, keys, controller }: D
 
   const { signal } = controller;
   const abortReason = (): AbortReason | undefined => (signal.aborted ? signal.reason : undefined);
-  const timer = setTimeout(() => controller.abort('timeout' satisfies AbortReason), attemptMs);
+  const ended = new AbortController();
+  void clock.sleep(attemptMs, ended.signal).then(() => {
+    if (!ended.signal.aborted) controller.abort('timeout' satisfies AbortReason);
+  });
   try {
     const body = JSON.stringify({ ...notice.payload, ...(await deps.attachArtifacts(notice, signal)) });
     const answered = await webhooks.upstream.request({
@@ -76,7 +79,7 @@ export async function deliverWebhook(deps: Deps, { notice, keys, controller }: D
     if (status === GONE) return end({ status: 'failed' }, status);
     return end(retry(retryAfterMs(headers['retry-after']?.[0], clock.nowMs(), LONGEST_RETRY_AFTER_MS)), status);
   } finally {
-    clearTimeout(timer);
+    ended.abort();
   }
 }
 
@@ -86,7 +89,7 @@ export async function deliverWebhook(deps: Deps, { notice, keys, controller }: D
  * a newer version knows, is given up like one that cannot be sent.
  */
 export async function deliverMail(
-  { clock, logger, webhooks: { gateway } }: Pick<NotificationDeps, 'clock' | 'logger' | 'webhooks'>,
+  { clock, random, logger, webhooks: { gateway } }: Pick<NotificationDeps, 'clock' | 'random' | 'logger' | 'webhooks'>,
   notice: WebhookRecord,
 ): Promise<Attempt> {
   const at = clock.unix();
@@ -99,6 +102,6 @@ export async function deliverMail(
   const delivery = { at, httpStatus: 0, durationMs: Math.round(clock.monotonicMs() - started) };
   if (result === 'sent') return { outcome: { status: 'delivered' }, delivery: { ...delivery, error: '' } };
   if (result === 'refused') return { outcome: { status: 'failed' }, delivery: { ...delivery, error: 'mail_refused' } };
-  const outcome = { status: 'retry' as const, inMs: retryDelayMs(notice.retries, 0) };
+  const outcome = { status: 'retry' as const, inMs: retryDelayMs(notice.retries, 0, random) };
   return { outcome, delivery: { ...delivery, error: 'mail_failed' } };
 }

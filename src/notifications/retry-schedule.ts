@@ -1,4 +1,4 @@
-import { jitter } from '../kernel/index.ts';
+import { jitter, type Random } from '../kernel/index.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -22,7 +22,7 @@ export const LONGEST_RETRY_AFTER_MS = HOUR;
  * Milliseconds until the next attempt, after `retries` failed attempts before this one. Retry-After
  * can only make it longer.
  */
-export function retryDelayMs(retries: number, retryAfterMs: number): number {
+export function retryDelayMs(retries: number, retryAfterMs: number, random: Random): number {
   const pause = PAUSES_MS[retries] ?? LONGEST_PAUSE_MS;
-  return Math.max(jitter(pause, JITTER), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
+  return Math.max(jitter(pause, JITTER, random), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
 }

@@ -1,4 +1,4 @@
-import type { Clock, JsonObject, Logger, Result, SecretBox, Sentence } from '../kernel/index.ts';
+import type { Clock, JsonObject, Logger, Random, Result, SecretBox, Sentence } from '../kernel/index.ts';
 import type { Store, TaskRecord, WebhookRecord } from '../store/ports/index.ts';
 import type { Upstream } from '../upstream/index.ts';
 
@@ -53,6 +53,7 @@ export type WebhookServices = {
 export type NotificationDeps = {
   store: Store;
   clock: Clock;
+  random: Random;
   logger: Logger;
   webhooks: WebhookServices;
   /** This process's name in leases, different at each start. */

@@ -28,7 +28,7 @@ const CAPACITY = 512;
 /** Longest wait for aborted attempts to end. */
 const ABORT_WAIT_MS = 1000;
 
-type Deps = Pick<NotificationDeps, 'store' | 'clock' | 'logger' | 'webhooks' | 'nodeId' | 'tracer'> & {
+type Deps = Pick<NotificationDeps, 'store' | 'clock' | 'random' | 'logger' | 'webhooks' | 'nodeId' | 'tracer'> & {
   attachArtifacts: AttachArtifacts;
 };
 /** Pauses while the database is unavailable: an outcome is stored soon after it has recovered. */

@@ -88,7 +88,7 @@ export function createWebhooks(deps: NotificationDeps): Webhooks {
  * the address or the secret cannot be used; then nothing was sent.
  */
 export async function tryWebhook(
-  deps: Pick<NotificationDeps, 'clock' | 'webhooks'>,
+  deps: Pick<NotificationDeps, 'clock' | 'random' | 'webhooks'>,
   { url, secret }: { url: string; secret: string },
 ): Promise<{ fault: Sentence } | { delivered: boolean; delivery: WebhookDelivery }> {
   const { clock, webhooks } = deps;
@@ -98,7 +98,7 @@ export async function tryWebhook(
   if (!key) return { fault: sentence('trial.webhook_secret') };
   const now = clock.nowMs();
   const notice: WebhookRecord = {
-    ...{ id: 0, eventId: newMessageId(), taskId: '', userId: OPERATOR, apiKeyId: NO_API_KEY, event: 'test' },
+    ...{ id: 0, eventId: newMessageId(deps.random), taskId: '', userId: OPERATOR, apiKeyId: NO_API_KEY, event: 'test' },
     ...{ url: checked.value.href, host: canonicalHost(checked.value), status: 'pending' },
     payload: { type: 'test', timestamp: isoTime(now), data: {} },
     ...{ attempts: 0, retries: 0, nextAttemptAtMs: now, giveUpAtMs: now, lastAttemptAtMs: now },

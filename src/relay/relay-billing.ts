@@ -36,7 +36,7 @@ export function openRelay(
   { caller, requestId, intent, idempotency, channel, quote: { quota, snapshot } }: NewRelay,
 ): Promise<RelayRecord> {
   const owner = { userId: caller.user.id, walletId: caller.walletId, apiKeyId: caller.key?.id ?? null };
-  const relayId = newRelayId(deps.clock.nowMs());
+  const relayId = newRelayId(deps.clock.nowMs(), deps.node.random);
   const insert = (tx: Repositories): Promise<RelayRecord> =>
     tx.relays.open({
       ...owner,

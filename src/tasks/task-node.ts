@@ -1,4 +1,4 @@
-import type { FairLimiter } from '../kernel/index.ts';
+import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type { Repositories, TaskRecord } from '../store/ports/index.ts';
 import type { MoneyGroups } from './state/money-groups.ts';
@@ -8,6 +8,8 @@ import type { WriteTransition } from './state/write-transitions.ts';
 export type TaskNode = {
   /** This process's name in leases, different at each start. */
   id: string;
+  /** Decides what is left to chance: due times, weights, ids of rows. */
+  random: Random;
   /** False while a vendor's answer could not be stored. No vendor is asked then. */
   canStore: () => boolean;
   /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */

@@ -33,7 +33,7 @@ import type { Caller, TaskDeps, TaskLimits } from './types.ts';
 const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
 const SUBMISSION_HOLD_MS = 100;
 
-type NodeOptions = Pick<TaskNode, 'id' | 'canStore' | 'wakeResults'> & {
+type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults'> & {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -46,10 +46,11 @@ type NodeOptions = Pick<TaskNode, 'id' | 'canStore' | 'wakeResults'> & {
 
 /** Creates what the tasks of this process share. */
 export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, ...deps }: NodeOptions): TaskNode {
-  const { store, clock } = deps;
+  const { store, clock, random } = deps;
   const watchers = createTaskWatchers({ ...deps, ...limits });
   return {
     id,
+    random,
     canStore,
     wakeResults,
     watchers: {

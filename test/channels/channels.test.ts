@@ -7,7 +7,7 @@ import {
   mapModel,
   type PluginFacts,
 } from '../../src/channels/index.ts';
-import { AppError, createSecretBox, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { AppError, createSecretBox, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import type { ChannelRecord, Store } from '../../src/store/ports/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 
@@ -51,6 +51,7 @@ describeEachStore(
       const service = createChannels({
         store: over,
         clock: systemClock,
+        random: systemRandom,
         logger,
         secretBox,
         plugins,

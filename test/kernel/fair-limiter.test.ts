@@ -3,7 +3,7 @@ import { createFairLimiter, systemClock } from '../../src/kernel/index.ts';
 
 /** A limiter under a clock that the test sets, and works that the test ends. */
 function setUp(options: { slots: number; share: number; holdMs?: number }) {
-  const clock = { now: 0, monotonicMs: () => clock.now };
+  const clock = { now: 0, monotonicMs: () => clock.now, sleep: () => new Promise<void>(() => {}) };
   const limiter = createFairLimiter({ holdMs: 60_000, clock, ...options });
   const started: { owner: string; leave: () => void }[] = [];
   const settle = () => Bun.sleep(0);

@@ -7,7 +7,7 @@ test('ids of tasks and relayed requests follow each other in the order of their 
     [newTaskId, /^task_[A-Za-z0-9]{32}$/],
     [newRelayId, /^relay_[A-Za-z0-9]{32}$/],
   ] as const) {
-    const ids = times.map(newId);
+    const ids = times.map((ms) => newId(ms));
     for (const id of ids) expect(id).toMatch(pattern);
     expect(ids.toSorted()).toEqual(ids);
     expect(ids.toSorted((a, b) => a.localeCompare(b))).toEqual(ids);

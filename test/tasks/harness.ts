@@ -20,6 +20,7 @@ import {
   sha256Hex,
   silentLogger,
   systemClock,
+  systemRandom,
 } from '../../src/kernel/index.ts';
 import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
 import { createPluginService } from '../../src/plugins/index.ts';
@@ -99,7 +100,7 @@ export async function startEngine(
   await plugins.start();
   const facts = createPluginFacts(plugins);
   const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
-  const channels = createChannels({ ...common, secretBox, plugins: facts });
+  const channels = createChannels({ ...common, random: systemRandom, secretBox, plugins: facts });
   const billing = createBilling({
     ...common,
     declaredFacts: facts.declaredFacts,
@@ -146,7 +147,7 @@ export async function startEngine(
       links,
     },
     telemetry: { onPoll: () => {} },
-    node: { id: newUuid(), canStore },
+    node: { id: newUuid(), random: systemRandom, canStore },
     links: {
       secrets: ['crypto-secret-of-the-tests'],
       publicAddress,

@@ -18,7 +18,7 @@ describe("a channel's queue", () => {
     let resumes = 0;
     const queues = createChannelQueues({
       concurrency,
-      pin: () => ({ generation: { loadedPluginOf: () => plugin }, release: () => {} }) as never,
+      pin: () => ({ generation: { findLoadedPlugin: () => plugin }, release: () => {} }) as never,
       poll: ({ group, enter }) =>
         new Promise((resolve) => begun.push({ tasks: group.map(({ task }) => task.taskId), enter, end: resolve })),
       onCapacity: () => {

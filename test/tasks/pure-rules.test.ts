@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { RequestBody } from '../../src/files/types.ts';
-import type { Clock, Json } from '../../src/kernel/index.ts';
+import { type Clock, type Json, systemRandom } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import { artifactCapability, verifyCapability } from '../../src/results/links/artifact-links.ts';
 import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
@@ -76,16 +76,17 @@ describe('the poll schedule', () => {
   ] as const) {
     test(`at an age of ${ageMs} ms`, () => {
       for (let round = 0; round < 200; round += 1) {
-        const delay = nextPollDelayMs(ageMs, 15_000);
+        const delay = nextPollDelayMs({ ageMs, intervalMs: 15_000 }, systemRandom);
         expect(delay).toBeGreaterThanOrEqual(low);
         expect(delay).toBeLessThanOrEqual(high);
       }
     });
   }
   test('Retry-After can only make it longer, up to five minutes', () => {
-    expect(nextPollDelayMs(0, 15_000, 60_000)).toBe(60_000);
-    expect(nextPollDelayMs(0, 15_000, 3_600_000)).toBe(300_000);
-    expect(nextPollDelayMs(0, 15_000, 1)).toBeGreaterThan(2000);
+    const young = { ageMs: 0, intervalMs: 15_000 };
+    expect(nextPollDelayMs({ ...young, waitMs: 60_000 }, systemRandom)).toBe(60_000);
+    expect(nextPollDelayMs({ ...young, waitMs: 3_600_000 }, systemRandom)).toBe(300_000);
+    expect(nextPollDelayMs({ ...young, waitMs: 1 }, systemRandom)).toBeGreaterThan(2000);
   });
   test('Retry-After in seconds, as a date, and as nonsense', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
-import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { type Clock, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createTaskWatchers, watchTask } from '../../src/tasks/observation/watch-task.ts';
@@ -53,7 +53,14 @@ function startWatchers(tickMs: number, tickJitterMs = 0) {
       counts.sleepers -= 1;
     },
   };
-  const watchers = createTaskWatchers({ store: counting, clock, logger: silentLogger, tickMs, tickJitterMs });
+  const watchers = createTaskWatchers({
+    store: counting,
+    clock,
+    random: systemRandom,
+    logger: silentLogger,
+    tickMs,
+    tickJitterMs,
+  });
   return { watchers, counts };
 }
 

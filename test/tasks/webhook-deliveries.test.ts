@@ -16,6 +16,7 @@ import {
   randomBase64,
   silentLogger,
   systemClock,
+  systemRandom,
 } from '../../src/kernel/index.ts';
 import { createCallbackUrls } from '../../src/notifications/callback-urls.ts';
 import { deliverMail } from '../../src/notifications/deliver-webhook.ts';
@@ -90,7 +91,14 @@ async function openNode(
   const workers: WebhookWorker[] = [];
   const startWorker = (over: Store = store): WebhookWorker => {
     const worker = createWebhookWorker({
-      ...{ store: over, clock, upstream, logger: options.logger ?? silentLogger, nodeId: newUuid() },
+      ...{
+        store: over,
+        clock,
+        random: systemRandom,
+        upstream,
+        logger: options.logger ?? silentLogger,
+        nodeId: newUuid(),
+      },
       attachArtifacts: async () => ({}),
       webhooks: {
         ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
@@ -154,7 +162,10 @@ test('poison message: a mail that cannot be written is an attempt that failed, a
   };
   const webhooks = { gateway: { sendMail: unknown } } as unknown as Parameters<typeof deliverMail>[0]['webhooks'];
   const notice = { eventId: 'msg_new', retries: 0 } as WebhookRecord;
-  const { outcome, delivery } = await deliverMail({ clock: createTestClock(), logger, webhooks }, notice);
+  const { outcome, delivery } = await deliverMail(
+    { clock: createTestClock(), random: systemRandom, logger, webhooks },
+    notice,
+  );
   expect([outcome.status, delivery.error]).toEqual(['retry', 'mail_failed']);
   expect(lines).toHaveLength(1);
 });

@@ -4,6 +4,7 @@ import { createAuth } from '../../auth/index.ts';
 import { createBilling } from '../../billing/index.ts';
 import { createChannels } from '../../channels/index.ts';
 import { createMetrics } from '../../http/index.ts';
+import { systemRandom } from '../../kernel/index.ts';
 import { createCallbackUrls } from '../../notifications/index.ts';
 import { createBackups } from '../../operations/backup/backup-schedule.ts';
 import { openResultFiles } from '../../operations/storage/result-files.ts';
@@ -92,7 +93,15 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     autoRollback: () => options.flag('task_plugin.auto_rollback'),
   });
   const facts = createPluginFacts(plugins);
-  const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
+  const channels = createChannels({
+    store,
+    clock,
+    random: systemRandom,
+    logger,
+    secretBox,
+    plugins: facts,
+    syncFrequencyMs,
+  });
   const node: NodeAddress = { ...configuredNode(config), listening: '' };
   const warnOfRisks = createRiskLog(logger);
   const options = createLiveOptions({
@@ -197,7 +206,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
         observePoll(latenessMs);
       },
     },
-    node: { id: nodeId, canStore: () => disks.canStore() },
+    node: { id: nodeId, random: systemRandom, canStore: () => disks.canStore() },
     links: {
       secrets: secrets.crypto,
       publicAddress: () => config.resultsOrigin || taskPublicAddress(options, node),

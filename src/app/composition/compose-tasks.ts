@@ -52,7 +52,7 @@ export type TaskParts = {
     /** Told how calls for a plugin version end. */
     onOutcome?: (outcome: PluginOutcome) => void;
   };
-  node: Pick<TaskNode, 'id' | 'canStore'>;
+  node: Pick<TaskNode, 'id' | 'random' | 'canStore'>;
   links: {
     /** CRYPTO_SECRET and its predecessors. */
     secrets: readonly [string, ...string[]];
@@ -105,7 +105,8 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   };
   const results = createResults(resultDeps);
   const webhooks = createWebhooks({
-    ...{ store, clock, logger, webhooks: parts.webhooks, nodeId: deps.node.id, tracer: telemetry.tracer },
+    ...{ store, clock, logger, webhooks: parts.webhooks, tracer: telemetry.tracer },
+    ...{ nodeId: deps.node.id, random: deps.node.random },
     async listArtifacts(task) {
       const { task_id: _, ...listed } = await describeArtifacts(resultDeps, task);
       return listed as unknown as JsonObject;

@@ -54,7 +54,7 @@ export async function quoteRequest(
     };
     const release = await deps.node.slots.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
     try {
-      const publicTaskId = newTaskId(deps.clock.nowMs());
+      const publicTaskId = newTaskId(deps.clock.nowMs(), deps.node.random);
       const attempt = { channel, publicTaskId, findCredential: localCredential };
       return (await prepareSubmission(deps, submission, attempt)).quote;
     } finally {

@@ -1,4 +1,4 @@
-import { type Clock, detachFromRequest, type Logger, randomBelow } from '../../kernel/index.ts';
+import { type Clock, detachFromRequest, type Logger, type Random } from '../../kernel/index.ts';
 import type { SeenTask, Store, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { hasEnded } from '../state/describe-task.ts';
@@ -7,6 +7,7 @@ import type { TaskWatcher, TaskWatchers } from '../task-node.ts';
 export type TaskWatchersDeps = {
   store: Store;
   clock: Clock;
+  random: Random;
   logger: Logger;
   /** TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: interval at which all watched tasks are read. */
   tickMs: number;
@@ -22,14 +23,15 @@ type Watched = { seen: SeenTask; joining: Set<TaskWatcher>; current: Set<TaskWat
  * tasks with new watchers are read at once, in one batch with all that came up during the previous
  * read. A failed read is skipped: the next tick reads the same tasks.
  */
-export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs }: TaskWatchersDeps): TaskWatchers {
+export function createTaskWatchers(deps: TaskWatchersDeps): TaskWatchers {
+  const { store, clock, random, logger, tickMs, tickJitterMs } = deps;
   const watched = new Map<string, Watched>();
   const urgent = new Set<string>();
   let looping = false;
   let closed = false;
   let wake = new AbortController();
 
-  const nextTick = (): number => clock.monotonicMs() + tickMs + randomBelow(tickJitterMs + 1);
+  const nextTick = (): number => clock.monotonicMs() + tickMs + random.below(tickJitterMs + 1);
 
   function readNow(taskId: string): void {
     urgent.add(taskId);

@@ -152,5 +152,8 @@ function isWithinGrace({ clock, limits }: TaskDeps, task: TaskRecord): boolean {
   return clock.nowMs() - task.submitTime * 1000 < limitMs + FINAL_GRACE_MS;
 }
 
-const delay = (deps: TaskDeps, task: TaskRecord, retryAfterMs: number): number =>
-  nextPollDelayMs(deps.clock.nowMs() - task.submitTime * 1000, deps.limits.pollIntervalMs, retryAfterMs);
+const delay = ({ clock, limits, node }: TaskDeps, task: TaskRecord, retryAfterMs: number): number =>
+  nextPollDelayMs(
+    { ageMs: clock.nowMs() - task.submitTime * 1000, intervalMs: limits.pollIntervalMs, waitMs: retryAfterMs },
+    node.random,
+  );

@@ -1,4 +1,4 @@
-import { jitter } from '../../kernel/index.ts';
+import { jitter, type Random } from '../../kernel/index.ts';
 import { MAX_RETRY_AFTER_MS } from '../../upstream/index.ts';
 
 /** The first poll comes no later than this. */
@@ -12,9 +12,12 @@ export const firstPollDelayMs = (intervalMs: number): number => Math.min(FIRST_P
  * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the
  * interval, ±10 %. A vendor's Retry-After can only make it longer.
  */
-export function nextPollDelayMs(ageMs: number, intervalMs: number, waitMs = 0): number {
+export function nextPollDelayMs(
+  { ageMs, intervalMs, waitMs = 0 }: { ageMs: number; intervalMs: number; waitMs?: number },
+  random: Random,
+): number {
   const first = firstPollDelayMs(intervalMs);
-  const regular = jitter(Math.min(Math.max(ageMs / 10, first), intervalMs), SPREAD);
+  const regular = jitter(Math.min(Math.max(ageMs / 10, first), intervalMs), SPREAD, random);
   return Math.max(regular, Math.min(waitMs, MAX_RETRY_AFTER_MS));
 }
 

@@ -11,7 +11,7 @@ import { hasEnded, taskObject } from './describe-task.ts';
  * locked.
  */
 export async function recordTransition(
-  { clock, webhooks }: Pick<TaskDeps, 'clock' | 'webhooks'>,
+  { clock, webhooks, node }: Pick<TaskDeps, 'clock' | 'webhooks' | 'node'>,
   tx: Repositories,
   { task, change }: { task: TaskRecord; change: TaskChange },
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function recordTransition(
   const after: TaskRecord = { ...task, ...change };
   const event = hasEnded(after) ? ('task.finished' as const) : ('task.updated' as const);
   const notice: NewWebhook = {
-    eventId: newMessageId(),
+    eventId: newMessageId(node.random),
     taskId,
     userId,
     apiKeyId,

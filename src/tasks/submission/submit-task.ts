@@ -64,7 +64,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     key: submission.caller.key,
   });
   const keep = requestsRetention(submission);
-  const taskId = newTaskId(deps.clock.nowMs());
+  const taskId = newTaskId(deps.clock.nowMs(), deps.node.random);
   const tried: number[] = [];
   let task: TaskRecord | undefined;
   let lastError: AppError | undefined;
