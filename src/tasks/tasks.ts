@@ -66,7 +66,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     repeats: createRepeatLimit(),
     sources: createSourceKeeper(),
     money: createMoneyGroups(deps),
-    writeAccepted: createTransitionWriter(deps),
+    writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
   };
 }
 

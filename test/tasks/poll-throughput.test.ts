@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { type Clock, nextTurn, systemClock } from '../../src/kernel/index.ts';
+import { type Clock, nextTurn, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { Store, TaskAdvance, TaskRecord } from '../../src/store/ports/index.ts';
 import { createChannelQueues } from '../../src/tasks/polling/channel-queues.ts';
@@ -149,7 +149,7 @@ describeEachStore('poll writes', (opened) => {
           },
         }),
       );
-    const deps = { store: { ...store, transaction }, clock, webhooks: {} as never };
+    const deps = { store: { ...store, transaction }, clock, webhooks: {} as never, node: { random: systemRandom } };
     return { sizes, write: createTransitionWriter(deps, () => clock.sleep(25, stopping.signal)) };
   }
 
@@ -209,7 +209,12 @@ describeEachStore('poll writes', (opened) => {
       if (isLost) throw storeErrors.outcome_unknown();
       return written;
     };
-    const deps = { store: { ...store, transaction }, clock: systemClock, webhooks: {} as never };
+    const deps = {
+      store: { ...store, transaction },
+      clock: systemClock,
+      webhooks: {} as never,
+      node: { random: systemRandom },
+    };
     const write = createTransitionWriter(deps);
     const event = { at: 1, kind: 'poll_failure' as const, status: task.status, detail: 'once' };
     await expect(write({ ...polled(task), events: [event] })).rejects.toMatchObject({ code: 'store.outcome_unknown' });

@@ -13,6 +13,7 @@ import { listeningAddress } from '../config/node-address.ts';
 import { retentionSettings } from '../config/option-settings.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
+import { startTaskRooms } from './compose-tasks.ts';
 import { openCertificate } from './open-certificate.ts';
 import type { DomainServices, Foundation, Services } from './types.ts';
 
@@ -72,16 +73,11 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   await disks.start();
   shutdown.add('disks', () => disks.stop());
   // Webhooks stop after polling: they still deliver its last transitions.
-  await webhooks.start();
   shutdown.add('webhooks', () => webhooks.stop(WEBHOOK_GRACE_MS));
-  // Polling starts before the listener opens: on SQLite its start ends the leases of an earlier
-  // process, and a submission that had come in by then would lose its own.
-  await tasks.start({ poll: config.updateTask });
-  await relay.start();
-  await results.start();
   shutdown.add('polling', async () => {
     await Promise.all([tasks.stop(POLL_GRACE_MS), relay.stop(), results.stop()]);
   });
+  await startTaskRooms(services.taskRooms, { poll: config.updateTask });
 
   return {
     async listen() {

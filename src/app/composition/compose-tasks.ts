@@ -130,6 +130,21 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   };
 }
 
+/**
+ * Starts what these rooms do in the background. Await it before the listener opens: on SQLite the
+ * start of polling ends the leases of an earlier process, and a submission that had come in by then
+ * would lose its own.
+ */
+export async function startTaskRooms(
+  { tasks, relay, results, webhooks }: Pick<TaskRooms, 'tasks' | 'relay' | 'results' | 'webhooks'>,
+  options: { poll: boolean },
+): Promise<void> {
+  await webhooks.start();
+  await tasks.start(options);
+  await relay.start();
+  await results.start();
+}
+
 const limitDownloads = ({ downloads: { node, address } }: LinkLimits) => createDownloadLimit({ node, user: address });
 
 function openLinks({ limits, links }: TaskParts, watchCache: WatchCache | undefined): ResultDeps['links'] {

@@ -2,8 +2,11 @@ import { isoTime, newMessageId } from '../../kernel/index.ts';
 import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import type { NewWebhook, Repositories, TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
+import type { TaskNode } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { hasEnded, taskObject } from './describe-task.ts';
+
+export type TransitionDeps = Pick<TaskDeps, 'clock' | 'webhooks'> & { node: Pick<TaskNode, 'random'> };
 
 /**
  * Writes the webhook notice of a change that clients can see. Call it in the transaction of that
@@ -11,7 +14,7 @@ import { hasEnded, taskObject } from './describe-task.ts';
  * locked.
  */
 export async function recordTransition(
-  { clock, webhooks, node }: Pick<TaskDeps, 'clock' | 'webhooks' | 'node'>,
+  { clock, webhooks, node }: TransitionDeps,
   tx: Repositories,
   { task, change }: { task: TaskRecord; change: TaskChange },
 ): Promise<void> {

@@ -1,7 +1,9 @@
 import { batchCalls, nextTurn, ok } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskAdvance, type TaskRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
-import { recordTransition } from './record-transition.ts';
+import { recordTransition, type TransitionDeps } from './record-transition.ts';
+
+type WriterDeps = TransitionDeps & Pick<TaskDeps, 'store'>;
 
 /** A change under a lease. `notify`: the task before it, whose receiver is told. */
 export type Transition = TaskAdvance & { notify?: TaskRecord | undefined };
@@ -17,10 +19,7 @@ const MAX_GROUP = 128;
 const MAX_RUNNING = 2;
 
 /** `gather`: how long a group waits for further transitions. */
-export const createTransitionWriter = (
-  deps: Pick<TaskDeps, 'store' | 'clock' | 'webhooks'>,
-  gather: () => Promise<void> = nextTurn,
-): WriteTransition =>
+export const createTransitionWriter = (deps: WriterDeps, gather: () => Promise<void> = nextTurn): WriteTransition =>
   batchCalls<Transition, boolean>({
     run: async (transitions) => (await writeAll(deps, transitions)).map(ok),
     maxSize: MAX_GROUP,
@@ -30,10 +29,7 @@ export const createTransitionWriter = (
     isDivisible: (error) => !isStoreUnavailable(error),
   });
 
-const writeAll = (
-  deps: Pick<TaskDeps, 'store' | 'clock' | 'webhooks'>,
-  transitions: readonly Transition[],
-): Promise<boolean[]> =>
+const writeAll = (deps: WriterDeps, transitions: readonly Transition[]): Promise<boolean[]> =>
   deps.store.transaction(async (tx) => {
     const written = await tx.tasks.advanceAll(transitions);
     for (const [index, { notify: task, change }] of transitions.entries())

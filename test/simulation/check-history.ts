@@ -1,0 +1,265 @@
+import { createHash } from 'node:crypto';
+import type { PlacedOrder } from './clients.ts';
+import type { History } from './history.ts';
+import { QUOTA_PER_SECOND, USERS } from './prepared-world.ts';
+import type { BookedTask } from './read-books.ts';
+import type { Job, Statement } from './vendor.ts';
+
+/** A rule of the specification, and how a history broke it. */
+export type Violation = { rule: string; what: string };
+
+type Say = (what: string) => void;
+type Rule = (history: Facts, say: Say) => void;
+
+/** A history, by what the rules look things up. */
+type Facts = History & {
+  tasksOf: (order: string) => readonly BookedTask[];
+  orderOf: (task: BookedTask) => PlacedOrder | undefined;
+  jobsOf: (order: string) => readonly Job[];
+  jobOf: (task: BookedTask) => Job | undefined;
+  saidOf: (job: Job) => readonly Statement[];
+};
+
+const MINUTE_MS = 60_000;
+/** TASK_TIMEOUT_MINUTES and TASK_POLL_MAX_FAILURES of the simulated gateways. */
+const TIMEOUT_MS = 60 * MINUTE_MS;
+const MOST_FAILURES = 20;
+/** A submission may try several channels, each for two minutes. */
+const LONGEST_REQUEST_MS = 10 * MINUTE_MS;
+/** Retry-After is obeyed for five minutes; a lease, a poll and a sweep come on top. */
+const LONGEST_END_MS = 8 * MINUTE_MS;
+
+const RANK: Record<string, number> = { NOT_START: 1, SUBMITTED: 1, QUEUED: 2, IN_PROGRESS: 3, SUCCESS: 4, FAILURE: 4 };
+const rankOf = (status: string): number => RANK[status] ?? Number.NaN;
+const hasEnded = (status: string): boolean => status === 'SUCCESS' || status === 'FAILURE';
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+
+/** What the specification says of any history. No rule knows the engine or its statements. */
+const RULES: Record<string, Rule> = {
+  'an accepted order is a task of its user': ({ orders, books }, say) => {
+    for (const { name, user, attempts, idempotencyKey } of orders) {
+      const answered = new Set(
+        attempts.flatMap(({ outcome }) => (typeof outcome === 'object' && 'taskId' in outcome ? [outcome.taskId] : [])),
+      );
+      for (const taskId of answered) {
+        const task = books.tasks.find((each) => each.taskId === taskId);
+        if (task?.user !== user || task.order !== name)
+          say(`${name} was answered with ${taskId}, which is ${JSON.stringify(task)}`);
+      }
+      if (idempotencyKey !== null && answered.size > 1)
+        say(`${name} has one Idempotency-Key and the tasks ${[...answered]}`);
+    }
+  },
+
+  'an order is sent once': ({ orders, jobsOf }, say) => {
+    for (const { name, attempts } of orders) {
+      const jobs = jobsOf(name);
+      if (jobs.length > 1) say(`${name} was bought as ${jobs.map(({ id, by }) => `${id} by ${by}`)}`);
+      for (const { outcome, beginMs, endMs, by } of attempts) {
+        const mayRepeat = typeof outcome === 'object' && 'code' in outcome && outcome.shouldRetry === true;
+        const bought = jobs.find((job) => job.by === by && job.createdMs >= beginMs && job.createdMs <= endMs);
+        if (mayRepeat && bought) say(`${name} was bought as ${bought.id}, and its client was told to repeat it`);
+      }
+    }
+  },
+
+  'nothing waits for ever': ({ isQuiet, orders, tasksEndedMs, plan, vendor, books }, say) => {
+    if (!isQuiet) {
+      const open = books.tasks
+        .filter(({ status }) => !hasEnded(status))
+        .map(({ taskId, status }) => `${taskId} ${status}`);
+      say(`work was left when all faults were long over: ${open.join(', ') || 'webhooks, copies or clients'}`);
+    }
+    let lastMs = plan.healAtMs;
+    for (const { endsMs } of vendor.jobs.values()) lastMs = Math.max(lastMs, endsMs);
+    for (const { name, attempts } of orders) {
+      for (const { beginMs, endMs } of attempts) {
+        if (endMs - beginMs > LONGEST_REQUEST_MS) say(`${name} waited ${(endMs - beginMs) / 1000} s for an answer`);
+        if (endMs < Number.POSITIVE_INFINITY) lastMs = Math.max(lastMs, endMs);
+      }
+    }
+    if (tasksEndedMs > lastMs + LONGEST_END_MS)
+      say(`the last task ended at ${tasksEndedMs / 1000} s, everything else at ${lastMs / 1000} s`);
+  },
+
+  'a task succeeds only with its job': ({ books, jobOf, saidOf }, say) => {
+    for (const task of books.tasks) {
+      const job = jobOf(task);
+      if (task.status !== 'SUCCESS') continue;
+      if (!job || job.reference !== task.taskId) say(`${task.taskId} has the job ${JSON.stringify(job)}`);
+      else if (!saidOf(job).some(({ status, seenMs }) => status === 'succeeded' && seenMs !== undefined))
+        say(`${task.taskId} succeeded before ${job.id} did`);
+    }
+  },
+
+  'a job that was accepted is followed to its end': (history, say) => {
+    for (const task of history.books.tasks) {
+      if (task.status !== 'FAILURE') continue;
+      const job = [...history.vendor.jobs.values()].find(({ reference }) => reference === task.taskId);
+      if (!job) continue;
+      const said = history.saidOf(job);
+      const isKnown = said.some(
+        ({ call, status, seenMs }) => call === 'submit' && status !== undefined && seenMs !== undefined,
+      );
+      if (isKnown && !mayFail(history, { task, job, said }))
+        say(`${task.taskId} (${job.order}) failed: "${task.failReason}", and ${job.id} did not`);
+    }
+  },
+
+  'states only go forward': ({ orders, books, plan }, say) => {
+    for (const { name, looks } of orders) {
+      for (const [index, look] of looks.entries()) {
+        const isKnown = look.status in RANK;
+        if (!isKnown && look.status !== 'cut' && !(look.status === 'store.unavailable' && plan.rates.database > 0))
+          say(`${name} was shown as ${look.status}`);
+        const before = looks.slice(0, index).findLast(({ status }) => status in RANK);
+        if (!before || !isKnown) continue;
+        if (rankOf(look.status) < rankOf(before.status) || (hasEnded(before.status) && look.status !== before.status))
+          say(`${name} was ${before.status}, then ${look.status}`);
+      }
+    }
+    for (const { taskId, status } of books.tasks) {
+      const events = books.events.filter((event) => event.taskId === taskId);
+      const path = events.filter(({ kind }) => kind === 'transition').map((event) => event.status);
+      if (path.some((each, index) => index > 0 && rankOf(each) < rankOf(path[index - 1] ?? '')))
+        say(`${taskId} went ${path}`);
+      if (path.filter(hasEnded).length !== 1 || path.at(-1) !== status) say(`${taskId} is ${status} and went ${path}`);
+      const money = events.filter(({ kind }) => kind === 'settled' || kind === 'refunded').map(({ kind }) => kind);
+      if (money.join() !== (status === 'SUCCESS' ? 'settled' : 'refunded'))
+        say(`${taskId} is ${status} and was ${money}`);
+    }
+  },
+
+  'sums are right': ({ books, orderOf }, say) => {
+    for (const task of books.tasks) {
+      const lines = books.lines.filter(({ taskId }) => taskId === task.taskId);
+      const { user, fate } = orderOf(task) ?? {};
+      const ratio = USERS.find(({ name }) => name === user)?.ratio ?? Number.NaN;
+      const bill =
+        task.status === 'SUCCESS' ? Math.round((fate?.usedSeconds ?? Number.NaN) * QUOTA_PER_SECOND * ratio) : 0;
+      const charged = -sum(lines.map(({ amount }) => amount));
+      if (charged !== bill || task.quota !== bill)
+        say(`${task.taskId} is ${task.status}, says ${task.quota}, was charged ${charged}, and costs ${bill}`);
+    }
+    for (const { name, balance } of USERS) {
+      const lines = books.lines.filter(({ user, kind }) => user === name && kind !== 'grant');
+      const billed = sum(
+        books.tasks.filter(({ user, status }) => user === name && status === 'SUCCESS').map(({ quota }) => quota),
+      );
+      const { quota, usedQuota } = books.balances.get(name) ?? {};
+      if (quota !== balance + sum(lines.map(({ amount }) => amount)))
+        say(`${name} has ${quota} left, and the lines say otherwise`);
+      if (quota !== balance - billed || usedQuota !== billed)
+        say(`${name} has ${quota} of ${balance} left, used ${usedQuota}, and was billed ${billed}`);
+      let left: number = balance;
+      for (const { kind, amount, taskId } of lines) {
+        left += amount;
+        if (kind === 'reserve' && left < 0) say(`${name} reserved ${-amount} for ${taskId} with ${left - amount} left`);
+      }
+    }
+  },
+
+  'webhooks come in order, and none is missing': ({ books, notices }, say) => {
+    for (const { taskId, status, callbackUrl } of books.tasks) {
+      const own = notices.filter((notice) => notice.taskId === taskId);
+      if (callbackUrl === null) {
+        if (own.length > 0) say(`${taskId} wanted no webhooks and sent ${own.length}`);
+        continue;
+      }
+      const finished = own.filter(({ event }) => event === 'task.finished');
+      if (!finished.some(({ answered }) => answered < 300))
+        say(`${taskId} is ${status}, and its receiver was not told`);
+      const wrong = finished.find((notice) => notice.status !== status);
+      if (wrong) say(`${taskId} is ${status}, and its receiver was told ${wrong.status}`);
+      if (new Set(finished.map(({ id }) => id)).size > 1) say(`${taskId} has two webhooks of its end`);
+      const known = own.filter(({ id }, index) => own.findIndex((other) => other.id === id) === index);
+      const path = known.filter(({ event }) => event !== 'task.kept').map((notice) => notice.status);
+      if (path.some((each, index) => index > 0 && rankOf(each) < rankOf(path[index - 1] ?? '')))
+        say(`${taskId} was told as ${path}`);
+      const endAt = own.findIndex(({ event, answered }) => event === 'task.finished' && answered < 300);
+      if (endAt >= 0 && own.slice(endAt + 1).some(({ event }) => event === 'task.updated'))
+        say(`${taskId} was told to run after its end`);
+    }
+  },
+
+  'kept results are whole, or lost with a reason': ({ books, orderOf, jobOf, vendor, files, plan }, say) => {
+    for (const task of books.tasks) {
+      const rows = books.kept.filter(({ taskId }) => taskId === task.taskId);
+      const job = jobOf(task);
+      const isWanted = orderOf(task)?.keep === true && task.status === 'SUCCESS';
+      if (!isWanted && rows.length > 0) say(`nobody wanted a copy for ${task.taskId}: ${JSON.stringify(rows)}`);
+      if (!isWanted || !job) continue;
+      const video = rows.find(({ artifactKey }) => artifactKey === 'video');
+      const sha256 = createHash('sha256').update(vendor.content(job)).digest('hex');
+      const isWhole = video?.state === 'kept' && video.sha256 === sha256 && files.has(sha256);
+      const isLost = rows.length > 0 && rows.every(({ state, reason }) => state === 'lost' && reason !== '');
+      if (!isWhole && !(isLost && plan.rates.forgotten > 0))
+        say(`the result of ${task.taskId} is ${JSON.stringify(rows)}`);
+    }
+  },
+
+  'a job is polled once at a time': ({ exchanges }, say) => {
+    const polls = exchanges.filter(({ method, url }) => method === 'GET' && !url.endsWith('/content'));
+    const byJob = Map.groupBy(
+      polls.flatMap((poll) => (poll.url.match(/job_\d+/g) ?? []).map((job) => ({ ...poll, job }))),
+      ({ job }) => job,
+    );
+    for (const [job, own] of byJob) {
+      const sorted = own.toSorted((one, other) => one.beginMs - other.beginMs);
+      for (const [index, poll] of sorted.entries()) {
+        const before = sorted[index - 1];
+        if (before && before.endMs > poll.beginMs)
+          say(`${job} was polled by ${before.by} and at ${poll.beginMs / 1000} s by ${poll.by}`);
+      }
+    }
+  },
+};
+
+/** Why the specification lets a task fail although the vendor's acceptance had arrived. */
+function mayFail(
+  { plan, lifetimes, exchanges, endMs, orders }: Facts,
+  { task, job, said }: { task: BookedTask; job: Job; said: readonly Statement[] },
+): boolean {
+  const seen = said.filter(({ seenMs }) => seenMs !== undefined);
+  if (seen.some(({ status, httpStatus }) => status === 'failed' || httpStatus === 404)) return true;
+  const has = (kind: string) => plan.disturbances.some((each) => each.kind === kind);
+  const mayBeUnstored = plan.rates.database > 0 || plan.rates.databaseDelay > 0 || has('suspend');
+  if (/interrupted/.test(task.failReason)) {
+    const process = lifetimes.find(({ name }) => name === job.by);
+    const attempt = orders
+      .find(({ name }) => name === job.order)
+      ?.attempts.find(
+        ({ by, beginMs, endMs: end }) => by === job.by && beginMs <= job.createdMs && end >= job.createdMs,
+      );
+    return mayBeUnstored || (attempt?.outcome === 'cut' && (process?.endMs ?? 0) >= job.createdMs);
+  }
+  if (/poll failed/.test(task.failReason)) {
+    const asked = exchanges.filter(
+      ({ method, url }) => method === 'GET' && new RegExp(`\\b${job.id}\\b`).test(url),
+    ).length;
+    return asked - seen.filter(({ call, status }) => call === 'poll' && status !== undefined).length >= MOST_FAILURES;
+  }
+  if (/timeout/.test(task.failReason)) {
+    const stepped = sum(plan.disturbances.filter(({ kind }) => kind === 'step').map(({ ms }) => Math.abs(ms)));
+    return endMs - job.createdMs + stepped >= TIMEOUT_MS;
+  }
+  return mayBeUnstored && /could not be|database/i.test(task.failReason);
+}
+
+/** All rules of the specification that a history breaks. */
+export function checkHistory(history: History): Violation[] {
+  const { books, orders, vendor } = history;
+  const jobs = [...vendor.jobs.values()];
+  const said = Map.groupBy(vendor.statements, ({ job }) => job);
+  const facts: Facts = {
+    ...history,
+    tasksOf: (order) => books.tasks.filter((task) => task.order === order),
+    orderOf: (task) => orders.find(({ name }) => name === task.order),
+    jobsOf: (order) => jobs.filter((job) => job.order === order),
+    jobOf: (task) => vendor.jobs.get(task.upstreamTaskId),
+    saidOf: ({ id }) => said.get(id) ?? [],
+  };
+  const violations: Violation[] = [];
+  for (const [rule, check] of Object.entries(RULES)) check(facts, (what) => violations.push({ rule, what }));
+  return violations;
+}

@@ -1,0 +1,170 @@
+import { composeTasks, startTaskRooms, type TaskRooms } from '../../src/app/composition/compose-tasks.ts';
+import { createPluginFacts } from '../../src/app/composition/plugin-facts.ts';
+import { createBilling } from '../../src/billing/index.ts';
+import { createChannels } from '../../src/channels/index.ts';
+import {
+  type Clock,
+  createSecretBox,
+  type Json,
+  type Logger,
+  sha256Hex,
+  silentLogger,
+} from '../../src/kernel/index.ts';
+import { createCallbackUrls } from '../../src/notifications/index.ts';
+import { createPluginService, type FactoryPlugin } from '../../src/plugins/index.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
+import { createMemoryCounters } from '../../src/store/index.ts';
+import type { FileStore, Store } from '../../src/store/ports/index.ts';
+import type { Caller, ClientRequest, TaskLimits } from '../../src/tasks/index.ts';
+import { createServiceAccountTokens, type Upstream } from '../../src/upstream/index.ts';
+import type { SeededRandom } from './random.ts';
+
+export const SECRET = 'crypto-secret-of-the-simulation';
+export const RECEIVER = 'receiver.example';
+
+/** The product's defaults, but for times that would only make histories longer. */
+const LIMITS: TaskLimits = {
+  pollIntervalMs: 15_000,
+  pollChannelConcurrency: 16,
+  pollMaxFailures: 20,
+  taskTimeoutMinutes: 60,
+  pollLeaseMs: 30_000,
+  claimLimit: 1000,
+  submitTimeoutMs: 120_000,
+  tickMs: 2000,
+  tickJitterMs: 300,
+  observations: { node: 128, plugin: 32, user: 32, key: 32 },
+  maxFileBytes: 1024 * 1024,
+};
+
+/** What a process of the gateway is made from. */
+export type GatewayParts = {
+  name: string;
+  store: Store;
+  sandbox: Sandbox;
+  plugins: readonly FactoryPlugin[];
+  upstream: Upstream;
+  files: FileStore;
+  clock: Clock;
+  random: SeededRandom;
+  logger?: Logger;
+};
+
+export type Order = {
+  name: string;
+  pluginKey: string;
+  model: string;
+  seconds: number;
+  keyHash: string;
+  idempotencyKey: string | null;
+  callback: boolean;
+  keep: boolean;
+};
+
+export type Gateway = TaskRooms & {
+  channels: ReturnType<typeof createChannels>;
+  billing: ReturnType<typeof createBilling>;
+  /** Reads plugins, channels and prices. */
+  load(): Promise<void>;
+  /** Loads, then begins the work in the background. */
+  start(): Promise<void>;
+  /** As `POST /v1/tasks/:plugin` with an API key. Returns the task's id. */
+  submit(order: Order): Promise<string>;
+  /** Stops what rings outside of simulated time. */
+  drop(): void;
+};
+
+/** The product's rooms, put together and started as `app/composition` does. */
+export function createGateway({ name, store, sandbox, upstream, clock, random, ...parts }: GatewayParts): Gateway {
+  const { logger = silentLogger } = parts;
+  const common = { store, clock, logger, syncFrequencyMs: 3_600_000 };
+  const plugins = createPluginService({ ...common, sandbox, factory: parts.plugins });
+  const facts = createPluginFacts(plugins);
+  const secretBox = createSecretBox([SECRET]);
+  const channels = createChannels({ ...common, random, secretBox, plugins: facts });
+  const billing = createBilling({
+    ...common,
+    declaredFacts: facts.declaredFacts,
+    settings: () => ({ groupRatios: { half: 0.5 }, unpriced: 'admins' }),
+  });
+  const rooms = composeTasks({
+    ...{ store, clock, logger, billing },
+    vendors: {
+      upstream,
+      serviceAccounts: createServiceAccountTokens({ upstream, clock }),
+      channels,
+      ownAddresses: () => ['http://gateway.example'],
+    },
+    pin: () => plugins.pin(),
+    kept: {
+      files: parts.files,
+      settings: () => ({
+        ...{ keep: 'asked', keepInputs: false, daysFor: () => 0, quotaFor: () => undefined },
+        ...{ usdPerGbDayFor: () => 0, redirects: false, previewBytes: 0 },
+      }),
+      maxFileBytes: 10_000_000,
+    },
+    webhooks: {
+      ...{ upstream, secretBox, urls: createCallbackUrls({ names: [RECEIVER], ranges: [] }) },
+      ...{ updateEveryMs: 5000, hostConcurrency: 8, attemptMs: 15_000, keptDays: () => 7 },
+    },
+    limits: {
+      ...LIMITS,
+      links: { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
+    },
+    telemetry: { onPoll: () => {}, onOutcome: plugins.count },
+    node: { id: name, random, canStore: () => true },
+    links: {
+      ...{ secrets: [SECRET], publicAddress: () => 'http://gateway.example' },
+      counters: createMemoryCounters(),
+    },
+  });
+  const load = async () => void (await Promise.all([plugins.start(), channels.start(), billing.start()]));
+  return {
+    ...rooms,
+    channels,
+    billing,
+    load,
+    async start() {
+      await load();
+      await startTaskRooms(rooms, { poll: true });
+    },
+    async submit(order) {
+      const caller = await authenticate(store, order.keyHash, clock);
+      const request = readRequest(order);
+      const { pluginKey } = order;
+      const task = await rooms.surfaces.submitGeneric(caller, {
+        requestId: `request of ${order.name}`,
+        pluginKey,
+        request,
+      });
+      return task.taskId;
+    },
+    drop() {
+      channels.stop();
+      billing.stop();
+      void plugins.stop();
+    },
+  };
+}
+
+async function authenticate(store: Store, keyHash: string, clock: Clock): Promise<Caller> {
+  const found = await store.apiKeys.byHash(keyHash, clock.unix());
+  if (!found) throw new Error('The simulation has no such API key.');
+  return { ...found, walletId: found.key.walletId, group: found.key.group ?? found.user.group };
+}
+
+function readRequest({ name, pluginKey, model, seconds, idempotencyKey, callback, keep }: Order): ClientRequest {
+  const value: Json = { model, prompt: name, seconds };
+  const digest = sha256Hex(JSON.stringify(value));
+  return {
+    ...{ method: 'POST', path: `/v1/tasks/${pluginKey}`, params: {}, query: {} },
+    ...{ contentType: 'application/json', accept: '*/*' },
+    body: { kind: 'json', value },
+    digests: { raw: digest, meaning: digest },
+    idempotencyKey,
+    callbackUrl: callback ? `http://${RECEIVER}/${name}` : null,
+    keepResult: keep ? 'true' : null,
+    release: async () => {},
+  };
+}

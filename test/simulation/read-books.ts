@@ -1,0 +1,68 @@
+import type { Database } from './databases.ts';
+
+export type BookedTask = {
+  taskId: string;
+  user: string;
+  status: string;
+  failReason: string;
+  quota: number;
+  upstreamTaskId: string;
+  /** The vendor's order that its prompt names. */
+  order: string;
+  callbackUrl: string | null;
+};
+export type LedgerLine = { user: string; taskId: string | null; kind: string; amount: number };
+export type TimelineEvent = { taskId: string; kind: string; status: string };
+export type KeptResult = { taskId: string; artifactKey: string; state: string; sha256: string; reason: string };
+
+/** What the database says when everything has ended. */
+export type Books = {
+  tasks: readonly BookedTask[];
+  lines: readonly LedgerLine[];
+  events: readonly TimelineEvent[];
+  kept: readonly KeptResult[];
+  balances: ReadonlyMap<string, { quota: number; usedQuota: number }>;
+};
+
+export async function readBooks({ query }: Database): Promise<Books> {
+  const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value));
+  const tasks =
+    await query(`select t.task_id, u.username, t.status, t.fail_reason, t.quota, t.upstream_task_id, t.properties,
+    t.callback_url from tasks t join users u on u.id = t.user_id order by t.id`);
+  const lines = await query(`select u.username, l.task_id, l.kind, l.amount
+    from ledger_entries l join wallets w on w.id = l.wallet_id join users u on u.id = w.user_id order by l.id`);
+  const events = await query('select task_id, kind, status from task_events order by id');
+  const kept = await query('select task_id, artifact_key, state, sha256, reason from kept_results order by id');
+  const users = await query('select u.username, w.quota, w.used_quota from wallets w join users u on u.id = w.user_id');
+  const readProperties = (value: unknown) =>
+    (typeof value === 'string' ? JSON.parse(value) : value) as { input: string };
+  return {
+    tasks: tasks.map((row) => ({
+      taskId: text(row.task_id),
+      user: text(row.username),
+      status: text(row.status),
+      failReason: text(row.fail_reason),
+      quota: Number(row.quota),
+      upstreamTaskId: text(row.upstream_task_id),
+      order: readProperties(row.properties).input,
+      callbackUrl: row.callback_url === null ? null : text(row.callback_url),
+    })),
+    lines: lines.map((row) => ({
+      user: text(row.username),
+      taskId: row.task_id === null ? null : text(row.task_id),
+      kind: text(row.kind),
+      amount: Number(row.amount),
+    })),
+    events: events.map((row) => ({ taskId: text(row.task_id), kind: text(row.kind), status: text(row.status) })),
+    kept: kept.map((row) => ({
+      taskId: text(row.task_id),
+      artifactKey: text(row.artifact_key),
+      state: text(row.state),
+      sha256: text(row.sha256),
+      reason: text(row.reason),
+    })),
+    balances: new Map(
+      users.map((row) => [text(row.username), { quota: Number(row.quota), usedQuota: Number(row.used_quota) }]),
+    ),
+  };
+}

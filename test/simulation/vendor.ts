@@ -1,0 +1,201 @@
+import type { Faults } from './faults.ts';
+import type { Site, WireAnswer, WireRequest } from './network.ts';
+import type { SeededRandom } from './random.ts';
+import type { World } from './world.ts';
+
+export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed';
+
+/** A job that the vendor has, and bills. */
+export type Job = {
+  id: string;
+  /** The name of the order that it was made for, which stands in the prompt. */
+  order: string;
+  /** The gateway's id of the task. */
+  reference: string;
+  seconds: number;
+  createdMs: number;
+  endsMs: number;
+  end: 'succeeded' | 'failed';
+  /** The process that sent the order. */
+  by: string;
+};
+
+/** What the vendor said about a job, and whether the whole answer arrived. */
+export type Statement = {
+  atMs: number;
+  call: 'submit' | 'poll';
+  by: string;
+  /** Empty for an answer about no job, such as a refusal. */
+  job: string;
+  order: string;
+  httpStatus: number;
+  /** What a valid answer said. */
+  status?: JobStatus | undefined;
+  seconds?: number | undefined;
+  seenMs?: number;
+};
+
+export type Vendor = {
+  site: Site;
+  readonly jobs: ReadonlyMap<string, Job>;
+  readonly statements: readonly Statement[];
+  /** The bytes of a job's result. */
+  content(job: Job): string;
+};
+
+const ORDER = /order-\d+/;
+const EARLIER: Record<JobStatus, JobStatus> = {
+  queued: 'queued',
+  running: 'queued',
+  succeeded: 'running',
+  failed: 'running',
+};
+const RETRY_AFTER = ['1', '7', '60', '900'] as const;
+
+/** How the vendor will treat an order, by its name. */
+export type OrderFate = { durationMs: number; end: Job['end']; usedSeconds: number; refused: boolean };
+
+/** A vendor that speaks the demo vendor's language, forgets, stammers and refuses. */
+export function createVendor(world: World, faults: Faults, fateOf: (order: string) => OrderFate): Vendor {
+  const random: SeededRandom = world.random.fork();
+  const jobs = new Map<string, Job>();
+  const forgotten = new Set<string>();
+  const statements: Statement[] = [];
+  const content = (job: Job): string => `the result of ${job.id}, `.repeat(40);
+
+  function say(statement: Omit<Statement, 'atMs'>, answer: Omit<WireAnswer, 'onSeen'>): WireAnswer {
+    const said: Statement = { ...statement, atMs: world.nowMs() };
+    statements.push(said);
+    world.note(`vendor to ${said.by}: ${said.call} ${said.order} ${said.httpStatus} ${said.status ?? ''}`);
+    return {
+      ...answer,
+      onSeen: () => {
+        said.seenMs ??= world.nowMs();
+      },
+    };
+  }
+
+  const refuse = (statement: Omit<Statement, 'atMs' | 'httpStatus'>, status: number, headers = {}): WireAnswer =>
+    say({ ...statement, httpStatus: status }, { status, headers, body: '{"error":{"message":"not now"}}' });
+
+  /** A fault of this request, if it has one, before anything was done. */
+  function findFault(statement: Omit<Statement, 'atMs' | 'httpStatus'>): WireAnswer | undefined {
+    if (faults.draw('busy'))
+      return refuse(statement, 429, random.chance(0.5) ? { 'retry-after': random.pick(RETRY_AFTER) } : {});
+    if (faults.draw('broken')) return refuse(statement, random.pick([500, 502, 503, 504]));
+    return undefined;
+  }
+
+  function progressOf(job: Job): JobStatus {
+    const now = world.nowMs();
+    if (now >= job.endsMs) return job.end;
+    return now < job.createdMs + (job.endsMs - job.createdMs) / 4 ? 'queued' : 'running';
+  }
+
+  function show(job: Job, status: JobStatus) {
+    const { usedSeconds } = fateOf(job.order);
+    return {
+      id: job.id,
+      status,
+      progress: { queued: 0, running: 40, succeeded: 100, failed: 100 }[status],
+      prompt: job.order,
+      seconds: job.seconds,
+      ...(status === 'succeeded' ? { usage: { seconds: usedSeconds, resolution: '720p' } } : {}),
+      ...(status === 'failed' ? { error: { message: `${job.order} cannot be generated` } } : {}),
+    };
+  }
+
+  function create({ body, from }: WireRequest): WireAnswer {
+    const given = JSON.parse(body) as { prompt: string; seconds: number; reference_id: string };
+    const order = ORDER.exec(given.prompt)?.[0] ?? '';
+    const fate = fateOf(order);
+    const about = { call: 'submit' as const, by: from.name, order, job: '' };
+    if (fate.refused) return refuse(about, 400);
+    const fault = findFault(about);
+    if (fault) return fault;
+    const createdMs = world.nowMs();
+    const job: Job = {
+      id: `job_${jobs.size + 1}`,
+      order,
+      reference: given.reference_id,
+      seconds: given.seconds,
+      createdMs,
+      endsMs: createdMs + fate.durationMs,
+      end: fate.end,
+      by: from.name,
+    };
+    jobs.set(job.id, job);
+    const made = { ...about, job: job.id };
+    if (faults.draw('brokenAfter')) return refuse(made, 502);
+    if (faults.draw('garbage'))
+      return say({ ...made, httpStatus: 200 }, { status: 200, body: '<html>It works!</html>' });
+    return answerAbout(made, job);
+  }
+
+  function answerAbout(statement: Omit<Statement, 'atMs' | 'httpStatus'>, job: Job): WireAnswer {
+    const status = stateToTell(job);
+    const seconds = fateOf(job.order).usedSeconds;
+    return say(
+      { ...statement, httpStatus: 200, status, seconds },
+      { status: 200, body: JSON.stringify(show(job, status)) },
+    );
+  }
+
+  const stateToTell = (job: Job): JobStatus => {
+    const status = progressOf(job);
+    return faults.draw('backwards') ? EARLIER[status] : status;
+  };
+
+  function isForgotten({ id }: Job): boolean {
+    if (!forgotten.has(id) && faults.draw('forgotten')) forgotten.add(id);
+    return forgotten.has(id);
+  }
+
+  function poll(id: string, { from }: WireRequest): WireAnswer {
+    const job = jobs.get(id);
+    const about = { call: 'poll' as const, by: from.name, order: job?.order ?? '', job: id };
+    if (!job || isForgotten(job)) return refuse(about, 404);
+    const fault = findFault(about);
+    if (fault) return fault;
+    if (faults.draw('garbage'))
+      return say({ ...about, httpStatus: 200 }, { status: 200, body: '{"status":"wobbling"}' });
+    return answerAbout(about, job);
+  }
+
+  function pollBatch(ids: readonly string[], { from }: WireRequest): WireAnswer {
+    const asked = ids.map((id) => jobs.get(id)).filter((job) => job !== undefined);
+    const about = { call: 'poll' as const, by: from.name, order: '', job: '' };
+    const fault = findFault(about);
+    if (fault) return fault;
+    const seen: (() => void)[] = [];
+    const shown = asked
+      .filter((job) => !isForgotten(job))
+      .map((job) => {
+        const status = stateToTell(job);
+        const seconds = fateOf(job.order).usedSeconds;
+        const said = { ...about, order: job.order, job: job.id, httpStatus: 200, status, seconds };
+        seen.push(say(said, { status: 200, body: '' }).onSeen ?? (() => {}));
+        return show(job, status);
+      });
+    return { status: 200, body: JSON.stringify({ jobs: shown }), onSeen: () => void seen.map((see) => see()) };
+  }
+
+  return {
+    jobs,
+    statements,
+    content,
+    site(request) {
+      const [, id, isContent] = /^\/v1\/jobs(?:\/([^/]+)(\/content)?)?$/.exec(request.url.pathname) ?? [];
+      if (request.method === 'POST') return create(request);
+      if (id === undefined) return pollBatch((request.url.searchParams.get('ids') ?? '').split(','), request);
+      if (!isContent) return poll(id, request);
+      const job = jobs.get(id);
+      const about = { call: 'poll' as const, by: request.from.name, order: job?.order ?? '', job: id };
+      const fault = findFault(about);
+      if (fault) return fault;
+      return job && !forgotten.has(id)
+        ? { status: 200, headers: { 'content-type': 'video/mp4' }, body: content(job) }
+        : { status: 404, body: '' };
+    },
+  };
+}
