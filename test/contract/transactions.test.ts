@@ -59,6 +59,15 @@ describeEachStore('transactions', (opened) => {
     expect(await option(task.taskId)).toBeUndefined();
   });
 
+  test('a statement that was begun beside a failure is taken back with the others', async () => {
+    const { store } = opened();
+    const key = newUuid();
+    const fault = new Error('a fault of the work');
+    const attempt = store.transaction((tx) => Promise.all([tx.options.put(key, 'beside'), Promise.reject(fault)]));
+    await expect(attempt).rejects.toBe(fault);
+    expect(await option(key)).toBeUndefined();
+  });
+
   test('of 40 concurrent transactions the failing half harms none of the others', async () => {
     const { store } = opened();
     const user = await addUser(store, { balance: 40 });

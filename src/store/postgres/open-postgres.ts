@@ -38,8 +38,11 @@ const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] s
  */
 type Slot = { repositories: Repositories; open: OpenTransaction | undefined; scope: Scope | undefined };
 
-/** A transaction on its connection. `begun` settles with the answer to its `begin`. */
-type OpenTransaction = { client: SQL; begun: Promise<unknown> };
+/**
+ * A transaction on its connection. `begun` settles with the answer to its `begin`. `ended`: its work
+ * is over, and what it left behind must not reach the connection.
+ */
+type OpenTransaction = { client: SQL; begun: Promise<unknown>; ended: boolean };
 
 /** Statements that only read and may lock: harmless if the transaction did not begin. */
 const READS = /^\s*select\b/i;
@@ -164,16 +167,19 @@ export async function openPostgres(options: {
       // is prepared by name as all others are.
       const begun = client`begin`.execute();
       begun.catch(() => undefined);
-      slot.open = { client, begun };
+      const open: OpenTransaction = { client, begun, ended: false };
+      slot.open = open;
       slot.scope = scope;
       try {
         const value = await guard.run(scope, () => work(slot.repositories));
         await begun;
+        open.ended = true;
         committing = true;
         const { command } = await client`commit`;
         if (command !== 'COMMIT') throw storeErrors.broken_invariant({ message: `A commit ended as ${command}.` });
         return value;
       } catch (error) {
+        open.ended = true;
         // After a lost connection there is nothing to take back.
         await client`rollback`.catch(() => undefined);
         throw error;
@@ -298,10 +304,11 @@ function commitError(thrown: unknown): unknown {
  * Runs a statement of a transaction. What writes waits for the answer to `begin`, without which it
  * would be stored at once and alone.
  */
-async function runInside({ client, begun }: OpenTransaction, text: string, params: unknown[]): Promise<unknown[][]> {
-  if (!READS.test(text)) await begun;
-  const found = rows(client, text, params);
-  await Promise.all([begun, found]);
+async function runInside(open: OpenTransaction, text: string, params: unknown[]): Promise<unknown[][]> {
+  if (!READS.test(text)) await open.begun;
+  // Another statement may have failed meanwhile: after the rollback this one would be stored.
+  if (open.ended) throw storeErrors.misused({ message: 'A transaction ended before its statement was sent.' });
+  const [, found] = await Promise.all([open.begun, rows(open.client, text, params)]);
   return found;
 }
 

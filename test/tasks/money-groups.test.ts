@@ -1,0 +1,244 @@
+/** What members of one transaction owe each other: nothing but its commit. */
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { type Billing, createBilling } from '../../src/billing/index.ts';
+import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { storeErrors } from '../../src/store/drivers/errors.ts';
+import { type Repositories, STATUS, type Store, type TaskRecord } from '../../src/store/ports/index.ts';
+import { createMoneyGroups } from '../../src/tasks/state/money-groups.ts';
+import { addKey, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
+
+describeEachStore('money in groups', (opened) => {
+  let store: Store;
+  let billing: Billing;
+  beforeEach(() => {
+    store = opened().store;
+    billing = createBilling({
+      ...{ store, clock: systemClock, logger: silentLogger, syncFrequencyMs: 60_000 },
+      ...{ declaredFacts: () => undefined, settings: () => ({ groupRatios: {}, unpriced: 'everyone' }) },
+    });
+  });
+  afterEach(async () => {
+    expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
+  });
+
+  type Payer = { id: number; keyId: number | null };
+  const addPayer = async (balance: number, keyBudget?: number): Promise<Payer> => {
+    const { id } = await addUser(store, { balance });
+    if (keyBudget === undefined) return { id, keyId: null };
+    return { id, keyId: (await addKey(store, id, { unlimitedQuota: false, quota: keyBudget })).id };
+  };
+  const left = async ({ id, keyId }: Payer) => [
+    (await store.users.byId(id))?.quota,
+    ...(keyId === null ? [] : [(await store.apiKeys.byId(keyId))?.quota]),
+  ];
+
+  /** Groups over `on`, and how many transactions they have begun. */
+  function groups(on: Partial<Store> = {}) {
+    let begun = 0;
+    const over: Store = { ...store, ...on };
+    const transaction: Store['transaction'] = (work) => {
+      begun += 1;
+      return over.transaction(work);
+    };
+    const money = createMoneyGroups({ store: { ...over, transaction }, clock: systemClock, billing });
+    return { ...money, begun: () => begun };
+  }
+  type Groups = Pick<ReturnType<typeof groups>, 'open' | 'close'>;
+
+  const open = (
+    money: Groups,
+    { id: userId, keyId: apiKeyId }: Payer,
+    { quota, key, insert }: { quota: number; key?: string; insert?: (tx: Repositories) => Promise<TaskRecord> },
+  ): Promise<TaskRecord> => {
+    const task = newTask({ userId, apiKeyId, quota });
+    return money.open({
+      payer: { taskId: task.taskId, userId, walletId: userId, apiKeyId, quota },
+      idempotency: key === undefined ? undefined : { key, requestHash: 'h' },
+      insert: insert ?? ((tx) => tx.tasks.insert(task)),
+    });
+  };
+  const close = (money: Groups, task: TaskRecord, quota: number | null): Promise<boolean> => {
+    const status = quota === null ? ('FAILURE' as const) : ('SUCCESS' as const);
+    const bill = { quota: quota ?? 0, billing: task.billing };
+    return money.close({
+      async move(tx) {
+        const lease = { ...leaseOf(task), reserved: task.quota };
+        return (await tx.tasks.advanceAll([{ lease, change: { status, ...bill }, nextPollInMs: null }]))[0] === true;
+      },
+      ended: { task, bill, refund: quota === null ? { reason: 'failed' } : undefined },
+    });
+  };
+  const codes = async (calls: Promise<unknown>[]): Promise<string[]> =>
+    (await Promise.allSettled(calls)).map((call) =>
+      call.status === 'fulfilled' ? 'ok' : call.reason instanceof AppError ? call.reason.code : String(call.reason),
+    );
+  const POOR = 'billing.insufficient_quota';
+
+  test('share one transaction, and each has its own verdict: one that does not fit stops no later one', async () => {
+    const [rich, poor, limited] = [await addPayer(1000), await addPayer(100), await addPayer(1000, 50)];
+    const disabled = await addPayer(1000);
+    await store.users.administer(disabled.id, { status: STATUS.disabled }, 1);
+    const money = groups();
+    const verdicts = await codes([
+      open(money, rich, { quota: 300 }),
+      open(money, poor, { quota: 60 }),
+      open(money, poor, { quota: 50 }),
+      open(money, poor, { quota: 40 }),
+      open(money, poor, { quota: 1 }),
+      open(money, limited, { quota: 51 }),
+      open(money, limited, { quota: 50 }),
+      open(money, disabled, { quota: 1 }),
+      open(money, disabled, { quota: 0 }),
+      open(money, rich, { quota: 700 }),
+    ]);
+    const key = 'billing.insufficient_key_quota';
+    expect(verdicts).toEqual(['ok', 'ok', POOR, 'ok', POOR, key, 'ok', POOR, 'ok', 'ok']);
+    expect(money.begun()).toBe(1);
+    expect([await left(rich), await left(poor), await left(limited), await left(disabled)]).toEqual([
+      [0],
+      [0],
+      [950, 0],
+      [1000],
+    ]);
+  });
+
+  test('a repeat in the same group is refused, and who cannot pay keeps no Idempotency-Key', async () => {
+    const payer = await addPayer(100);
+    const money = groups();
+    expect(
+      await codes([
+        open(money, payer, { quota: 10, key: 'twice' }),
+        open(money, payer, { quota: 10, key: 'twice' }),
+        open(money, payer, { quota: 500, key: 'dear' }),
+      ]),
+    ).toEqual(['ok', 'tasks.idempotency_in_progress', POOR]);
+    expect(await codes([open(money, payer, { quota: 20, key: 'dear' })])).toEqual(['ok']);
+    expect(await left(payer)).toEqual([70]);
+  });
+
+  test('a member that the database refuses harms no other', async () => {
+    const [one, other] = [await addPayer(100), await addPayer(100)];
+    const taken = await store.tasks.insert(newTask());
+    const money = groups();
+    const insert = (tx: Repositories) => tx.tasks.insert(newTask({ taskId: taken.taskId }));
+    const verdicts = await codes([
+      open(money, one, { quota: 10 }),
+      open(money, one, { quota: 20, insert }),
+      open(money, other, { quota: 30 }),
+    ]);
+    expect(verdicts).toEqual(['ok', 'store.broken_invariant', 'ok']);
+    expect([await left(one), await left(other)]).toEqual([[90], [70]]);
+  });
+
+  test('whatever statement its database dies at, nothing of a group is stored', async () => {
+    const [one, other] = [await addPayer(100, 100), await addPayer(100)];
+    const running = await Promise.all([one, other].map((payer) => open(groups(), payer, { quota: 40 })));
+    const begin = (money: Groups) => [
+      open(money, one, { quota: 10, key: 'k' }),
+      open(money, other, { quota: 20 }),
+      open(money, one, { quota: 99, key: 'l' }),
+    ];
+    const end = (money: Groups) => running.map((task, index) => close(money, task, index === 0 ? 30 : null));
+    const held = async () => [
+      await left(one),
+      await left(other),
+      await store.idempotency.find(one.id, 'k', systemClock.unix()),
+    ];
+    for (const work of [begin, end]) {
+      const before = await held();
+      for (let survived = 0, died = true; died; survived += 1) {
+        let calls = 0;
+        died = false;
+        const transaction: Store['transaction'] = (run) =>
+          store.transaction((tx) =>
+            run(
+              countCalls(tx, () => {
+                if (calls++ < survived) return;
+                died = true;
+                throw storeErrors.unavailable();
+              }),
+            ),
+          );
+        const verdicts = await codes(work(groups({ transaction })));
+        if (!died) break;
+        expect(verdicts).toEqual(verdicts.map(() => 'store.unavailable'));
+        expect(await held()).toEqual(before);
+      }
+    }
+    // The last round of each met no fault: what could be paid was stored.
+    expect([await left(one), await left(other)]).toEqual([[60, 60], [80]]);
+  });
+
+  test('a lost answer to the commit is told to each member, and what was stored is not done again', async () => {
+    const [one, other] = [await addPayer(100), await addPayer(100)];
+    let begun = 0;
+    const transaction: Store['transaction'] = async (work) => {
+      begun += 1;
+      await store.transaction(work);
+      throw storeErrors.outcome_unknown();
+    };
+    const lost = groups({ transaction });
+    const unknown = 'store.outcome_unknown';
+    expect(await codes([open(lost, one, { quota: 10 }), open(lost, other, { quota: 20 })])).toEqual([unknown, unknown]);
+    expect(begun).toBe(1);
+    expect([await left(one), await left(other)]).toEqual([[90], [80]]);
+    const task = await open(groups(), one, { quota: 30 });
+    expect(await codes([close(lost, task, 20)])).toEqual([unknown]);
+    expect(await close(groups(), task, 20)).toBe(false);
+    expect(await left(one)).toEqual([70]);
+  });
+
+  test('a task that somebody else has ended moves no money, and holds up none that ends with it', async () => {
+    const [one, other] = [await addPayer(100), await addPayer(100)];
+    const money = groups();
+    const [lost, won, failed] = await Promise.all([
+      open(money, one, { quota: 10 }),
+      open(money, one, { quota: 20 }),
+      open(money, other, { quota: 30 }),
+    ]);
+    expect(await close(groups(), lost, null)).toBe(true);
+    expect(await Promise.all([close(money, lost, 5), close(money, won, 25), close(money, failed, null)])).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect([await left(one), await left(other)]).toEqual([[75], [100]]);
+    expect(await store.users.byId(one.id)).toMatchObject({ usedQuota: 25, requestCount: 1 });
+    expect(money.begun()).toBe(2);
+  });
+
+  test('groups of two nodes over the same wallets, in any order, neither deadlock nor overdraw', async () => {
+    const payers = await Promise.all(Array.from({ length: 6 }, () => addPayer(100, 90)));
+    const nodes = [groups(), groups(await opened().openAnother())];
+    const verdicts: string[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const calls = nodes.flatMap((money, node) => {
+        const inOrder = node === 0 ? payers : payers.toReversed();
+        return [...inOrder, ...inOrder].map((payer) => open(money, payer, { quota: 7 }));
+      });
+      verdicts.push(...(await codes(calls)));
+    }
+    // Of 16 each, twelve fit into what the key may spend.
+    expect(verdicts.filter((code) => code === 'ok')).toHaveLength(6 * 12);
+    for (const payer of payers) expect(await left(payer)).toEqual([16, 6]);
+  });
+});
+
+/** Repositories that tell of each call before it is made. */
+function countCalls(tx: Repositories, onCall: () => void): Repositories {
+  type Methods = Record<string, (...args: unknown[]) => unknown>;
+  const counted = Object.entries(tx as unknown as Record<string, Methods>).map(([name, methods]) => [
+    name,
+    Object.fromEntries(
+      Object.entries(methods).map(([method, call]) => [
+        method,
+        async (...args: unknown[]) => {
+          onCall();
+          return call(...args);
+        },
+      ]),
+    ),
+  ]);
+  return Object.fromEntries(counted) as Repositories;
+}
