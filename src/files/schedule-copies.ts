@@ -1,8 +1,8 @@
-import type { Repositories, TaskRecord } from '../store/ports/index.ts';
+import { LONGEST_RESULT_TRIES_MS, type Repositories, type TaskRecord } from '../store/ports/index.ts';
 import type { FileDeps } from './types.ts';
 
 /** How long a result is tried to be kept: vendors drop their links earlier. */
-export const KEEP_TRIES_MS = 7 * 24 * 3_600_000;
+export const KEEP_TRIES_MS = LONGEST_RESULT_TRIES_MS;
 
 /**
  * Orders the results of a task that has just succeeded to be kept, in the transaction that ends it.

@@ -80,6 +80,18 @@ describe('the retention', () => {
     expect(late.left.rows).toBe(0);
   });
 
+  test.each([
+    [8 * 3600, 1000],
+    [365 * DAY, 0],
+  ])(
+    'a clock that is set back repeats no run, and one that was a year ahead suppresses none: %d s',
+    async (ahead, left) => {
+      const back = stage({ hour: 3, lastRun: at(3) + ahead });
+      await back.retention.run();
+      expect(back.left.rows).toBe(left);
+    },
+  );
+
   test('stops when the quiet hours end, and is not done then', async () => {
     const slow = stage({ hour: 5, rows: 1_000_000, msPerRow: 10, lastRun: at(5) - DAY });
     await slow.retention.run();

@@ -59,6 +59,15 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.sessions.bySid(first.bundle.session.sid))?.revokedReason).toBe('refresh_reuse');
     });
 
+    test('sign-ins of the future do not use up those of now', async () => {
+      const strict = openAuth(store, { clock, config: { sessionIssuanceLimit: 2, sessionIssuanceWindowSeconds: 600 } });
+      clock.advance(HOURS);
+      for (let i = 0; i < 2; i += 1) await signIn(strict, user);
+      await refusal(signIn(strict, user), 'auth.session_issuance_limit');
+      clock.advance(120 - HOURS);
+      await signIn(strict, user);
+    });
+
     test('a session that was used in the future counts as idle', async () => {
       const idle = openAuth(store, { clock, config: { sessionIdleSeconds: 3600 } });
       const signedIn = await signIn(idle, user);

@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'bun:test';
 import { newRelayId, newUuid, randomAlnum, systemClock } from '../../src/kernel/index.ts';
+import { LONGEST_RESULT_TRIES_MS, LONGEST_WEBHOOK_TRIES_MS } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, addRunningTask, describeEachStore, leaseOf, newSession, newTask } from './each-store.ts';
 import { runRaw } from './open-raw.ts';
@@ -11,6 +12,7 @@ import { runRaw } from './open-raw.ts';
 const HOURS = 8;
 const SECONDS = HOURS * 3600;
 const MS = SECONDS * 1000;
+const YEAR = 365 * 86_400_000;
 const LEASE = { owner: 'node', limit: 100, leaseForMs: 60_000 };
 const NO_EXCLUSIONS = { hosts: [], users: [], userHosts: [] };
 
@@ -39,7 +41,9 @@ describeEachStore(
       const delivery = { at: 1, httpStatus: 500, durationMs: 7, error: '' };
       await webhooks.settle(lease, { status: 'retry', inMs: 60_000 }, delivery);
       expect(await claim()).toEqual([]);
-      await run(`update webhook_outbox set next_attempt_at = next_attempt_at + ${MS}`);
+      await run(
+        `update webhook_outbox set next_attempt_at = next_attempt_at + ${MS}, give_up_at = give_up_at + ${YEAR}`,
+      );
       await run(`update webhook_outbox set lease_until = lease_until + ${MS} where lease_until > 0`);
       expect(await webhooks.untilDue()).toBeLessThanOrEqual(0);
       // One of another user is due as it should be, and does not hide the others.
@@ -47,6 +51,25 @@ describeEachStore(
       const held = claimed.filter(({ taskId }) => taskId === 'held').map(({ id }) => id);
       expect(ids(await claim({ held })).sort()).toEqual(['now', 'waits']);
       expect(ids(await claim())).toEqual(['held']);
+      // It is tried as long as a new one, not for a year.
+      const again = await webhooks.byEventId('waits', waits?.eventId ?? '');
+      expect(again?.giveUpAtMs).toBeLessThanOrEqual(systemClock.nowMs() + LONGEST_WEBHOOK_TRIES_MS + MS);
+    });
+
+    test('a webhook of progress that was sent in the future makes the next one wait for its interval alone', async () => {
+      const { webhooks } = opened().store;
+      const update = () => ({
+        ...{ eventId: `msg_${randomAlnum(27)}`, userId: 1, apiKeyId: 1, taskId: 'u', event: 'task.updated' as const },
+        ...{ host: 'a.example', url: 'https://a.example/', payload: {}, createdAt: 100 },
+      });
+      await webhooks.putUpdate(update(), 60_000, MS);
+      const [sent] = await webhooks.claim({ ...LEASE, exclude: NO_EXCLUSIONS });
+      const lease = { id: sent?.id ?? 0, leaseOwner: 'node', leaseSeq: sent?.leaseSeq ?? 0 };
+      await webhooks.settle(lease, { status: 'delivered' }, { at: 1, httpStatus: 200, durationMs: 7, error: '' });
+      // Less far than the longest pause.
+      await run('update webhook_outbox set last_attempt_at = last_attempt_at + 7200000');
+      await webhooks.putUpdate(update(), 60_000, MS);
+      expect(await webhooks.untilDue()).toBeLessThanOrEqual(60_000);
     });
 
     test('results are kept at once, whether they waited for an attempt or their process has died', async () => {
@@ -60,11 +83,13 @@ describeEachStore(
         if (taskId === 'waits')
           await results.postpone({ id, leaseSeq, leaseOwner: 'node' }, { inMs: 60_000, reason: 'busy' });
       expect(await results.claim(LEASE)).toEqual([]);
-      await run(`update kept_results set next_attempt_at = next_attempt_at + ${MS}`);
+      await run(`update kept_results set next_attempt_at = next_attempt_at + ${MS}, give_up_at = give_up_at + ${YEAR}`);
       await run(`update kept_results set lease_until = lease_until + ${MS} where lease_until > 0`);
       expect(await results.untilDue()).toBeLessThanOrEqual(0);
       const held = claimed.filter(({ taskId }) => taskId === 'held').map(({ id }) => id);
       expect(ids(await results.claim({ ...LEASE, held }))).toEqual(['waits']);
+      const again = await results.find('waits', 'video');
+      expect(again?.giveUpAtMs).toBeLessThanOrEqual(systemClock.nowMs() + LONGEST_RESULT_TRIES_MS + MS);
       expect(ids(await results.claim(LEASE))).toEqual(['held']);
     });
 

@@ -167,6 +167,7 @@ describeEachStore('sessions', (opened) => {
     expect(await store.sessions.countActive(id, 2000)).toBe(3);
     expect(await store.sessions.countIssued(id, 499)).toBe(5);
     expect(await store.sessions.countIssued(id, 500)).toBe(4);
+    expect(await store.sessions.countIssued(id, 499, 500)).toBe(1);
     const listed = await store.sessions.list({ userId: id, authVersion: 1, now: 2000, limit: 100 });
     expect(listed.map(({ sid }) => sid)).toEqual([`${id}-b`, `${id}-a`]);
     expect(await store.sessions.list({ userId: id, authVersion: 1, now: 2000, limit: 1 })).toHaveLength(1);

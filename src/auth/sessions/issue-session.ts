@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
+import { CLOCK_LEEWAY_SECONDS, type Clock } from '../../kernel/index.ts';
 import { type Repositories, type SessionRecord, STATUS, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -40,7 +40,9 @@ export async function issueSession(
 
   if ((await tx.sessions.countActive(user.id, now)) >= config.activeSessionLimit) throw authErrors.session_limit();
   const since = now - config.sessionIssuanceWindowSeconds;
-  if ((await tx.sessions.countIssued(user.id, since)) >= config.sessionIssuanceLimit) {
+  // Those of the future are not of this window: they were issued before the clock was set back.
+  const issued = await tx.sessions.countIssued(user.id, since, now + CLOCK_LEEWAY_SECONDS);
+  if (issued >= config.sessionIssuanceLimit) {
     throw authErrors.session_issuance_limit({ retryAfterSeconds: config.sessionIssuanceWindowSeconds });
   }
 

@@ -55,6 +55,9 @@ export type ResultClaim = {
  */
 export const LONGEST_RESULT_PAUSE_MS = 60 * 60_000;
 
+/** How long copying a result is tried at most. */
+export const LONGEST_RESULT_TRIES_MS = 7 * 24 * 3_600_000;
+
 /** The `kind` of a file that came with a task's request. Plugins' artifacts have other kinds. */
 export const INPUT_KIND = 'input';
 

@@ -33,8 +33,8 @@ export interface SessionStore {
   withUser(sid: string): Promise<{ session: SessionRecord; user: UserRecord } | undefined>;
   /** Active, unexpired sessions of a user, of any auth version. */
   countActive(userId: number, now: number): Promise<number>;
-  /** Sessions of a user created after `since`, in any state. */
-  countIssued(userId: number, since: number): Promise<number>;
+  /** Sessions of a user created after `since` and not after `until`, in any state. */
+  countIssued(userId: number, since: number, until?: number): Promise<number>;
   /**
    * Swaps the refresh token in one statement that matches sid, active, unexpired and the current
    * hash. False when another rotation won or the session has ended.

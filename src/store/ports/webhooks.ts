@@ -95,6 +95,9 @@ export type WebhookOutcome =
  */
 export const LONGEST_WEBHOOK_PAUSE_MS = 3 * 3_600_000;
 
+/** How long a webhook is tried at most. */
+export const LONGEST_WEBHOOK_TRIES_MS = 24 * 3_600_000;
+
 /**
  * What a claim leaves out: all webhooks of some hosts, all of some users, those of some users for
  * some hosts, and some webhooks.

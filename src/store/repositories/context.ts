@@ -244,18 +244,23 @@ export const isAheadSince = (deadline: SQLWrapper, createdAt: SQLWrapper, now = 
 
 /**
  * Makes rows due at once whose next attempt is further ahead than it was at most when it was
- * written: the clock was set back. Apart from the claim, which then keeps to the order of its
- * index. `isNeeded` is a condition for other queries; `run` tells whether there were any.
+ * written: the clock was set back. They are tried for as long as new ones, `triesMs`, at most.
+ * Apart from the claim, which then keeps to the order of its index. `isNeeded` is a condition for
+ * other queries; `run` tells whether there were any.
  */
 export function createPullForward(
   { prepare, nowMs, now }: Pick<Context, 'prepare' | 'nowMs' | 'now'>,
-  { rows, longestMs }: { rows: { table: SQL; isWaiting: SQL }; longestMs: number },
+  { rows, longestMs, triesMs }: { rows: { table: SQL; isWaiting: SQL }; longestMs: number; triesMs: number },
 ): { isNeeded: SQL; run: () => Promise<boolean> } {
   const { table, isWaiting } = rows;
   const isTooFar = sql`${isWaiting} and next_attempt_at > ${nowMs} + ${sql.raw(String(longestMs + LEEWAY_MS))}`;
   const isNeeded = sql`exists (select 1 from ${table} where ${isTooFar})`;
   const find = lazy(() => prepare(sql`select 1 where ${isNeeded}`));
-  const pull = lazy(() => prepare(sql`update ${table} set next_attempt_at = ${nowMs} where ${isTooFar}`));
+  const lastTry = sql`${nowMs} + ${sql.raw(String(triesMs))}`;
+  const pull = lazy(() =>
+    prepare(sql`update ${table} set next_attempt_at = ${nowMs},
+      give_up_at = case when give_up_at > ${lastTry} then ${lastTry} else give_up_at end where ${isTooFar}`),
+  );
   return {
     isNeeded,
     async run() {

@@ -53,7 +53,13 @@ export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amo
     db
       .select({ total: countAll() })
       .from(sessions)
-      .where(and(eq(sessions.userId, at('userId')), gt(sessions.createdAt, at('since'))))
+      .where(
+        and(
+          eq(sessions.userId, at('userId')),
+          gt(sessions.createdAt, at('since')),
+          lte(sessions.createdAt, at('until')),
+        ),
+      )
       .prepare(),
   );
   const touch = lazy(() =>
@@ -207,8 +213,8 @@ export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amo
       return row?.total ?? 0;
     },
 
-    async countIssued(userId, since) {
-      const [row] = await countIssued().execute({ userId, since });
+    async countIssued(userId, since, until = Number.MAX_SAFE_INTEGER) {
+      const [row] = await countIssued().execute({ userId, since, until });
       return row?.total ?? 0;
     },
 

@@ -3,6 +3,7 @@ import {
   INPUT_KIND,
   LONGEST_LEASE_MS,
   LONGEST_RESULT_PAUSE_MS,
+  LONGEST_RESULT_TRIES_MS,
   PREVIEW_KIND,
   type ResultRecord,
   type ResultStore,
@@ -52,6 +53,7 @@ export function createResultStore(context: Context): ResultStore {
   const pullForward = createPullForward(context, {
     rows: { table: sql`kept_results`, isWaiting: sql`state = ${WANTED}` },
     longestMs: LONGEST_RESULT_PAUSE_MS,
+    triesMs: LONGEST_RESULT_TRIES_MS,
   });
   const isHeld = and(
     eq(results.id, at('id')),

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, lte, ne, type 
 import {
   LONGEST_LEASE_MS,
   LONGEST_WEBHOOK_PAUSE_MS,
+  LONGEST_WEBHOOK_TRIES_MS,
   type NewWebhook,
   PREVIEW_KIND,
   type WebhookOutcome,
@@ -47,6 +48,7 @@ export function createWebhookStore(context: Context): WebhookStore {
   const pullForward = createPullForward(context, {
     rows: { table: sql`webhook_outbox`, isWaiting: sql`status = ${PENDING}` },
     longestMs: LONGEST_WEBHOOK_PAUSE_MS,
+    triesMs: LONGEST_WEBHOOK_TRIES_MS,
   });
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
 
@@ -125,9 +127,11 @@ export function createWebhookStore(context: Context): WebhookStore {
       .returning({ id: outbox.id })
       .prepare(),
   );
+  // One that was sent in the future, before the clock was set back, was sent by now.
+  const sentAt = sql`case when ${outbox.lastAttemptAtMs} > ${nowMs} then ${nowMs} else ${outbox.lastAttemptAtMs} end`;
   const lastUpdate = lazy(() =>
     db
-      .select({ atMs: sql<number>`coalesce(max(${outbox.lastAttemptAtMs}), 0)`.mapWith(Number) })
+      .select({ atMs: sql<number>`coalesce(max(${sentAt}), 0)`.mapWith(Number) })
       .from(outbox)
       .where(ofUpdate)
       .prepare(),
@@ -197,7 +201,7 @@ export function createWebhookStore(context: Context): WebhookStore {
       const replaced = await replaceUpdate().execute({ taskId, payload });
       if (replaced.length > 0) return;
       const [superseded] = await supersedeUpdates().execute({ taskId });
-      const [last] = await lastUpdate().execute({ taskId });
+      const [last] = await lastUpdate().execute({ taskId, ...now() });
       const notBeforeMs = Math.max(
         last && last.atMs > 0 ? last.atMs + everyMs : 0,
         // New data is no reason to call a failing receiver more often.
