@@ -144,10 +144,15 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
       amongIds: (column, name) =>
         sql`${column} = any(array(select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json)))`,
       elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
-      // It parses each object once; an operator for each member would parse it as often.
+      // It parses each object once; an operator for each member would parse it as often. The
+      // condition holds always: with it PostgreSQL expects one row and not a hundred, and finds
+      // the rows of a table by its index even if it planned the statement while that was small.
       records: (name, columns) => {
         const typed = Object.entries(columns).map(([column, type]) => `"${column}" ${type}`);
-        return sql`json_to_recordset(${sql.placeholder(name)}::text::json) as ${sql.raw(`${name}(${typed.join(', ')})`)}`;
+        const [[first, type] = ['', '']] = Object.entries(columns);
+        const always = `"${first}" = "${first}" ${type === 'text' ? `|| ''` : '+ 0'}`;
+        return sql`(select * from json_to_recordset(${sql.placeholder(name)}::text::json)
+          as ${sql.raw(`${name}(${typed.join(', ')}) where ${always}`)}) as ${sql.raw(name)}`;
       },
       // An array is evaluated once. A sub-select with a limit might be evaluated, and lock rows,
       // several times.

@@ -211,7 +211,7 @@ async function insertTask(
   const insert = async (tx: Repositories): Promise<TaskRecord> => {
     const createdAt = deps.clock.unix();
     await deps.node.sources.keep(tx, plugin, createdAt);
-    const task = await tx.tasks.insert({
+    const inserted = tx.tasks.insert({
       ...owner,
       platform: plugin.key,
       group: caller.group,
@@ -246,7 +246,8 @@ async function insertTask(
       leaseForMs: SUBMIT_LEASE_MS,
     });
     const event = { taskId, at: createdAt, kind: 'created' as const, status: 'NOT_START' as const, detail: `${quota}` };
-    await tx.tasks.addEvent(event);
+    // Started together, so that they travel together.
+    const [task] = await Promise.all([inserted, tx.tasks.addEvent(event)]);
     if (inputs.rows) await tx.results.keepInputs({ taskId, userId: owner.userId, keptAt: createdAt, ...inputs.rows });
     return task;
   };

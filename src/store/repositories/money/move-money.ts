@@ -129,12 +129,13 @@ export function createMoneyMoves({
     reserveAll: atomic(async (entries) => {
       for (const { amount } of entries) requireInteger(amount, amount >= 0);
       if (entries.length === 0) return [];
-      const verdicts = decideReservations(await readBalances(entries), entries);
+      const balances = await readBalances(entries);
+      const verdicts = decideReservations(balances, entries);
       const granted = entries.filter((_, index) => verdicts[index] === 'ok');
       if (granted.length === 0) return verdicts;
       const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
       for (const { apiKeyId, walletId, amount } of granted) {
-        if (apiKeyId !== null) add(keys, apiKeyId, { amount: -amount });
+        if (apiKeyId !== null && !balances.keys.get(apiKeyId)?.isUnlimited) add(keys, apiKeyId, { amount: -amount });
         add(wallets, walletId, { amount: -amount });
       }
       // 0, not -0.
