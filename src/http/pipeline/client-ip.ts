@@ -4,8 +4,8 @@ import { type Clock, memoizeTexts, type WatchCache } from '../../kernel/index.ts
 
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** How long an unlisted proxy is reported after its last request, in seconds. */
-const UNLISTED_SECONDS = 3600;
+/** How long an unlisted proxy is reported after its last request. */
+const UNLISTED_MS = 3_600_000;
 
 export type ClientAddresses = {
   /** Both addresses of a request, from the peer's address and `X-Forwarded-For`. */
@@ -31,7 +31,7 @@ export function createClientAddresses(deps: {
   const { watchCache } = deps;
   const readShown = createIpReader(deps.trustedProxies, (size) => watchCache?.('client_addresses', size));
   const readDeciding = createIpReader(deps.decidingProxies, (size) => watchCache?.('deciding_addresses', size));
-  let unlisted: { peer: string; at: number } | undefined;
+  let unlisted: { peer: string; atMs: number } | undefined;
 
   return {
     read(peer, forwardedFor) {
@@ -40,13 +40,15 @@ export function createClientAddresses(deps: {
         const ip = shown?.text ?? peer;
         return { ip, decidingIp: ip as DecidingIp };
       }
-      if (shown?.isTrusted && !readDeciding(peer)?.isTrusted) unlisted = { peer: shown.text, at: deps.clock.unix() };
+      if (shown?.isTrusted && !readDeciding(peer)?.isTrusted)
+        unlisted = { peer: shown.text, atMs: deps.clock.monotonicMs() };
       return {
         ip: clientIp(readShown, peer, forwardedFor),
         decidingIp: clientIp(readDeciding, peer, forwardedFor) as DecidingIp,
       };
     },
-    unlistedProxy: () => (unlisted && deps.clock.unix() - unlisted.at < UNLISTED_SECONDS ? unlisted.peer : undefined),
+    unlistedProxy: () =>
+      unlisted && deps.clock.monotonicMs() - unlisted.atMs < UNLISTED_MS ? unlisted.peer : undefined,
   };
 }
 

@@ -119,7 +119,7 @@ describe('the address that limits use while TRUSTED_PROXIES is unset', () => {
     createClientAddresses({
       trustedProxies: DEFAULT,
       decidingProxies: ['127.0.0.0/8', '::1/128'],
-      clock: { ...systemClock, unix: now },
+      clock: { ...systemClock, monotonicMs: () => now() * 1000 },
     });
   const rows: [name: string, peer: string, chain: string | null, shown: string, decides: string][] = [
     ['forged entry in front of a LAN client', '127.0.0.1', '8.8.8.8, 192.168.1.5', '8.8.8.8', '192.168.1.5'],
