@@ -16,8 +16,7 @@ export {
 } from './billing.ts';
 export { findProblem, findUnpriced, type OfferedModel, type PriceProblem } from './check-prices.ts';
 export { billingErrors } from './errors.ts';
-export { exemplifyPrice } from './exemplify-price.ts';
 export { type BillExplanation, explainBill, QUOTA_PER_USD } from './explain-bill.ts';
 export type { DeclaredFact } from './price-book.ts';
 export { parsePriceExpression } from './price-expression.ts';
-export { type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';
+export { exemplifyPrice, type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';

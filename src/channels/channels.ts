@@ -12,7 +12,6 @@ import {
   type PluginFacts,
 } from './check-channel.ts';
 import { channelErrors } from './errors.ts';
-import { type ChannelFilter, filterChannels, isFilter } from './filter-channels.ts';
 import { type PickRequest, pickChannel } from './pick-channel.ts';
 
 export type ChannelChange = Partial<ChannelInput>;
@@ -208,3 +207,26 @@ export function createChannels(deps: {
 
 /** The last four characters, if the key is long enough to reveal them safely. */
 export const shortenKey = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');
+
+type ChannelFilter = {
+  /** A part of a name, an address, a model, a group or a plugin's key, in any case. */
+  keyword?: string;
+  status?: ChannelRecord['status'];
+};
+
+const isFilter = ({ keyword = '', status }: ChannelFilter): boolean => keyword !== '' || status !== undefined;
+
+/** The channels that match all of the filter. */
+function filterChannels(channels: readonly ChannelRecord[], filter: ChannelFilter): ChannelRecord[] {
+  const part = (filter.keyword ?? '').toLowerCase();
+  const listTexts = ({ name, baseUrl, models, groups, taskPluginKey }: ChannelRecord): string[] => [
+    ...[name, baseUrl, taskPluginKey ?? ''],
+    ...models,
+    ...groups,
+  ];
+  return channels.filter(
+    (channel) =>
+      (filter.status === undefined || channel.status === filter.status) &&
+      listTexts(channel).some((text) => text.toLowerCase().includes(part)),
+  );
+}

@@ -7,14 +7,13 @@ import {
   RELAY_TYPE,
   shortenKey,
 } from '../channels/index.ts';
-import { AppError, hasHiddenCharacters, type JsonObject, parseJson, pluralize } from '../kernel/index.ts';
+import { AppError, hasHiddenCharacters, isObject, type JsonObject, parseJson, pluralize } from '../kernel/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { type EnabledStatus, type NewChannel, STATUS } from '../store/ports/index.ts';
-import { CHANNEL_TYPES, type ChannelRule, UNKNOWN_TYPE } from './new-api-mapping.ts';
+import { CHANNEL_TYPES, type ChannelRule, GATEWAY_KEY_TYPES, UNKNOWN_TYPE } from './new-api-mapping.ts';
 import { type PlanContext, readObject, splitList } from './plan-context.ts';
 import { findFault, readNumber, readText } from './read-source.ts';
 import { isObjectOrNone, unsupportedColumns } from './unsupported-columns.ts';
-import { gatewayKeys, splitKeys } from './vendor-keys.ts';
 
 /** One channel here for each of its keys. `sourceId`: `10`, or `10/2` for the second of several. */
 export type PlannedChannel = { sourceId: string; channel: NewChannel };
@@ -29,7 +28,7 @@ const MAX_MODEL = 191;
 const MAX_GROUP = 64;
 const MAX_MAPPED = 1000;
 const MAX_RANK = 1_000_000;
-/** Of all channels: they are written in one transaction, for which a gateway beside it waits. */
+/** All channels together: one transaction writes them, and a gateway beside it waits for that. */
 const MAX_CHANNELS = 5000;
 
 /** All channels: there are tens. `models`: those of channels that are taken, now or earlier. */
@@ -198,3 +197,30 @@ function readSettings(row: SourceRow): JsonObject {
   const byModel = readObject(region);
   return { region: Object.keys(byModel).length > 0 ? byModel : region };
 }
+
+type VendorKey = { key: string; enabled: boolean };
+
+/** One key, or several where the channel says so: a JSON list, or one a line. */
+function splitKeys(row: SourceRow): VendorKey[] {
+  const text = readText(row, 'key');
+  const info = readObject(readText(row, 'channel_info'));
+  if (info.is_multi_key !== true) return text.trim() === '' ? [] : [{ key: text, enabled: true }];
+  const list = text.trimStart().startsWith('[') ? parseJson(text) : undefined;
+  const keys = Array.isArray(list)
+    ? list.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)))
+    : text.split('\n');
+  const given = info.multi_key_status_list ?? {};
+  const statuses = isObject(given) ? given : undefined;
+  return keys.flatMap((key, index) => {
+    if (key.trim() === '') return [];
+    // Where nobody can say which of them are switched off, all are.
+    const status = statuses === undefined ? STATUS.disabled : statuses[String(index)];
+    return [{ key, enabled: status === undefined || status === STATUS.enabled }];
+  });
+}
+
+/** The keys of types where such a key calls another gateway instead of the vendor. */
+const gatewayKeys = (row: SourceRow, keys: readonly VendorKey[]): string[] =>
+  GATEWAY_KEY_TYPES.includes(readNumber(row, 'type') ?? 0) && keys.some(({ key }) => key.trim().startsWith('sk-'))
+    ? ['the key of another gateway, whose address it needs']
+    : [];

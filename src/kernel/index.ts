@@ -9,7 +9,17 @@ export { detachFromRequest, nextTurn } from './background-work.ts';
 export { batchCalls } from './batch-calls.ts';
 export { createByteBuffer, detachBuffer, toStream } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
-export { CLOCK_LEEWAY_SECONDS, type Clock, inStep, isOver, isoTime, sleepInStep, systemClock } from './clock.ts';
+export {
+  CLOCK_LEEWAY_SECONDS,
+  type Clock,
+  type Deadline,
+  deadlineSignal,
+  inStep,
+  isOver,
+  isoTime,
+  sleepInStep,
+  systemClock,
+} from './clock.ts';
 export {
   constantTimeEqual,
   createSecretBox,
@@ -20,7 +30,6 @@ export {
   type SecretBox,
   sha256Hex,
 } from './crypto.ts';
-export { type Deadline, deadlineSignal } from './deadline-signal.ts';
 export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
 export { countNames, editJson, type JsonChanges, readJsonMembers } from './edit-json.ts';
 export { AppError, defineErrors, type ErrorKind, err, OperatorError, ok, type Result } from './errors.ts';

@@ -197,11 +197,11 @@ export interface TaskPlugins {
   findServingPlugin(task: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined;
   /** Loads the version if need be. Undefined: it cannot be had now. Never rejects. */
   findPlugin(task: TaskOrigin): Promise<LoadedPlugin | undefined>;
-  /** The same if it is loaded already. */
+  /** Gives that version if it is loaded already. */
   findLoadedPlugin(task: TaskOrigin): LoadedPlugin | undefined;
   /**
-   * Whether a version that `findPlugin` does not have may come back: its key is switched off, or its
-   * source could not be loaded just now. Otherwise nothing can read the task's answer any more.
+   * Whether a version that `findPlugin` does not have may come back: its key is switched off, or
+   * its source could not be loaded just now. Otherwise nothing can read the task's answer any more.
    */
   mayReturn(task: TaskOrigin): boolean;
 }

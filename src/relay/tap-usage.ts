@@ -1,8 +1,8 @@
 import { createJsonValueFinder, type WantedValue } from '../kernel/index.ts';
 import type { RelayKind } from '../store/ports/index.ts';
-import { ENDPOINTS, type Endpoint, type ReportedFact } from './endpoints.ts';
+import type { ReportedFact } from './endpoints.ts';
+import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import { type EventConsumer, findInEvents } from './read-events.ts';
-import { INCREMENT_EVENT, PART_OF_TOTAL_EVENT, TOOL_USAGE, USAGE_COUNTS } from './usage-names.ts';
 
 /** What an answer tells about its usage, by names of facts. */
 export type UsageFacts = Partial<Record<ReportedFact, number>>;
@@ -176,3 +176,51 @@ function merge(into: UsageFacts, fresh: UsageFacts, isIncrement: boolean): void 
     else if (count > 0 || into[fact] === undefined) into[fact] = count;
   }
 }
+
+/** Where vendors of OpenAI's form put a usage object: in answers, events, and the last choice. */
+const PLACES = ['usage', 'response.usage', 'choices[].usage', 'x_groq.usage', 'response.x_groq.usage'] as const;
+
+/** The names that they give each fact in it. Of several in one object the largest counts. */
+const NAMES: Readonly<Record<string, ReportedFact>> = {
+  prompt_tokens: 'input_tokens',
+  input_tokens: 'input_tokens',
+  completion_tokens: 'output_tokens',
+  output_tokens: 'output_tokens',
+  'prompt_tokens_details.cached_tokens': 'cached_tokens',
+  'input_tokens_details.cached_tokens': 'cached_tokens',
+  prompt_cache_hit_tokens: 'cached_tokens',
+  cached_tokens: 'cached_tokens',
+  seconds: 'seconds',
+  prompt_audio_seconds: 'seconds',
+  generated_images: 'images',
+};
+
+const TOOL_PLACES = ['tool_usage.*', 'response.tool_usage.*'] as const;
+
+const under = (places: readonly string[]): [path: string, fact: ReportedFact][] =>
+  places.flatMap((place) =>
+    Object.entries(NAMES).map(([name, fact]): [string, ReportedFact] => [`${place}.${name}`, fact]),
+  );
+
+/** Paths of the facts of an answer. A verbose transcription has its length beside the text. */
+const USAGE_COUNTS: ReadonlyMap<string, ReportedFact> = new Map([
+  ...under(PLACES),
+  ['duration', 'seconds'] as [string, ReportedFact],
+]);
+
+/**
+ * What the tools of a response used, such as `tool_usage.image_gen`. The vendor counts it beside
+ * the usage of the response, so it is added.
+ */
+const TOOL_USAGE: ReadonlyMap<string, ReportedFact> = new Map(under(TOOL_PLACES));
+
+/**
+ * Events whose usage is an increment, which is added to that of earlier ones: in OpenAI's streams
+ * of images each image has its own. All other shapes tell the total so far.
+ */
+const INCREMENT_EVENT = /^image_(?:generation|edit)\.completed$/;
+/**
+ * Other vendors have an event of this type for each image, and one `completed` with the total of
+ * all.
+ */
+const PART_OF_TOTAL_EVENT = /^image_(?:generation|edit)\.partial_succeeded$/;

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
  * `private` addresses need permission. `forbidden` ones are never connected to, whatever the
  * configuration.
  */
-export type AddressVerdict = 'public' | 'private' | 'forbidden';
+type AddressVerdict = 'public' | 'private' | 'forbidden';
 
 // Instance metadata services outside the link-local ranges, which are forbidden as a whole.
 const METADATA_ADDRESSES = new Set(
@@ -86,3 +86,20 @@ function readVerdict(range: string): AddressVerdict {
  * `URL` did all of this. The connection uses the same object, so no second parser can disagree.
  */
 export const canonicalHost = (url: URL): string => url.host.toLowerCase();
+
+/** An address or CIDR as a canonical CIDR; undefined for anything else. */
+export function readRange(text: string): string | undefined {
+  const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+  // The parser accepts short, octal and hexadecimal IPv4 forms, which do not mean what they seem to
+  // ("10/8").
+  const [address = ''] = cidr.split('/');
+  const plain = address.includes(':') ? !address.includes('%') : ipaddr.IPv4.isValidFourPartDecimal(address);
+  return plain && ipaddr.isValidCIDR(cidr) ? canonicalCidr(cidr) : undefined;
+}
+
+/** One spelling per range. IPv4-mapped IPv6 becomes IPv4, as peers' addresses do before a check. */
+function canonicalCidr(cidr: string): string {
+  const [address, bits] = ipaddr.parseCIDR(cidr);
+  const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;
+  return mapped ? `${address.toIPv4Address()}/${bits - 96}` : `${address}/${bits}`;
+}

@@ -10,10 +10,10 @@ export const isRedirect = (status: number, location: string | undefined): locati
   REDIRECTS.has(status) && location !== undefined;
 
 /**
- * The next request after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, continue as GET
- * without a body. Another origin gets no body, and only those headers that may go to every origin.
- * Without `allowRedirect` only the same origin is followed. A refusal here has `notSent: false`,
- * because the vendor has answered at least once.
+ * The next request after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, continue as
+ * GET without a body. Another origin gets no body, and only those headers that may go to every
+ * origin. Without `allowRedirect` only the same origin is followed. A refusal here has
+ * `notSent: false`, because the vendor has answered at least once.
  */
 export function followRedirect(
   request: UpstreamRequest,

@@ -3,7 +3,7 @@ import { isFieldValue } from './check-request.ts';
 import { refused } from './failures.ts';
 import type { StreamedBytes, UpstreamBody, UpstreamFailure, UpstreamRequest } from './types.ts';
 
-/** A request to one target in HTTP's own form. A redirect and a repeat are requests of their own. */
+/** A request to one target in HTTP's own form. A redirect or a repeat is another one. */
 export type WrittenRequest = Pick<UpstreamRequest, 'method' | 'connectTimeoutMs' | 'headersTimeoutMs' | 'signal'> & {
   url: URL;
   /** What goes over the connection first: the head, and the body where that is one text. */

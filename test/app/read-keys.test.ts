@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { readKeys } from '../../src/app/cli/read-keys.ts';
+import { readKeys } from '../../src/app/cli/ask-secret.ts';
 
 /** Reads these chunks: the line, `null` if cancelled, 'open' while it has not ended. */
 function type(...chunks: (string | Uint8Array)[]): string | null {

@@ -26,7 +26,7 @@ export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** A module of `cli/commands/` that runs one command; loaded when it is called. */
-export type CommandModule = { run(input: CommandInput): Promise<ExitCode> };
+type CommandModule = { run(input: CommandInput): Promise<ExitCode> };
 
 /** Wrong usage: exit 2. `message` says what is wrong and what is right; `command` is its name. */
 export class UsageError extends Error {
@@ -48,3 +48,35 @@ export const option = (input: CommandInput, name: string): string | undefined =>
 export function answer(input: CommandInput, data: unknown, text: string): void {
   input.io.out(input.json ? `${JSON.stringify(data)}\n` : text.endsWith('\n') ? text : `${text}\n`);
 }
+
+type OptionSpec = {
+  type: 'string' | 'boolean';
+  /** Placeholder in the help. */
+  value?: string;
+  doc: string;
+  required?: true;
+};
+
+export type CommandSpec = {
+  /** The words that call the command. */
+  name: string;
+  summary: string;
+  /** Required words after the name; the last one may end in `...` and then takes one or more. */
+  positionals: readonly string[];
+  options: Readonly<Record<string, OptionSpec>>;
+  /** Further help, loaded only when asked for. */
+  more?: () => Promise<string>;
+  /** Lazy: a command loads only its own modules. */
+  load: () => Promise<CommandModule>;
+};
+
+/** Aborted by the first SIGINT (Ctrl-C) or SIGTERM; a second one ends the process at once. */
+export function stopSignals(): AbortSignal {
+  const stopping = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
+  return stopping.signal;
+}
+
+/** A word of a command that is shown to people: in quotes where a shell would change it. */
+export const quoteForShell = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,8 +1,8 @@
-import type { CommandSpec } from './command-spec.ts';
+import type { CommandSpec } from './command.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { dataDir, INSTALLATION_COMMANDS } from './installation-commands.ts';
 
-export type { CommandSpec } from './command-spec.ts';
+export type { CommandSpec } from './command.ts';
 
 const account = {
   username: { type: 'string', value: 'NAME', doc: 'user name of the account', required: true },

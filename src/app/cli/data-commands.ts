@@ -1,4 +1,4 @@
-import type { CommandSpec } from './command-spec.ts';
+import type { CommandSpec } from './command.ts';
 import { dataDir } from './installation-commands.ts';
 
 /** Commands that rewrite what is stored. */

@@ -1,4 +1,4 @@
-import type { CommandSpec } from './command-spec.ts';
+import type { CommandSpec } from './command.ts';
 
 export const dataDir = { type: 'string', value: 'DIR', doc: 'data directory (overrides DATA_DIR)' } as const;
 

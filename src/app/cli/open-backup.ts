@@ -8,9 +8,8 @@ import type { StorageLocation } from '../../operations/storage/result-files.ts';
 import type { Config } from '../config/config-variables.ts';
 import { backupPlace } from '../config/results-place.ts';
 import { VERSION } from '../version.ts';
-import { type CommandInput, option, UsageError } from './command.ts';
+import { type CommandInput, option, stopSignals, UsageError } from './command.ts';
 import { readSettings } from './read-settings.ts';
-import { stopSignals } from './stop-signals.ts';
 
 /**
  * Runs `work` with the place of `--from` or BACKUP_TO; a signal to stop aborts `signal`.

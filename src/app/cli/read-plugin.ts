@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import type { PluginFault } from '../../plugins/index.ts';
-import { describePluginFault } from './describe-plugin-fault.ts';
+import { type CommandInput, option, UsageError } from './command.ts';
 import { readText } from './with-sandbox.ts';
 
 /** `FILE:LINE:COLUMN` of a failure in the author's file, or an empty text. */
@@ -52,4 +53,26 @@ export async function readPlugin(file: string): Promise<PluginFile> {
       return describePluginFault(placed.file, placed.fault, level);
     },
   };
+}
+
+/**
+ * Formats a fault as compilers do, `plugin.js:12:3: /models: message [rule]`; the hint below it.
+ */
+export function describePluginFault(file: string, fault: PluginFault, level: 'fault' | 'warning' = 'fault'): string {
+  const { path, message, rule, hint, line, column } = fault;
+  const position = line === undefined ? '' : `:${line}${column === undefined ? '' : `:${column}`}`;
+  const text = `${file}${position}: ${level === 'warning' ? 'warning: ' : ''}${path || 'meta'}: ${message} [${rule}]`;
+  return hint ? `${text}\n    ${hint}` : text;
+}
+
+/** `acme.fixture.json` for `acme.js`. */
+export const fixtureBeside = (file: string): string => `${file.replace(/\.(?:m?js|ts)$/, '')}.fixture.json`;
+
+/** The fixture of a plugin file: `--fixture`, else `acme.fixture.json` beside `acme.js`. */
+export function findFixtureFile(input: CommandInput, file: string, command: string): string {
+  const given = option(input, 'fixture');
+  if (given !== undefined) return given;
+  const beside = fixtureBeside(file);
+  if (existsSync(beside)) return beside;
+  throw new UsageError(`there is no ${beside}: name the file with the cases with --fixture FIXTURE`, command);
 }

@@ -3,11 +3,10 @@ import { findRelyingParty, rootHasOtherSignInMethod, tryOidc } from '../../auth/
 import { createAccountStatements } from '../../billing/index.ts';
 import { createHttpApp, type HttpApp, NotReady } from '../../http/index.ts';
 import { describeBackups, describeSystem, describeSystemHistory } from '../../operations/overview/describe-system.ts';
-import { exportUser } from '../../operations/overview/export-user.ts';
 import { listAttention } from '../../operations/overview/list-attention.ts';
-import { listOfferedModels } from '../../operations/overview/list-offered-models.ts';
 import { createLedgerCheck } from '../../operations/watches/check-ledger.ts';
 import { createMarketplace } from '../../plugins/index.ts';
+import { exportUser, listOfferedModels } from '../../reports/index.ts';
 import {
   authSettings,
   configuredAddress,

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { err, ok, type Result } from '../../kernel/index.ts';
-import { readRange } from '../../upstream/address-range.ts';
+import { readRange } from '../../upstream/check-address.ts';
 
 /** How the text of one variable becomes a value. `parse` fails with a hint, or an empty string. */
 export type ValueKind<T> = {

@@ -1,6 +1,8 @@
+import { Database } from 'bun:sqlite';
 import { existsSync, statSync } from 'node:fs';
 import { err, ok, type Result } from '../../kernel/index.ts';
-import type { SourceDatabase } from './read-rows.ts';
+import type { SourceDatabase, SourceDialect } from './read-rows.ts';
+import { createSource } from './read-rows.ts';
 
 type SourceAddress = { kind: SourceDatabase['kind']; address: string };
 
@@ -50,7 +52,6 @@ export async function openSource({ kind, address }: SourceAddress): Promise<Resu
     }
     if (!existsSync(address)) return err(`there is no file ${address}`);
     if (!statSync(address).isFile()) return err(`${address} is not a file`);
-    const { openSqliteSource } = await import('./sqlite-source.ts');
     return ok(await openSqliteSource(address));
   } catch (error) {
     return err(describeSourceError(error));
@@ -63,4 +64,42 @@ export function describeSourceError(error: unknown): string {
   const { code, errno } = error as { code?: unknown; errno?: unknown };
   const name = [code, errno].find((each) => typeof each === 'string' && each !== '' && !error.message.includes(each));
   return name === undefined ? error.message : `${error.message} (${name})`;
+}
+
+const DIALECT: SourceDialect = {
+  kind: 'sqlite',
+  quote: (name) => `"${name}"`,
+  asText: (column) => `cast(${column} as text)`,
+  measureBytes: (column) => `length(cast(${column} as blob))`,
+};
+
+/** Opens a file for reading. A program that is using it may go on writing. */
+async function openSqliteSource(path: string): Promise<SourceDatabase> {
+  const file = new Database(path, { readonly: true });
+  try {
+    file.run('pragma query_only = on');
+    file.run('pragma busy_timeout = 5000');
+    // What the file's schema holds besides tables calls no function of this process.
+    file.run('pragma trusted_schema = off');
+    // The first read fixes the state that all later ones see.
+    file.run('begin');
+    file.query('select count(*) from sqlite_master').get();
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+  return createSource(DIALECT, {
+    run: async (text) => file.prepare(text).all() as Record<string, unknown>[],
+    columnsOf: async (table) =>
+      (
+        file
+          .query(
+            // No view and no virtual table: reading one runs what the file's author wrote.
+            `select info.name from pragma_table_list as list, pragma_table_info(list.name) as info
+              where list.schema = 'main' and list.type = 'table' and list.name = ?`,
+          )
+          .all(table) as { name: string }[]
+      ).map(({ name }) => name),
+    close: async () => file.close(),
+  });
 }

@@ -1,9 +1,7 @@
 import { OperatorError, parseJson, pluralize, systemClock } from '../../../kernel/index.ts';
 import { type BenchReport, benchPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { describePluginFault } from '../describe-plugin-fault.ts';
-import { findFixtureFile } from '../fixture-file.ts';
-import { readPlugin } from '../read-plugin.ts';
+import { describePluginFault, findFixtureFile, readPlugin } from '../read-plugin.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 const DEFAULT_SECONDS = 3;

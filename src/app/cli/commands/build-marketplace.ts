@@ -4,8 +4,8 @@ import { OperatorError, pluralize, systemClock } from '../../../kernel/index.ts'
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { readRevocations, type SigningKey, signIndex, writeIndex } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { describePluginFault } from '../describe-plugin-fault.ts';
 import { openSigningKeys } from '../open-signing-key.ts';
+import { describePluginFault } from '../read-plugin.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 const DEFAULT_DAYS = 90;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { OperatorError, pluralize, systemClock } from '../../../kernel/index.ts';
 import { checkFolder, type PublicKey, parsePublicKeyFile } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
-import { describePluginFault } from '../describe-plugin-fault.ts';
+import { describePluginFault } from '../read-plugin.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
 /** Compares the index of a folder with its files; exit 1 if there is a fault. */

@@ -10,12 +10,11 @@ import {
 import type { Seal } from '../../../operations/backup/types.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { VERSION } from '../../version.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals, UsageError } from '../command.ts';
 import { readBackupLocation } from '../open-backup.ts';
 import { askPassphrase } from '../read-passphrase.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
-import { stopSignals } from '../stop-signals.ts';
 
 /** The lowest priority of processes: a gateway beside it comes first. */
 const LOWEST = 19;

@@ -3,16 +3,22 @@ import { type HookCall, type LintReport, lintPlugin, type Manifest } from '../..
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { createLogger } from '../../../telemetry/logging/logger.ts';
 import { integer } from '../../config/config-kinds.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { fixtureBeside } from '../fixture-file.ts';
+import {
+  answer,
+  type CommandInput,
+  EXIT,
+  type ExitCode,
+  option,
+  quoteForShell,
+  stopSignals,
+  UsageError,
+} from '../command.ts';
 import { describeHookCall, summarizeHookCall } from '../plugin-dev/describe-hook-call.ts';
 import { describeMismatches, findMismatches } from '../plugin-dev/find-mismatches.ts';
 import { openVendor, type Vendor } from '../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../plugin-dev/start-dev-instance.ts';
-import { quoteForShell } from '../quote-for-shell.ts';
-import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
-import { stopSignals } from '../stop-signals.ts';
+import { fixtureBeside, type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { watchFiles } from '../watch-files.ts';
 import { withSandbox } from '../with-sandbox.ts';
 

@@ -1,5 +1,5 @@
 import { OperatorError, systemClock } from '../../../kernel/index.ts';
-import { exportUser } from '../../../operations/overview/export-user.ts';
+import { exportUser } from '../../../reports/index.ts';
 import { type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withAccounts } from '../open-accounts.ts';
 import { readAccount } from '../read-account.ts';

@@ -2,8 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { OperatorError } from '../../../kernel/index.ts';
 import { newPlugin } from '../../../plugins/index.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { quoteForShell } from '../quote-for-shell.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, quoteForShell, UsageError } from '../command.ts';
 
 /** Writes the files of a new plugin; exit 1, and nothing is written, if one of them exists. */
 export async function run(input: CommandInput): Promise<ExitCode> {

@@ -11,15 +11,13 @@ import {
 } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { createLogger } from '../../../telemetry/logging/logger.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { fixtureBeside } from '../fixture-file.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals, UsageError } from '../command.ts';
 import { shorten } from '../plugin-dev/describe-hook-call.ts';
 import { openVendor } from '../plugin-dev/open-vendor.ts';
 import { createRecorder } from '../plugin-dev/record-exchanges.ts';
 import { runTask } from '../plugin-dev/run-task.ts';
 import { startDevInstance } from '../plugin-dev/start-dev-instance.ts';
-import { readPlugin } from '../read-plugin.ts';
-import { stopSignals } from '../stop-signals.ts';
+import { fixtureBeside, readPlugin } from '../read-plugin.ts';
 import { withSandbox } from '../with-sandbox.ts';
 
 /** What the demo vendor finishes at once, and most vendors understand. */

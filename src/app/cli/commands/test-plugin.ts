@@ -2,12 +2,9 @@ import { OperatorError, parseJson, pluralize, systemClock } from '../../../kerne
 import { replaceFile } from '../../../operations/secrets/replace-file.ts';
 import { addExpected, type FixtureReport, runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
-import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, option, stopSignals } from '../command.ts';
 import { describeMismatch } from '../describe-mismatch.ts';
-import { describePluginFault } from '../describe-plugin-fault.ts';
-import { findFixtureFile } from '../fixture-file.ts';
-import { type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
-import { stopSignals } from '../stop-signals.ts';
+import { describePluginFault, findFixtureFile, type PluginFile, placeInFile, readPlugin } from '../read-plugin.ts';
 import { watchFiles } from '../watch-files.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 

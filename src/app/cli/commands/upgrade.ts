@@ -26,10 +26,9 @@ import { databaseVersion, revertStore } from '../../../store/index.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { TARGET, VERSION } from '../../version.ts';
 import { asOwner, becomeOwner } from '../become-owner.ts';
-import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { answer, type CommandInput, EXIT, type ExitCode, stopSignals } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 import { requireDatabase } from '../require-database.ts';
-import { stopSignals } from '../stop-signals.ts';
 
 const MAX_LIST_BYTES = 64 * 1024;
 const MAX_ARCHIVE_BYTES = 300 * 1024 * 1024;

@@ -3,8 +3,8 @@ import type { DevelopmentView } from '../../../http/index.ts';
 import { parseJson, pluralize } from '../../../kernel/index.ts';
 import { runFixture } from '../../../plugins/index.ts';
 import type { Sandbox } from '../../../sandbox/index.ts';
-import { fixtureBeside } from '../fixture-file.ts';
-import { quoteForShell } from '../quote-for-shell.ts';
+import { quoteForShell } from '../command.ts';
+import { fixtureBeside } from '../read-plugin.ts';
 
 type Mismatches = NonNullable<DevelopmentView['misfits']>;
 

@@ -1,14 +1,14 @@
-import { type Clock, isObject, type Json, type JsonObject } from '../../../kernel/index.ts';
+import { request } from 'node:http';
+import { type Clock, isObject, type Json, type JsonObject, parseJson } from '../../../kernel/index.ts';
 import type { Manifest } from '../../../plugins/index.ts';
-import { askGateway, type GatewayAnswer } from './ask-gateway.ts';
 import type { DevInstance } from './start-dev-instance.ts';
 
-export type TaskRun = { id: string | undefined; status: string; reason: string };
+type TaskRun = { id: string | undefined; status: string; reason: string };
 
 const POLL_MS = 300;
 
 /** Whether the plugin takes `POST /v1/videos`, and with which model. */
-export const videoModel = ({ protocols }: Manifest): string | undefined =>
+const videoModel = ({ protocols }: Manifest): string | undefined =>
   protocols.find(({ name }) => name === 'proto_video')?.models[0];
 
 /**
@@ -57,4 +57,32 @@ function readId({ status, body }: GatewayAnswer): string | undefined {
 function readMessage({ status, body }: GatewayAnswer): string {
   const error = isObject(body) ? body.error : undefined;
   return isObject(error) && typeof error.message === 'string' ? error.message : `HTTP ${status}`;
+}
+
+/** The most of a download that is read; the rest is discarded. */
+const MAX_BYTES = 1024 * 1024;
+
+type Asked = { method?: 'GET' | 'POST'; apiKey: string; body?: Json };
+type GatewayAnswer = { status: number; body: Json | undefined };
+
+/** One request to the gateway in this process. Of an answer that is no JSON there is no body. */
+function askGateway(url: string, { method = 'GET', apiKey, body }: Asked): Promise<GatewayAnswer> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+    const sent = request(url, { method, headers }, (answer) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      answer.on('data', (chunk: Buffer) => {
+        if (bytes < MAX_BYTES) chunks.push(chunk);
+        bytes += chunk.length;
+      });
+      answer.on('end', () => {
+        const text = bytes > MAX_BYTES ? '' : Buffer.concat(chunks).toString('utf8');
+        resolve({ status: answer.statusCode ?? 0, body: parseJson(text) as Json | undefined });
+      });
+      answer.on('error', reject);
+    });
+    sent.on('error', reject);
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
 }

@@ -5,7 +5,7 @@ import type { Reports } from '../../../reports/index.ts';
 import type { CallableModel, Surfaces } from '../../../surfaces/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
-import { toPanelCaller } from './caller-of.ts';
+import { toPanelCaller } from './playground.ts';
 
 type UsageExamples = CallableModel['plugin']['manifest']['usageExamples'];
 

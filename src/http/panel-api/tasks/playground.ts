@@ -1,10 +1,10 @@
 import { Elysia, t } from 'elysia';
-import type { Auth } from '../../../auth/index.ts';
+import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { AppError, type JsonObject, sentence } from '../../../kernel/index.ts';
 import type { Results } from '../../../results/index.ts';
 import type { CallableModel, RequestOptions, Surfaces } from '../../../surfaces/index.ts';
-import type { Tasks } from '../../../tasks/index.ts';
+import type { Caller, Tasks } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -12,7 +12,6 @@ import { panelCode } from '../../responses/errors.ts';
 import { REPLAYED } from '../../responses/response-headers.ts';
 import { accessEnded, openStream, sendEvents } from '../../responses/send-events.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { toPanelCaller } from './caller-of.ts';
 import { createTaskReader } from './read-task.ts';
 
 const submitFields = {
@@ -224,3 +223,11 @@ function describeModel(
     blocked: offer.blocked ?? null,
   };
 }
+
+/** The user pays from the account itself: there is no API key with a budget or lists. */
+export const toPanelCaller = ({ user }: PanelPrincipal): Caller => ({
+  user,
+  key: null,
+  walletId: user.walletId,
+  group: user.group,
+});

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { UsageReport, UsageStats, User } from '../../api/types.ts';
+import type { TaskPage, UsageReport, UsageStats, User } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useGatewayStatus, useSession, useSessionSnapshot } from '../../session/session-context.tsx';
@@ -12,15 +12,17 @@ import { CopyField } from '../../ui/display/copy-field.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
+import { TaskPoster } from '../tasks/task-poster.tsx';
 import { localZone, readDates } from '../usage/usage-period.ts';
 import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
 import { areStepsHidden, FirstSteps, hideSteps, useFirstStepsProgress } from './first-steps.tsx';
+import classes from './home.module.css';
 import { SlowestModels, SummaryFigures, TopSpenders } from './home-figures.tsx';
-import { LastResults } from './last-results.tsx';
 
 const spans = { '7': 'home.days.7', '30': 'home.days.30', '90': 'home.days.90' } as const satisfies Record<
   string,
@@ -128,3 +130,36 @@ const withTotals = (figures: UsageStats, report: UsageReport | undefined): Usage
   report === undefined ? figures : { ...figures, totals: { ...figures.totals, ...report.totals } };
 
 const isEmpty = ({ totals: { succeeded, failed, running } }: UsageStats): boolean => succeeded + failed + running === 0;
+
+const shown = 6;
+
+/** The latest results, as pictures that lead to their tasks. */
+function LastResults({ all, refreshMs }: { all: boolean; refreshMs: number }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const path = withQuery('/api/task', { scope: all ? 'all' : null, status: 'SUCCESS', page_size: shown });
+  const { data } = useApiQuery<TaskPage>(path, { refreshMs });
+  if (data === undefined || data.items.length === 0) return null;
+  return (
+    <Section
+      heading={t('home.results')}
+      actions={
+        <Anchor component={Link} to={withQuery('/tasks', { scope: all ? 'all' : null, status: 'SUCCESS' })} size="sm">
+          {t('home.results.all')}
+        </Anchor>
+      }
+    >
+      <ul className={classes.results}>
+        {data.items.map((task) => (
+          <li key={task.id}>
+            <Link to={`/tasks/${encodeURIComponent(task.id)}`} className={classes.result}>
+              <TaskPoster task={task} large />
+              <span className={classes.prompt}>{task.input || t('tasks.withoutInput', { model: task.model })}</span>
+            </Link>
+            <span className={classes.when}>{format.ago(task.finish_time)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}

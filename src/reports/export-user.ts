@@ -1,7 +1,7 @@
-import { type Json, nextTurn } from '../../kernel/index.ts';
-import { shownUrl } from '../../notifications/index.ts';
-import type { Store, TaskRecord } from '../../store/ports/index.ts';
-import { taskObject } from '../../tasks/index.ts';
+import { type Json, nextTurn } from '../kernel/index.ts';
+import { shownUrl } from '../notifications/index.ts';
+import type { Store, TaskRecord } from '../store/ports/index.ts';
+import { taskObject } from '../tasks/index.ts';
 
 /** Rows that are read at a time: few enough that requests in between do not notice. */
 const PAGE = 100;

@@ -1,7 +1,7 @@
-import type { OfferedModel } from '../../billing/index.ts';
-import { type Channels, mapModel, RELAY_TYPE } from '../../channels/index.ts';
-import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
-import { STATUS } from '../../store/ports/index.ts';
+import type { OfferedModel } from '../billing/index.ts';
+import { type Channels, mapModel, RELAY_TYPE } from '../channels/index.ts';
+import { findDriver, type Generation, type LoadedPlugin } from '../plugins/index.ts';
+import { STATUS } from '../store/ports/index.ts';
 
 /** Every model of a plugin or a channel, with the plugin that serves it; prices refer to these. */
 export function listOfferedModels(
