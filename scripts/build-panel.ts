@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { BunPlugin } from 'bun';
+import { parseSync, Visitor } from 'oxc-parser';
 import type { PanelFile } from '../src/http/panel-files/panel-manifest.ts';
 import { readRuleTexts, readTexts } from './check-texts.ts';
 import { hashInputs, isFresh, root, writeWhole } from './hash-inputs.ts';
@@ -13,6 +14,7 @@ const bytesTypePath = `${output}/bytes.gen.d.ts`;
 const stampPath = `${output}/built-from`;
 const inputs = [
   'src/panel',
+  'src/kernel/user-agents.ts',
   'contracts',
   'package-lock.json',
   'tsconfig.json',
@@ -173,13 +175,7 @@ const pageGroups: BunPlugin = {
   name: 'page groups',
   setup(build) {
     const list = join(root, 'src/panel/routes/pages.ts');
-    const groups = new Map<string, Set<string>>();
-    for (const [, name = '', pages = ''] of readFileSync(list, 'utf8').matchAll(
-      /^export const (\w+) = \{([^}]*)\};/gm,
-    )) {
-      const files = [...pages.matchAll(/import\('([^']+)'\)/g)].map(([, path = '']) => join(dirname(list), path));
-      groups.set(name, new Set(files));
-    }
+    const groups = readPageGroups(list);
     build.onResolve({ filter: /^\.\.\/pages\// }, ({ path, importer }) => {
       if (importer !== list) return undefined;
       const file = join(dirname(list), path);
@@ -193,6 +189,23 @@ const pageGroups: BunPlugin = {
     });
   },
 };
+
+/** The files of the pages of each group. */
+function readPageGroups(list: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const groups = new Map<string, Set<string>>();
+  let files = new Set<string>();
+  new Visitor({
+    VariableDeclarator({ id }) {
+      if (id.type !== 'Identifier') return;
+      files = new Set();
+      groups.set(id.name, files);
+    },
+    ImportExpression({ source }) {
+      if (source.type === 'Literal') files.add(join(dirname(list), String(source.value)));
+    },
+  }).visit(parseSync(list, readFileSync(list, 'utf8')).program);
+  return groups;
+}
 
 function typeOf(name: string): string {
   const type = contentTypes[name.split('.').pop() ?? ''];

@@ -12,6 +12,7 @@ import { tookSeconds } from '../../src/panel/pages/tasks/read-task.ts';
 import { safeRedirect } from '../../src/panel/session/panel-address.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
 import { pendingValues } from '../../src/panel/ui/form/use-filters.ts';
+import { OPTION_GROUPS, OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
 import { panelStates } from '../support/panel-states/walk-states.ts';
 import { speak } from './speak.ts';
 
@@ -178,4 +179,15 @@ describe('the mark of a plugin', () => {
   ])('the icon %p: the picture %p', (icon, file) =>
     expect(chooseMark('Paper films', icon)).toEqual({ picture: expect.stringContaining(`/${file}.svg`) }),
   );
+});
+
+test('every option and every group of options has its texts', () => {
+  const wanted = [
+    ...OPTION_KEYS.flatMap((key) => [`option.${key}`, `option.${key}.help`]),
+    ...OPTION_GROUPS.map((group) => `settings.group.${group}`),
+  ];
+  const missing = wanted.filter((key) => !Object.hasOwn(en, key));
+  expect(missing.map((key) => `add "${key}" to src/panel/i18n/en.json`)).toEqual([]);
+  const texts = Object.keys(en).filter((key) => key.startsWith('option.'));
+  expect(texts.filter((key) => !wanted.includes(key)).map((key) => `remove "${key}"`)).toEqual([]);
 });

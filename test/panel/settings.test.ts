@@ -4,9 +4,7 @@
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
 import { rowsOptions } from '../../src/panel/pages/settings/rows-options.ts';
-import { OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { ask } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
@@ -42,12 +40,6 @@ async function visit(path: string): Promise<Page> {
 const save = (page: Page) => page.getByRole('button', { name: 'Save changes' }).click();
 const stored = async (key: string): Promise<string | undefined> =>
   (await root().call<Option[]>('GET', '/api/option')).find((option) => option.key === key)?.value;
-
-test('every option and every group has a name and a help text', async () => {
-  expect(Object.keys(optionTexts).sort()).toEqual([...OPTION_KEYS].sort());
-  const groups = (await root().call<Option[]>('GET', '/api/option')).map(({ group }) => group);
-  expect(Object.keys(groupTexts).sort()).toEqual([...new Set(groups)].sort());
-});
 
 test('every JSON option is edited as rows, and its stored value survives them', async () => {
   const options = (await root().call<Option[]>('GET', '/api/option')).filter(({ type }) => type === 'json');

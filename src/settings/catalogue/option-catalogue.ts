@@ -74,6 +74,7 @@ export type ChoiceOf<Key extends KeyOf<'choice'>> =
   Catalogue[Key] extends OptionRule<'choice', infer Choice> ? Choice : never;
 
 export const OPTION_KEYS = Object.keys(OPTION_CATALOGUE) as OptionKey[];
+export const OPTION_GROUPS: readonly string[] = Object.keys(GROUPS);
 
 /** Options of former versions, each with its replacement. Their rows in a database are ignored. */
 const REMOVED = new Map([

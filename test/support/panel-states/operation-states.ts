@@ -1,9 +1,9 @@
-import { groupTexts } from '../../../src/panel/pages/settings/option-texts.ts';
+import { OPTION_GROUPS } from '../../../src/settings/catalogue/option-catalogue.ts';
 import { dialogOpens, inOrder, type PanelState, press } from './state.ts';
 
 /** What root looks after, what the frame holds, and what goes wrong. */
 export const operationStates: readonly PanelState[] = [
-  ...Object.keys(groupTexts).map((group): PanelState => ({ name: `settings-${group}`, path: `/settings/${group}` })),
+  ...OPTION_GROUPS.map((group): PanelState => ({ name: `settings-${group}`, path: `/settings/${group}` })),
   { name: 'settings-search', path: '/settings?q=mail' },
   { name: 'settings-search-none', path: '/settings?q=nothing-like-this' },
   { name: 'providers-empty', path: '/settings/providers', age: 'empty' },

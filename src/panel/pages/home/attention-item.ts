@@ -3,7 +3,6 @@ import { sayServerText } from '../../api/say-server-text.ts';
 import type { AttentionItem } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles } from '../../session/roles.ts';
-import { optionTexts } from '../settings/option-texts.ts';
 
 /**
  * The names and figures of an attention item in the user's language. The gateway's own sentence
@@ -45,7 +44,7 @@ export function targetPage({ code, target: { kind, id } }: Item): { to: string; 
       // Relayed models have no plugin whose table could be opened.
       return { to: id === null || id === '*' ? '/prices' : `/prices/${name}`, role: roles.root };
     case 'setting':
-      if (id !== null && !Object.hasOwn(optionTexts, id)) return null;
+      if (id !== null && isVariable(String(id))) return null;
       return { to: id === null ? '/settings' : `/settings?q=${name}`, role: roles.root };
     case 'tasks':
       return {
@@ -56,3 +55,6 @@ export function targetPage({ code, target: { kind, id } }: Item): { to: string; 
       return { to: '/system', role: roles.root };
   }
 }
+
+/** Whether an environment variable is meant: options have small letters in their names. */
+const isVariable = (name: string): boolean => name === name.toUpperCase();

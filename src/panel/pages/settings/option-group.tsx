@@ -13,7 +13,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { useMutationWithProof } from '../../ui/security-proof/security-proof.tsx';
 import { OptionInput } from './option-input.tsx';
 import { findOptionRisks } from './option-risks.ts';
-import { groupTexts, optionTexts } from './option-texts.ts';
+import { explainGroup, explainOption, nameGroup, nameOption } from './option-texts.ts';
 import classes from './settings.module.css';
 import { type OptionDrafts, useOptionDrafts, validateOption } from './use-option-drafts.ts';
 
@@ -25,7 +25,7 @@ type OptionGroupProps = {
 
 /** The options of one group, saved together. */
 export function OptionGroup({ group, options }: OptionGroupProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const confirm = useConfirm();
   const { hash } = useLocation();
   const own = options.filter((option) => option.group === group);
@@ -33,7 +33,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
   const [isSubmitted, setSubmitted] = useState(false);
   const count = drafts.changes.length;
   const trial = own.find((option) => option.trial !== undefined)?.trial;
-  const texts = groupTexts[group];
+  const intro = explainGroup(i18n, group);
 
   useEffect(() => {
     if (hash === '') return;
@@ -83,10 +83,7 @@ export function OptionGroup({ group, options }: OptionGroupProps) {
           if (count > 0) void save();
         }}
       >
-        <Section
-          heading={texts === undefined ? group : t(texts.name)}
-          {...(texts?.help ? { intro: t(texts.help) } : {})}
-        >
+        <Section heading={t(nameGroup(group))} {...(intro === null ? {} : { intro: t(intro) })}>
           <div className={classes.rows}>
             {own.map((option) => (
               <OptionRow
@@ -127,15 +124,13 @@ function OptionRow({ option, drafts, validationError }: OptionRowProps) {
   const { t, i18n } = useTranslation();
   const fieldError = drafts.findError(option.key);
   const savedError = fieldError === null ? null : fieldMessage(fieldError, t, i18n.language);
-  const texts = optionTexts[option.key];
-  const name = texts === undefined ? option.key : t(texts.name);
   return (
     <div id={`option-${option.key}`} className={classes.row} data-changed={drafts.isChanged(option.key) || undefined}>
       <OptionInput
         option={option}
         value={drafts.valueOf(option)}
-        label={name}
-        help={texts === undefined ? '' : t(texts.help)}
+        label={t(nameOption(option.key))}
+        help={t(explainOption(option.key))}
         error={validationError ?? (drafts.isBound(option.key) ? t('settings.bound') : savedError)}
         onChange={(value) => drafts.set(option.key, value)}
       />

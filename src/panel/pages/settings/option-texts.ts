@@ -1,184 +1,22 @@
+import type { i18n } from 'i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 
-type OptionText = { name: TextKey; help: TextKey };
+// Keys of texts follow from the keys of options and groups. A test looks whether all are there.
 
-/** Name and help text of each option. A test compares the keys with the existing options. */
-export const optionTexts: Readonly<Record<string, OptionText>> = {
-  SystemName: { name: 'option.SystemName', help: 'option.SystemName.help' },
-  'branding.logo': { name: 'option.branding.logo', help: 'option.branding.logo.help' },
-  'branding.accent': { name: 'option.branding.accent', help: 'option.branding.accent.help' },
-  'branding.notice': { name: 'option.branding.notice', help: 'option.branding.notice.help' },
-  'branding.balance_hint': { name: 'option.branding.balance_hint', help: 'option.branding.balance_hint.help' },
-  ServerAddress: { name: 'option.ServerAddress', help: 'option.ServerAddress.help' },
-  TaskPublicAddress: { name: 'option.TaskPublicAddress', help: 'option.TaskPublicAddress.help' },
-  PasswordLoginEnabled: { name: 'option.PasswordLoginEnabled', help: 'option.PasswordLoginEnabled.help' },
-  RegisterEnabled: { name: 'option.RegisterEnabled', help: 'option.RegisterEnabled.help' },
-  PasswordRegisterEnabled: { name: 'option.PasswordRegisterEnabled', help: 'option.PasswordRegisterEnabled.help' },
-  EmailVerificationEnabled: { name: 'option.EmailVerificationEnabled', help: 'option.EmailVerificationEnabled.help' },
-  EmailDomainRestrictionEnabled: {
-    name: 'option.EmailDomainRestrictionEnabled',
-    help: 'option.EmailDomainRestrictionEnabled.help',
-  },
-  EmailDomainWhitelist: { name: 'option.EmailDomainWhitelist', help: 'option.EmailDomainWhitelist.help' },
-  EmailAliasRestrictionEnabled: {
-    name: 'option.EmailAliasRestrictionEnabled',
-    help: 'option.EmailAliasRestrictionEnabled.help',
-  },
-  QuotaForNewUser: { name: 'option.QuotaForNewUser', help: 'option.QuotaForNewUser.help' },
-  QuotaForInviter: { name: 'option.QuotaForInviter', help: 'option.QuotaForInviter.help' },
-  QuotaForInvitee: { name: 'option.QuotaForInvitee', help: 'option.QuotaForInvitee.help' },
-  SMTPServer: { name: 'option.SMTPServer', help: 'option.SMTPServer.help' },
-  SMTPPort: { name: 'option.SMTPPort', help: 'option.SMTPPort.help' },
-  SMTPAccount: { name: 'option.SMTPAccount', help: 'option.SMTPAccount.help' },
-  SMTPToken: { name: 'option.SMTPToken', help: 'option.SMTPToken.help' },
-  SMTPFrom: { name: 'option.SMTPFrom', help: 'option.SMTPFrom.help' },
-  SMTPSSLEnabled: { name: 'option.SMTPSSLEnabled', help: 'option.SMTPSSLEnabled.help' },
-  SMTPStartTLSEnabled: { name: 'option.SMTPStartTLSEnabled', help: 'option.SMTPStartTLSEnabled.help' },
-  SMTPInsecureSkipVerify: { name: 'option.SMTPInsecureSkipVerify', help: 'option.SMTPInsecureSkipVerify.help' },
-  SMTPForceAuthLogin: { name: 'option.SMTPForceAuthLogin', help: 'option.SMTPForceAuthLogin.help' },
-  'alerts.failing_channels': { name: 'option.alerts.failing_channels', help: 'option.alerts.failing_channels.help' },
-  'alerts.low_balance': { name: 'option.alerts.low_balance', help: 'option.alerts.low_balance.help' },
-  'alerts.low_balance_default': {
-    name: 'option.alerts.low_balance_default',
-    help: 'option.alerts.low_balance_default.help',
-  },
-  'alerts.webhook_url': { name: 'option.alerts.webhook_url', help: 'option.alerts.webhook_url.help' },
-  'alerts.webhook_secret': { name: 'option.alerts.webhook_secret', help: 'option.alerts.webhook_secret.help' },
-  'alerts.webhook_balances': { name: 'option.alerts.webhook_balances', help: 'option.alerts.webhook_balances.help' },
-  TurnstileCheckEnabled: { name: 'option.TurnstileCheckEnabled', help: 'option.TurnstileCheckEnabled.help' },
-  TurnstileSiteKey: { name: 'option.TurnstileSiteKey', help: 'option.TurnstileSiteKey.help' },
-  TurnstileSecretKey: { name: 'option.TurnstileSecretKey', help: 'option.TurnstileSecretKey.help' },
-  TurnstileVerifyUrl: { name: 'option.TurnstileVerifyUrl', help: 'option.TurnstileVerifyUrl.help' },
-  GitHubOAuthEnabled: { name: 'option.GitHubOAuthEnabled', help: 'option.GitHubOAuthEnabled.help' },
-  GitHubClientId: { name: 'option.GitHubClientId', help: 'option.GitHubClientId.help' },
-  GitHubClientSecret: { name: 'option.GitHubClientSecret', help: 'option.GitHubClientSecret.help' },
-  GitHubBaseUrl: { name: 'option.GitHubBaseUrl', help: 'option.GitHubBaseUrl.help' },
-  GitHubApiUrl: { name: 'option.GitHubApiUrl', help: 'option.GitHubApiUrl.help' },
-  'discord.enabled': { name: 'option.discord.enabled', help: 'option.discord.enabled.help' },
-  'discord.client_id': { name: 'option.discord.client_id', help: 'option.discord.client_id.help' },
-  'discord.client_secret': { name: 'option.discord.client_secret', help: 'option.discord.client_secret.help' },
-  'discord.base_url': { name: 'option.discord.base_url', help: 'option.discord.base_url.help' },
-  LinuxDOOAuthEnabled: { name: 'option.LinuxDOOAuthEnabled', help: 'option.LinuxDOOAuthEnabled.help' },
-  LinuxDOClientId: { name: 'option.LinuxDOClientId', help: 'option.LinuxDOClientId.help' },
-  LinuxDOClientSecret: { name: 'option.LinuxDOClientSecret', help: 'option.LinuxDOClientSecret.help' },
-  LinuxDOMinimumTrustLevel: { name: 'option.LinuxDOMinimumTrustLevel', help: 'option.LinuxDOMinimumTrustLevel.help' },
-  LinuxDOBaseUrl: { name: 'option.LinuxDOBaseUrl', help: 'option.LinuxDOBaseUrl.help' },
-  'oidc.enabled': { name: 'option.oidc.enabled', help: 'option.oidc.enabled.help' },
-  'oidc.display_name': { name: 'option.oidc.display_name', help: 'option.oidc.display_name.help' },
-  'oidc.client_id': { name: 'option.oidc.client_id', help: 'option.oidc.client_id.help' },
-  'oidc.client_secret': { name: 'option.oidc.client_secret', help: 'option.oidc.client_secret.help' },
-  'oidc.well_known': { name: 'option.oidc.well_known', help: 'option.oidc.well_known.help' },
-  'oidc.authorization_endpoint': {
-    name: 'option.oidc.authorization_endpoint',
-    help: 'option.oidc.authorization_endpoint.help',
-  },
-  'oidc.token_endpoint': { name: 'option.oidc.token_endpoint', help: 'option.oidc.token_endpoint.help' },
-  'oidc.user_info_endpoint': { name: 'option.oidc.user_info_endpoint', help: 'option.oidc.user_info_endpoint.help' },
-  TelegramOAuthEnabled: { name: 'option.TelegramOAuthEnabled', help: 'option.TelegramOAuthEnabled.help' },
-  TelegramBotToken: { name: 'option.TelegramBotToken', help: 'option.TelegramBotToken.help' },
-  TelegramBotName: { name: 'option.TelegramBotName', help: 'option.TelegramBotName.help' },
-  WeChatAuthEnabled: { name: 'option.WeChatAuthEnabled', help: 'option.WeChatAuthEnabled.help' },
-  WeChatServerAddress: { name: 'option.WeChatServerAddress', help: 'option.WeChatServerAddress.help' },
-  WeChatServerToken: { name: 'option.WeChatServerToken', help: 'option.WeChatServerToken.help' },
-  WeChatAccountQRCodeImageURL: {
-    name: 'option.WeChatAccountQRCodeImageURL',
-    help: 'option.WeChatAccountQRCodeImageURL.help',
-  },
-  'passkey.enabled': { name: 'option.passkey.enabled', help: 'option.passkey.enabled.help' },
-  'passkey.rp_display_name': { name: 'option.passkey.rp_display_name', help: 'option.passkey.rp_display_name.help' },
-  'passkey.rp_id': { name: 'option.passkey.rp_id', help: 'option.passkey.rp_id.help' },
-  'passkey.origins': { name: 'option.passkey.origins', help: 'option.passkey.origins.help' },
-  'passkey.allow_insecure_origin': {
-    name: 'option.passkey.allow_insecure_origin',
-    help: 'option.passkey.allow_insecure_origin.help',
-  },
-  'passkey.user_verification': {
-    name: 'option.passkey.user_verification',
-    help: 'option.passkey.user_verification.help',
-  },
-  'passkey.attachment_preference': {
-    name: 'option.passkey.attachment_preference',
-    help: 'option.passkey.attachment_preference.help',
-  },
-  ModelRequestRateLimitEnabled: {
-    name: 'option.ModelRequestRateLimitEnabled',
-    help: 'option.ModelRequestRateLimitEnabled.help',
-  },
-  ModelRequestRateLimitDurationMinutes: {
-    name: 'option.ModelRequestRateLimitDurationMinutes',
-    help: 'option.ModelRequestRateLimitDurationMinutes.help',
-  },
-  ModelRequestRateLimitCount: {
-    name: 'option.ModelRequestRateLimitCount',
-    help: 'option.ModelRequestRateLimitCount.help',
-  },
-  ModelRequestRateLimitSuccessCount: {
-    name: 'option.ModelRequestRateLimitSuccessCount',
-    help: 'option.ModelRequestRateLimitSuccessCount.help',
-  },
-  ModelRequestRateLimitGroup: {
-    name: 'option.ModelRequestRateLimitGroup',
-    help: 'option.ModelRequestRateLimitGroup.help',
-  },
-  'billing.timezone': { name: 'option.billing.timezone', help: 'option.billing.timezone.help' },
-  'billing.unpriced': { name: 'option.billing.unpriced', help: 'option.billing.unpriced.help' },
-  groups: { name: 'option.groups', help: 'option.groups.help' },
-  'task_plugin.auto_rollback': {
-    name: 'option.task_plugin.auto_rollback',
-    help: 'option.task_plugin.auto_rollback.help',
-  },
-  'task_plugin.marketplace_sources': {
-    name: 'option.task_plugin.marketplace_sources',
-    help: 'option.task_plugin.marketplace_sources.help',
-  },
-  'results.keep': { name: 'option.results.keep', help: 'option.results.keep.help' },
-  'results.keep_inputs': { name: 'option.results.keep_inputs', help: 'option.results.keep_inputs.help' },
-  'results.days': { name: 'option.results.days', help: 'option.results.days.help' },
-  'results.quota_gb': { name: 'option.results.quota_gb', help: 'option.results.quota_gb.help' },
-  'results.price_gb_day': { name: 'option.results.price_gb_day', help: 'option.results.price_gb_day.help' },
-  'results.previews_mb': { name: 'option.results.previews_mb', help: 'option.results.previews_mb.help' },
-  'results.s3_redirect': { name: 'option.results.s3_redirect', help: 'option.results.s3_redirect.help' },
-  'retention.enabled': { name: 'option.retention.enabled', help: 'option.retention.enabled.help' },
-  'retention.prompt_days': { name: 'option.retention.prompt_days', help: 'option.retention.prompt_days.help' },
-  'retention.request_days': { name: 'option.retention.request_days', help: 'option.retention.request_days.help' },
-  'retention.answer_days': { name: 'option.retention.answer_days', help: 'option.retention.answer_days.help' },
-  'retention.event_days': { name: 'option.retention.event_days', help: 'option.retention.event_days.help' },
-  'retention.task_days': { name: 'option.retention.task_days', help: 'option.retention.task_days.help' },
-  'retention.usage_days': { name: 'option.retention.usage_days', help: 'option.retention.usage_days.help' },
-  'retention.ledger_days': { name: 'option.retention.ledger_days', help: 'option.retention.ledger_days.help' },
-  'retention.webhook_days': { name: 'option.retention.webhook_days', help: 'option.retention.webhook_days.help' },
-  'retention.audit_days': { name: 'option.retention.audit_days', help: 'option.retention.audit_days.help' },
-  'retention.start_hour': { name: 'option.retention.start_hour', help: 'option.retention.start_hour.help' },
-  'retention.hours': { name: 'option.retention.hours', help: 'option.retention.hours.help' },
-  'backup.daily': { name: 'option.backup.daily', help: 'option.backup.daily.help' },
-  'backup.hour': { name: 'option.backup.hour', help: 'option.backup.hour.help' },
-  'backup.keep_daily': { name: 'option.backup.keep_daily', help: 'option.backup.keep_daily.help' },
-  'backup.keep_weekly': { name: 'option.backup.keep_weekly', help: 'option.backup.keep_weekly.help' },
-  'backup.keep_monthly': { name: 'option.backup.keep_monthly', help: 'option.backup.keep_monthly.help' },
-  'legal.user_agreement': { name: 'option.legal.user_agreement', help: 'option.legal.user_agreement.help' },
-  'legal.privacy_policy': { name: 'option.legal.privacy_policy', help: 'option.legal.privacy_policy.help' },
-};
+export const nameOption = (key: string): TextKey => `option.${key}` as TextKey;
+export const explainOption = (key: string): TextKey => `option.${key}.help` as TextKey;
+export const nameGroup = (group: string): TextKey => `settings.group.${group}` as TextKey;
 
-/** The option groups in their order; `help` is null if the name says enough. */
-export const groupTexts: Readonly<Record<string, { name: TextKey; help: TextKey | null }>> = {
-  gateway: { name: 'settings.group.gateway', help: 'settings.group.gateway.help' },
-  branding: { name: 'settings.group.branding', help: 'settings.group.branding.help' },
-  sign_in: { name: 'settings.group.sign_in', help: 'settings.group.sign_in.help' },
-  mail: { name: 'settings.group.mail', help: 'settings.group.mail.help' },
-  alerts: { name: 'settings.group.alerts', help: 'settings.group.alerts.help' },
-  challenge: { name: 'settings.group.challenge', help: 'settings.group.challenge.help' },
-  github: { name: 'settings.group.github', help: null },
-  discord: { name: 'settings.group.discord', help: null },
-  linuxdo: { name: 'settings.group.linuxdo', help: null },
-  oidc: { name: 'settings.group.oidc', help: 'settings.group.oidc.help' },
-  telegram: { name: 'settings.group.telegram', help: null },
-  wechat: { name: 'settings.group.wechat', help: null },
-  passkey: { name: 'settings.group.passkey', help: 'settings.group.passkey.help' },
-  limits: { name: 'settings.group.limits', help: 'settings.group.limits.help' },
-  billing: { name: 'settings.group.billing', help: 'settings.group.billing.help' },
-  plugins: { name: 'settings.group.plugins', help: 'settings.group.plugins.help' },
-  results: { name: 'settings.group.results', help: 'settings.group.results.help' },
-  retention: { name: 'settings.group.retention', help: 'settings.group.retention.help' },
-  backups: { name: 'settings.group.backups', help: 'settings.group.backups.help' },
-  legal: { name: 'settings.group.legal', help: 'settings.group.legal.help' },
-};
+/** Null where the group's name says enough. */
+export function explainGroup(texts: i18n, group: string): TextKey | null {
+  const key: string = `settings.group.${group}.help`;
+  return listKeys(texts).includes(key) ? (key as TextKey) : null;
+}
+
+/** The options that have texts. */
+export const listOptions = (texts: i18n): string[] =>
+  listKeys(texts)
+    .filter((key) => key.startsWith('option.') && key.endsWith('.help'))
+    .map((key) => key.slice('option.'.length, -'.help'.length));
+
+const listKeys = (texts: i18n): string[] => Object.keys(texts.getResourceBundle(texts.language, 'rest') ?? {});

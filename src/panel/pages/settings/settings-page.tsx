@@ -10,7 +10,7 @@ import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { OptionGroup } from './option-group.tsx';
-import { groupTexts, optionTexts } from './option-texts.ts';
+import { explainOption, nameGroup, nameOption } from './option-texts.ts';
 import classes from './settings.module.css';
 
 /** The options of one group, or the results of a search. */
@@ -19,39 +19,36 @@ export function SettingsPage() {
   const [params] = useSearchParams();
   const options = useApiQuery<Option[]>('/api/option');
   const searchText = (params.get('q') ?? '').trim();
-  const [first = ''] = Object.keys(groupTexts);
-  if (group === undefined && searchText === '') return <Navigate to={`/settings/${first}`} replace />;
-  if (group !== undefined && groupTexts[group] === undefined) return <Navigate to={`/settings/${first}`} replace />;
   return (
     <SettingsFrame current={group ?? null}>
       <QueryResult query={options}>
-        {(all) =>
-          group === undefined ? (
-            <SearchResults options={all} searchText={searchText} />
-          ) : (
-            <OptionGroup key={group} group={group} options={all} />
-          )
-        }
+        {(all) => {
+          if (group === undefined && searchText !== '') return <SearchResults options={all} searchText={searchText} />;
+          const groups = listGroups(all);
+          if (group !== undefined && groups.includes(group)) {
+            return <OptionGroup key={group} group={group} options={all} />;
+          }
+          return <Navigate to={`/settings/${groups[0]}`} replace />;
+        }}
       </QueryResult>
     </SettingsFrame>
   );
 }
 
+/** In the order of the gateway. */
+const listGroups = (options: readonly Option[]): string[] => [...new Set(options.map(({ group }) => group))];
+
 /** Options whose name, help, key or group contains all search words. */
 function SearchResults({ options, searchText }: { options: readonly Option[]; searchText: string }) {
   const { t } = useTranslation();
   const words = searchText.toLowerCase().split(/\s+/);
-  const entries = options.map((option) => {
-    const texts = optionTexts[option.key];
-    const group = groupTexts[option.group];
-    return {
-      key: option.key,
-      path: `/settings/${option.group}#option-${encodeURIComponent(option.key)}`,
-      name: texts === undefined ? option.key : t(texts.name),
-      help: texts === undefined ? '' : t(texts.help),
-      group: group === undefined ? option.group : t(group.name),
-    };
-  });
+  const entries = options.map((option) => ({
+    key: option.key,
+    path: `/settings/${option.group}#option-${encodeURIComponent(option.key)}`,
+    name: t(nameOption(option.key)),
+    help: t(explainOption(option.key)),
+    group: t(nameGroup(option.group)),
+  }));
   const found = entries.filter(({ key, name, help, group }) => {
     const text = `${key} ${name} ${help} ${group}`.toLowerCase();
     return words.every((word) => text.includes(word));
@@ -91,8 +88,9 @@ export function SettingsFrame({ current, children }: SettingsFrameProps) {
   const navigate = useNavigate();
   const [params] = useSearchParams();
   const [searchText, setSearchText] = useState(params.get('q') ?? '');
+  const { data: options = [] } = useApiQuery<Option[]>('/api/option');
   const entries = [
-    ...Object.entries(groupTexts).map(([id, { name }]) => ({ path: `/settings/${id}`, id, label: t(name) })),
+    ...listGroups(options).map((id) => ({ path: `/settings/${id}`, id, label: t(nameGroup(id)) })),
     { path: '/settings/providers', id: 'providers', label: t('settings.providers') },
   ];
 

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { useNavigate } from 'react-router';
 import { changeLanguage } from '../../i18n/create-i18n.ts';
 import { languages } from '../../i18n/languages.ts';
+import { listOptions } from '../../pages/settings/option-texts.ts';
 import { roles, useRole } from '../../session/roles.ts';
 import { useSession } from '../../session/session-context.tsx';
 import classes from './command-palette.module.css';
@@ -20,7 +21,7 @@ type CommandPaletteProps = {
 
 /** Finds pages, tasks, users, channels, keys, settings and actions by some letters. */
 export function CommandPalette({ typed, onClose, onShortcuts }: CommandPaletteProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const role = useRole();
   const navigate = useNavigate();
   const listId = useId();
@@ -28,7 +29,11 @@ export function CommandPalette({ typed, onClose, onShortcuts }: CommandPalettePr
   const [active, setActive] = useState(0);
   const server = useServerEntries(query);
   const actions = useActions(onShortcuts);
-  const local = [...listPages(t, role), ...actions, ...(query.trim() === '' ? [] : listSettings(t, role))];
+  const local = [
+    ...listPages(t, role),
+    ...actions,
+    ...(query.trim() === '' ? [] : listSettings(t, role, listOptions(i18n))),
+  ];
   const byGroup = paletteGroups.map((group) => ({
     group,
     entries: [

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import { optionTexts } from '../../pages/settings/option-texts.ts';
+import { nameOption } from '../../pages/settings/option-texts.ts';
 import { roles } from '../../session/roles.ts';
 import { sections } from '../navigation-sections.ts';
 
@@ -38,13 +38,13 @@ export const listPages = (t: TFunction, role: number): PaletteEntry[] =>
     .map(({ path, text }) => ({ id: `page:${path}`, group: 'pages', label: t(text), to: path }));
 
 /** Settings, which only root may open. They are found by their name and by their key. */
-export const listSettings = (t: TFunction, role: number): PaletteEntry[] =>
+export const listSettings = (t: TFunction, role: number, options: readonly string[]): PaletteEntry[] =>
   role < roles.root
     ? []
-    : Object.entries(optionTexts).map(([key, { name }]) => ({
+    : options.map((key) => ({
         id: `setting:${key}`,
         group: 'settings',
-        label: t(name),
+        label: t(nameOption(key)),
         note: key,
         to: `/settings?q=${encodeURIComponent(key)}`,
       }));
