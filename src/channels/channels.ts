@@ -186,7 +186,9 @@ export function createChannels(deps: {
         ...(change.groups === undefined ? {} : { groups: checkNames('groups', change.groups, before.groups) }),
         ...(change.priority === undefined ? {} : { priority: change.priority }),
         ...(change.weight === undefined ? {} : { weight: change.weight }),
-        ...(change.modelMapping === undefined ? {} : { modelMapping: checkMapping(change.modelMapping) }),
+        ...(change.modelMapping === undefined
+          ? {}
+          : { modelMapping: checkMapping(change.modelMapping, before.modelMapping) }),
         ...(change.settings === undefined ? {} : { settings: checkSettings(change.settings) }),
         ...(change.status === undefined ? {} : { status: change.status }),
         updatedAt: clock.unix(),

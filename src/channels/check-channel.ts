@@ -129,11 +129,17 @@ export function checkNames(param: 'models' | 'groups', values: string[], former:
   return trimmed;
 }
 
-export function checkMapping(mapping: Record<string, string>): Record<string, string> {
+/** `former`: the stored mapping, whose names may stay as they are. */
+export function checkMapping(
+  mapping: Record<string, string>,
+  former: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const known = Object.entries(former).flat();
   for (const [from, to] of Object.entries(mapping)) {
     if (from.trim() === '' || typeof to !== 'string' || to.trim() === '') {
       throw invalid('model_mapping', sentence('channels.mapping_names'));
     }
+    for (const name of [from, to]) rejectHiddenCharacters('model_mapping', name, known);
   }
   refuseCycles(mapping);
   return mapping;

@@ -106,7 +106,7 @@ export {
   toSentence,
 } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
-export { memoizeTexts, pluralize, trimTrailing } from './texts.ts';
+export { matchesEntityTag, memoizeTexts, pluralize, trimTrailing } from './texts.ts';
 export { createZoneClock, isTimeZone, readDate, type ZoneClock } from './time-zone.ts';
 export { parseUserAgent } from './user-agents.ts';
 export { type ClockWatch, watchClock } from './watch-clock.ts';

@@ -33,3 +33,13 @@ export function memoizeTexts<T>(read: (text: string) => T, watch?: (size: () => 
     return result;
   };
 }
+
+/**
+ * Whether an If-None-Match header names the entity tag, or any (RFC 9110, 13.1.2). Whether a tag is
+ * a weak one does not matter.
+ */
+export function matchesEntityTag(header: string | null | undefined, etag: string): boolean {
+  const withoutMark = (tag: string): string => tag.trim().replace(/^W\//, '');
+  const tags = (header ?? '').split(',').map(withoutMark);
+  return tags.includes('*') || tags.includes(withoutMark(etag));
+}

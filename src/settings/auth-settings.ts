@@ -71,16 +71,20 @@ function mailSettings(options: OptionValues, address: string): AuthSettings['mai
         : 'opportunistic',
     skipVerify: options.flag('SMTPInsecureSkipVerify'),
     forceAuthLogin: options.flag('SMTPForceAuthLogin'),
-    ...ownNameIn(address, options.text('SMTPFrom')),
+    ...chooseOwnName({ chosen: options.text('SMTPHelloName'), address, from: options.text('SMTPFrom') }),
   };
 }
 
 /**
- * What the gateway calls itself to mail servers: the host at which people reach it, or the domain
- * that it sends mails of. The name of a container says nothing, and many servers refuse it.
+ * What the gateway calls itself to mail servers: what root has chosen, else the host at which people
+ * reach it, or the domain that it sends mails of. The name of a container says nothing, and many
+ * servers refuse it.
  */
-function ownNameIn(address: string, from: string): { ownName?: string } {
-  const host = URL.canParse(address) ? new URL(address).hostname : '';
+function chooseOwnName(names: { chosen: string; address: string; from: string }): { ownName?: string } {
+  const { chosen, address, from } = names;
+  if (chosen !== '' && isIP(chosen) === 0) return { ownName: chosen };
+  const named = chosen.includes(':') ? `[${chosen}]` : chosen;
+  const host = named || (URL.canParse(address) ? new URL(address).hostname : '');
   if (isIP(host) === 4) return { ownName: `[${host}]` };
   if (host.startsWith('[')) return { ownName: `[IPv6:${host.slice(1)}` };
   const domain = from.slice(from.lastIndexOf('@') + 1).replace(/>\s*$/, '');

@@ -35,6 +35,8 @@ describe('a misleading name is refused by its field, and a stored one may stay',
     for (const field of ['display_name', 'group']) {
       expect(await refusedParam(auth.administration.edit(root, user.id, { [field]: name }))).toBe(field);
     }
+    const remark = name.replace('\n', '\u2067');
+    expect(await refusedParam(auth.administration.edit(root, user.id, { remark }))).toBe('remark');
     for (const validate of [validatePasskeyName, (text: string) => validateProvider(provider(text))]) {
       expect(() => validate(name)).toThrow(AppError);
     }
@@ -45,7 +47,7 @@ describe('a misleading name is refused by its field, and a stored one may stay',
     const caller = await auth.authenticatePanel(bearer(await signIn(auth, user)));
     const root = asSession(await addUser(store, { role: 100 }));
     expect((await auth.account.edit(caller, { display_name: TURNED, language: 'zh' })).user.language).toBe('zh');
-    await auth.administration.edit(root, user.id, { display_name: TURNED, remark: 'known' });
+    await auth.administration.edit(root, user.id, { display_name: TURNED, remark: 'known\nfor long' });
     const key = await auth.apiKeys.create(caller, { name: 'plain' });
     await store.apiKeys.update(key.id, user.id, { name: INVISIBLE });
     expect(await auth.apiKeys.update(caller, key.id, { name: INVISIBLE, models: ['m'] })).toMatchObject({

@@ -89,6 +89,7 @@ describe('OpenID Connect', () => {
     ['a lifetime below zero', { expires_in: -1 }, {}],
     ['an error that is null', { error: null, error_description: null }, {}],
     ['no time of the sign-in', {}, { auth_time: null }],
+    ['no begin of its validity', {}, { nbf: null }],
     ['a time of the sign-in as text', {}, { auth_time: 'yesterday' }],
     ['other claims as null', {}, { azp: null, amr: null, acr: null, at_hash: null, jti: null, sid: null, email: null }],
   ];

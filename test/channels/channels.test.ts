@@ -211,14 +211,21 @@ describeEachStore(
           [{ name: 'ac\u001b[2Jme' }, 'name'],
           [{ models: ['m', turned] }, 'models'],
           [{ groups: [turned] }, 'groups'],
+          [{ modelMapping: { [turned]: 'm' } }, 'model_mapping'],
+          [{ modelMapping: { m: 'm\u200b' } }, 'model_mapping'],
         ];
         for (const [change, param] of rows) {
           expect(await refusal(() => create(change))).toEqual({ code: 'channels.invalid', param });
         }
         const before = await create();
-        await store.channels.update(before.id, { name: turned, models: [turned], updatedAt: 1 });
-        const { channel } = await channels.update(before.id, { name: turned, models: [turned, 'n'], weight: 7 }, mine);
-        expect(channel).toMatchObject({ name: turned, models: [turned, 'n'], weight: 7 });
+        await store.channels.update(before.id, {
+          name: turned,
+          models: [turned],
+          modelMapping: { a: turned },
+          updatedAt: 1,
+        });
+        const change = { name: turned, models: [turned, 'n'], modelMapping: { a: turned, b: 'n' }, weight: 7 };
+        expect((await channels.update(before.id, change, mine)).channel).toMatchObject(change);
       });
 
       test('the same address in other words moves nothing', async () => {

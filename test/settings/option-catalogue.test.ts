@@ -173,6 +173,7 @@ const ROWS: Row[] = [
   flag('SMTPStartTLSEnabled', false),
   flag('SMTPInsecureSkipVerify', false),
   flag('SMTPForceAuthLogin', false),
+  ['SMTPHelloName', 'text', '', ['', 'mx', 'mail.example.org', '10.0.0.7', '::1'], ['a b', 'mx:25', ...LINES.refused]],
 
   flag('alerts.failing_channels', true),
   flag('alerts.low_balance', true),

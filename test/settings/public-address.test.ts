@@ -105,4 +105,13 @@ describe('what the gateway calls itself to mail servers', () => {
     const options = optionsOf({ ServerAddress: address, SMTPServer: 'mail', SMTPFrom: from || 'x@localhost' });
     expect(authSettings(options, node()).mail?.ownName).toBe(name as string);
   });
+
+  test.each([
+    ['mx', 'mx'],
+    ['10.0.0.7', '[10.0.0.7]'],
+    ['fd00::5', '[IPv6:fd00::5]'],
+  ])('%s, which root has chosen', (chosen, name) => {
+    const address = { ServerAddress: 'https://gate.example.org', SMTPServer: 'mail', SMTPFrom: 'x@localhost' };
+    expect(authSettings(optionsOf({ ...address, SMTPHelloName: chosen }), node()).mail?.ownName).toBe(name);
+  });
 });

@@ -3,6 +3,7 @@
  * stay low.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { connect } from 'node:net';
 import { MAX_SOURCE_BYTES } from '../../src/plugins/source/check-source.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
@@ -53,6 +54,23 @@ test('every cache that input from outside can grow reports its size', async () =
   for (const [, , entries] of sizes) expect(Number(entries)).toBeLessThanOrEqual(100_000);
 });
 
+/** Sends requests without waiting for answers; the status of the first, once the connection is closed. */
+const pipeline = (requests: string): Promise<{ status: number }> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(gateway.port, '127.0.0.1', () => void socket.write(requests));
+    let answers = '';
+    socket.on('data', (data) => {
+      answers += data;
+    });
+    // The gateway closes while requests are still on their way, which may reset the connection.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      const status = /^HTTP\/1\.1 (\d+)/.exec(answers)?.[1];
+      if (status === undefined) reject(new Error('no request was answered'));
+      else resolve({ status: Number(status) });
+    });
+  });
+
 const post = (path: string, body: unknown) => () => ask(`${gateway.url}${path}`, { token: admin.token, body });
 const svg = Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg">${fill('<g/>', 500 * KIB)}</svg>`).toString('base64');
 const channel = { name: 'a', type: 1, key: 'k', models: ['m'] };
@@ -79,6 +97,7 @@ test.each([
         headers: { 'x-forwarded-for': fill('10.0.0.1,', 12 * KIB) },
       }),
   ],
+  ['requests of one connection', () => () => pipeline(fill('GET /api/status HTTP/1.1\r\nHost: a\r\n\r\n', 500 * KIB))],
 ])('%s: no answer is a 5xx, and the loop is not held', async (_name, make) => {
   const send = make();
   let long = Number.POSITIVE_INFINITY;

@@ -72,11 +72,12 @@ export function validateGroup(value: string, former?: string): string {
 }
 
 /** An administrator's note; it may have several lines. */
-export function validateRemark(value: string): string {
+export function validateRemark(value: string, former?: string): string {
   const remark = value.trim();
   if ([...remark].length > REMARK_MAX || /[^\P{Cc}\n\r\t]/u.test(remark) || !remark.isWellFormed()) {
     throw invalidField('remark', sentence('auth.characters_max', { max: REMARK_MAX }));
   }
+  if (remark !== former) rejectHiddenCharacters('remark', remark.replaceAll(/[\n\r\t]/g, ' '));
   return remark;
 }
 

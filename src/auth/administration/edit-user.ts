@@ -101,7 +101,7 @@ const validate = (edit: AccountEdit, former: AdminUserRecord): UserChange => ({
     ? {}
     : { displayName: validateDisplayName(edit.display_name, former.displayName) }),
   ...(edit.group === undefined ? {} : { group: validateGroup(edit.group, former.group) }),
-  ...(edit.remark === undefined ? {} : { remark: validateRemark(edit.remark) }),
+  ...(edit.remark === undefined ? {} : { remark: validateRemark(edit.remark, former.remark) }),
   ...(edit.email === undefined ? {} : { email: edit.email === null ? null : requireMailAddress(edit.email) }),
 });
 

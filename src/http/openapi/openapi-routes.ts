@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Elysia } from 'elysia';
-import { sha256Hex } from '../../kernel/index.ts';
+import { matchesEntityTag, sha256Hex } from '../../kernel/index.ts';
 import type { PanelManifest } from '../panel-files/panel-manifest.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { chooseEncoding } from '../responses/compress-json.ts';
@@ -36,8 +36,7 @@ async function sendPage(request: Request, page: Page): Promise<Response> {
     // It may be stored, and is asked about each time.
     ...{ 'cache-control': 'no-cache', etag, vary: 'accept-encoding' },
   });
-  const known = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim());
-  if (known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === etag.slice('W/'.length))) {
+  if (matchesEntityTag(request.headers.get('if-none-match'), etag)) {
     return new Response(null, { status: 304, headers });
   }
   const isPacked = chooseEncoding(request, ['gzip']) !== undefined;

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gzip } from 'node:zlib';
-import { randomToken } from '../../kernel/index.ts';
+import { matchesEntityTag, randomToken } from '../../kernel/index.ts';
 import { chooseEncoding } from '../responses/compress-json.ts';
 import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
 
@@ -125,8 +125,7 @@ async function serveFile(request: Request, file: PanelFile, gzipped: Gzipped): P
     etag,
     vary: 'accept-encoding',
   });
-  const known = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  if (known.includes(etag)) return new Response(null, { status: 304, headers });
+  if (matchesEntityTag(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers });
   if (encoding !== undefined) headers.set('content-encoding', encoding);
   return new Response(request.method === 'HEAD' ? null : await openFile(file, encoding, gzipped), { headers });
 }

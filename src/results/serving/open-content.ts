@@ -1,4 +1,4 @@
-import { randomAlnum, toStream } from '../../kernel/index.ts';
+import { matchesEntityTag, randomAlnum, toStream } from '../../kernel/index.ts';
 import type { ResultRecord } from '../../store/ports/index.ts';
 import {
   type ByteSpan,
@@ -163,8 +163,7 @@ type Version = { etag: string; keptAt: number };
 
 function isUnchanged(headers: Record<string, string>, { etag, keptAt }: Version): boolean {
   const tags = headers['if-none-match'];
-  if (tags !== undefined)
-    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+  if (tags !== undefined) return matchesEntityTag(tags, etag);
   const since = Date.parse(headers['if-modified-since'] ?? '');
   return Number.isFinite(since) && keptAt * 1000 <= since;
 }

@@ -9,7 +9,8 @@ import { createSessionCookies } from '../../../src/http/panel-api/sign-in/sessio
 import { createClientIp } from '../../../src/http/pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../../../src/http/pipeline/guard-host.ts';
 import { guardOrigin } from '../../../src/http/pipeline/guard-origin.ts';
-import { sanitizeMessage } from '../../../src/kernel/index.ts';
+import { matchesEntityTag, sanitizeMessage } from '../../../src/kernel/index.ts';
+import { readRanges } from '../../../src/results/serving/open-content.ts';
 import { redactText } from '../../../src/telemetry/logging/redact-fields.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
@@ -73,6 +74,34 @@ export const headerCases = [
       commas: fill(',', size),
     }),
     call: (text: string) => clientIp('127.0.0.1', text),
+    limitedBy: BY_RUNTIME,
+  }),
+  stallCase({
+    name: 'If-None-Match',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      tags: fill('"a",', size),
+      'weak marks': fill('W/', size),
+      commas: fill(',', size),
+      spaces: fill(' ', size, { before: 'W/', after: '"' }),
+      'spaced tags': fill(' W/ ,', size),
+      stars: fill('*', size),
+    }),
+    call: (header: string) => matchesEntityTag(header, 'W/"0123456789abcdef"'),
+    limitedBy: BY_RUNTIME,
+  }),
+  stallCase({
+    name: 'Range',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      ranges: fill('0-1,', size, { before: 'bytes=' }),
+      'open ranges': fill('0-,', size, { before: 'bytes=' }),
+      commas: fill(',', size, { before: 'bytes=' }),
+      digits: fill('9', size, { before: 'bytes=', after: '-' }),
+      spaces: fill(' ', size, { before: 'bytes', after: '=0-1' }),
+      dashes: fill('-', size, { before: 'bytes=' }),
+    }),
+    call: (header: string) => readRanges(header, 1_000_000),
     limitedBy: BY_RUNTIME,
   }),
   stallCase({

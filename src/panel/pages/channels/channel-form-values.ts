@@ -18,8 +18,9 @@ export type ChannelValues = {
   model_mapping: MappingRow[];
   priority: string;
   weight: string;
-  /** A member of the settings with a field of its own; empty: none. */
+  /** Members of the settings with fields of their own; empty: none. */
   not_found_grace_seconds: string;
+  stream_usage: boolean;
   /** JSON text. */
   settings: string;
 };
@@ -41,6 +42,7 @@ export const emptyChannel: ChannelValues = {
   priority: '0',
   weight: '1',
   not_found_grace_seconds: '',
+  stream_usage: true,
   settings: '{}',
 };
 
@@ -62,8 +64,13 @@ export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   ...toSettingFields(channel.settings),
 });
 
-const toSettingFields = ({ not_found_grace_seconds: grace, ...settings }: SavedChannel['settings']) => ({
+const toSettingFields = ({
+  not_found_grace_seconds: grace,
+  stream_usage: asksForUsage,
+  ...settings
+}: SavedChannel['settings']) => ({
   not_found_grace_seconds: typeof grace === 'number' ? String(grace) : '',
+  stream_usage: asksForUsage !== false,
   settings: JSON.stringify(settings, null, 2),
 });
 
@@ -171,6 +178,7 @@ const toFields = (values: ChannelValues): Record<string, unknown> => ({
     ...(values.not_found_grace_seconds === ''
       ? {}
       : { not_found_grace_seconds: Number(values.not_found_grace_seconds) }),
+    ...(values.stream_usage ? {} : { stream_usage: false }),
   },
 });
 

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -139,6 +139,13 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
                 description={t('channels.notFoundGraceHelp')}
                 {...form.bindValue('not_found_grace_seconds')}
               />
+              {values.task_plugin_key === 'relay' && (
+                <Switch
+                  label={t('channels.streamUsage')}
+                  description={t('channels.streamUsageHelp')}
+                  {...form.bindChecked('stream_usage')}
+                />
+              )}
               <Textarea
                 label={t('channels.settings')}
                 description={t('channels.settingsHelp')}

@@ -1,4 +1,4 @@
-import { FileInput, Stack, Switch, Textarea } from '@mantine/core';
+import { Alert, Button, FileInput, Group, Stack, Switch, Text, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
@@ -9,7 +9,7 @@ import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
-import { PluginErrors } from './plugin-errors.tsx';
+import { PluginErrorList, PluginErrors } from './plugin-errors.tsx';
 import { pluginDependentPaths } from './plugin-paths.ts';
 
 type Values = { file: File | null; icon: File | null; remark: string; enabled: boolean; force: boolean };
@@ -30,20 +30,14 @@ export function UploadDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): 
 function UploadForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
+  /** A stored plugin whose warnings have not been read yet. */
+  const [stored, setStored] = useState<StoredPlugin | null>(null);
   const [isReading, setReading] = useState(false);
   const [isUnreadable, setUnreadable] = useState(false);
   const change = useApiMutation<Upload, StoredPlugin>({
     request: (body) => ({ method: 'POST', path: '/api/plugin/task', body, timeoutMs: 60_000 }),
     invalidates: pluginDependentPaths,
-    onSuccess: ({ plugin, outcome }) => {
-      onClose();
-      if (plugin === null) return;
-      const page = `/plugins/${encodeURIComponent(plugin.key)}`;
-      const { version } = plugin;
-      navigate(
-        outcome === 'waits_for_activation' ? withQuery(`${page}/activate`, { version }) : `${page}?tab=versions`,
-      );
-    },
+    onSuccess: (result) => (result.warnings.length > 0 ? setStored(result) : finish(result)),
   });
   const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
   const form = useForm<Values, Values>({
@@ -52,6 +46,14 @@ function UploadForm({ onClose }: { onClose(): void }) {
     toVariables: (values) => values,
     change: { ...change, isPending: isReading || change.isPending, mutate: (values) => void send(values) },
   });
+
+  function finish({ plugin, outcome }: StoredPlugin): void {
+    onClose();
+    if (plugin === null) return;
+    const page = `/plugins/${encodeURIComponent(plugin.key)}`;
+    const { version } = plugin;
+    navigate(outcome === 'waits_for_activation' ? withQuery(`${page}/activate`, { version }) : `${page}?tab=versions`);
+  }
 
   /** Errors and confirmations of the previous file do not apply to another. */
   function chooseFile(file: File | null): void {
@@ -82,6 +84,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
       setReading(false);
     }
   }
+  if (stored !== null) return <Warnings warnings={stored.warnings} onContinue={() => finish(stored)} />;
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
@@ -136,6 +139,26 @@ function UploadForm({ onClose }: { onClose(): void }) {
         <FormDialogButtons action={t('plugins.upload.submit')} isPending={form.isPending} />
       </Stack>
     </form>
+  );
+}
+
+type WarningsProps = { warnings: StoredPlugin['warnings']; onContinue(): void };
+
+/** What the author should mend, although the plugin was stored. */
+function Warnings({ warnings, onContinue }: WarningsProps) {
+  const { t } = useTranslation();
+  return (
+    <Stack gap="lg">
+      <Alert color="yellow" variant="light" role="status" title={t('plugins.upload.warnings')}>
+        <Text size="sm">{t('plugins.upload.warningsText')}</Text>
+        <PluginErrorList errors={warnings} />
+      </Alert>
+      <Group justify="flex-end">
+        <Button data-autofocus onClick={onContinue}>
+          {t('plugins.upload.continue')}
+        </Button>
+      </Group>
+    </Stack>
   );
 }
 
