@@ -1,8 +1,7 @@
+import type { Ended, ReservedTask } from '../billing/index.ts';
 import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
-import type { Repositories, TaskRecord } from '../store/ports/index.ts';
-import type { MoneyGroups } from './state/money-groups.ts';
-import type { WriteTransition } from './state/write-transitions.ts';
+import type { IdempotencyRecord, Repositories, TaskAdvance, TaskRecord } from '../store/ports/index.ts';
 
 /** What this node holds for its tasks. */
 export type TaskNode = {
@@ -98,3 +97,38 @@ export type LeaseRenewal = {
    */
   held(): string[];
 };
+
+/** What begins a task or a relayed request: its reservation, its key, then its rows. */
+export type Opening<T> = {
+  payer: ReservedTask;
+  idempotency: Pick<IdempotencyRecord, 'key' | 'requestHash'> | undefined;
+  /** Inserts the rows of what is paid for. */
+  insert: (tx: Repositories) => Promise<T>;
+};
+
+/** What ends one. `move` changes its state; false: somebody else was first, and no money moves. */
+export type Closing = { move: (tx: Repositories) => Promise<boolean>; ended: Ended };
+
+/**
+ * Transactions that move money: those of one moment are one. It locks the rows of keys and wallets
+ * once, changes each once, and commits once, for all payers. The members share nothing else: each
+ * has its own verdict, and a group that fails is run again, each member alone.
+ */
+export type MoneyGroups = {
+  /**
+   * Resolves once everything is durable: only then may the vendor be asked.
+   * @throws billing.*, tasks.idempotency_in_progress; then nothing of it was written
+   */
+  open<T>(opening: Opening<T>): Promise<T>;
+  /** False: `move` said so, and nothing was written. */
+  close(closing: Closing): Promise<boolean>;
+};
+
+/** A change under a lease. `notify`: the task before it, whose receiver is told. */
+export type Transition = TaskAdvance & { notify?: TaskRecord | undefined };
+
+/**
+ * Writes a transition together with others of the same moment: a commit costs as much for one row
+ * as for a hundred. False: the lease was lost or the task had ended, and nothing was written.
+ */
+export type WriteTransition = (transition: Transition) => Promise<boolean>;

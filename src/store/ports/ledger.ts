@@ -137,16 +137,16 @@ export interface LedgerStore {
   /** The lines of the user's own wallet. */
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
   /**
-   * The lines of the user's own wallet before the id `before`, the newest first, and its balance: the sum of all
-   * lines that the same statement sees.
+   * The lines of the user's own wallet before the id `before`, the newest first, and its balance:
+   * the sum of all lines that the same statement sees.
    */
   statementLines(
     userId: number,
     slice: { before?: number | undefined; limit: number },
   ): Promise<{ balance: number; lines: StatementLine[] }>;
   /**
-   * Among the `limit` lines of the user's own wallet before the id `before`: how many open a row of the statement
-   * that matches. `last` is where the next slice begins, undefined after the oldest line.
+   * Among the `limit` lines of the user's own wallet before the id `before`: how many open a row of
+   * the statement that matches. `last` is where the next slice begins, undefined after the oldest line.
    */
   countStatement(
     userId: number,

@@ -39,8 +39,8 @@ const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] s
 type Slot = { repositories: Repositories; open: OpenTransaction | undefined; scope: Scope | undefined };
 
 /**
- * A transaction on its connection. `begun` settles with the answer to its `begin`. `ended`: its work
- * is over, and what it left behind must not reach the connection.
+ * A transaction on its connection. `begun` settles with the answer to its `begin`. `ended`: its
+ * work is over, and what it left behind must not reach the connection.
  */
 type OpenTransaction = { client: SQL; begun: Promise<unknown>; ended: boolean };
 

@@ -174,7 +174,7 @@ const lookUpAlone: Context['lookUp'] = (select) => {
   return (sought) => query().execute({ sought });
 };
 
-/** Statements of one kind of look-up that run at once: one is prepared while another is answered. */
+/** Statements of one look-up that run at once: one is prepared while another is answered. */
 const LOOK_UPS_AT_ONCE = 2;
 const MAX_SOUGHT = 64;
 

@@ -3,7 +3,7 @@ import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
 import { DEFAULT_PROGRESS } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
-import type { Transition, WriteTransition } from '../state/write-transitions.ts';
+import type { Transition, WriteTransition } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { nextPollDelayMs } from './poll-schedule.ts';
 import type { AnswerChange, Verdict } from './types.ts';

@@ -1,39 +1,14 @@
-import type { Billing, Ended, ReservedTask } from '../../billing/index.ts';
+import type { Billing } from '../../billing/index.ts';
 import { batchCalls, type Clock, err, nextTurn, ok, type Result } from '../../kernel/index.ts';
 import { type IdempotencyRecord, isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
 const IDEMPOTENCY_SECONDS = 24 * 3600;
 const MAX_GROUP = 64;
 /** Groups at once: one writes while another waits for the disk or for another node's rows. */
 const MAX_RUNNING = 2;
-
-/** What begins a task or a relayed request: its reservation, its key, then its rows. */
-export type Opening<T> = {
-  payer: ReservedTask;
-  idempotency: Pick<IdempotencyRecord, 'key' | 'requestHash'> | undefined;
-  /** Inserts the rows of what is paid for. */
-  insert: (tx: Repositories) => Promise<T>;
-};
-
-/** What ends one. `move` changes its state; false: somebody else was first, and no money moves. */
-export type Closing = { move: (tx: Repositories) => Promise<boolean>; ended: Ended };
-
-/**
- * Transactions that move money: those of one moment are one. It locks the rows of keys and wallets
- * once, changes each once, and commits once, whoever pays. The members share nothing else: each
- * has its own verdict, and a group that fails is run again, each member alone.
- */
-export type MoneyGroups = {
-  /**
-   * Resolves once everything is durable: only then may the vendor be asked.
-   * @throws billing.*, tasks.idempotency_in_progress; then nothing of it was written
-   */
-  open<T>(opening: Opening<T>): Promise<T>;
-  /** False: `move` said so, and nothing was written. */
-  close(closing: Closing): Promise<boolean>;
-};
 
 type Deps = { store: Store; clock: Clock; billing: Billing };
 

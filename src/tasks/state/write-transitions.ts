@@ -1,18 +1,10 @@
 import { batchCalls, nextTurn, ok } from '../../kernel/index.ts';
-import { isStoreUnavailable, type TaskAdvance, type TaskRecord } from '../../store/ports/index.ts';
+import { isStoreUnavailable } from '../../store/ports/index.ts';
+import type { Transition, WriteTransition } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { recordTransition, type TransitionDeps } from './record-transition.ts';
 
 type WriterDeps = TransitionDeps & Pick<TaskDeps, 'store'>;
-
-/** A change under a lease. `notify`: the task before it, whose receiver is told. */
-export type Transition = TaskAdvance & { notify?: TaskRecord | undefined };
-
-/**
- * Writes a transition together with others of the same moment: a commit costs as much for one row
- * as for a hundred. False: the lease was lost or the task had ended, and nothing was written.
- */
-export type WriteTransition = (transition: Transition) => Promise<boolean>;
 
 const MAX_GROUP = 128;
 /** Groups that wait for the database at once: one writes while another waits for the disk. */
