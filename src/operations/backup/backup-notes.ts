@@ -1,4 +1,6 @@
+import { CLOCK_LEEWAY_SECONDS } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
+import { type DueBackup, nameNextRun } from './last-due.ts';
 
 /** Among the options, and none of the catalogue: all nodes share them. */
 const SINCE = 'backup.daily_since';
@@ -12,7 +14,9 @@ type Options = Pick<Store['options'], 'get' | 'put' | 'putIfAbsent' | 'replace'>
 /** Notes when backups by schedule began, and forgets it once they are off. */
 export async function noteSchedule(options: Options, isOn: boolean, now: number): Promise<void> {
   const noted = await options.get(SINCE);
-  if (isOn) await write(options, SINCE, noted === '' || noted === undefined ? String(now) : noted);
+  // A time of the future was noted before the clock was set back.
+  const isKnown = noted !== undefined && noted !== '' && Number(noted) <= now + CLOCK_LEEWAY_SECONDS;
+  if (isOn) await write(options, SINCE, isKnown ? noted : String(now));
   else if (noted) await options.put(SINCE, '');
 }
 
@@ -20,9 +24,15 @@ export async function noteSchedule(options: Options, isOn: boolean, now: number)
 export const scheduledSince = async (options: Pick<Options, 'get'>): Promise<number> =>
   Number((await options.get(SINCE)) ?? '');
 
-/** Whether nobody has been told of this yet; of several nodes that ask, one is told so. */
-export const claimNotification = (options: Options, what: keyof typeof TOLD, run: string): Promise<boolean> =>
-  write(options, TOLD[what], run);
+/**
+ * Whether nobody has been told of the run of this day yet; of several nodes that ask, one is told
+ * so. A clock that is set back to the day before tells nobody again.
+ */
+export async function claimNotification(options: Options, what: keyof typeof TOLD, run: DueBackup): Promise<boolean> {
+  const told = await options.get(TOLD[what]);
+  if (told === nameNextRun(run)) return false;
+  return write(options, TOLD[what], run.id);
+}
 
 /** Returns whether this call has changed the value. */
 async function write(options: Options, key: string, value: string): Promise<boolean> {

@@ -93,9 +93,9 @@ export function createBackups(deps: Deps): Backups {
       logger.error({ reason }, 'a backup failed');
       if (!words.includes('--schedule')) return;
       // It is tried again each hour, or each minute where it failed before it began.
-      const { id } = lastDue(clock.unix(), options.number('backup.hour'));
+      const due = lastDue(clock.unix(), options.number('backup.hour'));
       await notices.write(async (tx, queue) => {
-        if (!(await claimNotification(tx.options, 'failed', id))) return;
+        if (!(await claimNotification(tx.options, 'failed', due))) return;
         const mail = { kind: 'backup_failed', reason } as const;
         await queue({ event: 'backup.failed', subject: 'backup', data: { reason }, mail });
       });
@@ -149,10 +149,10 @@ export function createBackups(deps: Deps): Backups {
     if (latest?.status === 'failed' || failure !== undefined) return;
     const overdue = await overdueHours(latest);
     if (!overdue) return;
-    const { id } = lastDue(clock.unix(), options.number('backup.hour'));
+    const due = lastDue(clock.unix(), options.number('backup.hour'));
     const { hours } = overdue;
     await notices.write(async (tx, queue) => {
-      if (!(await claimNotification(tx.options, 'overdue', id))) return;
+      if (!(await claimNotification(tx.options, 'overdue', due))) return;
       const mail = { kind: 'backup_overdue', hours } as const;
       await queue({ event: 'backup.overdue', subject: 'backup', data: { hours }, mail });
     });

@@ -1,3 +1,4 @@
+import { isoTime } from '../../kernel/index.ts';
 import type { BackupRun } from '../../store/ports/index.ts';
 
 /** A failed run of the schedule is tried again after this. */
@@ -15,8 +16,13 @@ export type DueBackup = { id: string; at: number };
 export function lastDue(now: number, hour: number): DueBackup {
   const today = Math.floor(now / DAY_SECONDS) * DAY_SECONDS + hour * 3600;
   const at = today <= now ? today : today - DAY_SECONDS;
-  return { id: `daily ${new Date(at * 1000).toISOString().slice(0, 10)}`, at };
+  return { id: nameRun(at), at };
 }
+
+/** The id of the run that follows. */
+export const nameNextRun = ({ at }: DueBackup): string => nameRun(at + DAY_SECONDS);
+
+const nameRun = (at: number): string => `daily ${isoTime(at * 1000).slice(0, 10)}`;
 
 /**
  * Whether the backup that was due was made, or a later one: a clock that steps back repeats none.

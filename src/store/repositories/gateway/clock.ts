@@ -54,7 +54,7 @@ export function createClockStore({ statement, prepare, nowMs, now }: Context): C
     moveDeadlines: atomic(async (byMs) => {
       for (const { table, column, rows, unitMs } of byMs < 0 ? [...PAUSES, ...ENDS] : ENDS) {
         const moved = sql`${column} + ${Math.round(byMs / unitMs)}`;
-        await statement(sql`update ${table} set ${column} = ${moved} where ${rows} returning 1`);
+        await statement(sql`update ${table} set ${column} = ${moved} where ${rows}`);
       }
     }),
   };

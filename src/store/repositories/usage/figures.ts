@@ -172,7 +172,7 @@ async function goBack(
     statement(sql`update ${progress} set until = ${before} where id = 1 and until > ${before} returning until`);
   if ((await takeBack(PROGRESS.days)).length + (await takeBack(PROGRESS.sums)).length === 0) return false;
   await statement(sql`update usage_logs set created_at = case when created_at < ${from} then ${before - 1} else ${before} end
-    where created_at > ${storeNow + CLOCK_LEEWAY_SECONDS} returning 1`);
+    where created_at > ${storeNow + CLOCK_LEEWAY_SECONDS}`);
   return true;
 }
 
