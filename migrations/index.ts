@@ -38,6 +38,7 @@ import postgres33 from './postgres/0033_folded_names.sql' with { type: 'text' };
 import postgres34 from './postgres/0034_stream_numbers.sql' with { type: 'text' };
 import postgres35 from './postgres/0035_ledger_reasons.sql' with { type: 'text' };
 import postgres36 from './postgres/0036_wallets.sql' with { type: 'text' };
+import postgres37 from './postgres/0037_sentences.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -74,6 +75,7 @@ import sqlite33 from './sqlite/0033_folded_names.sql' with { type: 'text' };
 import sqlite34 from './sqlite/0034_stream_numbers.sql' with { type: 'text' };
 import sqlite35 from './sqlite/0035_ledger_reasons.sql' with { type: 'text' };
 import sqlite36 from './sqlite/0036_wallets.sql' with { type: 'text' };
+import sqlite37 from './sqlite/0037_sentences.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -324,5 +326,12 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite36, postgres: postgres36 },
     checks: [],
     back: { never: 'Balances are in wallets, and the program of before would look for them where they no longer are.' },
+  },
+  {
+    number: 37,
+    name: '0037_sentences',
+    sql: { sqlite: sqlite37, postgres: postgres37 },
+    checks: [],
+    back: { never: 'The program of before would erase a text without the sentence that holds its words.' },
   },
 ];

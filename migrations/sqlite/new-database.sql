@@ -109,7 +109,7 @@ CREATE TABLE tasks (
   lease_seq integer not null default 0,
   execution text not null,
   billing text not null
-, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '', link_versions text not null default '', wallet_id integer default null);
+, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '', link_versions text not null default '', wallet_id integer default null, fail_reason_sentence text default null);
 CREATE UNIQUE INDEX tasks_task_id on tasks (task_id);
 CREATE INDEX tasks_user on tasks (user_id, id);
 CREATE INDEX tasks_overdue on tasks (submit_time) where status in ('SUBMITTED', 'QUEUED', 'IN_PROGRESS');
@@ -124,7 +124,7 @@ CREATE TABLE task_events (
   class text not null default '',
   http_status integer not null default 0,
   detail text not null default ''
-);
+, detail_sentence text default null);
 CREATE INDEX task_events_task on task_events (task_id, id);
 CREATE TABLE ledger_entries (
   id integer primary key autoincrement,
@@ -137,7 +137,7 @@ CREATE TABLE ledger_entries (
   note text not null default '',
   grant_key text,
   created_at integer not null
-, reason text not null default '', actor_id integer default null, about_task_id text default null, request text not null default '');
+, reason text not null default '', actor_id integer default null, about_task_id text default null, request text not null default '', note_sentence text default null);
 CREATE UNIQUE INDEX ledger_entries_task on ledger_entries (task_id, kind, attempt) where task_id is not null;
 CREATE UNIQUE INDEX ledger_entries_grant on ledger_entries (grant_key) where grant_key is not null;
 CREATE INDEX ledger_entries_user on ledger_entries (wallet_id, id);
@@ -160,7 +160,7 @@ CREATE TABLE usage_logs (
   quota integer not null,
   detail text not null,
   created_at integer not null
-, seconds integer not null default -1, wallet_id integer default null);
+, seconds integer not null default -1, wallet_id integer default null, reason_sentence text default null);
 CREATE INDEX usage_logs_user on usage_logs (user_id, id);
 CREATE INDEX usage_logs_key on usage_logs (api_key_id, id);
 CREATE INDEX usage_logs_created on usage_logs (created_at);
@@ -460,7 +460,7 @@ CREATE TABLE kept_results (
   lease_until integer not null default 0,
   lease_seq integer not null default 0,
   created_at integer not null
-, width integer not null default 0, height integer not null default 0);
+, width integer not null default 0, height integer not null default 0, reason_sentence text default null);
 CREATE UNIQUE INDEX kept_results_artifact on kept_results (task_id, artifact_key);
 CREATE INDEX kept_results_due on kept_results (next_attempt_at, lease_until) where state = 'wanted';
 CREATE INDEX kept_results_held on kept_results (lease_owner) where lease_owner is not null;
@@ -501,7 +501,7 @@ CREATE TABLE backup_runs (
   ended_at integer not null default 0,
   bytes integer not null default 0,
   message text not null default ''
-);
+, message_sentence text default null);
 CREATE INDEX backup_runs_started on backup_runs (started_at);
 CREATE TABLE imported_rows (
   source varchar(64) not null,
@@ -537,7 +537,7 @@ CREATE TABLE channel_tests (
   -- The step that failed; empty: none.
   failed_step text not null,
   message text not null
-);
+, message_sentence text default null);
 CREATE TABLE node_samples (
   node_id text not null,
   start integer not null,

@@ -1,4 +1,4 @@
-import { nextTurn } from '../kernel/index.ts';
+import { nextTurn, type StoredSentence } from '../kernel/index.ts';
 import type { LedgerReason, LedgerStore, StatementFilter, StatementLine } from '../store/ports/index.ts';
 
 /** Lines per read: most first pages need one read. SQLite blocks the process during each. */
@@ -20,6 +20,7 @@ export type StatementRow = {
   /** The sum of this row and of all older ones. */
   balanceAfter: number;
   note: string;
+  noteSentence: StoredSentence | null;
   apiKeyId: number | null;
   /** The task that was paid for, or that an administrator's change is about. */
   taskId: string | null;
@@ -28,7 +29,10 @@ export type StatementRow = {
 };
 
 /** `charged` is 0 for a refunded task, and null until the task has ended. */
-export type TaskBill = { model: string | null; reserved: number; charged: number | null; refundReason: string };
+export type TaskBill = { model: string | null; reserved: number; charged: number | null } & {
+  refundReason: string;
+  refundSentence: StoredSentence | null;
+};
 
 export type AccountStatements = {
   list(
@@ -84,6 +88,7 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
       amount,
       balanceAfter,
       note: opening.taskId === null ? readableNote(opening) : '',
+      noteSentence: opening.taskId === null ? opening.noteSentence : null,
       apiKeyId: opening.apiKeyId,
       taskId: opening.taskId ?? opening.aboutTaskId,
       actor:
@@ -158,5 +163,6 @@ function sumBill(lines: readonly StatementLine[], stored: { model: string; isOpe
     reserved: 0 - sum(({ kind, attempt }) => kind === 'reserve' || (kind === 'refund' && attempt !== 0)),
     charged: stored?.isOpen ? null : 0 - sum(() => true),
     refundReason: final?.note ?? '',
+    refundSentence: final?.noteSentence ?? null,
   };
 }

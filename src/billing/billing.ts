@@ -1,4 +1,15 @@
-import { type AppError, type Clock, type JsonObject, type Logger, sentence, type WatchCache } from '../kernel/index.ts';
+import {
+  type AppError,
+  type Clock,
+  type JsonObject,
+  type Logger,
+  type Sentence,
+  type StoredSentence,
+  sentence,
+  toSentence,
+  type WatchCache,
+  withoutMessage,
+} from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
@@ -44,7 +55,7 @@ export type BillableTask = Pick<
 };
 
 /** How a task has ended. `refund`: it failed, and why. */
-export type Ended = { task: BillableTask; bill: FinalBill; refund?: { reason: string } | undefined };
+export type Ended = { task: BillableTask; bill: FinalBill; refund?: { reason: Sentence } | undefined };
 
 /** The final cost of a task, and its snapshot with the outcome. */
 export type FinalBill = { quota: number; billing: BillingSnapshot };
@@ -69,7 +80,7 @@ export type Billing = {
    * vendor's answers. `trouble` says why the latest facts could not be read. Then, and after an
    * evaluation error, the reservation is charged as it is.
    */
-  finalBill(task: BillableTask, trouble?: string): FinalBill;
+  finalBill(task: BillableTask, trouble?: Sentence): FinalBill;
   /** The bill of a failure: nothing. */
   noBill(task: BillableTask): FinalBill;
   /**
@@ -92,7 +103,7 @@ export type Billing = {
    */
   settleAll(tx: Repositories, ended: readonly Ended[]): Promise<void>;
   /** Refunds what was settled: `task.quota` was charged. Takes it from the used quotas too. */
-  refundSettled(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: string }): Promise<void>;
+  refundSettled(tx: Repositories, task: BillableTask, refund: { bill: FinalBill; reason: Sentence }): Promise<void>;
 };
 
 /** Settings that administrators change at run time; read again for every use. */
@@ -178,7 +189,11 @@ export function createBilling(deps: {
     const rows = ended.map(({ task, bill, refund }) => {
       const detail = explain(task, refund ? 'FAILURE' : 'SUCCESS', bill);
       return refund
-        ? usageRow(task, { kind: 'refund', quota: task.quota, detail: { ...detail, ...refund }, createdAt: at })
+        ? usageRow(task, {
+            ...{ kind: 'refund', quota: task.quota, createdAt: at },
+            detail: { ...detail, reason: refund.reason.message },
+            reasonSentence: withoutMessage(refund.reason),
+          })
         : usageRow(task, { kind: 'settle', quota: bill.quota, detail, createdAt: at });
     });
     // First, as the other statements lock rows that all tasks of their wallets wait for.
@@ -228,13 +243,13 @@ export function createBilling(deps: {
 
     finalBill(task, trouble) {
       const { billing, quota: reserved } = task;
-      const settle = (settled: number, usd: number | null, kept?: string): FinalBill => ({
-        quota: settled,
-        billing: { ...billing, outcome: { reserved, settled, usd, ...(kept === undefined ? {} : { kept }) } },
-      });
-      const keep = (reason: string): FinalBill => {
+      const settle = (settled: number, usd: number | null, kept?: Sentence): FinalBill => {
+        const why = kept && { kept: kept.message, keptSentence: withoutMessage(kept) };
+        return { quota: settled, billing: { ...billing, outcome: { reserved, settled, usd, ...why } } };
+      };
+      const keep = (reason: Sentence): FinalBill => {
         logger.warn(
-          { task_id: task.taskId, reason },
+          { task_id: task.taskId, reason: reason.message },
           'the final price could not be computed; the reserved amount is charged',
         );
         return settle(reserved, null, reason);
@@ -245,11 +260,11 @@ export function createBilling(deps: {
       const result = parsed.ok
         ? parsed.value.evaluate({ facts: finalFacts(task), model: billing.model, action: billing.action })
         : parsed;
-      if (!result.ok) return keep(result.error.message);
+      if (!result.ok) return keep(toSentence(result.error));
       const { usd } = result.value;
       const quota = toQuota(usd, billing.groupRatio);
       // The ledger would refuse it at every poll, and the task could never end.
-      return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE.message);
+      return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE);
     },
 
     noBill: ({ billing, quota }) => ({
@@ -268,7 +283,7 @@ export function createBilling(deps: {
           kind: 'refund',
           attempt: attempt - 1,
           amount: reserved,
-          note: sentence('ledger.moved').message,
+          note: sentence('ledger.moved'),
           at: clock.unix(),
         });
       }
@@ -294,7 +309,13 @@ const owner = (task: Omit<ReservedTask, 'quota'>) => ({
   apiKeyId: task.apiKeyId,
 });
 
-type UsageEntry = { kind: 'settle' | 'refund'; quota: number; detail: JsonObject; createdAt: number };
+type UsageEntry = {
+  kind: 'settle' | 'refund';
+  quota: number;
+  detail: JsonObject;
+  reasonSentence?: StoredSentence;
+  createdAt: number;
+};
 
 const usageRow = (task: BillableTask, entry: UsageEntry) => ({
   ...owner(task),

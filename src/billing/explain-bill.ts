@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kernel/index.ts';
+import type { JsonObject, StoredSentence } from '../kernel/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import { writeNumber } from './evaluate-price.ts';
 import { parsePriceExpression } from './price-expression.ts';
@@ -39,6 +39,8 @@ export type BillExplanation = {
   summary: string;
   /** Why the reservation was charged although the final price could not be computed. */
   kept_reservation?: string;
+  /** What `kept_reservation` says; absent on bills of before. */
+  kept_reservation_sentence?: StoredSentence;
 };
 
 /**
@@ -68,6 +70,7 @@ export function explainBill(task: BilledTask): BillExplanation {
     steps: steps(task, overlaid ? finalFacts(task) : billing.facts),
     summary: summarize(task, reserved),
     ...(outcome?.kept === undefined ? {} : { kept_reservation: outcome.kept }),
+    ...(outcome?.keptSentence === undefined ? {} : { kept_reservation_sentence: outcome.keptSentence }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { type Json, parseJson } from '../kernel/index.ts';
+import { type Json, parseJson, type Sentence, sentence } from '../kernel/index.ts';
 import type { InputLoss, KeptInput, KeptInputs, TaskRecord } from '../store/ports/index.ts';
 import { fileErrors } from './errors.ts';
 import { inputKey } from './keep-inputs.ts';
@@ -7,11 +7,11 @@ import type { ExtractedFile, FileDeps, RequestBody, RequestFile } from './types.
 type Files = Pick<FileDeps['kept']['files'], 'open'>;
 type Deps = Pick<FileDeps, 'store' | 'kept'>;
 
-const LOSSES: Readonly<Record<InputLoss, string>> = {
-  quota: 'they did not fit into the storage of your account',
-  full: 'there was no room for them',
-  too_large: 'they are larger than the limit for kept files',
-  unavailable: 'the storage for kept files was not available',
+const LOSSES: Readonly<Record<InputLoss, Sentence>> = {
+  quota: sentence('tasks.inputs_quota'),
+  full: sentence('tasks.inputs_full'),
+  too_large: sentence('tasks.inputs_too_large'),
+  unavailable: sentence('tasks.inputs_place'),
 };
 
 /** A request as its task was submitted with, but for its address. */
@@ -29,7 +29,7 @@ export async function restoreRequest(deps: Deps, task: TaskRecord): Promise<Rest
   }
   if (inputsLost) {
     throw fileErrors.inputs_not_kept({
-      message: `The files of this request were not kept: ${LOSSES[inputsLost]}. Submit it again.`,
+      message: sentence('tasks.inputs_lost', { reason: LOSSES[inputsLost] }),
     });
   }
   if (!inputs) throw fileErrors.request_not_kept();

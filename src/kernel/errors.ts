@@ -125,4 +125,12 @@ export const err = <E>(error: E): { ok: false; error: E } => ({ ok: false, error
  * An expected failure of a command or a start that its message explains to the operator, with what
  * to do. It is shown without a stack.
  */
-export class OperatorError extends Error {}
+export class OperatorError extends Error {
+  /** Where the panel says it too, in its reader's language. */
+  readonly said: Sentence | undefined;
+
+  constructor(message: string | Sentence, options?: ConstructorParameters<typeof Error>[1]) {
+    super(typeof message === 'string' ? message : message.message, options);
+    this.said = typeof message === 'string' ? undefined : toSentence(message);
+  }
+}

@@ -102,8 +102,10 @@ export {
   SentenceError,
   type SentenceParams,
   type SentenceValue,
+  type StoredSentence,
   sentence,
   toSentence,
+  withoutMessage,
 } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
 export { matchesEntityTag, memoizeTexts, pluralize, trimTrailing } from './texts.ts';

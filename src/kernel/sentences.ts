@@ -10,6 +10,9 @@ export type SentenceParams = Readonly<Record<string, SentenceValue>>;
  */
 export type Sentence = { readonly message: string; readonly reason: string; readonly params: SentenceParams };
 
+/** What stands beside the English text in a row or an answer. */
+export type StoredSentence = Omit<Sentence, 'message'>;
+
 export type Reason = keyof typeof reasons;
 
 type Placeholder<T extends string> = T extends `${string}{{${infer Name}}}${infer Rest}`
@@ -45,6 +48,8 @@ export class SentenceError extends Error implements Sentence {
 
 /** Its three members alone, of an object that has others. */
 export const toSentence = ({ message, reason, params }: Sentence): Sentence => ({ message, reason, params });
+
+export const withoutMessage = ({ reason, params }: StoredSentence): StoredSentence => ({ reason, params });
 
 /** The sentence with each of its texts changed: shortened, or without secrets. */
 export function mapSentence({ message, reason, params }: Sentence, change: (text: string) => string): Sentence {

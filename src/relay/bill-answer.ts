@@ -1,5 +1,5 @@
 import { mapModel } from '../channels/index.ts';
-import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
+import { isObject, type Json, type JsonObject, type Sentence, sentence } from '../kernel/index.ts';
 import { ENDPOINTS, type ReportedFact } from './endpoints.ts';
 import { MARGIN, mostPlausible } from './estimate-usage.ts';
 import { readMediaEssence } from './relay-answers.ts';
@@ -9,7 +9,7 @@ import type { Delivery, RelayDeps, RelayIntent, RelayShared } from './types.ts';
 
 type Bill = Parameters<typeof billRelay>[2];
 
-const NO_USAGE = 'the vendor reported no usage';
+const NO_USAGE = sentence('relay.no_usage');
 
 /** Members of a request that make a model think before it answers. */
 const THINKING = ['reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget'] as const;
@@ -53,7 +53,7 @@ function refuseReport(
   deps: RelayDeps,
   { intent, relay, channel }: Delivery,
   { tap, facts }: { tap: UsageTap; facts: UsageFacts },
-): string | undefined {
+): Sentence | undefined {
   const allowed = mostPlausible(intent, relay.billing.facts);
   const most = { ...allowed, output_tokens: Math.max(allowed.output_tokens, MARGIN * tap.countedTokens()) };
   for (const [fact, count] of Object.entries(facts) as [ReportedFact, number][]) {
@@ -64,7 +64,7 @@ function refuseReport(
       'vendor reported more usage than the request allowed; the reservation is charged',
     );
     deps.telemetry.meter?.implausibleUsage(channel.id);
-    return `the vendor reported ${count} as ${fact}, more than the request allowed`;
+    return sentence('tasks.usage_beyond', { count, fact });
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 import type { Quote } from '../billing/index.ts';
 import { mapModel, RELAY_TYPE } from '../channels/index.ts';
-import { type AppError, holdSlotUntilSent } from '../kernel/index.ts';
+import { AppError, holdSlotUntilSent, quoted, type Sentence, sentence, toSentence } from '../kernel/index.ts';
 import { refuseCallback } from '../notifications/index.ts';
 import { type ChannelRecord, type RelayRecord, ROLE } from '../store/ports/index.ts';
 import {
@@ -39,7 +39,7 @@ type Attempt =
       kind: 'refused';
       outcome: RelayAnswer | AppError;
       httpStatus: number;
-      reason: string;
+      reason: Sentence;
       mayTryAnother: boolean;
       mayBeDone: boolean;
     };
@@ -126,14 +126,15 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       doubt.vendorMayHaveJob = wasInDoubt || attempt.mayBeDone;
       last = attempt;
       deps.logger.info(
-        { relay_id: relayId, channel_id: channel.id, status: last.httpStatus, reason: last.reason },
+        { relay_id: relayId, channel_id: channel.id, status: last.httpStatus, reason: last.reason.message },
         'vendor did not accept a relayed request',
       );
       if (!last.mayTryAnother) break;
     }
   } catch (error) {
     // Refunds nothing once the request is billed: then its row is no longer open.
-    const reason = error instanceof Error ? error.message : 'unknown';
+    const words = error instanceof Error ? error.message : 'unknown';
+    const reason = error instanceof AppError ? toSentence(error) : quoted(words);
     if (relay) await refundRelay(deps, relay, { reason, httpStatus: answered, mayBeDone: doubt.vendorMayHaveJob });
     throw error;
   } finally {
@@ -224,15 +225,15 @@ async function send(
   const sent = await deps.vendors.upstream.request(request);
   const acceptsRisk = channel.settings.retry_on_5xx === true;
   if (!sent.ok) {
-    const { kind: failure, notSent, message } = sent.error;
+    const { kind: failure, notSent } = sent.error;
     const known = classifyFailure(sent.error);
     const mayTryAnother = failure !== 'refused' && (notSent || acceptsRisk);
     const mayBeDone = known === 'in_doubt';
     const outcome = sendFailure(sent.error, adviseRetry(known));
-    return { kind: 'refused', outcome, httpStatus: 0, reason: message, mayTryAnother, mayBeDone };
+    return { kind: 'refused', outcome, httpStatus: 0, reason: toSentence(sent.error), mayTryAnother, mayBeDone };
   }
   const { status } = sent.value;
-  const reason = `the vendor answered ${status}`;
+  const reason = sentence('relay.vendor_answered', { status });
   if (status >= 200 && status < 300) {
     const response = await checkAnswer(kind, sent.value);
     if (response) return { kind: 'accepted', response };

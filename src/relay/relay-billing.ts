@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { type JsonObject, newRelayId } from '../kernel/index.ts';
+import { type JsonObject, newRelayId, type Sentence, sentence } from '../kernel/index.ts';
 import type { ChannelRecord, RelayClaim, RelayRecord, Repositories } from '../store/ports/index.ts';
 import {
   type Caller,
@@ -88,7 +88,7 @@ export async function moveRelay(
  * How an answered request is charged. `usage`: facts of the answer, which override those of the
  * reservation. `trouble`: why there are none, so that the reservation stands.
  */
-type Answered = { httpStatus: number; usage?: JsonObject; trouble?: string };
+type Answered = { httpStatus: number; usage?: JsonObject; trouble?: Sentence };
 
 /**
  * Charges an answered request: before any part of the answer reaches the client or, where its price
@@ -148,7 +148,7 @@ export const releaseRelay = ({ store, logger }: TaskDeps, { relayId, leaseOwner 
  * Why a request ends without a bill. `mayBeDone`: the vendor may have done the work. `by`: whose
  * lease it must be; this node's unless given.
  */
-type Refund = { reason: string; httpStatus: number; mayBeDone: boolean; by?: RelayClaim['by'] };
+type Refund = { reason: Sentence; httpStatus: number; mayBeDone: boolean; by?: RelayClaim['by'] };
 
 /**
  * Refunds the whole reservation. False: the row had already ended, or the store failed; then the
@@ -161,7 +161,13 @@ export async function refundRelay(
 ): Promise<boolean> {
   const { store, clock, billing, logger, node } = deps;
   const { relayId, channelId, requestId } = relay;
-  const logFields = { relay_id: relayId, channel_id: channelId, request_id: requestId, status: httpStatus, reason };
+  const logFields = {
+    relay_id: relayId,
+    channel_id: channelId,
+    request_id: requestId,
+    status: httpStatus,
+    reason: reason.message,
+  };
   try {
     const stored = (await store.relays.byRelayId(relayId)) ?? relay;
     const bill = billing.noBill(asTask(stored));
@@ -200,7 +206,7 @@ export async function refundFailedJob(deps: TaskDeps, relayId: string): Promise<
       const bill = billing.noBill(asTask(relay));
       const ending = { billing: bill.billing, finishedAt: clock.unix() };
       if (!(await tx.relays.refundBilled(relayId, relay.quota, ending))) return false;
-      await billing.refundSettled(tx, asTask(relay), { bill, reason: 'the vendor reports that the job has failed' });
+      await billing.refundSettled(tx, asTask(relay), { bill, reason: sentence('relay.job_failed') });
       return true;
     });
     if (isRefunded) logger.info({ relay_id: relayId, channel_id: relay.channelId }, 'failed relayed job refunded');
@@ -214,7 +220,7 @@ const INTERRUPTED_BATCH = 100;
 /** Refunds requests whose process died before their answer reached the client. */
 export async function refundInterrupted(deps: TaskDeps): Promise<void> {
   for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH, deps.node.leases.held())) {
-    const refund = { reason: 'submission interrupted', httpStatus: 0, mayBeDone: true };
+    const refund = { reason: sentence('tasks.interrupted'), httpStatus: 0, mayBeDone: true };
     await refundRelay(deps, relay, { ...refund, by: 'anyone_after_expiry' });
   }
 }

@@ -1,10 +1,12 @@
 import type { SmallFiles } from '../files/index.ts';
+import type { Sentence } from '../kernel/index.ts';
 import type { TaskDeps } from '../tasks/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
 
 /** Why a result was not kept, in words for its owner, and when to try again; null: never. */
 export type CopyFailure = {
-  reason: string;
+  /** Absent: nothing that the owner of the result should know. */
+  reason?: Sentence;
   inMs: number | null;
   /** The place of results takes nothing at the moment: for administrators. */
   placeFault?: string;

@@ -1,6 +1,6 @@
 import type { Billing } from '../billing/index.ts';
 import type { KeptFiles } from '../files/index.ts';
-import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
+import type { Clock, Logger, Sentence, WatchCache } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type {
@@ -130,12 +130,12 @@ export type Ending =
    * `usageTrouble`: why the usage facts are missing. The reservation is then the final bill.
    * `result`: stored, for a plugin that lists no artifacts.
    */
-  | { status: 'SUCCESS'; usageTrouble?: string | undefined; result?: StoredResult | undefined }
+  | { status: 'SUCCESS'; usageTrouble?: Sentence | undefined; result?: StoredResult | undefined }
   /**
    * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be
    * used again.
    */
-  | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
+  | { status: 'FAILURE'; reason: Sentence; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
 /**
  * Who submits a task, and the wallet that pays for it: the key's, else the user's own. `group` is

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { type Billing, type BillingSettings, createBilling, type QuoteRequest } from '../../src/billing/index.ts';
-import { AppError, newTaskId, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { AppError, newTaskId, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addKey, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
@@ -227,10 +227,15 @@ describeEachStore(
 
       test('whose facts could not be read keeps the reservation and says why', async () => {
         await price('u("seconds")');
-        const bill = billing.finalBill(reserved({ completionFacts: { seconds: 1 } }), 'the hook threw');
+        const bill = billing.finalBill(reserved({ completionFacts: { seconds: 1 } }), quoted('the hook threw'));
         expect(bill).toMatchObject({
           quota: 2_500_000,
-          billing: { outcome: { reserved: 2_500_000, settled: 2_500_000, usd: null, kept: 'the hook threw' } },
+          billing: {
+            outcome: {
+              ...{ reserved: 2_500_000, settled: 2_500_000, usd: null, kept: 'the hook threw' },
+              keptSentence: { reason: 'plugin', params: { text: 'the hook threw' } },
+            },
+          },
         });
       });
 
@@ -269,7 +274,7 @@ describeEachStore(
             await tx.tasks.advance(leaseOf(task), { status, quota: quota ?? 0 }, null);
             const outcome = { reserved: task.quota, settled: quota ?? 0, usd: null };
             const bill = { quota: quota ?? 0, billing: { ...task.billing, outcome } };
-            const refund = quota === null ? { reason: 'failed' } : undefined;
+            const refund = quota === null ? { reason: quoted('failed') } : undefined;
             await billing.settleAll(tx, [{ task, bill, refund }]);
           });
         return { user, key, task, left, end };

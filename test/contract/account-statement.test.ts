@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createAccountStatements } from '../../src/billing/index.ts';
-import { newTaskId } from '../../src/kernel/index.ts';
+import { newTaskId, quoted, type Sentence } from '../../src/kernel/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore } from './each-store.ts';
 
@@ -14,7 +14,7 @@ describeEachStore('account statement', (opened) => {
     const post = (
       taskId: string,
       kind: 'settle' | 'refund',
-      { amount, ...more }: { amount: number; attempt?: number; note?: string },
+      { amount, ...more }: { amount: number; attempt?: number; note?: Sentence },
     ) =>
       store.transaction((tx) =>
         tx.ledger.post({ walletId, apiKeyId: null, taskId, kind, attempt: 0, amount, at: 20, ...more }),
@@ -38,7 +38,7 @@ describeEachStore('account statement', (opened) => {
     const second = await reserve(50);
     await post(first, 'settle', { amount: 20 });
     await grant('topup', 500, { reason: 'topup', note: 'invoice 7', actorId: userId, aboutTaskId: second });
-    await post(second, 'refund', { amount: 50, note: 'The vendor refused the key.' });
+    await post(second, 'refund', { amount: 50, note: quoted('The vendor refused the key.') });
     const { total, items } = await statements().list(userId, {}, whole);
     expect(total).toBe(4);
     expect(items).toMatchObject([
@@ -59,7 +59,7 @@ describeEachStore('account statement', (opened) => {
   test('counts a replaced reservation once', async () => {
     const { userId, post, reserve } = await account();
     const task = await reserve(100);
-    await post(task, 'refund', { amount: 100, attempt: 1, note: 'moved to another channel' });
+    await post(task, 'refund', { amount: 100, attempt: 1, note: quoted('moved to another channel') });
     await reserve(70, task, 2);
     const [row] = (await statements().list(userId, {}, whole)).items;
     expect(row).toMatchObject({ amount: -70, balanceAfter: 930, task: { reserved: 70, refundReason: '' } });

@@ -3,7 +3,7 @@
  * counts as over. And what a process holds is not claimed by it, however the clock jumps.
  */
 import { expect, test } from 'bun:test';
-import { newRelayId, newUuid, randomAlnum, systemClock } from '../../src/kernel/index.ts';
+import { newRelayId, newUuid, quoted, randomAlnum, systemClock } from '../../src/kernel/index.ts';
 import { LONGEST_RESULT_TRIES_MS, LONGEST_WEBHOOK_TRIES_MS } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, addRunningTask, describeEachStore, leaseOf, newSession, newTask } from './each-store.ts';
@@ -81,7 +81,7 @@ describeEachStore(
       const claimed = await results.claim(LEASE);
       for (const { id, leaseSeq, taskId } of claimed)
         if (taskId === 'waits')
-          await results.postpone({ id, leaseSeq, leaseOwner: 'node' }, { inMs: 60_000, reason: 'busy' });
+          await results.postpone({ id, leaseSeq, leaseOwner: 'node' }, { inMs: 60_000, reason: quoted('busy') });
       expect(await results.claim(LEASE)).toEqual([]);
       await run(`update kept_results set next_attempt_at = next_attempt_at + ${MS}, give_up_at = give_up_at + ${YEAR}`);
       await run(`update kept_results set lease_until = lease_until + ${MS} where lease_until > 0`);
@@ -133,7 +133,10 @@ describeEachStore(
       const { backups } = opened().store;
       const run1 = { id: 'a', owner: newUuid(), trigger: 'schedule', place: '/b', leaseForMs: 60_000 } as const;
       await backups.begin({ ...run1, retrySeconds: 3600, alone: false });
-      await backups.end({ id: 'a', owner: run1.owner }, { status: 'failed', backup: '', bytes: 0, message: 'full' });
+      await backups.end(
+        { id: 'a', owner: run1.owner },
+        { status: 'failed', backup: '', bytes: 0, said: quoted('full') },
+      );
       expect(await backups.begin({ ...run1, retrySeconds: 3600, alone: false })).toBe(false);
       await run(`update backup_runs set ended_at = ended_at + ${SECONDS}`);
       expect(await backups.begin({ ...run1, retrySeconds: 3600, alone: false })).toBe(true);

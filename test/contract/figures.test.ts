@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { quoted } from '../../src/kernel/index.ts';
 import type { EndedTasks, NewChannel, Store, UsageLogRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addRunningTask, describeEachStore, newTask } from './each-store.ts';
@@ -175,12 +176,17 @@ describeEachStore(
       const [health, other] = await store.figures.channelHealth(200);
       expect(health).toEqual({
         ...{ channelId, succeeded: 2, failed: 2, inFlight: 1, lastSuccessAt: 300, lastFailureAt: 400 },
-        ...{ lastFailedTask: task.taskId, lastFailureCode: '', lastFailureReason: '' },
+        ...{ lastFailedTask: task.taskId, lastFailureCode: '', lastFailureReason: '', lastFailureSentence: null },
         lastTest: undefined,
       });
       expect(other).toMatchObject({ channelId: idle.id, succeeded: 0, lastSuccessAt: 0, lastFailedTask: '' });
-      await store.usage.recordTest({ channelId, testedAt: 500, failedStep: 'credential', message: 'refused' });
-      const tested = { at: 500, failedStep: 'credential', message: 'refused' };
+      await store.usage.recordTest({ channelId, testedAt: 500, failedStep: 'credential', said: quoted('refused') });
+      const tested = {
+        at: 500,
+        failedStep: 'credential',
+        message: 'refused',
+        sentence: { reason: 'plugin', params: { text: 'refused' } },
+      };
       expect((await store.figures.channelHealth(200))[0]?.lastTest).toEqual(tested);
       // A change makes the test void.
       await store.channels.update(channelId, { updatedAt: 501 });

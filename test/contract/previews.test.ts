@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
+import { quoted, randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
 import { type CopiedFile, PREVIEW_KIND, type Store, type WantedResult } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore, newTask } from './each-store.ts';
@@ -49,7 +49,7 @@ describeEachStore('previews', (opened) => {
     const lease = { id: mine.id, leaseOwner: 'node-1', leaseSeq: mine.leaseSeq };
     expect(await store.results.keep(lease, image('made'))).toBe('lost_claim');
     expect(await refsOf(store, 'made')).toBe(0);
-    expect(await store.results.postpone(lease, { inMs: null, reason: 'x' })).toBe(false);
+    expect(await store.results.postpone(lease, { inMs: null, reason: quoted('x') })).toBe(false);
   });
 
   test('the size of one that a node makes is stored', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
+import { quoted, randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
 import type { CopiedFile, ResultLease, ResultRecord, Store, WantedResult } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore, newTask } from './each-store.ts';
@@ -91,7 +91,7 @@ describeEachStore('kept results', (opened) => {
     const end = (at: Store, one: ResultRecord, isLost: boolean) =>
       at.transaction(async (tx) => {
         expect(await tx.results.lockTask(taskId)).toBe(true);
-        if (isLost) await tx.results.postpone(leaseOf(one), { inMs: null, reason: 'gone' });
+        if (isLost) await tx.results.postpone(leaseOf(one), { inMs: null, reason: quoted('gone') });
         else await tx.results.keep(leaseOf(one), copied(one.artifactKey));
         return tx.webhooks.putKept(webhook, DAY);
       });
@@ -159,8 +159,8 @@ describeEachStore('kept results', (opened) => {
   test('a failed attempt is repeated later, then lost; a lost one can be wanted again', async () => {
     const { store } = opened();
     const first = await claimNew(store);
-    expect(await store.results.postpone(leaseOf(first), { inMs: 3_600_000, reason: 'busy' })).toBe(true);
-    expect(await store.results.postpone(leaseOf(first), { inMs: 0, reason: 'again' })).toBe(false);
+    expect(await store.results.postpone(leaseOf(first), { inMs: 3_600_000, reason: quoted('busy') })).toBe(true);
+    expect(await store.results.postpone(leaseOf(first), { inMs: 0, reason: quoted('again') })).toBe(false);
     expect(await store.results.find(first.taskId, 'video')).toMatchObject({
       state: 'wanted',
       reason: 'busy',
@@ -170,14 +170,14 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.untilDue()).toBeGreaterThan(3_000_000);
     expect(await store.results.retry(first.id, DAY)).toBe(true);
     const [again] = (await claim(store)) as [ResultRecord];
-    expect(await store.results.postpone(leaseOf(again), { inMs: null, reason: 'gone' })).toBe(true);
+    expect(await store.results.postpone(leaseOf(again), { inMs: null, reason: quoted('gone') })).toBe(true);
     expect(await store.results.find(first.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'gone' });
     expect(await store.results.depth(0)).toMatchObject({ lost: 1 });
 
     const late = wanted();
     await store.results.want([late], -1);
     const [over] = (await claim(store)) as [ResultRecord];
-    await store.results.postpone(leaseOf(over), { inMs: 1000, reason: 'too late' });
+    await store.results.postpone(leaseOf(over), { inMs: 1000, reason: quoted('too late') });
     expect(await store.results.find(late.taskId, 'video')).toMatchObject({ state: 'lost', reason: 'too late' });
     await store.results.forget(first.taskId);
     await store.results.forget(late.taskId);
@@ -277,7 +277,7 @@ describeEachStore('kept results', (opened) => {
     expect(usersOf(await turn({ except: [many] }))).toEqual([]);
     expect(usersOf(await turn())).toEqual([many]);
     const [again] = await store.results.ofTasks([late.taskId]);
-    await store.results.postpone(leaseOf(again ?? expect.unreachable()), { inMs: 60_000, reason: 'busy' });
+    await store.results.postpone(leaseOf(again ?? expect.unreachable()), { inMs: 60_000, reason: quoted('busy') });
     expect(usersOf(await turn())).toEqual([many]);
     await store.results.expireLeases();
   });

@@ -1,6 +1,6 @@
 /** Old rows: what goes, what stays, and that money is the same afterwards. */
 import { expect, test } from 'bun:test';
-import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { newUuid, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { eraseUsersStep } from '../../src/operations/retention/erase-users.ts';
 import { retentionSteps } from '../../src/operations/retention/retention-steps.ts';
 import type { RetentionSettings, RetentionStep } from '../../src/operations/retention/types.ts';
@@ -324,7 +324,7 @@ describeEachStore(
         at: now,
       });
       await store.ledger.reserve({ ...bill, attempt: 0, amount: 70, at: now });
-      await store.ledger.post({ ...bill, kind: 'refund', attempt: 0, amount: 70, note: reason, at: now });
+      await store.ledger.post({ ...bill, kind: 'refund', attempt: 0, amount: 70, note: quoted(reason), at: now });
       const usage = { ...bill, channelId: 1, pluginKey: 'demo', model: 'demo-1', quota: 70, createdAt: now };
       await store.logs.addUsage({ ...usage, kind: 'refund', detail: { usd: 0, reason } });
       await runRaw(opened(), `update users set deleted_at = ${daysAgo(1)} where id = ${user.id}`);

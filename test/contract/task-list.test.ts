@@ -114,16 +114,18 @@ describeEachStore('the list of tasks', (opened) => {
   test('failures are counted by their reason, the most frequent first', async () => {
     const { store, user, add } = await addOwner();
     const ended = { status: 'FAILURE', finishTime: 200 } as const;
-    for (const failReason of ['blocked', 'no balance', 'blocked']) await add({}, { ...ended, failReason });
+    const sentence = { reason: 'plugin', params: { text: 'blocked' } };
+    for (const text of ['blocked', 'no balance']) await add({}, { ...ended, failReason: text });
+    await add({}, { ...ended, failReason: 'blocked', failReasonSentence: sentence });
     await add({ platform: 'p2', properties: propertiesOf('a dog') }, { ...ended, failReason: 'no balance' });
     await add({}, { status: 'SUCCESS', finishTime: 200 });
     const count = (filter: TaskListFilter, limit = 10) =>
       store.tasks.failureReasons({ userId: user.id, ...filter }, limit);
     expect(await count({})).toEqual([
-      { reason: 'blocked', count: 2 },
-      { reason: 'no balance', count: 2 },
+      { reason: 'blocked', sentence, count: 2 },
+      { reason: 'no balance', sentence: null, count: 2 },
     ]);
-    expect(await count({ platform: 'demo' }, 1)).toEqual([{ reason: 'blocked', count: 2 }]);
-    expect(await count({ query: 'dog' })).toEqual([{ reason: 'no balance', count: 1 }]);
+    expect(await count({ platform: 'demo' }, 1)).toEqual([{ reason: 'blocked', sentence, count: 2 }]);
+    expect(await count({ query: 'dog' })).toEqual([{ reason: 'no balance', sentence: null, count: 1 }]);
   });
 });

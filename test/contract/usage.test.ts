@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import type { StoredSentence } from '../../src/kernel/index.ts';
 import type { Store, UsageLogRecord, UsageSum, UsageSumFilter } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore } from './each-store.ts';
@@ -136,14 +137,20 @@ describeEachStore(
     test('failures of a channel are counted by reason, among the latest', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
-      const fail = (createdAt: number, reason: string) =>
-        add(store, id, { createdAt, kind: 'refund', taskId: `t${createdAt}`, detail: { reason } });
+      const fail = (createdAt: number, reason: string, reasonSentence: StoredSentence | null = null) =>
+        add(store, id, { createdAt, kind: 'refund', taskId: `t${createdAt}`, detail: { reason }, reasonSentence });
       await fail(100, 'too old');
-      for (const at of [200, 300]) await fail(at, 'content');
+      for (const at of [200, 300]) await fail(at, 'content', { reason: 'plugin', params: {} });
       await fail(400, 'timeout');
       expect(await store.usage.channelFailures(1, 150, 10)).toEqual([
-        { reason: 'content', tasks: 2, lastAt: 300, lastTask: 't300' },
-        { reason: 'timeout', tasks: 1, lastAt: 400, lastTask: 't400' },
+        {
+          reason: 'content',
+          reasonSentence: { reason: 'plugin', params: {} },
+          tasks: 2,
+          lastAt: 300,
+          lastTask: 't300',
+        },
+        { reason: 'timeout', reasonSentence: null, tasks: 1, lastAt: 400, lastTask: 't400' },
       ]);
       expect(await store.usage.channelFailures(1, 0, 1)).toHaveLength(1);
       expect(await store.usage.channelFailures(2, 0, 10)).toEqual([]);

@@ -1,7 +1,7 @@
 /** A database with one process: its deadlines are as far away as when they were written. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
-import { randomAlnum, silentLogger } from '../../src/kernel/index.ts';
+import { quoted, randomAlnum, silentLogger } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { addRunningTask, leaseOf } from '../contract/each-store.ts';
@@ -53,7 +53,7 @@ async function addWaiting() {
   await store.results.want([{ taskId: 't', artifactKey: 'a', userId: 1, kind: 'video', createdAt: 1 }], 24 * HOUR);
   const [copy] = await store.results.claim(CLAIM);
   const held = { id: copy?.id ?? 0, leaseOwner: 'node', leaseSeq: copy?.leaseSeq ?? 0 };
-  await store.results.postpone(held, { inMs: MINUTE, reason: 'busy' });
+  await store.results.postpone(held, { inMs: MINUTE, reason: quoted('busy') });
 
   const task = await addRunningTask(store);
   const [due] = await store.tasks.claimDue({ ...CLAIM, exceptChannels: [] });
@@ -88,7 +88,7 @@ test('after the clock was set ahead by a year, or a suspend, nothing is given up
   await store.webhooks.settle(notice, { status: 'retry', inMs: MINUTE }, delivery);
   await store.results.postpone(
     { ...notice, id: copy?.id ?? 0, leaseSeq: copy?.leaseSeq ?? 0 },
-    { inMs: 1, reason: '' },
+    { inMs: 1 },
   );
   expect((await store.webhooks.byEventId('t', webhook?.eventId ?? ''))?.status).toBe('pending');
   expect((await store.results.find('t', 'a'))?.state).toBe('wanted');

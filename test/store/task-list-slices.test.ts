@@ -89,8 +89,8 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
     expect(numbers(await list({ model: 'old', query: 'number 77' }))).toEqual([77]);
     expect(await list({ query: 'number 77' })).toMatchObject({ searched: 10_000, total: 0 });
     expect(await tasks.failureReasons(own, 2)).toEqual([
-      { reason: 'reason 0', count: 15 },
-      { reason: 'reason 1', count: 15 },
+      { reason: 'reason 0', sentence: null, count: 15 },
+      { reason: 'reason 1', sentence: null, count: 15 },
     ]);
 
     const read: number[] = [];

@@ -388,7 +388,7 @@ const describeBilling = (opened: () => OpenedStore) => {
       });
       await store.transaction(async (tx) => {
         expect(await tx.tasks.advance(leaseOf(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
-        const refund = { reason: 'given up' };
+        const refund = { reason: quoted('given up') };
         await engine.billing.settleAll(tx, [{ task, bill: engine.billing.noBill(task), refund }]);
       });
       held.release();

@@ -210,12 +210,12 @@ const describeTable = (opened: () => OpenedStore) => {
       ['400 whose failure is recognised', says({ status: 'FAILURE', reason: 'refused' }, 400), 'FAILURE', 'refused'],
       ['a success', done, 'SUCCESS', ''],
       ['an address to normalise', says({ status: 'SUCCESS', url: ' https://v.example/a b#t' }), 'SUCCESS', ''],
-      ['a result of nowhere', says({ status: 'SUCCESS', url: 'videos/1.mp4' }), 'FAILURE', UNUSABLE_RESULT],
+      ['a result of nowhere', says({ status: 'SUCCESS', url: 'videos/1.mp4' }), 'FAILURE', UNUSABLE_RESULT.message],
       [
         'an address without end',
         says({ status: 'SUCCESS', url: `https://v.example/${'x'.repeat(65_536)}` }),
         'FAILURE',
-        UNUSABLE_RESULT,
+        UNUSABLE_RESULT.message,
       ],
     ];
     test('for every final answer', async () => {

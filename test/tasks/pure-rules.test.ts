@@ -29,6 +29,7 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   status: 'IN_PROGRESS',
   progress: '42%',
   failReason: '',
+  failReasonSentence: null,
   submitTime: 100,
   startTime: 0,
   finishTime: 0,

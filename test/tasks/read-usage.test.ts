@@ -111,7 +111,9 @@ test('a channel shows each hour with its durations, and failures by reason', asy
   expect(day.points.at(-1)?.at).toBe(at('2026-10-25T23:00:00Z'));
   expect(day.points.at(-3)).toMatchObject({ succeeded: 3, failed: 0, p50Seconds: 9.5 });
   expect(day.points.at(-2)).toMatchObject({ succeeded: 0, failed: 1, p50Seconds: undefined });
-  expect(day.failures).toEqual([{ reason: 'content', tasks: 1, lastAt: NOW - 3600, lastTask: 'bad' }]);
+  expect(day.failures).toEqual([
+    { reason: 'content', reasonSentence: null, tasks: 1, lastAt: NOW - 3600, lastTask: 'bad' },
+  ]);
   expect((await history(CHANNEL, 168)).totals).toMatchObject({ succeeded: 4, failed: 1 });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { quoted } from '../../src/kernel/index.ts';
 import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
@@ -76,8 +77,12 @@ describe('an answer whose parsing changed nothing', () => {
     ['another status', { ...unchanged, status: 'IN_PROGRESS' }, false],
     ['other progress', { ...unchanged, progress: '21%' }, false],
     ['a start time', { ...unchanged, change: { startTime: 1 } }, false],
-    ['an end', { kind: 'ended', ending: { status: 'FAILURE', reason: 'no' }, change: {} }, false],
-    ['a failure', { kind: 'poll_failed', class: 'transient', httpStatus: 500, detail: '', retryAfterMs: 0 }, false],
+    ['an end', { kind: 'ended', ending: { status: 'FAILURE', reason: quoted('no') }, change: {} }, false],
+    [
+      'a failure',
+      { kind: 'poll_failed', class: 'transient', httpStatus: 500, detail: quoted(''), retryAfterMs: 0 },
+      false,
+    ],
     ['a postponed poll', { kind: 'postponed', why: 'no answer' }, false],
   ];
   test.each(changing)('with %s', (_, verdict, isKnown) => {

@@ -1,6 +1,6 @@
 /** Results that the gateway keeps: wanted with the success, copied once, served, swept. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { createSecretBox, sha256Hex, systemClock } from '../../src/kernel/index.ts';
+import { createSecretBox, quoted, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import { clearContent } from '../../src/operations/retention/retention-steps.ts';
 import { CONTENT_PARTS } from '../../src/operations/retention/strip-content.ts';
 import type { Content } from '../../src/results/types.ts';
@@ -490,7 +490,9 @@ const describeKeeping = (opened: () => OpenedStore) => {
       createdAt: 1,
     };
     await store.results.list(await claim(), [video], 3_600_000);
-    for (const reason of ['full', 'full', 'full']) await store.results.postpone(await claim(), { inMs: 0, reason });
+    for (const words of ['full', 'full', 'full']) {
+      await store.results.postpone(await claim(), { inMs: 0, reason: quoted(words) });
+    }
     const node = await startEngine(store, sandbox);
     engines.push(node);
     await node.results.start();

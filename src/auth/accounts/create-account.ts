@@ -1,4 +1,4 @@
-import { type Clock, deriveKey, hmacSha256Hex, randomAlnum, sentence } from '../../kernel/index.ts';
+import { type Clock, deriveKey, hmacSha256Hex, randomAlnum, type Sentence, sentence } from '../../kernel/index.ts';
 import { type Repositories, ROLE, STATUS, type Store, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -54,7 +54,7 @@ export async function createAccount(
   // Digested, so that the ledger of a deleted account does not reveal its owner.
   const digestKey = deriveKey(config.cryptoSecrets[0], 'grants.v1');
   const person = claimed ? hmacSha256Hex(digestKey, `${claimed.provider}:${claimed.subject}`) : user.id;
-  const grant = async (line: { walletId: number; reason: string; amount: number; note: string }) => {
+  const grant = async (line: { walletId: number; reason: string; amount: number; note: Sentence }) => {
     const { walletId, reason, amount, note } = line;
     if (amount === 0) return;
     await tx.ledger.grant({ walletId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
@@ -63,16 +63,16 @@ export async function createAccount(
     walletId: user.walletId,
     reason: 'new-user',
     amount: quotaForNewUser,
-    note: sentence('ledger.new_account').message,
+    note: sentence('ledger.new_account'),
   });
   if (inviter) {
-    const note = 'came with an affiliate code';
+    const note = sentence('ledger.affiliate');
     await grant({ walletId: user.walletId, reason: 'invitee', amount: quotaForInvitee, note });
     await grant({
       walletId: inviter.walletId,
       reason: 'inviter',
       amount: quotaForInviter,
-      note: sentence('ledger.brought', { user: user.id }).message,
+      note: sentence('ledger.brought', { user: user.id }),
     });
   }
   return user;

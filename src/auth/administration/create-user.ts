@@ -80,7 +80,7 @@ export async function createUser(ctx: Deps, principal: PanelPrincipal, fields: N
     if (email !== null) await setEmail(tx, user.id, { email, at: now });
     if (quota > 0) {
       const grant = { walletId: user.walletId, kind: 'grant', key: `account:${user.id}`, amount: quota } as const;
-      await tx.ledger.grant({ ...grant, note: sentence('ledger.new_account').message, at: now });
+      await tx.ledger.grant({ ...grant, note: sentence('ledger.new_account'), at: now });
     }
     return loadAccount(tx, user.id);
   });

@@ -101,7 +101,7 @@ export async function createRoot(ctx: Deps, root: NewRoot): Promise<CreatedRoot>
       kind: 'grant',
       key: `setup:${created.id}`,
       amount: ROOT_QUOTA,
-      note: sentence('ledger.first_root').message,
+      note: sentence('ledger.first_root'),
       at: now,
     });
     return created;

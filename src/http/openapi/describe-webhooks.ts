@@ -15,7 +15,7 @@ export const CALLBACK_URL = {
 const text = (description: string) => ({ type: 'string', description });
 const time = (description: string) => ({ type: 'integer', description });
 
-/** The members of `taskObject`; a test compares them with a delivered webhook. */
+/** The members of `taskNotice`; a test compares them with a delivered webhook. */
 const TASK = {
   id: text('task_…'),
   task_id: text('The same.'),
@@ -26,6 +26,11 @@ const TASK = {
   status: { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] },
   progress: text('"0%" to "100%".'),
   fail_reason: text('Empty unless the task failed.'),
+  fail_reason_sentence: {
+    type: ['object', 'null'],
+    description:
+      'What fail_reason says: reason, a name that never changes, and params, its values. reason is plugin for the own words of a plugin or a vendor.',
+  },
   created_at: time('Unix seconds.'),
   finished_at: time('Unix seconds; 0 while the task runs.'),
 };
@@ -61,7 +66,7 @@ const ARTIFACTS = {
   },
 };
 
-type Member = { type: string; description?: string; enum?: readonly string[] };
+type Member = { type: string | readonly string[]; description?: string; enum?: readonly string[] };
 type Message = { data: Readonly<Record<string, Member>>; beside?: object };
 
 const describeMessage = (type: string, summary: string, { data, beside = {} }: Message) => ({

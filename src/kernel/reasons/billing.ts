@@ -23,6 +23,7 @@ export const billingReasons = {
   'ledger.first_root': 'first root account',
   'ledger.moved': 'moved to another channel',
   'ledger.brought': 'brought user {{user}}',
+  'ledger.affiliate': 'came with an affiliate code',
   'ledger.storage': '{{bytes}} bytes of results on {{day}}',
   'prices.too_large': 'The price is too large.',
   'prices.not_finite': 'The price is not a finite number.',

@@ -2,6 +2,11 @@
 export const operationsReasons = {
   'backup.stopped': 'it was stopped',
   'backup.failed_code': 'the backup failed ({{code}})',
+  'backup.warnings': '{{first}}; {{rest}}',
+  'backup.no_secrets': 'the secrets are not in it: without them stored credentials cannot be read',
+  'backup.result_absent': '1 file of a kept result was not there',
+  'backup.results_absent': '{{count}} files of kept results were not there',
+  'backup.died': 'its process ended',
   'backup.process': 'its process ended with {{code}}',
   'backup.write': 'the backup could not be written to {{place}}: {{fault}}',
   'backup.result_write': 'a kept result could not be written to {{place}}: {{fault}}',

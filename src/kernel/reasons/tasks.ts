@@ -7,6 +7,8 @@ export const tasksReasons = {
   'tasks.polls_failed_status': 'poll failed: {{class}} (HTTP {{status}}): {{detail}}',
   'tasks.polls_failed': 'poll failed: {{class}}: {{detail}}',
   'tasks.vendor_lost': 'upstream task not found (HTTP {{status}})',
+  'tasks.poll_failure_of': '{{failures}} of {{most}}: {{detail}}',
+  'tasks.poll_failure': '{{failures}} of any number: {{detail}}',
   'tasks.poll_credential': 'the vendor refused the credential of the channel',
   'tasks.poll_throttled': 'the vendor asks for fewer requests',
   'tasks.poll_vendor_failed': 'the vendor failed',
@@ -90,6 +92,9 @@ export const tasksReasons = {
   'results.too_large': 'It is larger than a result may be.',
   'results.copy_failed': 'It could not be copied.',
   'webhooks.header': 'The {{header}} header',
+  'relay.job_failed': 'the vendor reports that the job has failed',
+  'relay.vendor_answered': 'the vendor answered {{status}}',
+  'relay.no_usage': 'the vendor reported no usage',
   'webhooks.key_address': "The API key's webhook_url",
   'webhooks.secret_unread':
     'The webhook secret of this API key can no longer be read. Make one in the panel or with POST /api/token/{{id}}/webhook-secret and give it to the receiver.',

@@ -1,4 +1,4 @@
-import { CLOCK_LEEWAY_SECONDS } from '../../kernel/index.ts';
+import { CLOCK_LEEWAY_SECONDS, isObject, parseJson, quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { type DueBackup, nameNextRun } from './last-due.ts';
 
@@ -41,14 +41,18 @@ async function write(options: Options, key: string, value: string): Promise<bool
   return before === undefined ? options.putIfAbsent(key, value) : options.replace(key, before, value);
 }
 
-/** `fault`: safe to show; empty: old backups were removed. */
-export async function notePruning(options: Options, fault: string): Promise<void> {
-  if (fault !== '' || (await options.get(NOT_PRUNED))) await write(options, NOT_PRUNED, fault);
+/** `fault`: safe to show; undefined: old backups were removed. */
+export async function notePruning(options: Options, fault: Sentence | undefined): Promise<void> {
+  if (fault || (await options.get(NOT_PRUNED))) await write(options, NOT_PRUNED, fault ? JSON.stringify(fault) : '');
 }
 
-/** Why old backups stay; empty: nothing is known of that. */
-export const pruningFault = async (options: Pick<Options, 'get'>): Promise<string> =>
-  (await options.get(NOT_PRUNED)) ?? '';
+/** Why old backups stay; undefined: nothing is known of that. */
+export async function pruningFault(options: Pick<Options, 'get'>): Promise<Sentence | undefined> {
+  const noted = await options.get(NOT_PRUNED);
+  if (!noted) return undefined;
+  const fault = parseJson(noted);
+  // A program of before has noted the text alone.
+  return isObject(fault) ? (fault as Sentence) : quoted(noted);
+}
 
-export const describeNotPruned = (fault: string): string =>
-  `The latest backup was made, but old ones could not be removed: ${fault}.`;
+export const describeNotPruned = (fault: Sentence): Sentence => sentence('backup.latest_not_pruned', { fault });

@@ -197,9 +197,9 @@ export function createBackups(deps: Deps): Backups {
           items.push({ code: 'backup_overdue', message, params: { hours } });
         }
       }
-      const stays = isDaily && place !== null ? await pruningFault(store.options) : '';
-      if (stays !== '') {
-        items.push({ code: 'backup_not_pruned', message: describeNotPruned(stays) });
+      const stays = isDaily && place !== null ? await pruningFault(store.options) : undefined;
+      if (stays) {
+        items.push({ code: 'backup_not_pruned', message: describeNotPruned(stays).message });
       }
       if (isDaily && place !== null && !sealed) {
         const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: backups lack the secrets.';

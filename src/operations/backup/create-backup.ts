@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { pluralize, silentLogger } from '../../kernel/index.ts';
+import { type Sentence, sentence, silentLogger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openResultFiles } from '../storage/result-files.ts';
 import { putPart, removeStaleWork, toByteStream } from './backup-location.ts';
@@ -72,11 +72,15 @@ async function sealSecrets(
 }
 
 /** What is missing in a backup, in words. */
-export function listWarnings({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): string[] {
+export function listWarnings({ secrets, results }: Pick<Manifest, 'secrets' | 'results'>): Sentence[] {
   return [
-    ...(secrets ? [] : ['the secrets are not in it: without them stored credentials cannot be read']),
+    ...(secrets ? [] : [sentence('backup.no_secrets')]),
     ...(results.missing > 0
-      ? [`${pluralize(results.missing, 'file of a kept result was', 'files of kept results were')} not there`]
+      ? [
+          results.missing === 1
+            ? sentence('backup.result_absent')
+            : sentence('backup.results_absent', { count: results.missing }),
+        ]
       : []),
   ];
 }

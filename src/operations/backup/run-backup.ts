@@ -7,8 +7,12 @@ import {
   type Logger,
   newUuid,
   OperatorError,
+  quoted,
+  type Sentence,
+  sentence,
   silentLogger,
   systemClock,
+  toSentence,
 } from '../../kernel/index.ts';
 import { type OptionValues, readOptions } from '../../settings/index.ts';
 import { lockBackups } from '../../store/index.ts';
@@ -45,7 +49,7 @@ export type BackupRequest = {
   clock?: Clock;
   logger?: Logger;
   /** Runs once the backup is recorded, which it cannot undo; returns what did not work. */
-  afterwards?: (at: { place: BackupLocation; store: Store }) => Promise<string[]>;
+  afterwards?: (at: { place: BackupLocation; store: Store }) => Promise<Sentence[]>;
 };
 
 /**
@@ -98,20 +102,24 @@ async function recordRun(
       { config, version: request.version, clock, logger, place, signal, store },
       { trigger, secrets, seal },
     );
-    const message = made.warnings.join('; ');
-    await store.backups.end(lease, { status: 'done', backup: made.manifest.id, bytes: made.bytes, message });
+    const said = joinWarnings(made.warnings);
+    await store.backups.end(lease, { status: 'done', backup: made.manifest.id, bytes: made.bytes, said });
     const later = await request.afterwards?.({ place, store });
     return { ...made, warnings: [...made.warnings, ...(later ?? [])] };
   } catch (error) {
-    const message = describeFailure(error, request.signal);
-    await store.backups.end(lease, { status: 'failed', backup: '', bytes: 0, message }).catch(() => undefined);
-    throw error instanceof OperatorError || error instanceof AppError ? error : new OperatorError(message);
+    const said = describeFailure(error, request.signal);
+    await store.backups.end(lease, { status: 'failed', backup: '', bytes: 0, said }).catch(() => undefined);
+    throw error instanceof OperatorError || error instanceof AppError ? error : new OperatorError(said);
   } finally {
     ended.abort();
     await renewing;
     // Only of the run that holds the lease: another process of this folder may be making one.
     await rm(join(resolve(config.dataDir), WORK_FOLDER), { recursive: true, force: true }).catch(() => undefined);
   }
+}
+
+function joinWarnings([first, ...others]: readonly Sentence[]): Sentence | undefined {
+  return first && others.reduce((all, rest) => sentence('backup.warnings', { first: all, rest }), first);
 }
 
 async function renewUntilEnd(deps: {
@@ -133,12 +141,13 @@ async function renewUntilEnd(deps: {
 }
 
 /** Safe to store and to show: our own sentences, or the kind of a fault. */
-export function describeFailure(error: unknown, signal: AbortSignal): string {
-  if (signal.aborted) return 'it was stopped';
-  if (error instanceof OperatorError || error instanceof AppError) return error.message;
+export function describeFailure(error: unknown, signal: AbortSignal): Sentence {
+  if (signal.aborted) return sentence('backup.stopped');
+  if (error instanceof AppError) return toSentence(error);
+  if (error instanceof OperatorError) return error.said ?? quoted(error.message);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (/^[A-Z_0-9]{2,40}$/.test(code)) return `the backup failed (${code})`;
-  return `the backup failed (${error instanceof Error ? error.name : 'unknown reason'})`;
+  if (/^[A-Z_0-9]{2,40}$/.test(code)) return sentence('backup.failed_code', { code });
+  return sentence('backup.failed_code', { code: error instanceof Error ? error.name : 'unknown reason' });
 }
 
 /** Rows of runs stay for a year. */
@@ -160,11 +169,11 @@ export function runScheduledBackup(
     run: async (store) => lastDue(systemClock.unix(), (await readStoredOptions(store)).number('backup.hour')),
     async afterwards({ place, store }) {
       const fault = await removeOld({ place, store, options: await readStoredOptions(store) }).then(
-        () => '',
+        () => undefined,
         (error) => describeFailure(error, request.signal),
       );
       await notePruning(store.options, fault);
-      return fault === '' ? [] : [describeNotPruned(fault)];
+      return fault === undefined ? [] : [describeNotPruned(fault)];
     },
   });
 }

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Clock, Logger, Sentence } from '../../kernel/index.ts';
 import type { BackupTrigger, DatabaseCounts, FileStore, ObjectStore } from '../../store/ports/index.ts';
 import type { Secrets, SecretsConfig } from '../secrets/load-secrets.ts';
 import type { DatabaseConfig } from '../start/open-beside.ts';
@@ -80,7 +80,7 @@ export type NewBackup = {
   seal: Seal | undefined;
 };
 
-export type CreatedBackup = { manifest: Manifest; bytes: number; warnings: string[] };
+export type CreatedBackup = { manifest: Manifest; bytes: number; warnings: Sentence[] };
 
 /** The database of a backup as it was stored, and what it holds. */
 export type DumpedDatabase = {

@@ -1,5 +1,5 @@
 import { QUOTA_PER_USD } from '../../billing/index.ts';
-import type { CleanUpStep } from '../../kernel/index.ts';
+import { type CleanUpStep, sentence } from '../../kernel/index.ts';
 import type { ResultDeps } from '../types.ts';
 
 const GB = 1_000_000_000;
@@ -21,7 +21,7 @@ export function createStorageCharge({ store, clock, kept }: ResultDeps): CleanUp
       for (const { userId, walletId, group, bytes } of await store.results.usageByUser()) {
         const quota = Math.round((bytes / GB) * usdPerGbDayFor(group) * QUOTA_PER_USD);
         if (quota === 0) continue;
-        const note = `${bytes} bytes of results on ${day}`;
+        const note = sentence('ledger.storage', { bytes, day });
         await store.ledger.grant({
           walletId,
           kind: 'storage',

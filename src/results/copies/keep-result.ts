@@ -1,4 +1,14 @@
-import { AppError, type Clock, err, ok, type Result } from '../../kernel/index.ts';
+import {
+  AppError,
+  type Clock,
+  err,
+  ok,
+  type Result,
+  type Sentence,
+  SentenceError,
+  sentence,
+  toSentence,
+} from '../../kernel/index.ts';
 import type { CopiedFile, FileFault, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
@@ -17,10 +27,10 @@ const FULL_PAUSE_MS = 10 * MINUTE_MS;
 /** A copy that takes longer than this must have come at this pace, on average. */
 const PACE_AFTER_MS = 2 * MINUTE_MS;
 const MIN_BYTES_A_SECOND = 16 * 1024;
-const tooSlow = new Error('The vendor sends the file too slowly.');
+const tooSlow = new SentenceError(sentence('results.slow'));
 
 export const overQuota: CopyFailure = {
-  reason: 'It does not fit into the storage of this account.',
+  reason: sentence('results.quota'),
   inMs: FULL_PAUSE_MS,
 };
 
@@ -33,7 +43,7 @@ export async function listResults(
   result: ResultRecord,
 ): Promise<Result<Parameters<ResultDeps['store']['results']['list']>[1], CopyFailure>> {
   const task = await deps.store.tasks.byTaskId(result.taskId);
-  if (!task) return err(lost('The task is gone.'));
+  if (!task) return err(lost(sentence('results.task_gone')));
   try {
     const { artifacts, legacy } = await listTaskArtifacts(deps, task);
     const { taskId, userId, createdAt } = result;
@@ -62,11 +72,11 @@ export async function copyResult(
 ): Promise<Result<CopiedFile, CopyFailure>> {
   const { store, clock, kept } = deps;
   const [task, owner] = await Promise.all([store.tasks.byTaskId(result.taskId), store.users.byId(result.userId)]);
-  if (task?.hiddenAt !== 0 || !owner) return err(lost('The task was deleted.'));
+  if (task?.hiddenAt !== 0 || !owner) return err(lost(sentence('results.task_deleted')));
   const settings = kept.settings();
   const quotaBytes = settings.quotaFor(owner.group);
   const room = await findRoom(deps, { userId: owner.id, quota: quotaBytes });
-  if (room <= 0) return err({ reason: 'The storage of this account is full.', inMs: FULL_PAUSE_MS });
+  if (room <= 0) return err({ reason: sentence('results.storage_full'), inMs: FULL_PAUSE_MS });
   let content: Content;
   try {
     content = await openWhole(deps, { task, key: result.artifactKey, signal });
@@ -76,10 +86,11 @@ export async function copyResult(
   }
   const announced = Number(content.headers['content-length'] ?? 0);
   const maxBytes = Math.min(kept.maxFileBytes, room);
-  const again = (reason: string) => err<CopyFailure>({ reason, inMs: pauseAfter(result.attempts) });
+  const again = (reason?: Sentence) =>
+    err<CopyFailure>({ ...(reason && { reason }), inMs: pauseAfter(result.attempts) });
   try {
     // Nobody asked for a part, and 304 and 416 have none: it would be kept as all of the result.
-    if (content.status !== 200) return again('The vendor did not send the whole file.');
+    if (content.status !== 200) return again(sentence('results.partial'));
     const stored =
       announced > maxBytes
         ? err<FileFault>({ kind: 'too_large', message: '' })
@@ -88,7 +99,7 @@ export async function copyResult(
       const { sha256, bytes } = stored.value;
       // A sweep may have deleted an equal file between the copy and this announcement.
       const isThere = (await store.results.expectFile(stored.value)) && (await kept.files.size(sha256)) === bytes;
-      if (!isThere) return again('');
+      if (!isThere) return again();
       const days = settings.daysFor(owner.group);
       const keptAt = clock.unix();
       const mimeType = content.headers['content-type'] ?? '';
@@ -98,9 +109,9 @@ export async function copyResult(
     return err(toCopyFailure(stored.error, { isQuota: maxBytes < kept.maxFileBytes, attempts: result.attempts }));
   } catch (error) {
     signal.throwIfAborted();
-    if (error === tooSlow) return again(tooSlow.message);
+    if (error === tooSlow) return again(toSentence(tooSlow));
     deps.logger.debug({ err: error, task_id: result.taskId }, 'a result broke off while it was copied');
-    return again('The vendor’s answer broke off.');
+    return again(sentence('results.broke_off'));
   } finally {
     if (content.body instanceof ReadableStream && !content.body.locked) await content.body.cancel();
   }
@@ -145,25 +156,27 @@ async function* requirePace(source: AsyncIterable<Uint8Array>, clock: Clock): As
   }
 }
 
-const lost = (reason: string): CopyFailure => ({ reason, inMs: null });
+const lost = (reason: Sentence): CopyFailure => ({ reason, inMs: null });
 
-function toFailure(error: unknown, { attempts, reason }: Pick<ResultRecord, 'attempts' | 'reason'>): CopyFailure {
+function toFailure(
+  error: unknown,
+  { attempts, reasonSentence: former }: Pick<ResultRecord, 'attempts' | 'reasonSentence'>,
+): CopyFailure {
   if (!(error instanceof AppError) || !error.code.startsWith('tasks.')) throw error;
   const isGone = ['tasks.artifact_gone', 'tasks.artifact_not_found'].includes(error.code);
   const isRefused = error.code === 'tasks.artifact_upstream_auth_failed';
   // Earlier attempts may have met a full disk or a busy vendor, which says nothing about the link.
-  const isRepeated = reason === error.message;
+  const isRepeated = former?.reason === error.reason;
   const isOver = (isGone && attempts + 1 >= GONE_ATTEMPTS) || (isRefused && attempts + 1 >= REFUSED_ATTEMPTS);
-  return { reason: error.message, inMs: isOver && isRepeated ? null : pauseAfter(attempts) };
+  return { reason: toSentence(error), inMs: isOver && isRepeated ? null : pauseAfter(attempts) };
 }
 
 function toCopyFailure(
   { kind, message: placeFault }: FileFault,
   { isQuota, attempts }: { isQuota: boolean; attempts: number },
 ): CopyFailure {
-  if (kind === 'full') return { reason: 'There is no room for results.', inMs: FULL_PAUSE_MS, placeFault };
-  if (kind === 'unavailable')
-    return { reason: 'The place of results is not available.', inMs: pauseAfter(attempts), placeFault };
+  if (kind === 'full') return { reason: sentence('results.no_room'), inMs: FULL_PAUSE_MS, placeFault };
+  if (kind === 'unavailable') return { reason: sentence('results.place_away'), inMs: pauseAfter(attempts), placeFault };
   if (isQuota) return overQuota;
-  return lost('It is larger than a result may be.');
+  return lost(sentence('results.too_large'));
 }

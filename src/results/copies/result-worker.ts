@@ -1,5 +1,5 @@
 import { KEEP_TRIES_MS } from '../../files/index.ts';
-import { inStep } from '../../kernel/index.ts';
+import { inStep, sentence } from '../../kernel/index.ts';
 import { PREVIEW_KIND, type ResultLease, type ResultRecord } from '../../store/ports/index.ts';
 import { makePreview } from '../previews/make-preview.ts';
 import type { CopyFailure, ResultDeps } from '../types.ts';
@@ -123,7 +123,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
         if (stopping.signal.aborted) return;
         logger.error({ err: error, task_id: result.taskId }, 'a result could not be kept');
         // Counted as an attempt: an error that comes each time must end some day.
-        const failure = { reason: 'It could not be copied.', inMs: pauseAfter(result.attempts) };
+        const failure = { reason: sentence('results.copy_failed'), inMs: pauseAfter(result.attempts) };
         await postpone(result, toLease(result), failure);
       })
       .catch((error) =>
@@ -162,7 +162,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
       }
       if (outcome === 'over_quota') await postpone(result, lease, overQuota);
       if (outcome === 'being_deleted') {
-        await postpone(result, lease, { reason: '', inMs: pauseAfter(result.attempts) });
+        await postpone(result, lease, { inMs: pauseAfter(result.attempts) });
       }
     } finally {
       held.stop();

@@ -1,7 +1,7 @@
 import { isoTime, sha256Hex } from '../../kernel/index.ts';
 import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import { PREVIEW_KIND, type Repositories, type ResultRecord, type TaskRecord } from '../../store/ports/index.ts';
-import { taskObject } from '../../tasks/index.ts';
+import { taskNotice } from '../../tasks/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import type { ResultDeps } from '../types.ts';
 
@@ -47,7 +47,7 @@ function describeKept({ clock }: Pick<ResultDeps, 'clock'>, task: Notified) {
     event: EVENT,
     url,
     host: canonicalHost(new URL(url)),
-    payload: { type: EVENT, timestamp: isoTime(clock.nowMs()), data: taskObject(task) },
+    payload: { type: EVENT, timestamp: isoTime(clock.nowMs()), data: taskNotice(task) },
     createdAt: clock.unix(),
   } as const;
 }

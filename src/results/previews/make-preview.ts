@@ -1,4 +1,4 @@
-import { AppError, err, type Result } from '../../kernel/index.ts';
+import { AppError, err, quoted, type Result, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import type { CopiedFile, ResultRecord, TaskRecord } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
@@ -14,8 +14,9 @@ import { storePreview } from './store-preview.ts';
 
 const RETRY_MS = 20_000;
 
-const never = (reason: string): CopyFailure => ({ reason, inMs: null });
-const later = (reason: string): CopyFailure => ({ reason, inMs: RETRY_MS });
+/** Nobody is shown why there is no preview: the words are for who looks into the database. */
+const never = (words: string): CopyFailure => ({ reason: quoted(words), inMs: null });
+const later = (reason?: Sentence): CopyFailure => ({ ...(reason && { reason }), inMs: RETRY_MS });
 
 /**
  * Makes the preview of one artifact: the vendor's own picture, or the image itself, where it is a
@@ -40,12 +41,10 @@ export async function makePreview(
     if (stored.ok) return stored;
     const { kind, place } = stored.error;
     if (kind === 'no_room') return err(never('There is no room for previews.'));
-    return err(
-      place === undefined ? later('') : { ...later('The place of results is not available.'), placeFault: place },
-    );
+    return err(place === undefined ? later() : { ...later(sentence('results.place_away')), placeFault: place });
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof AppError && error.code.startsWith('tasks.')) return err(later(error.message));
+    if (error instanceof AppError && error.code.startsWith('tasks.')) return err(later(toSentence(error)));
     throw error;
   }
 }

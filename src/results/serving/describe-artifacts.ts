@@ -1,3 +1,4 @@
+import type { StoredSentence } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import { PREVIEW_KIND, type ResultRecord, type ResultState, type TaskRecord } from '../../store/ports/index.ts';
 import { previewKey } from '../artifacts/artifact-keys.ts';
@@ -17,6 +18,7 @@ type KeptState = {
   kept_until?: number;
   /** Why a result is not kept yet, or is lost. */
   kept_reason?: string;
+  kept_reason_sentence?: StoredSentence;
 };
 
 export type ArtifactList = {
@@ -47,6 +49,7 @@ export type ArtifactList = {
   legacy_content_sha256?: string;
   legacy_content_kept_until?: number;
   legacy_content_kept_reason?: string;
+  legacy_content_kept_reason_sentence?: StoredSentence;
 };
 
 /**
@@ -114,12 +117,13 @@ export async function describeArtifacts(
 }
 
 /** What is told of a result that no plugin listed stands beside the list, not in it. */
-const nameLegacy = ({ kept, bytes, sha256, kept_until, kept_reason }: KeptState) => ({
+const nameLegacy = ({ kept, bytes, sha256, kept_until, kept_reason, kept_reason_sentence }: KeptState) => ({
   ...(kept && { legacy_content_kept: kept }),
   ...(bytes !== undefined && { legacy_content_bytes: bytes }),
   ...(sha256 !== undefined && { legacy_content_sha256: sha256 }),
   ...(kept_until !== undefined && { legacy_content_kept_until: kept_until }),
   ...(kept_reason !== undefined && { legacy_content_kept_reason: kept_reason }),
+  ...(kept_reason_sentence && { legacy_content_kept_reason_sentence: kept_reason_sentence }),
 });
 
 /** What is kept of a task is listed even if its plugin is gone or fails. */
@@ -139,7 +143,11 @@ async function listKeptOrListed(
   }
 }
 
-function describeKept({ state, sha256, bytes, keptUntil, reason }: ResultRecord): KeptState {
+function describeKept({ state, sha256, bytes, keptUntil, reason, reasonSentence }: ResultRecord): KeptState {
   const file = sha256 === null ? {} : { bytes, sha256, ...(keptUntil === 0 ? {} : { kept_until: keptUntil }) };
-  return { kept: state, ...file, ...(reason === '' ? {} : { kept_reason: reason }) };
+  const why = {
+    ...(reason === '' ? {} : { kept_reason: reason }),
+    ...(reasonSentence && { kept_reason_sentence: reasonSentence }),
+  };
+  return { kept: state, ...file, ...why };
 }

@@ -1,4 +1,5 @@
 /** Runs of backups, and what a restored database must forget. */
+import type { Sentence, StoredSentence } from '../../kernel/index.ts';
 
 /** What started a run: the schedule, or a person. */
 export type BackupTrigger = 'schedule' | 'manual';
@@ -21,6 +22,8 @@ export type BackupRun = {
   bytes: number;
   /** Why it failed, or what is missing in it. */
   message: string;
+  /** What `message` says; null without one, and for rows of before. */
+  messageSentence: StoredSentence | null;
 };
 
 /** Proof of a run that was begun. */
@@ -59,7 +62,7 @@ export interface BackupStore {
   /** Writes the end of a run. False: its lease was lost to another. */
   end(
     lease: BackupLease,
-    outcome: Pick<BackupRun, 'backup' | 'bytes' | 'message'> & { status: 'done' | 'failed' },
+    outcome: Pick<BackupRun, 'backup' | 'bytes'> & { status: 'done' | 'failed'; said?: Sentence | undefined },
   ): Promise<boolean>;
   /**
    * The latest runs, the newest first. One whose process died shows as failed once its lease has

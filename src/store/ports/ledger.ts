@@ -1,4 +1,5 @@
 /** Money: the ledger, the statement of a user, and warnings of a low balance. */
+import type { Sentence, StoredSentence } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
 /** `carried`: the sum of a month's lines of ended tasks, which the retention has folded into it. */
@@ -20,6 +21,8 @@ export type LedgerEntryRecord = {
    */
   amount: number;
   note: string;
+  /** What the note says; null for the words of people, and lines of before. */
+  noteSentence: StoredSentence | null;
   createdAt: number;
   reason: LedgerReason;
   /** The administrator who changed the balance. */
@@ -31,7 +34,7 @@ export type LedgerEntryRecord = {
 };
 
 /** What a grant's line tells beside the amount. */
-type GrantDetail = { note?: string } & Partial<
+type GrantDetail = { note?: string | Sentence } & Partial<
   Pick<LedgerEntryRecord, 'reason' | 'actorId' | 'aboutTaskId' | 'request'>
 >;
 
@@ -71,7 +74,7 @@ export type NewLine = {
   kind: Exclude<LedgerKind, GrantKind | 'carried'>;
   attempt: number;
   amount: number;
-  note?: string;
+  note?: Sentence;
   at: number;
 };
 

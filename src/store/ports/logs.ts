@@ -1,5 +1,5 @@
 /** The usage rows of ended tasks, and the audit log. */
-import type { JsonObject } from '../../kernel/index.ts';
+import type { JsonObject, StoredSentence } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
 /**
@@ -164,6 +164,8 @@ export type UsageLogRecord = {
   kind: 'settle' | 'refund';
   quota: number;
   detail: JsonObject;
+  /** What the reason in `detail` says; null without one, and for rows of before. */
+  reasonSentence: StoredSentence | null;
   createdAt: number;
   /** Seconds from the request to the end; -1: not known. */
   seconds: number;
@@ -184,7 +186,10 @@ export type UsageFilter = {
 export type NamedUsage = UsageLogRecord & { username: string | null; apiKeyName: string | null };
 
 export interface LogStore {
-  addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;
+  addUsage(
+    row: Omit<UsageLogRecord, 'id' | 'seconds' | 'reasonSentence'> &
+      Partial<Pick<UsageLogRecord, 'seconds' | 'reasonSentence'>>,
+  ): Promise<void>;
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<NamedUsage>>;
   /** The latest rows before the row `before`, uncounted. */
   readUsage(filter: UsageFilter, part: { before?: number; limit: number }): Promise<NamedUsage[]>;

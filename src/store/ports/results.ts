@@ -1,4 +1,5 @@
 /** Kept results and their previews. */
+import type { Sentence, StoredSentence } from '../../kernel/index.ts';
 
 /** `wanted`: not copied yet. `lost`: given up, the vendor's copy is all there is. */
 export type ResultState = 'wanted' | 'kept' | 'lost';
@@ -23,6 +24,8 @@ export type ResultRecord = {
   keptUntil: number;
   /** Why the last attempt failed, or why it is lost. Safe to show. */
   reason: string;
+  /** What `reason` says; null without one, and for rows of before. */
+  reasonSentence: StoredSentence | null;
   attempts: number;
   nextAttemptAtMs: number;
   giveUpAtMs: number;
@@ -119,7 +122,7 @@ export interface ResultStore {
    * Ends an attempt that failed: it is repeated after `inMs`, or the result is lost where its time
    * is over or `inMs` is null. False when the claim was lost.
    */
-  postpone(lease: ResultLease, change: { inMs: number | null; reason: string }): Promise<boolean>;
+  postpone(lease: ResultLease, change: { inMs: number | null; reason?: Sentence | undefined }): Promise<boolean>;
   /**
    * Makes others that end a result of this task wait for the transaction. Call it before anything
    * else there. False: the task is deleted.

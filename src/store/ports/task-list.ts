@@ -1,4 +1,5 @@
 /** Lists of tasks, and the filters of them that people keep. */
+import type { StoredSentence } from '../../kernel/index.ts';
 import type { Page } from './paging.ts';
 import type { TaskRecord } from './task-records.ts';
 
@@ -64,6 +65,9 @@ export type TaskFeed = {
   next: string | null;
 };
 
+/** `sentence`: what the reason says; null for tasks of before. */
+export type FailureCount = { reason: string; sentence: StoredSentence | null; count: number };
+
 export interface TaskListStore {
   list(filter: TaskListFilter, page: Page & { sort?: TaskSort }): Promise<TaskListPage>;
   /**
@@ -77,7 +81,7 @@ export interface TaskListStore {
   /** The tasks of these ids, in their order. */
   byIds(ids: readonly number[]): Promise<ListedTask[]>;
   /** How often the failed tasks failed for each reason, the most frequent first. */
-  failureReasons(filter: TaskListFilter, limit: number): Promise<{ reason: string; count: number }[]>;
+  failureReasons(filter: TaskListFilter, limit: number): Promise<FailureCount[]>;
 }
 
 /** Filters of lists of tasks, which people keep under a name. */

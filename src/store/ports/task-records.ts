@@ -2,7 +2,7 @@
  * The rows of tasks as the rooms see them. Times are whole Unix seconds unless a name ends in `Ms`.
  * Money is an integer quota (500,000 = 1 USD). JSON columns are parsed.
  */
-import type { ErrorKind, Json, JsonObject } from '../../kernel/index.ts';
+import type { ErrorKind, Json, JsonObject, StoredSentence } from '../../kernel/index.ts';
 
 export const TASK_STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
 
@@ -129,6 +129,7 @@ export type BillOutcome = {
   usd: number | null;
   /** Why the reservation was charged instead of the computed price. */
   kept?: string;
+  keptSentence?: StoredSentence;
 };
 
 export type TaskRecord = {
@@ -147,6 +148,8 @@ export type TaskRecord = {
   /** "0%" to "100%". */
   progress: string;
   failReason: string;
+  /** What `failReason` says; null for rows of before, and while the task has not failed. */
+  failReasonSentence: StoredSentence | null;
   submitTime: number;
   startTime: number;
   finishTime: number;
@@ -237,5 +240,8 @@ export type TaskEventRecord = {
   /** For a poll failure: transient, auth, not_found, unrecognized, hook_error, transport_error. */
   class: string;
   httpStatus: number;
+  /** An amount of quota, or words. */
   detail: string;
+  /** What the words say; null for amounts, and rows of before. */
+  detailSentence: StoredSentence | null;
 };

@@ -1,4 +1,5 @@
 /** The state changes of tasks, and the keys that make a submission idempotent. */
+import type { Sentence } from '../../kernel/index.ts';
 import type { ResultRecord } from './results.ts';
 import type { TaskListStore } from './task-list.ts';
 import type { TaskEventKind, TaskEventRecord, TaskRecord, TaskShown, TaskStatus, TaskSummary } from './task-records.ts';
@@ -43,6 +44,7 @@ export type TaskChange = Partial<
     | 'status'
     | 'progress'
     | 'failReason'
+    | 'failReasonSentence'
     | 'action'
     | 'data'
     | 'state'
@@ -67,7 +69,7 @@ export type NewTaskEvent = {
   status: TaskStatus;
   class?: string;
   httpStatus?: number;
-  detail?: string;
+  detail?: string | Sentence;
 };
 
 /**

@@ -1,4 +1,5 @@
 /** Sums and figures of usage, and samples of what the nodes did. */
+import type { Sentence, StoredSentence } from '../../kernel/index.ts';
 import type { TaskStatus } from './task-records.ts';
 
 /** What usage came to: of ended tasks, and the quota charged for them. */
@@ -28,7 +29,14 @@ export type UsageShare = UsageSum & { id: number; pluginKey: string; model: stri
 export type ChannelHour = { start: number; kind: 'settle' | 'refund'; duration: number; tasks: number };
 
 /** Failures of a channel with the same reason, and the latest of them. */
-export type ChannelFailures = { reason: string; tasks: number; lastAt: number; lastTask: string };
+export type ChannelFailures = {
+  reason: string;
+  /** What the reason says; null for rows of before. */
+  reasonSentence: StoredSentence | null;
+  tasks: number;
+  lastAt: number;
+  lastTask: string;
+};
 
 export interface UsageStore {
   /**
@@ -61,7 +69,7 @@ export interface UsageStore {
   /** The latest failures of a channel since `from`, at most `limit`, by reason; the most first. */
   channelFailures(channelId: number, from: number, limit: number): Promise<ChannelFailures[]>;
   /** Replaces the channel's latest test. `failedStep`: empty where none failed. */
-  recordTest(test: { channelId: number; testedAt: number; failedStep: string; message: string }): Promise<void>;
+  recordTest(test: { channelId: number; testedAt: number; failedStep: string; said?: Sentence }): Promise<void>;
 }
 
 /**
@@ -104,8 +112,9 @@ export type ChannelHealthRecord = {
   /** The error class of a failed submission; empty for a task that its vendor failed. */
   lastFailureCode: string;
   lastFailureReason: string;
+  lastFailureSentence: StoredSentence | null;
   /** The latest test since the channel was changed; `failedStep` is empty where none failed. */
-  lastTest: { at: number; failedStep: string; message: string } | undefined;
+  lastTest: { at: number; failedStep: string; message: string; sentence: StoredSentence | null } | undefined;
 };
 
 export interface FigureStore {

@@ -1,5 +1,13 @@
 import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { batchCalls, CLOCK_LEEWAY_SECONDS, type Clock, ok } from '../../kernel/index.ts';
+import {
+  batchCalls,
+  CLOCK_LEEWAY_SECONDS,
+  type Clock,
+  ok,
+  type Sentence,
+  type StoredSentence,
+  withoutMessage,
+} from '../../kernel/index.ts';
 import { bindDatabase, type Database, PreparedQuery, type RunStatement, storable } from '../drivers/connection.ts';
 import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
@@ -331,6 +339,13 @@ export const columnPlaceholders = <K extends string>(
  * surrogates there.
  */
 export const plainText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
+
+/** What stands in the column beside the text of a sentence. */
+export const encodeSentence = (said: Sentence): string => JSON.stringify(withoutMessage(said));
+
+/** What a statement read from such a column. */
+export const decodeSentence = (value: unknown): StoredSentence | null =>
+  value === null || value === undefined ? null : (JSON.parse(String(value)) as StoredSentence);
 
 /** The value of `amongTexts`. */
 export const encodeTexts = (texts: readonly string[]): string => JSON.stringify(texts.map(plainText));

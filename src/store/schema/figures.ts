@@ -1,3 +1,4 @@
+import type { StoredSentence } from '../../kernel/index.ts';
 import type { Kit } from './kits.ts';
 
 /** Sums of usage, and samples of the gateway's state. Starts are Unix seconds. */
@@ -24,6 +25,7 @@ export const defineFigures = (kit: Kit) => ({
     testedAt: kit.big('tested_at').notNull(),
     failedStep: kit.text('failed_step').notNull(),
     message: kit.text('message').notNull(),
+    messageSentence: kit.json<StoredSentence>('message_sentence'),
   }),
 
   nodeSamples: kit.table('node_samples', {

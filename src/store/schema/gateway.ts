@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../kernel/index.ts';
+import type { JsonObject, StoredSentence } from '../../kernel/index.ts';
 import type {
   AuditChainName,
   BackupStatus,
@@ -84,6 +84,8 @@ export const defineGateway = (kit: Kit) => ({
     kind: kit.text('kind').$type<'settle' | 'refund'>().notNull(),
     quota: kit.big('quota').notNull(),
     detail: kit.json<JsonObject>('detail').notNull(),
+    /** What the reason in `detail` says. */
+    reasonSentence: kit.json<StoredSentence>('reason_sentence'),
     createdAt: kit.big('created_at').notNull(),
     seconds: kit.big('seconds').notNull().default(-1),
   }),
@@ -192,6 +194,7 @@ export const defineBackups = (kit: Kit) => ({
     endedAt: kit.big('ended_at').notNull().default(0),
     bytes: kit.big('bytes').notNull().default(0),
     message: kit.text('message').notNull().default(''),
+    messageSentence: kit.json<StoredSentence>('message_sentence'),
   }),
 });
 

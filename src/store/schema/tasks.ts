@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../kernel/index.ts';
+import type { Json, JsonObject, StoredSentence } from '../../kernel/index.ts';
 import type {
   BillingSnapshot,
   LedgerKind,
@@ -36,6 +36,7 @@ export const defineTasks = (kit: Kit) => ({
     status: kit.text('status').$type<TaskStatus>().notNull(),
     progress: kit.text('progress').notNull(),
     failReason: kit.text('fail_reason').notNull().default(''),
+    failReasonSentence: kit.json<StoredSentence>('fail_reason_sentence'),
     submitTime: kit.big('submit_time').notNull().default(0),
     startTime: kit.big('start_time').notNull().default(0),
     finishTime: kit.big('finish_time').notNull().default(0),
@@ -93,6 +94,7 @@ export const defineTasks = (kit: Kit) => ({
     class: kit.text('class').notNull().default(''),
     httpStatus: kit.int('http_status').notNull().default(0),
     detail: kit.text('detail').notNull().default(''),
+    detailSentence: kit.json<StoredSentence>('detail_sentence'),
   }),
 
   ledgerEntries: kit.table('ledger_entries', {
@@ -104,6 +106,7 @@ export const defineTasks = (kit: Kit) => ({
     attempt: kit.int('attempt').notNull().default(0),
     amount: kit.big('amount').notNull(),
     note: kit.text('note').notNull().default(''),
+    noteSentence: kit.json<StoredSentence>('note_sentence'),
     /** The unique key of a grant or top-up; null for the lines of a task. */
     grantKey: kit.text('grant_key'),
     createdAt: kit.big('created_at').notNull(),
@@ -176,6 +179,7 @@ export const defineResults = (kit: Kit) => ({
     keptAt: kit.big('kept_at').notNull().default(0),
     keptUntil: kit.big('kept_until').notNull().default(0),
     reason: kit.text('reason').notNull().default(''),
+    reasonSentence: kit.json<StoredSentence>('reason_sentence'),
     attempts: kit.int('attempts').notNull().default(0),
     nextAttemptAtMs: kit.big('next_attempt_at').notNull(),
     giveUpAtMs: kit.big('give_up_at').notNull(),

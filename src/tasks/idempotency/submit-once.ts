@@ -40,7 +40,7 @@ async function awaitOutcome(
   try {
     for await (const task of watchTask(deps.node, taskId, deadline)) {
       if (task.status === 'NOT_START') continue;
-      if (task.execution.failure) throw fromStoredFailure(task.execution.failure);
+      if (task.execution.failure) throw fromStoredFailure(task.execution.failure, task);
       return task;
     }
   } finally {

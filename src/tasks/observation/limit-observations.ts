@@ -1,4 +1,4 @@
-import { createSemaphore, type Slot } from '../../kernel/index.ts';
+import { createSemaphore, type Slot, sentence } from '../../kernel/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
 import type { ObservationLimit, ObservationLimits } from '../task-node.ts';
 
@@ -17,7 +17,7 @@ export function createObservationLimit(limits: ObservationLimits): ObservationLi
       if (!slots.full) return slots.release;
       const { scope, max } = slots.full;
       throw vendorErrors.rate_limit_exceeded({
-        message: `Too many tasks ${scope} are waited for at once: at most ${max}. Try again when one has ended.`,
+        message: sentence('tasks.watches', { scope, max }),
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       });
     },

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { sentence } from '../../kernel/index.ts';
 import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
 import { DEFAULT_PROGRESS } from '../state/stored-result.ts';
@@ -44,7 +45,7 @@ export async function applyVerdict(
   }
   if (final && !(verdict.kind === 'postponed' && isWithinGrace(deps, task))) {
     const answered = verdict.kind === 'running' ? verdict.change : {};
-    const reason = `task timeout (${deps.limits.taskTimeoutMinutes} minutes)`;
+    const reason = sentence('tasks.timed_out', { minutes: deps.limits.taskTimeoutMinutes });
     await finishTask(deps, { task, ending: { status: 'FAILURE', reason }, change: { ...answered, polls } });
     return;
   }
@@ -106,7 +107,10 @@ async function countFailure(
     );
   }
   if (max > 0 && failures >= max) {
-    const reason = `poll failed: ${failureClass}${httpStatus ? ` (HTTP ${httpStatus})` : ''}: ${detail}`;
+    const reason =
+      httpStatus === 0
+        ? sentence('tasks.polls_failed', { class: failureClass, detail })
+        : sentence('tasks.polls_failed_status', { class: failureClass, status: httpStatus, detail });
     const ending = { status: 'FAILURE' as const, reason, class: failureClass, httpStatus };
     await finishTask(deps, { task, ending, change: { pollFailures: failures, polls } });
     return;
@@ -121,7 +125,10 @@ async function countFailure(
         status: task.status,
         class: failureClass,
         httpStatus,
-        detail: `${failures} of ${max > 0 ? max : 'any number'}: ${detail}`,
+        detail:
+          max > 0
+            ? sentence('tasks.poll_failure_of', { failures, most: max, detail })
+            : sentence('tasks.poll_failure', { failures, detail }),
       },
     ],
     nextPollInMs: delay(deps, task, verdict.retryAfterMs),

@@ -1,4 +1,4 @@
-import { inStep, sleepInStep, watchClock } from '../../kernel/index.ts';
+import { inStep, type Sentence, sentence, sleepInStep, watchClock } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, toLease } from '../state/finish-task.ts';
@@ -132,7 +132,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     for (const { task } of group) deps.telemetry.onPoll(Math.max(0, now - task.nextPollAtMs));
     const channel = deps.vendors.channels.find(channelId) ?? (await store.channels.byId(channelId));
     if (!channel) {
-      for (const { task } of group) await endTask(task, 'the channel was deleted');
+      for (const { task } of group) await endTask(task, sentence('tasks.channel_deleted'));
       return;
     }
     const plugin = await pin.generation.findPlugin(first.task);
@@ -186,7 +186,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   /** Ends tasks without the vendor's id, which cannot be polled, and returns the others. */
   async function failWithoutVendorId(group: Claimed[]): Promise<Claimed[]> {
     const lacksVendorId = ({ task }: Claimed) => task.upstreamTaskId.trim() === '';
-    for (const { task } of group.filter(lacksVendorId)) await endTask(task, "the vendor's id of the task is not known");
+    for (const { task } of group.filter(lacksVendorId)) await endTask(task, sentence('tasks.vendor_id_unknown'));
     return group.filter((entry) => !lacksVendorId(entry));
   }
 
@@ -220,7 +220,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
    * Ends a task with a refund. A failure of the store is logged and the task is retried later; it
    * does not stop others from ending.
    */
-  async function endTask(task: TaskRecord, reason: string, change: TaskChange = {}): Promise<boolean> {
+  async function endTask(task: TaskRecord, reason: Sentence, change: TaskChange = {}): Promise<boolean> {
     try {
       return await finishTask(deps, { task, ending: { status: 'FAILURE', reason }, change });
     } catch (error) {
@@ -302,7 +302,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     });
     for (const task of tasks) {
       const failure = toStoredFailure(taskErrors.submission_interrupted());
-      if (await endTask(task, 'submission interrupted', { execution: { ...task.execution, failure } })) {
+      if (await endTask(task, sentence('tasks.interrupted'), { execution: { ...task.execution, failure } })) {
         logger.warn(
           { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
           'interrupted submission refunded; the vendor may still have a job, which is not polled',

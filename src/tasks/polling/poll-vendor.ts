@@ -1,11 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
+  createRedactor,
   type Json,
+  mapSentence,
+  quoted,
   redactJsonWith,
-  redactSecrets,
   type Secrets,
+  type Sentence,
   SYSTEM_OWNER,
   sanitizeMessage,
+  sentence,
 } from '../../kernel/index.ts';
 import {
   buildBatchQueryRequest,
@@ -40,7 +44,7 @@ import {
   trimSnapshot,
   UNUSABLE,
   UNUSABLE_RESULT,
-  VENDOR_FAILURE,
+  vendorFailure,
 } from '../state/stored-result.ts';
 import type { TaskDeps } from '../types.ts';
 import type { RepeatedAnswers } from './repeated-answers.ts';
@@ -69,8 +73,7 @@ export async function pollVendor(
   { plugin, channel, task, onAnswer, repeatedAnswers }: Poll & { task: TaskRecord; repeatedAnswers: RepeatedAnswers },
 ): Promise<Verdict> {
   const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
-  const { authError } = credential.context;
-  if (authError !== undefined) return pollFailed('auth', authError);
+  if (credential.failure) return pollFailed('auth', credential.failure);
   const context = queryContext(task, channel, credential.context);
   const options = hookOptions(credential);
   // A task that waits is asked about with the same arguments every time.
@@ -78,7 +81,7 @@ export async function pollVendor(
   if (!descriptor.ok) return hookVerdict(descriptor.error);
   credential.addSecretsFrom(descriptor.value);
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor.value });
-  if (!request.ok) return pollFailed('hook_error', request.error.message);
+  if (!request.ok) return pollFailed('hook_error', request.error);
   const answer = await exchange(deps, request.value, { tasks: 1, channel, secrets: options.secrets });
   onAnswer();
   if ('kind' in answer) return answer;
@@ -115,8 +118,7 @@ export async function pollVendorBatch(
 ): Promise<Verdict[]> {
   const all = (verdict: Verdict): Verdict[] => tasks.map(() => verdict);
   const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
-  const { authError } = credential.context;
-  if (authError !== undefined) return all(pollFailed('auth', authError));
+  if (credential.failure) return all(pollFailed('auth', credential.failure));
   const contexts = tasks.map((task) => queryContext(task, channel, credential.context));
   const context = batchContext(channel, credential.context, contexts);
   const options = hookOptions(credential);
@@ -124,14 +126,14 @@ export async function pollVendorBatch(
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));
   credential.addSecretsFrom(descriptor.value);
   const request = buildUpstreamRequest(plugin, { channel, described: descriptor.value });
-  if (!request.ok) return all(pollFailed('hook_error', request.error.message));
+  if (!request.ok) return all(pollFailed('hook_error', request.error));
   const answer = await exchange(deps, request.value, { tasks: tasks.length, channel, secrets: options.secrets });
   onAnswer();
   if ('kind' in answer) return all(answer);
   if (answer.status === 401) credential.onUnauthorized();
   // A batch that is not found says nothing about a single task: one failure for each.
   if (answer.status === 404 || answer.status === 410)
-    return all(pollFailed('not_found', 'the batch was not found', { httpStatus: answer.status }));
+    return all(pollFailed('not_found', sentence('tasks.batch_lost'), { httpStatus: answer.status }));
   const early = classifyStatus(deps, answer);
   if (early) return all(early);
   const parsed = await parseBatchResult(
@@ -152,8 +154,7 @@ export async function pollVendorBatch(
       const task = tasks[index] as TaskRecord;
       const result = parsed.value.get(own.taskId);
       if (!result) {
-        const detail = 'the answer does not contain this task';
-        return pollFailed('unrecognized', detail, { httpStatus: answer.status });
+        return pollFailed('unrecognized', sentence('tasks.batch_lacks_task'), { httpStatus: answer.status });
       }
       const data = result.data === undefined ? undefined : trimSnapshot(result.data);
       return resultVerdict(deps, { plugin, options, answer }, { context: own, task, result, data });
@@ -174,10 +175,10 @@ async function exchange(
   if (!sent.ok)
     return sent.error.kind === 'aborted'
       ? postponed('the gateway is stopping')
-      : pollFailed('transport_error', redactSecrets(sent.error.message, secrets));
+      : pollFailed('transport_error', mapSentence(sent.error, createRedactor(secrets)));
   const read = await readVendorAnswer(sent.value, { tasks });
   if (read.ok) return read.value;
-  return pollFailed('transport_error', read.error.message, { httpStatus: sent.value.status });
+  return pollFailed('transport_error', read.error, { httpStatus: sent.value.status });
 }
 
 const readRetryAfter = ({ clock }: TaskDeps, { headers }: VendorAnswer): number =>
@@ -203,16 +204,16 @@ function classifyStatus(deps: TaskDeps, answer: VendorAnswer, missingForNow = fa
     retryAfterMs: readRetryAfter(deps, answer),
   };
   if (status === 404 || status === 410) {
-    const reason = `upstream task not found (HTTP ${status})`;
-    if (missingForNow) return pollFailed('not_found', 'the vendor does not have the task yet', about);
+    if (missingForNow) return pollFailed('not_found', sentence('tasks.poll_not_yet'), about);
+    const reason = sentence('tasks.vendor_lost', { status });
     const ending = { status: 'FAILURE' as const, reason, class: 'not_found', httpStatus: status };
     return { kind: 'ended', ending, change: {} };
   }
-  if (status === 401 || status === 403)
-    return pollFailed('auth', 'the vendor refused the credential of the channel', about);
-  if (status === 429) return pollFailed('transient', 'the vendor asks for fewer requests', about);
-  if (status >= 500) return pollFailed('transient', 'the vendor failed', about);
-  if (status < 200 || (status >= 300 && status < 400)) return pollFailed('transient', 'an unexpected status', about);
+  if (status === 401 || status === 403) return pollFailed('auth', sentence('tasks.poll_credential'), about);
+  if (status === 429) return pollFailed('transient', sentence('tasks.poll_throttled'), about);
+  if (status >= 500) return pollFailed('transient', sentence('tasks.poll_vendor_failed'), about);
+  if (status < 200 || (status >= 300 && status < 400))
+    return pollFailed('transient', sentence('tasks.poll_status'), about);
   return undefined;
 }
 
@@ -232,7 +233,7 @@ async function resultVerdict(
 ): Promise<Verdict> {
   const httpStatus = answer.status;
   if (result.status === 'UNKNOWN') {
-    const detail = result.reason || 'the plugin does not recognise the answer';
+    const detail = result.reason === '' ? sentence('tasks.poll_unrecognized') : quoted(result.reason);
     return pollFailed('unrecognized', detail, { httpStatus });
   }
   const redacted = data === undefined ? undefined : redactJsonWith(options.redactCertain, data);
@@ -250,17 +251,17 @@ async function resultVerdict(
   if (isEnd && data === undefined)
     deps.logger.warn({ task_id: task.taskId }, 'a batch item ended its task without data; the stored data stay');
   if (result.status === 'FAILURE') {
-    const reason = result.reason || VENDOR_FAILURE;
+    const reason = vendorFailure(result.reason);
     return { kind: 'ended', ending: { status: 'FAILURE', reason, class: '', httpStatus }, change };
   }
   // The bill is final, and the facts of an answer are read only once. So when the failure to read
   // them is ours, the task is polled again.
-  if (trouble?.host) return postponed(trouble.message);
+  if (trouble?.host) return postponed(trouble.said.message);
   if (result.status === 'SUCCESS') {
     const stored = storedResult(plugin, result, { secrets: options.certainSecrets, isCut: answer.uncut !== undefined });
     if (stored === UNUSABLE)
       return { kind: 'ended', ending: { status: 'FAILURE', reason: UNUSABLE_RESULT, class: '', httpStatus }, change };
-    return { kind: 'ended', ending: { status: 'SUCCESS', usageTrouble: trouble?.message, result: stored }, change };
+    return { kind: 'ended', ending: { status: 'SUCCESS', usageTrouble: trouble?.said, result: stored }, change };
   }
   return {
     kind: 'running',
@@ -295,19 +296,19 @@ function snapshotWithinLimits(
 
 function hookVerdict(failure: HookFailure, answer?: VendorAnswer): Verdict {
   if (isHostFailure(failure)) return postponed(failure.message);
-  const failed = pollFailed('hook_error', failure.message, { httpStatus: answer?.status ?? 0 });
+  const failed = pollFailed('hook_error', failure, { httpStatus: answer?.status ?? 0 });
   return { ...failed, hook: failure.hook };
 }
 
 const postponed = (why: string): Verdict => ({ kind: 'postponed', why });
 const pollFailed = (
   failureClass: FailureClass,
-  detail: string,
+  detail: Sentence,
   { httpStatus = 0, retryAfterMs = 0 }: { httpStatus?: number; retryAfterMs?: number } = {},
 ): PollFailure => ({
   kind: 'poll_failed',
   class: failureClass,
   httpStatus,
-  detail: sanitizeMessage(detail),
+  detail: mapSentence(detail, sanitizeMessage),
   retryAfterMs,
 });

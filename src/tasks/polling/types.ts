@@ -1,3 +1,4 @@
+import type { Sentence } from '../../kernel/index.ts';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import type { Ending } from '../types.ts';
 
@@ -28,7 +29,7 @@ export type Verdict =
       kind: 'poll_failed';
       class: FailureClass;
       httpStatus: number;
-      detail: string;
+      detail: Sentence;
       retryAfterMs: number;
       hook?: string;
     }

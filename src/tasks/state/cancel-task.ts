@@ -1,3 +1,4 @@
+import { sentence } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
@@ -5,10 +6,15 @@ import { hasEnded } from './describe-task.ts';
 import { finishTask, toLease } from './finish-task.ts';
 import { toStoredFailure } from './stored-failure.ts';
 
-const REASON = 'cancelled by user';
+const CANCELLED = sentence('tasks.cancelled');
 
-export const isCancelled = ({ status, failReason }: Pick<TaskRecord, 'status' | 'failReason'>): boolean =>
-  status === 'FAILURE' && failReason === REASON;
+/** A task that failed before reasons were stored has the text alone. */
+export const isCancelled = ({
+  status,
+  failReason,
+  failReasonSentence: said,
+}: Pick<TaskRecord, 'status' | 'failReason' | 'failReasonSentence'>): boolean =>
+  status === 'FAILURE' && (said === null ? failReason === CANCELLED.message : said.reason === CANCELLED.reason);
 
 /**
  * Ends and refunds a task that no vendor has and no process is submitting any more; plugins have no
@@ -24,7 +30,7 @@ export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<Task
   if (task.status === 'NOT_START' && !isOwn) {
     const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
     const lease = { ...toLease(task), runOut: true };
-    const ending = { status: 'FAILURE' as const, reason: REASON };
+    const ending = { status: 'FAILURE' as const, reason: CANCELLED };
     const won = await finishTask(deps, { task, ending, change: { execution }, lease });
     current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
     if (won) {
@@ -37,9 +43,6 @@ export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<Task
   }
   if (hasEnded(current)) throw taskErrors.task_finished();
   throw taskErrors.cancel_unsupported({
-    message:
-      current.status === 'NOT_START'
-        ? 'The task is being submitted to the vendor right now, so it cannot be cancelled.'
-        : 'The vendor has the task, and plugins cannot cancel it there. It will be billed if it succeeds.',
+    message: current.status === 'NOT_START' ? sentence('tasks.submitting_now') : sentence('tasks.vendor_has_it'),
   });
 }

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../kernel/index.ts';
+import { type Json, type JsonObject, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import {
   type CompletedResult,
   type DriverContext,
@@ -19,7 +19,7 @@ export type CollectedUsage = {
   /** The task's billing snapshot with the new facts; absent when nothing is new. */
   billing?: BillingSnapshot;
   /** Why the facts are missing. `host`: not the plugin's fault, so a retry may help. */
-  trouble?: { message: string; host: boolean };
+  trouble?: { said: Sentence; host: boolean };
 };
 
 /** The plugin whose hooks are called, and the options of these calls. */
@@ -41,7 +41,7 @@ export async function usageOnSubmit(
     return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
   if (implausible !== undefined) deps.telemetry.meter?.implausibleUsage(task.channelId);
   deps.logger.warn(
-    { task_id: task.taskId, reason: implausible ?? (facts.ok ? '' : describeHookFailure(facts.error)) },
+    { task_id: task.taskId, reason: implausible?.message ?? (facts.ok ? '' : describeHookFailure(facts.error)) },
     "usage facts of an accepted submission were not usable; the request's own facts stay valid",
   );
   return billing;
@@ -59,20 +59,19 @@ export async function usageOnComplete(
   if (!deps.billing.readsFacts(billing)) return {};
   const facts = await extractUsageOnComplete(plugin, { ctx: context, result: completedResult(result), body }, options);
   if (!facts.ok) {
-    const { message } = facts.error;
     const reason = describeHookFailure(facts.error);
     const logFields = { task_id: task.taskId, status: result.status, reason };
     deps.logger[result.status === 'SUCCESS' ? 'warn' : 'debug'](logFields, 'usage facts of a poll were not usable');
-    return { trouble: { message, host: isHostFailure(facts.error) } };
+    return { trouble: { said: toSentence(facts.error), host: isHostFailure(facts.error) } };
   }
   const implausible = findImplausible(plugin, { asked: billing.facts, reported: facts.value });
   if (implausible !== undefined) {
     if (result.status === 'SUCCESS') {
-      const logFields = { task_id: task.taskId, channel_id: task.channelId, reason: implausible };
+      const logFields = { task_id: task.taskId, channel_id: task.channelId, reason: implausible.message };
       deps.logger.error(logFields, 'vendor reported more usage than the request allowed; the reservation is charged');
       deps.telemetry.meter?.implausibleUsage(task.channelId);
     }
-    return { trouble: { message: implausible, host: false } };
+    return { trouble: { said: implausible, host: false } };
   }
   const known: JsonObject = billing.completionFacts ?? {};
   const fresh = Object.entries(facts.value ?? {}).some(([name, value]) => known[name] !== value);
@@ -91,14 +90,14 @@ const MOST_TOKENS = 100_000_000;
 function findImplausible(
   { manifest: { usageSchema } }: LoadedPlugin,
   { asked, reported }: { asked: JsonObject; reported: JsonObject | null },
-): string | undefined {
+): Sentence | undefined {
   for (const [name, value] of Object.entries(reported ?? {})) {
     const field = Object.hasOwn(usageSchema, name) ? usageSchema[name] : undefined;
     if (typeof value !== 'number') continue;
     const wanted = asked[name];
     const isAsked = field?.kind === 'number' && (field.unit === 'second' || field.unit === 'count');
     const most = isAsked && typeof wanted === 'number' && wanted > 0 ? ASKED_TIMES * wanted : MOST_TOKENS;
-    if (value > most) return `the vendor reported ${value} as ${name}, more than the request allowed`;
+    if (value > most) return sentence('tasks.usage_beyond', { count: value, fact: name });
   }
   return undefined;
 }

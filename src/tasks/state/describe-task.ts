@@ -27,6 +27,12 @@ export function taskObject(task: TaskSummary) {
   };
 }
 
+/** As webhooks tell of it. */
+export const taskNotice = (task: TaskRecord) => ({
+  ...taskObject(task),
+  fail_reason_sentence: task.failReasonSentence,
+});
+
 /** The answer to a generic submission. */
 export const submittedObject = (task: TaskRecord): JsonObject => ({
   id: task.taskId,

@@ -1,4 +1,5 @@
 import { scheduleResultCopies } from '../../files/index.ts';
+import { type Sentence, sentence, withoutMessage } from '../../kernel/index.ts';
 import type { Lease, Repositories, TaskAdvance, TaskRecord } from '../../store/ports/index.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
@@ -28,21 +29,24 @@ export async function finishTask(
   const succeeded = ending.status === 'SUCCESS';
   const billed = { ...task, billing: change.billing ?? task.billing };
   const bill = succeeded ? billing.finalBill(billed, ending.usageTrouble) : billing.noBill(billed);
-  const reason = succeeded ? '' : ending.reason;
   const result = succeeded && ending.result;
   const final: TaskAdvance['change'] = {
     ...change,
     ...(result ? { execution: { ...(change.execution ?? task.execution), result } } : {}),
     status: ending.status,
     progress: '100%',
-    failReason: reason,
+    ...(succeeded
+      ? { failReason: '' }
+      : { failReason: ending.reason.message, failReasonSentence: withoutMessage(ending.reason) }),
     finishTime: change.finishTime ?? now,
     startTime: (change.startTime ?? task.startTime) || (change.finishTime ?? now),
     ...bill,
   };
   let wantsResults = false;
   const move = async (tx: Repositories): Promise<boolean> => {
-    const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
+    const cause = succeeded
+      ? {}
+      : { detail: ending.reason, class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
     const event = { at: now, status: ending.status };
     const money = succeeded
       ? { kind: 'settled' as const, detail: `${bill.quota}` }
@@ -54,7 +58,7 @@ export async function finishTask(
       change: final,
       nextPollInMs: null,
       events: [
-        { ...event, kind: 'transition' as const, detail: reason, ...cause },
+        { ...event, kind: 'transition' as const, ...cause },
         { ...event, ...money },
       ],
     };
@@ -67,7 +71,7 @@ export async function finishTask(
   };
   const ended = await deps.node.money.close({
     move,
-    ended: { task, bill, refund: succeeded ? undefined : { reason } },
+    ended: { task, bill, refund: succeeded ? undefined : { reason: ending.reason } },
   });
   if (ended) {
     traceEvent(deps.logger, 'settlement', {
@@ -83,7 +87,7 @@ export async function finishTask(
     if (succeeded) deps.telemetry.meter?.spent(channelId, bill.quota);
     deps.node.watchers.changed(task);
     if (wantsResults) deps.node.wakeResults();
-  } else if (succeeded) await recordLateSuccess(deps, task.taskId, 'the vendor reported success');
+  } else if (succeeded) await recordLateSuccess(deps, task.taskId, sentence('tasks.late_success'));
   return ended;
 }
 
@@ -91,11 +95,11 @@ export async function finishTask(
  * Notes on the timeline that the vendor succeeded after the task had failed and been refunded; it
  * is never billed. A task that is still open belongs to the current lease holder and is left alone.
  */
-export async function recordLateSuccess(deps: TaskDeps, taskId: string, what: string): Promise<void> {
+export async function recordLateSuccess(deps: TaskDeps, taskId: string, event: Sentence): Promise<void> {
   try {
     const task = await deps.store.tasks.byTaskId(taskId);
     if (task?.status !== 'FAILURE') return;
-    const detail = `${what} after the task had ended and been refunded; it is not billed`;
+    const detail = sentence('tasks.late', { event });
     const at = deps.clock.unix();
     await deps.store.tasks.addEvent({ taskId, at, kind: 'late_success', status: task.status, detail });
   } catch (error) {

@@ -4,7 +4,7 @@ import type { NewWebhook, Repositories, TaskChange, TaskRecord } from '../../sto
 import { canonicalHost } from '../../upstream/index.ts';
 import type { TaskNode } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
-import { hasEnded, taskObject } from './describe-task.ts';
+import { hasEnded, taskNotice } from './describe-task.ts';
 
 export type TransitionDeps = Pick<TaskDeps, 'clock' | 'webhooks'> & { node: Pick<TaskNode, 'random'> };
 
@@ -30,7 +30,7 @@ export async function recordTransition(
     event,
     url,
     host: canonicalHost(new URL(url)),
-    payload: { type: event, timestamp: isoTime(clock.nowMs()), data: taskObject(after) },
+    payload: { type: event, timestamp: isoTime(clock.nowMs()), data: taskNotice(after) },
     createdAt: clock.unix(),
   };
   if (event === 'task.finished') await tx.webhooks.putFinish(notice, GIVE_UP_AFTER_MS);

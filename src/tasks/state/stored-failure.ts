@@ -1,5 +1,5 @@
 import { AppError } from '../../kernel/index.ts';
-import type { StoredFailure } from '../../store/ports/index.ts';
+import type { StoredFailure, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 
 /**
@@ -19,11 +19,17 @@ export function toStoredFailure(error: unknown): StoredFailure {
 }
 
 /** A repeat with the same key always gets this error: it is not worth another. */
-export const fromStoredFailure = ({ code, kind, message, param, retryAfterSeconds }: StoredFailure): AppError =>
-  new AppError(code, kind, {
-    message,
+export function fromStoredFailure(
+  { code, kind, message, param, retryAfterSeconds }: StoredFailure,
+  { failReason, failReasonSentence: said }: Pick<TaskRecord, 'failReason' | 'failReasonSentence'>,
+): AppError {
+  // The task failed with these very words, unless it was cancelled or interrupted.
+  const isReason = said !== null && said.reason !== code && message === failReason;
+  return new AppError(code, kind, {
+    message: isReason ? { message, ...said } : message,
     ...(param === undefined ? {} : { param }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     shouldRetry: false,
     replayed: true,
   });
+}

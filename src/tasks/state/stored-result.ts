@@ -1,5 +1,4 @@
-import type { Json } from '../../kernel/index.ts';
-import { redactSecrets, type Secrets } from '../../kernel/index.ts';
+import { type Json, quoted, redactSecrets, type Secrets, type Sentence, sentence } from '../../kernel/index.ts';
 import { isAddress, type LoadedPlugin, type ParsedTask } from '../../plugins/index.ts';
 import type { StoredResult } from '../../store/ports/index.ts';
 import { BASE64_FROM, BASE64_KEEP } from '../../vendors/index.ts';
@@ -7,11 +6,13 @@ import { BASE64_FROM, BASE64_KEEP } from '../../vendors/index.ts';
 /** Progress when the plugin reports none (as in new-api). */
 export const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
 
-export const VENDOR_FAILURE = 'the vendor reported a failure';
+/** Why the vendor says that a task failed, in the words of the plugin. */
+export const vendorFailure = (reason: string): Sentence =>
+  reason === '' ? sentence('tasks.vendor_reported') : quoted(reason);
 
 export const UNUSABLE = 'unusable';
 /** Why a task fails whose result is at such an address: what nobody can get is not charged. */
-export const UNUSABLE_RESULT = 'the result of the vendor has no address that can be fetched';
+export const UNUSABLE_RESULT = sentence('tasks.result_unusable');
 
 /**
  * What to store of a succeeded task's `url`, or else `remoteUrl`: without artifacts nothing else

@@ -1,5 +1,4 @@
-import type { AppError } from '../../kernel/index.ts';
-import { userOwner } from '../../kernel/index.ts';
+import { type AppError, quoted, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import type { ParsedSubmission } from '../../plugins/index.ts';
 import { parseSubmitError, type SubmitError } from '../../plugins/index.ts';
 import { adviseRetry, type VendorAnswer, type VendorOutcome } from '../../vendors/index.ts';
@@ -61,11 +60,11 @@ function clientError({ class: found, message, param, retryAfterSeconds }: Submit
   const shouldRetry = adviseRetry(outcome);
   const wait = retryAfterSeconds ?? plain.error.retryAfterSeconds;
   const later = { shouldRetry, ...(wait === undefined ? {} : { retryAfterSeconds: wait }) };
-  const words = message === undefined ? {} : { message };
+  const words = message === undefined ? {} : { message: quoted(message) };
   const about = { shouldRetry, ...(param === undefined ? {} : { param }) };
   switch (found) {
     case 'bad_input':
-      return taskErrors.vendor_rejected({ message: message ?? plain.error.message, ...about });
+      return taskErrors.vendor_rejected({ message: toSentence(plain.error), ...words, ...about });
     case 'content_policy':
       return taskErrors.content_policy_violation({ ...words, ...about });
     case 'busy':
@@ -73,7 +72,7 @@ function clientError({ class: found, message, param, retryAfterSeconds }: Submit
     case 'quota':
       return taskErrors.vendor_quota_exhausted(later);
     default:
-      return taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.', shouldRetry });
+      return taskErrors.vendor_failed({ message: sentence('tasks.credential_refused'), shouldRetry });
   }
 }
 

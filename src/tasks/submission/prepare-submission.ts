@@ -1,6 +1,6 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
-import { type JsonObject, redactSecrets, userOwner } from '../../kernel/index.ts';
+import { createRedactor, type JsonObject, mapSentence, quoted, sentence, userOwner } from '../../kernel/index.ts';
 import {
   buildSubmitRequest,
   checkRequestQuantities,
@@ -75,7 +75,7 @@ export async function prepareSubmission(
   const submit = { files, extracted, maxFileBytes, timeoutMs };
   const vendorRequest = buildUpstreamRequest(plugin, { channel, described: descriptor, submit });
   if (!vendorRequest.ok)
-    throw vendorErrors.plugin_request_invalid({ message: redactSecrets(vendorRequest.error.message, secrets) });
+    throw vendorErrors.plugin_request_invalid({ message: mapSentence(vendorRequest.error, createRedactor(secrets)) });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };
@@ -118,8 +118,8 @@ function refuseDroppedFile(
   if (!dropped) return;
   const field = dropped.field.slice(0, 60);
   const message = dropped.ref.includes('#')
-    ? `The model takes no further file in the field "${field}": send one.`
-    : `The model takes no file in the field "${field}": leave it out, or send it in a field that the model has.`;
+    ? sentence('tasks.file_field_full', { field })
+    : sentence('tasks.file_field_unknown', { field });
   throw vendorErrors.plugin_request_invalid({ message, param: dropped.field });
 }
 
@@ -138,7 +138,7 @@ function assertAllowed(
   const served = sent !== undefined && plugin.manifest.models.includes(sent) ? sent : undefined;
   for (const model of [billed, served]) {
     if (model === undefined || model === intent.model || allowed.includes(model)) continue;
-    const message = `The API key may not use the model "${model.slice(0, 120)}", which this request resolves to.`;
+    const message = sentence('tasks.model_outside_key', { model: model.slice(0, 120) });
     throw taskErrors.model_not_allowed({ message, param: 'model' });
   }
 }
@@ -150,7 +150,7 @@ async function usageFacts(
   { context, model, options }: { context: DriverContext; model: string; options: HookOptions },
 ): Promise<JsonObject> {
   const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
-  if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
+  if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quoted(quantities.error) });
   if (!deps.billing.needsFacts(plugin.key, model, context.upstreamModel)) return {};
   const extracted = await extractUsage(plugin, context, options);
   if (!extracted.ok) throw hookError(extracted.error);

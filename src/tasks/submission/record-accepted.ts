@@ -1,4 +1,4 @@
-import { type Json, redactJsonWith, userOwner } from '../../kernel/index.ts';
+import { type Json, redactJsonWith, sentence, userOwner } from '../../kernel/index.ts';
 import type { ParsedSubmission, ParsedTask } from '../../plugins/index.ts';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { queryContext } from '../../vendors/index.ts';
@@ -14,7 +14,7 @@ import {
   trimSnapshot,
   UNUSABLE,
   UNUSABLE_RESULT,
-  VENDOR_FAILURE,
+  vendorFailure,
 } from '../state/stored-result.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Ending, TaskDeps } from '../types.ts';
@@ -112,10 +112,10 @@ async function immediateEnding(
   const { billing, trouble } = usage;
   if (status === 'SUCCESS' && trouble?.host) return undefined;
   const change = billing ? { billing } : {};
-  if (status === 'FAILURE') return { ending: { status, reason: immediate.reason || VENDOR_FAILURE }, change };
+  if (status === 'FAILURE') return { ending: { status, reason: vendorFailure(immediate.reason) }, change };
   const result = storedResult(call.plugin, immediate, { secrets: credential.certainSecrets, isCut });
   if (result === UNUSABLE) return { ending: { status: 'FAILURE', reason: UNUSABLE_RESULT }, change };
-  return { ending: { status, usageTrouble: trouble?.message, result }, change };
+  return { ending: { status, usageTrouble: trouble?.said, result }, change };
 }
 
 type Persistence = { task: TaskRecord; upstreamTaskId: string; write: () => Promise<boolean> };
@@ -127,7 +127,7 @@ async function persist(deps: TaskDeps, { task, upstreamTaskId, write }: Persiste
       const stored = (await write()) || (attempt > 1 && (await isRecorded(deps, task, upstreamTaskId)));
       if (!stored) {
         logOrphan(deps, { task, upstreamTaskId, why: 'the submit lease was lost' });
-        await recordLateSuccess(deps, task.taskId, 'the vendor accepted the job');
+        await recordLateSuccess(deps, task.taskId, sentence('tasks.late_accepted'));
       }
       return stored;
     } catch (error) {

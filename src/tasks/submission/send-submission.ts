@@ -1,4 +1,12 @@
-import { redactSecrets, sanitizeMessage, userOwner } from '../../kernel/index.ts';
+import {
+  createRedactor,
+  mapSentence,
+  redactSecrets,
+  sanitizeMessage,
+  sentence,
+  toSentence,
+  userOwner,
+} from '../../kernel/index.ts';
 import { parseSubmitResponse } from '../../plugins/index.ts';
 import { retryAfterMs } from '../../upstream/index.ts';
 import {
@@ -36,7 +44,7 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
   if (!sent.ok) {
     const { kind, notSent } = sent.error;
     const outcome = classifyFailure(sent.error);
-    const message = redactSecrets(sent.error.message, secrets);
+    const message = mapSentence(sent.error, createRedactor(secrets));
     const shouldRetry = adviseRetry(outcome);
     if (kind === 'refused') {
       const error = vendorErrors.plugin_request_invalid({ message, shouldRetry });
@@ -49,7 +57,7 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
   const accepted = sent.value.status >= 200 && sent.value.status < 300;
   const read = await readVendorAnswer(sent.value, { tasks: 1, media: accepted });
   if (!read.ok) {
-    const error = taskErrors.vendor_failed({ message: read.error.message, shouldRetry: adviseRetry('in_doubt') });
+    const error = taskErrors.vendor_failed({ message: read.error, shouldRetry: adviseRetry('in_doubt') });
     const mayTryAnother = !accepted && channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
   }
@@ -72,7 +80,7 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
       ? taskErrors.plugin_submit_response_failed
       : taskErrors.plugin_submit_response_invalid;
   const shouldRetry = adviseRetry('in_doubt');
-  const error = make({ message: parsed.error.message, shouldRetry, cause: hookCause(parsed.error) });
+  const error = make({ message: toSentence(parsed.error), shouldRetry, cause: hookCause(parsed.error) });
   return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt' };
 }
 
@@ -84,8 +92,9 @@ function classifyPlainly(
 ): FailedAttempt {
   const { status, headers } = answer;
   const { secrets } = credential;
-  const reason = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));
-  const message = `The vendor answered ${status}${reason ? `: ${reason}` : ''}`;
+  const words = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_MESSAGE), secrets));
+  const message =
+    words === '' ? sentence('tasks.vendor_answered', { status }) : sentence('tasks.vendor_said', { status, words });
   const outcome = classifyStatus(status);
   const shouldRetry = adviseRetry(outcome);
   if (status === 429) {
@@ -103,7 +112,7 @@ function classifyPlainly(
     deps.logger.warn(refused, "vendor refused the channel's key; check the key");
     return {
       kind: 'failed',
-      error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.', shouldRetry }),
+      error: taskErrors.vendor_failed({ message: sentence('tasks.credential_refused'), shouldRetry }),
       mayTryAnother: false,
       outcome,
     };

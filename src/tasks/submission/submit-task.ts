@@ -1,5 +1,5 @@
 import { hasInputsToKeep, keepInputs, retryableRequest, type StoredInputs } from '../../files/index.ts';
-import { type AppError, newTaskId, userOwner } from '../../kernel/index.ts';
+import { AppError, newTaskId, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import { chooseCallback } from '../../notifications/index.ts';
 import type { ChannelRecord, Repositories, TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, vendorErrors } from '../../vendors/index.ts';
@@ -56,7 +56,7 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
     });
   }
   if (plugin.suspended()) {
-    const message = `The plugin "${plugin.key}" was stopped too often and accepts no new tasks for a few minutes.`;
+    const message = sentence('tasks.plugin_suspended', { plugin: plugin.key });
     throw vendorErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
   }
   const callbackUrl = chooseCallback(deps.webhooks, {
@@ -151,7 +151,8 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       );
       if (!attempt.mayTryAnother) break;
     }
-    const message = `No channel of the plugin "${plugin.key}" that is enabled for your group serves the model "${submission.intent.model.slice(0, 100)}".`;
+    const model = submission.intent.model.slice(0, 100);
+    const message = sentence('tasks.channel_missing', { plugin: plugin.key, model });
     const error = lastError ?? taskErrors.no_available_channel({ message, param: 'model' });
     if (task) await failSubmission(deps, { task, error, releasesIdempotencyKey: retryable });
     throw error;
@@ -292,7 +293,8 @@ async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   return stored ? { ...task, quota: stored.quota, billing: stored.billing } : task;
 }
 
-const readMessage = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
+const describeError = (error: unknown): Sentence =>
+  error instanceof AppError ? toSentence(error) : quoted(error instanceof Error ? error.message : 'unknown');
 
 type FailedSubmission = { task: TaskRecord; error: unknown; releasesIdempotencyKey: boolean };
 
@@ -306,7 +308,7 @@ async function failSubmission(
 ): Promise<void> {
   try {
     const execution = { ...task.execution, failure: toStoredFailure(error) };
-    const ending = { status: 'FAILURE' as const, reason: readMessage(error), releasesIdempotencyKey };
+    const ending = { status: 'FAILURE' as const, reason: describeError(error), releasesIdempotencyKey };
     await finishTask(deps, { task, ending, change: { execution } });
   } catch (storeError) {
     deps.logger.error(

@@ -1,10 +1,10 @@
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, sentence, toSentence } from '../../kernel/index.ts';
 import { describeHookFailure, type HookFailure } from '../../plugins/index.ts';
 import { vendorErrors } from '../errors.ts';
 
 /** A hook's own error reaches the caller as 400. A failure of the sandbox is ours: 503. */
 export function hookError(failure: HookFailure): AppError {
-  const { message } = failure;
+  const message = toSentence(failure);
   const cause = hookCause(failure);
   switch (failure.kind) {
     case 'owner_refused':
@@ -24,9 +24,7 @@ export function hookError(failure: HookFailure): AppError {
  */
 export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
   const retryAfterSeconds = secondsUntil(failure);
-  const message =
-    'The plugin was stopped too often while it worked on your requests, and accepts none of them for ' +
-    `${retryAfterSeconds} s. Change what you send, or tell the operator of this gateway.`;
+  const message = sentence('tasks.plugin_stopped_for_you', { seconds: retryAfterSeconds });
   return vendorErrors.plugin_busy_for_you({ message, retryAfterSeconds });
 }
 
@@ -47,7 +45,5 @@ export function hookCause(failure: HookFailure): Error {
 export const ASK_AGAIN_SECONDS = 60;
 
 /** For a task whose plugin is switched off or cannot be loaded just now. */
-export const pluginAway = () => {
-  const message = 'The plugin of this task is not available at the moment. The task is not affected: ask again later.';
-  return vendorErrors.plugin_unavailable({ message, retryAfterSeconds: ASK_AGAIN_SECONDS });
-};
+export const pluginAway = () =>
+  vendorErrors.plugin_unavailable({ message: sentence('tasks.plugin_away'), retryAfterSeconds: ASK_AGAIN_SECONDS });

@@ -8,6 +8,8 @@ import {
   ok,
   parseLongIds,
   type Result,
+  type Sentence,
+  sentence,
   sliceChunks,
 } from '../../kernel/index.ts';
 import type { ResponseInfo } from '../../plugins/index.ts';
@@ -63,7 +65,7 @@ const utf8 = new TextDecoder();
 export async function readVendorAnswer(
   response: UpstreamResponse,
   { tasks, media = false }: { tasks: number; media?: boolean },
-): Promise<Result<VendorAnswer, { message: string }>> {
+): Promise<Result<VendorAnswer, Sentence>> {
   const read = await response.bytes();
   if (!read.ok) return read;
   if (media && MEDIA_TYPE.test(response.headers['content-type']?.[0] ?? ''))
@@ -100,7 +102,7 @@ function mediaAnswer({ status, headers }: UpstreamResponse, bytes: Uint8Array): 
   return bytes.byteLength > MEDIA_BYTES ? answer : { ...answer, base64: Buffer.from(bytes).toString('base64') };
 }
 
-const tooLarge = (what: string) => ({ message: `The vendor's answer is too large: it has ${what}.` });
+const tooLarge = (what: string): Sentence => sentence('tasks.answer_size', { what });
 
 async function cutMedia(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> {
   const cutter = createBase64Cutter();

@@ -1,4 +1,4 @@
-import { toStream } from '../../kernel/index.ts';
+import { sentence, toSentence, toStream } from '../../kernel/index.ts';
 import {
   allowsHost,
   type ContentRequest as DescribedContent,
@@ -100,7 +100,7 @@ function contentRequest(
   const { url, method, headers, body, credentialless, redirectHosts = [] } = described;
   const own = deps.ownAddresses();
   if (pointsToSelf(own, new URL(url))) {
-    throw vendorErrors.artifact_request_rejected({ message: 'The artifact address points back at this gateway.' });
+    throw vendorErrors.artifact_request_rejected({ message: sentence('tasks.artifact_own') });
   }
   const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return {
@@ -141,7 +141,7 @@ async function forwardContent(
   const decoder = findDecoder(encodings);
   if (encodings.length > 0 && status !== 304 && (!decoder || status !== 200)) {
     response.discard();
-    throw vendorErrors.artifact_upstream_error({ message: 'The vendor sent the artifact in an encoding of no use.' });
+    throw vendorErrors.artifact_upstream_error({ message: sentence('tasks.artifact_encoding') });
   }
   const headers = forwardedHeaders(response, { isDecoded: encodings.length > 0 });
   if (client.method === 'HEAD' || status === 304) {
@@ -211,7 +211,7 @@ async function readWhole(response: UpstreamResponse): Promise<Uint8Array> {
 }
 
 export function contentFailure(failure: UpstreamFailure): Error {
-  if (failure.kind === 'refused') return vendorErrors.artifact_request_rejected({ message: failure.message });
+  if (failure.kind === 'refused') return vendorErrors.artifact_request_rejected({ message: toSentence(failure) });
   if (failure.kind === 'timeout') return vendorErrors.artifact_upstream_timeout();
   return vendorErrors.artifact_upstream_error({ cause: failure });
 }

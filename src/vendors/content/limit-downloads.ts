@@ -1,4 +1,4 @@
-import { createSemaphore, type Slot } from '../../kernel/index.ts';
+import { createSemaphore, type Slot, sentence } from '../../kernel/index.ts';
 import { vendorErrors } from '../errors.ts';
 import type { DownloadLimit } from '../types.ts';
 
@@ -18,7 +18,7 @@ export function createDownloadLimit({ node, user }: { node: number; user: number
       ]);
       if (!slots.full) return slots.release;
       const { scope, max } = slots.full;
-      const message = `Too many downloads and streams ${scope} at once: at most ${max}. Try again when one has ended.`;
+      const message = sentence('tasks.downloads', { scope, max });
       const refuse = what === 'download' ? vendorErrors.artifact_access_limited : vendorErrors.rate_limit_exceeded;
       throw refuse({ message, retryAfterSeconds: RETRY_AFTER_SECONDS });
     },

@@ -1,10 +1,20 @@
-import { createWholeRedactor, isObject, type Redactor, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
+import {
+  createWholeRedactor,
+  isObject,
+  type Redactor,
+  type Sentence,
+  secretsOfKey,
+  secretsOfRequest,
+  toSentence,
+} from '../../kernel/index.ts';
 import type { Manifest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { CredentialContext, KeySecrets, VendorDeps } from '../types.ts';
 
 export type Credential = {
   context: CredentialContext;
+  /** Why a service account got no token. */
+  failure?: Sentence;
   /**
    * Redacted in every text from plugin or vendor: the key, common encodings of it, and the
    * credentials in the requests that were passed to `addSecretsFrom`.
@@ -79,6 +89,7 @@ export async function resolveCredential(
   if (!answer.ok) {
     return {
       context: { auth: {}, authHeader: '', authError: answer.error.message },
+      failure: toSentence(answer.error),
       ...collectSecrets(own),
       onUnauthorized,
     };

@@ -1,5 +1,5 @@
 import type { ExtractedFiles, RequestFile } from '../../files/index.ts';
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { allowsHost, type LoadedPlugin, type PluginRequest } from '../../plugins/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
@@ -31,9 +31,9 @@ type Described = { channel: ChannelRecord; described: PluginRequest; submit?: Su
 export function buildUpstreamRequest(
   plugin: LoadedPlugin,
   { channel, described, submit }: Described,
-): Result<UpstreamRequest, { message: string }> {
+): Result<UpstreamRequest, Sentence> {
   if (hasFileToken([described.url, ...Object.values(described.headers)], submit?.extracted)) {
-    return err({ message: 'a file of the request cannot be put into an address or a header' });
+    return err(sentence('tasks.file_place'));
   }
   const body = buildBody(described, submit);
   if (!body.ok) return body;
@@ -55,7 +55,7 @@ export function buildUpstreamRequest(
   });
 }
 
-type Built = Result<UpstreamBody, { message: string }>;
+type Built = Result<UpstreamBody, Sentence>;
 
 function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined): Built {
   if (body.kind === 'none') return ok(body);
@@ -64,7 +64,7 @@ function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined)
   const { files, extracted, maxFileBytes: maxBytes } = submit;
   if (body.kind === 'text' && hasFileToken([body.text], extracted)) {
     const conflict = findFileConflict(headers);
-    if (conflict) return err({ message: conflict });
+    if (conflict) return err(conflict);
   }
   const inlined = body.kind === 'text' ? ok([body.text]) : inlineFiles(body.value, files, maxBytes);
   if (!inlined.ok) return inlined;
@@ -79,15 +79,13 @@ function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined)
 }
 
 /** Why a text body with these headers cannot contain files; undefined when it can. */
-function findFileConflict(headers: Record<string, string>): string | undefined {
+function findFileConflict(headers: Record<string, string>): Sentence | undefined {
   const names = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.toLowerCase()]));
   if (names.get('content-type')?.startsWith('application/x-www-form-urlencoded')) {
-    return 'a file that came in JSON cannot be put into an urlencoded form';
+    return sentence('tasks.file_urlencoded');
   }
   // The plugin signed the text with tokens in it, so the vendor would refuse the body it gets.
-  return names.has('x-content-sha256')
-    ? "this vendor's requests are signed with their content: the JSON of the request may have at most 1 MiB with its files; give larger images as addresses"
-    : undefined;
+  return names.has('x-content-sha256') ? sentence('tasks.files_signed') : undefined;
 }
 
 type Part = Extract<PluginRequest['body'], { kind: 'multipart' }>['parts'][number];

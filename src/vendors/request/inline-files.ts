@@ -1,5 +1,15 @@
 import type { RequestFile } from '../../files/index.ts';
-import { err, isObject, type Json, ok, type Result, randomToken } from '../../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type Json,
+  ok,
+  quoted,
+  type Result,
+  randomToken,
+  type Sentence,
+  sentence,
+} from '../../kernel/index.ts';
 import { isPlaceholder, readPlaceholder } from '../../plugins/index.ts';
 import type { StreamedBytes } from '../../upstream/index.ts';
 
@@ -15,11 +25,11 @@ export function inlineFiles(
   body: Json,
   files: readonly RequestFile[],
   maxBytes: number,
-): Result<(string | StreamedBytes)[], { message: string }> {
+): Result<(string | StreamedBytes)[], Sentence> {
   // Marks where a file goes. It is random, so that no client can write it into the body.
   const mark = randomToken(24);
   const found: Placed[] = [];
-  let problem: string | undefined;
+  let problem: Sentence | undefined;
   const text = JSON.stringify(body, (_key, value: unknown) => {
     if (problem !== undefined || !isObject(value) || !isPlaceholder(value)) return value;
     const placed = placeFile(value, files, maxBytes);
@@ -27,9 +37,9 @@ export function inlineFiles(
     else problem = placed.error;
     return mark;
   });
-  if (problem !== undefined) return err({ message: problem });
+  if (problem !== undefined) return err(problem);
   if (found.reduce((sum, { file }) => sum + file.size, 0) > maxBytes) {
-    return err({ message: `the files of this request are together larger than ${maxBytes} bytes` });
+    return err(sentence('tasks.files_size', { max: maxBytes }));
   }
   const pieces: (string | StreamedBytes)[] = [];
   for (const [i, around] of text.split(mark).entries()) {
@@ -45,14 +55,14 @@ function placeFile(
   value: Record<string, unknown>,
   files: readonly RequestFile[],
   maxBytes: number,
-): Result<Placed, string> {
+): Result<Placed, Sentence> {
   const read = readPlaceholder(value);
-  if (!read.ok) return read;
+  if (!read.ok) return err(quoted(read.error));
   const { ref, encoding, mimeType, maxBytes: own = maxBytes } = read.value;
   const file = files.find((candidate) => candidate.ref === ref);
-  if (!file) return err(`unknown file reference "${ref}"`);
+  if (!file) return err(sentence('tasks.file_unknown', { name: ref }));
   const limit = Math.min(maxBytes, own);
-  if (file.size > limit) return err(`the file "${file.filename}" is larger than ${limit} bytes`);
+  if (file.size > limit) return err(sentence('tasks.file_size', { name: file.filename, max: limit }));
   const type = mimeType ?? (file.mimeType || 'application/octet-stream');
   return ok({ file, prefix: encoding === 'base64' ? '' : `data:${type};base64,` });
 }

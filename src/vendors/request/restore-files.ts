@@ -1,5 +1,5 @@
 import type { ExtractedFiles } from '../../files/index.ts';
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import type { StreamedBytes } from '../../upstream/index.ts';
 
 const TOKEN_DIGITS = 4;
@@ -26,7 +26,7 @@ type Restoring = { extracted: ExtractedFiles | undefined; maxBytes: number; inJs
 export function restoreFiles(
   texts: Pieces,
   { extracted, maxBytes, inJson }: Restoring,
-): Result<(string | StreamedBytes)[], { message: string }> {
+): Result<(string | StreamedBytes)[], Sentence> {
   if (!extracted) return ok([...texts]);
   const { prefix, files } = extracted;
   const pieces: (string | StreamedBytes)[] = [];
@@ -41,13 +41,12 @@ export function restoreFiles(
     for (const other of others) {
       const digits = other.slice(0, TOKEN_DIGITS);
       const file = digits.length === TOKEN_DIGITS ? files[Number(digits)] : undefined;
-      if (!file) return err({ message: "the plugin truncated a file in the request's JSON" });
+      if (!file) return err(sentence('tasks.file_truncated'));
       if (file.hasLineEnds && !inJson) {
-        return err({ message: 'a file with line breaks in its Base64 can only be put into JSON' });
+        return err(sentence('tasks.file_breaks'));
       }
       bytes += file.decodedSize;
-      if (bytes > maxBytes)
-        return err({ message: `the files of this request are together larger than ${maxBytes} bytes` });
+      if (bytes > maxBytes) return err(sentence('tasks.files_size', { max: maxBytes }));
       pieces.push(file, other.slice(TOKEN_DIGITS));
     }
   }

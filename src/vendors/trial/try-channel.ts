@@ -1,5 +1,16 @@
 import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
-import { type Clock, err, isObject, type Json, ok, type Result, userOwner } from '../../kernel/index.ts';
+import {
+  type Clock,
+  err,
+  isObject,
+  type Json,
+  ok,
+  type Result,
+  type Sentence,
+  sentence,
+  toSentence,
+  userOwner,
+} from '../../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
@@ -26,8 +37,7 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 export type ChannelTrialStep = {
   name: 'key' | 'plugin' | 'address' | 'connection' | 'tls' | 'answer' | 'credential';
   ok: boolean | null;
-  message: string;
-};
+} & Sentence;
 /**
  * `ok`: no step failed. `status` is the vendor's HTTP status, `ms` the time until its answer; both
  * are null without an answer.
@@ -38,7 +48,7 @@ export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: num
 export type TryChannel = (channel: ChannelRecord, userId: number, signal: AbortSignal) => Promise<ChannelTrial>;
 
 /** `hint`: the message of the credential step when the request carries no credential. */
-type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: string };
+type Probe = { request: UpstreamRequest; carriesCredential: boolean; hint?: Sentence };
 
 /**
  * Asks the vendor about a job that it does not have. This tests address, connection and credential,
@@ -55,27 +65,25 @@ export async function tryChannel(
     status,
     ms,
   });
-  const step = (name: ChannelTrialStep['name'], good: boolean | null, message: string) => {
-    steps.push({ name, ok: good, message });
+  const step = (name: ChannelTrialStep['name'], good: boolean | null, said: Sentence) => {
+    steps.push({ name, ok: good, ...toSentence(said) });
     return good !== false;
   };
 
   const readable = deps.channels.isReadable(channel);
-  const lost = 'No CRYPTO_SECRET decrypts the stored key: enter it again.';
-  if (!step('key', readable, readable ? 'The stored key can be read.' : lost)) return done();
+  if (!step('key', readable, sentence(readable ? 'trial.key_read' : 'trial.key_lost'))) return done();
 
   const pin = deps.pin();
   try {
     const plugin = findDriver(pin.generation, channel);
     if (!plugin && channel.type !== RELAY_TYPE) {
-      step('plugin', false, 'No plugin serves this channel: install or enable the one that it is bound to.');
+      step('plugin', false, sentence('trial.no_plugin'));
       return done();
     }
     if (plugin) {
-      const message = plugin.suspended()
-        ? `The plugin "${plugin.key}" was stopped too often and accepts no tasks for a few minutes.`
-        : `The plugin "${plugin.key}" ${plugin.version} serves.`;
-      step('plugin', !plugin.suspended(), message);
+      const { key, version } = plugin;
+      if (plugin.suspended()) step('plugin', false, sentence('trial.plugin_suspended', { plugin: key }));
+      else step('plugin', true, sentence('trial.plugin_active', { plugin: key, version }));
     }
     const probe = plugin
       ? await probeOfPlugin(deps, { plugin, channel, owner: userOwner(userId) })
@@ -100,12 +108,12 @@ export async function tryChannel(
     }
     const ms = Math.round(deps.clock.monotonicMs() - started);
     const { status } = answer.value;
-    step('address', true, 'The address is allowed and its name resolves.');
-    step('connection', true, 'The connection works.');
-    if (isTls) step('tls', true, "The vendor's certificate is valid.");
+    step('address', true, sentence('trial.address'));
+    step('connection', true, sentence('trial.connected'));
+    if (isTls) step('tls', true, sentence('trial.certificate'));
     const read = await readVendorAnswer(answer.value, { tasks: 1 });
-    step('answer', status < 500, `The vendor answered with HTTP status ${status} after ${ms} ms.`);
-    if (!carriesCredential) step('credential', null, hint ?? 'The first task will show whether the key is valid.');
+    step('answer', status < 500, sentence('trial.answered', { status, ms }));
+    if (!carriesCredential) step('credential', null, hint ?? sentence('trial.credential_later'));
     else step('credential', ...checkCredential(status, read.ok ? read.value.body : ''));
     return done(status, ms);
   } finally {
@@ -114,26 +122,26 @@ export async function tryChannel(
 }
 
 /** What the answer to a query of an unknown job says about the credential. */
-function checkCredential(status: number, body: Json): [ok: boolean | null, message: string] {
-  if (status === 401 || status === 403) return [false, `The vendor refuses the key (HTTP status ${status}).`];
-  if (status === 429) return [true, 'The vendor accepts the key, and is busy.'];
-  if (status >= 500) return [null, 'The vendor failed, so nothing is known about the key.'];
-  const result = isObject(body) ? 'did not refuse the key' : 'did not refuse the key, in an answer that is not JSON';
-  return [true, `Asked about an unknown job, the vendor ${result} (HTTP status ${status}).`];
+function checkCredential(status: number, body: Json): [ok: boolean | null, said: Sentence] {
+  if (status === 401 || status === 403) return [false, sentence('trial.credential_refused', { status })];
+  if (status === 429) return [true, sentence('trial.credential_busy')];
+  if (status >= 500) return [null, sentence('trial.credential_unknown')];
+  return [true, sentence(isObject(body) ? 'trial.credential_good' : 'trial.credential_no_json', { status })];
 }
 
 function reportFailure(
-  step: (name: ChannelTrialStep['name'], ok: boolean | null, message: string) => unknown,
-  { kind, message, notSent }: UpstreamFailure,
+  step: (name: ChannelTrialStep['name'], ok: boolean | null, said: Sentence) => unknown,
+  failure: UpstreamFailure,
   isTls: boolean,
 ): void {
-  if (kind === 'refused' || kind === 'dns') return void step('address', false, message);
-  step('address', true, 'The address is allowed and its name resolves.');
-  if (kind === 'connect' || (kind === 'timeout' && notSent)) return void step('connection', false, message);
-  step('connection', true, 'The connection works.');
-  if (kind === 'tls') return void step('tls', false, message);
-  if (isTls) step('tls', true, "The vendor's certificate is valid.");
-  step('answer', false, message);
+  const { kind, notSent } = failure;
+  if (kind === 'refused' || kind === 'dns') return void step('address', false, failure);
+  step('address', true, sentence('trial.address'));
+  if (kind === 'connect' || (kind === 'timeout' && notSent)) return void step('connection', false, failure);
+  step('connection', true, sentence('trial.connected'));
+  if (kind === 'tls') return void step('tls', false, failure);
+  if (isTls) step('tls', true, sentence('trial.certificate'));
+  step('answer', false, failure);
 }
 
 /** OpenAI-compatible vendors have a list of models, which costs nothing to read. */
@@ -148,9 +156,9 @@ function probeOfRelay({ channels }: VendorDeps, channel: ChannelRecord): Probe {
 async function probeOfPlugin(
   deps: VendorDeps,
   { plugin, channel, owner }: { plugin: LoadedPlugin; channel: ChannelRecord; owner: string },
-): Promise<Result<Probe, string>> {
+): Promise<Result<Probe, Sentence>> {
   const credential = await resolveCredential(deps, plugin.manifest, channel);
-  if (credential.context.authError !== undefined) return err(credential.context.authError);
+  if (credential.failure) return err(credential.failure);
   const { context: auth, secrets } = credential;
   const model = channel.models[0] ?? '';
   const context: TaskQueryContext = {
@@ -173,7 +181,7 @@ async function probeOfPlugin(
   const request = described.ok ? buildUpstreamRequest(plugin, { channel, described: described.value }) : undefined;
   if (request?.ok) return ok({ request: request.value, carriesCredential: true });
   // The plugin expects job ids of another form. Only the address can be tried.
-  const hint = 'The plugin needs a real job to ask about. The first task will show whether the key is valid.';
+  const hint = sentence('trial.credential_needs_job');
   return ok({ request: plainRequest(channel, channel.baseUrl, {}), carriesCredential: false, hint });
 }
 
@@ -201,6 +209,6 @@ export async function recordTrial(
     channelId,
     testedAt: clock.unix(),
     failedStep: failed?.name ?? '',
-    message: failed?.message ?? '',
+    ...(failed ? { said: failed } : {}),
   });
 }

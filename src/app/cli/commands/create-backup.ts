@@ -45,7 +45,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     answer(input, { ok: true, created: false }, why);
     return EXIT.ok;
   }
-  const { manifest, bytes, warnings } = made;
+  const { manifest, bytes } = made;
+  const warnings = made.warnings.map(({ message }) => message);
   const lines = [
     `made and verified the backup ${manifest.id} (${bytes} bytes)`,
     ...warnings.map((each) => `warning: ${each}`),

@@ -79,6 +79,7 @@ export const describeLedgerRow = (row: StatementRow, forAdmin: boolean) => ({
   amount: row.amount,
   balance_after: row.balanceAfter,
   note: row.note,
+  note_sentence: row.noteSentence,
   api_key_id: row.apiKeyId,
   task_id: row.taskId,
   task:
@@ -89,6 +90,7 @@ export const describeLedgerRow = (row: StatementRow, forAdmin: boolean) => ({
           reserved: row.task.reserved,
           charged: row.task.charged,
           refund_reason: row.task.refundReason,
+          refund_reason_sentence: row.task.refundSentence,
         },
   actor: forAdmin ? row.actor : null,
 });

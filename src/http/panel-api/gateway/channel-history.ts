@@ -35,8 +35,9 @@ function describeHistory({ points, totals, failures, hasMoreFailures }: ChannelH
   return {
     totals: describe(totals),
     points: points.map((point) => ({ at: point.at, ...describe(point) })),
-    failures: failures.map(({ reason, tasks, lastAt, lastTask }) => ({
+    failures: failures.map(({ reason, reasonSentence, tasks, lastAt, lastTask }) => ({
       reason,
+      reason_sentence: reasonSentence,
       tasks,
       last_at: lastAt,
       last_task: lastTask,

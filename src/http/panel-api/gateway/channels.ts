@@ -307,10 +307,17 @@ const describeHealth = (health?: ChannelHealth) => ({
    */
   last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
   last_failure_reason: health?.lastFailureReason ?? '',
+  last_failure_reason_sentence: health?.lastFailureSentence ?? null,
   /** Null: not tested since it was changed. failed_step is empty where none failed. */
-  test: health?.lastTest
-    ? { at: health.lastTest.at, failed_step: health.lastTest.failedStep, message: health.lastTest.message }
-    : null,
+  test: health?.lastTest ? describeTest(health.lastTest) : null,
+});
+
+const describeTest = ({ at, failedStep, message, sentence }: NonNullable<ChannelHealth['lastTest']>) => ({
+  at,
+  failed_step: failedStep,
+  message,
+  reason: sentence?.reason ?? null,
+  params: sentence?.params ?? null,
 });
 
 function describeChannel(channel: Channel) {

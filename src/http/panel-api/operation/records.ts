@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import type { BillExplanation } from '../../../billing/index.ts';
-import type { JsonObject } from '../../../kernel/index.ts';
+import type { JsonObject, StoredSentence } from '../../../kernel/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -22,6 +22,7 @@ type UsageRow = {
   kind: 'settle' | 'refund';
   quota: number;
   detail: JsonObject;
+  reasonSentence: StoredSentence | null;
   createdAt: number;
   /** Null where it was deleted. */
   username: string | null;
@@ -90,7 +91,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
         detail: {
           summary: 'Usage: your own; for administrators that of all users',
           description:
-            'One row per ended task. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with its values filled in), summary (one line), kept_reservation (why the reservation was kept), reason (of a refund).',
+            'One row per ended task. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with its values filled in), summary (one line), kept_reservation (why the reservation was kept), reason (of a refund). A text has NAME_sentence beside it: reason and params, by which the panel says it in other languages; null where nobody can.',
         },
       },
     )
@@ -148,7 +149,7 @@ export function readUsageFilter(
 }
 
 /** The bill as billing wrote it, with the reason of a refund. */
-type UsageBill = BillExplanation & { reason?: string };
+type UsageBill = BillExplanation & { reason?: string; reason_sentence: StoredSentence | null };
 
 /**
  * Only administrators see channel and price: the price may contain the vendor's name of the model.
@@ -164,7 +165,7 @@ export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: Usa
   model: row.model,
   kind: row.kind,
   quota: row.quota,
-  bill: bill as UsageBill,
+  bill: { ...bill, reason_sentence: row.reasonSentence } as UsageBill,
   created_at: row.createdAt,
   ...(forAdmin ? { channel_id: row.channelId, username: row.username, price } : {}),
 });

@@ -41,12 +41,14 @@ export function createTaskReader({ tasks, results, surfaces }: { tasks: Tasks; r
         class: event.class,
         http_status: event.httpStatus,
         detail: event.detail,
+        detail_sentence: event.detailSentence,
       })),
       ledger: ledger.map((line) => ({
         kind: line.kind,
         attempt: line.attempt,
         amount: line.amount,
         note: line.note,
+        note_sentence: line.noteSentence,
         created_at: line.createdAt,
       })),
       artifacts: await listArtifacts(task),
@@ -80,6 +82,7 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
     legacy_content_sha256: sha256,
     legacy_content_kept_until: until,
     legacy_content_kept_reason: reason,
+    legacy_content_kept_reason_sentence: said,
   } = legacy;
   return [
     {
@@ -93,6 +96,7 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
       ...(sha256 !== undefined && { sha256 }),
       ...(until !== undefined && { kept_until: until }),
       ...(reason !== undefined && { kept_reason: reason }),
+      ...(said && { kept_reason_sentence: said }),
     },
   ];
 }
@@ -100,6 +104,7 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
 /** Leaves out what is private: the vendor's answer and task id, the plugin's state, the lease. */
 export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
   ...taskObject(task),
+  fail_reason_sentence: task.failReasonSentence,
   input: task.properties.input,
   quota: task.quota,
   submit_time: task.submitTime,

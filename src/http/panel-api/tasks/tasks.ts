@@ -88,7 +88,10 @@ export function panelTaskRoutes(
     )
     .get(
       '/api/task/failures',
-      async ({ query, panel }) => ok(await tasks.lists.failureReasons(readTaskFilter(panel, query), MAX_REASONS)),
+      async ({ query, panel }) => {
+        const found = await tasks.lists.failureReasons(readTaskFilter(panel, query), MAX_REASONS);
+        return ok(found.map(({ reason, sentence, count }) => ({ reason, reason_sentence: sentence, count })));
+      },
       {
         user: true,
         query: strictObject(taskFilterQuery),

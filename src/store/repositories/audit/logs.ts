@@ -45,7 +45,7 @@ export function createLogStore(context: Context): LogStore {
 
   return {
     async addUsage(row) {
-      await addUsage().execute({ seconds: -1, ...row });
+      await addUsage().execute({ seconds: -1, reasonSentence: null, ...row });
     },
 
     listUsage(wanted, page) {

@@ -1,11 +1,12 @@
 import { and, desc, eq, getTableName, inArray, lt, sql } from 'drizzle-orm';
+import { type StoredSentence, sentence } from '../../../kernel/index.ts';
 import { FOLDER_OPTION } from '../../files/guard-folder.ts';
 import type { BackupRun, BackupStore } from '../../ports/index.ts';
-import { atomic, type Context, isOverIn } from '../context.ts';
+import { atomic, type Context, decodeSentence, encodeSentence, isOverIn } from '../context.ts';
 import { RUNNING } from '../tasks/claim-tasks.ts';
 
 const LOCK = 'backups';
-const DIED = 'its process ended';
+const DIED = sentence('backup.died');
 /** No lease is longer; one that ends later was written under a wrong clock. */
 const LONGEST_LEASE_MS = 3_600_000;
 /** So far the clocks of nodes may differ. */
@@ -35,7 +36,8 @@ export function createBackupStore(context: Context): BackupStore {
         select 1 from backup_runs as made where made.trigger_kind = 'schedule' and made.status = 'done'
           and made.started_at >= ${dueAt} and made.started_at < ${dueAt} + ${sql.raw(String(TWO_DAYS))})
       on conflict (id) do update set status = 'running', backup = '', place = excluded.place, owner = excluded.owner,
-        lease_until = excluded.lease_until, started_at = excluded.started_at, ended_at = 0, bytes = 0, message = ''
+        lease_until = excluded.lease_until, started_at = excluded.started_at, ended_at = 0, bytes = 0, message = '',
+        message_sentence = null
       where backup_runs.status = 'running' or (backup_runs.status = 'failed'
         and (backup_runs.ended_at <= ${nowSeconds} - cast(${at('retrySeconds')} as bigint)
           or backup_runs.ended_at > ${nowSeconds} + ${sql.raw(String(CLOCK_SECONDS))}))
@@ -54,7 +56,9 @@ export function createBackupStore(context: Context): BackupStore {
       (seconds: unknown) => Math.floor(Number(seconds)),
     ),
     bytes: runs.bytes,
-    message: sql<string>`case when status = 'running' and ${isOver} then ${DIED} else message end`,
+    message: sql<string>`case when status = 'running' and ${isOver} then ${DIED.message} else message end`,
+    messageSentence: sql<StoredSentence | null>`case when status = 'running' and ${isOver}
+      then ${encodeSentence(DIED)} else message_sentence end`.mapWith(decodeSentence),
   };
   const newestFirst = [desc(runs.startedAt), desc(runs.id)];
 
@@ -62,7 +66,8 @@ export function createBackupStore(context: Context): BackupStore {
     begin: atomic(async ({ alone, dueAt: due, ...run }) => {
       await lockName(LOCK);
       if (alone) {
-        await statement(sql`update backup_runs set status = 'failed', message = ${DIED}, ended_at = started_at
+        await statement(sql`update backup_runs set status = 'failed', message = ${DIED.message},
+          message_sentence = ${encodeSentence(DIED)}, ended_at = started_at
           where status = 'running'`);
       }
       return (await take(alone)({ ...run, dueAt: due ?? null, ...now() })).length === 1;
@@ -76,11 +81,14 @@ export function createBackupStore(context: Context): BackupStore {
       return renewed.length === 1;
     },
 
-    async end(lease, { status, backup, bytes, message }) {
+    async end(lease, { status, backup, bytes, said }) {
       const ended = await prepare(sql`
         update backup_runs set status = ${at('status')}, backup = ${at('backup')}, bytes = ${at('bytes')},
-          message = ${at('message')}, ended_at = ${nowSeconds}, lease_until = 0
-        where ${isHeld} returning id`)({ ...lease, status, backup, bytes, message, ...now() });
+          message = ${at('message')}, message_sentence = ${at('sentence')}, ended_at = ${nowSeconds}, lease_until = 0
+        where ${isHeld} returning id`)({
+        ...{ ...lease, status, backup, bytes },
+        ...{ message: said?.message ?? '', sentence: said ? encodeSentence(said) : null, ...now() },
+      });
       return ended.length === 1;
     },
 

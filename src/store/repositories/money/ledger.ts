@@ -1,7 +1,8 @@
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
+import type { Sentence } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import type { LedgerStore, ReservationVerdict } from '../../ports/index.ts';
-import { atomic, type Context, columnPlaceholder, countAll, lazy, paged } from '../context.ts';
+import { atomic, type Context, columnPlaceholder, countAll, encodeSentence, lazy, paged } from '../context.ts';
 import { createAccountStatements, isOfOwnWallet } from './account-statements.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 import { createMoneyMoves, requireInteger } from './move-money.ts';
@@ -24,6 +25,7 @@ export function createLedgerStore(context: Context): LedgerStore {
         attempt: at('attempt'),
         amount: at('amount'),
         note: at('note'),
+        noteSentence: at('noteSentence'),
         grantKey: at('grantKey'),
         createdAt: at('at'),
         reason: at('reason'),
@@ -73,9 +75,12 @@ export function createLedgerStore(context: Context): LedgerStore {
 
   const isUndeleted = sql`not exists (select 1 from ${users} where ${users.id} = ${wallets.userId} and ${users.deletedAt} <> 0)`;
 
-  const grant: LedgerStore['grant'] = async ({ walletId, key, amount, ...detail }) => {
+  const grant: LedgerStore['grant'] = async ({ walletId, key, amount, note = '', ...detail }) => {
     requireInteger(amount, true);
-    const row = { ...ofNobody, walletId, apiKeyId: null, taskId: null, attempt: 0, amount, grantKey: key, ...detail };
+    const row = {
+      ...{ ...ofNobody, walletId, apiKeyId: null, taskId: null, attempt: 0, amount, grantKey: key, ...detail },
+      ...encodeNote(note),
+    };
     if ((await line().execute(row)).length === 0) return false;
     if ((await moveWallet().execute({ walletId, amount })).length === 0)
       throw storeErrors.broken_invariant({ message: 'A ledger line names a wallet that does not exist.' });
@@ -128,6 +133,10 @@ export function createLedgerStore(context: Context): LedgerStore {
 }
 
 /** A line that no administrator asked for. */
-const ofNobody = { note: '', reason: '', actorId: null, aboutTaskId: null, request: '' };
+const ofNobody = { note: '', noteSentence: null, reason: '', actorId: null, aboutTaskId: null, request: '' };
+
+/** People note their own words, the gateway a sentence. */
+const encodeNote = (note: string | Sentence) =>
+  typeof note === 'string' ? { note, noteSentence: null } : { note: note.message, noteSentence: encodeSentence(note) };
 
 const toRecord = <T extends { grantKey: string | null }>({ grantKey: _, ...row }: T): Omit<T, 'grantKey'> => row;

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { storeErrors } from '../../drivers/errors.ts';
 import { type LedgerStore, type NewReservation, type ReservationVerdict, STATUS } from '../../ports/index.ts';
-import { atomic, type Context, lazy, plainText, type RecordColumns } from '../context.ts';
+import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
 
 const LINE = {
   wallet_id: 'bigint',
@@ -11,6 +11,7 @@ const LINE = {
   attempt: 'integer',
   amount: 'bigint',
   note: 'text',
+  note_sentence: 'text',
   created_at: 'bigint',
 } as const satisfies RecordColumns;
 
@@ -43,8 +44,8 @@ export function createMoneyMoves({
 }: Context): Pick<LedgerStore, 'reserveAll' | 'settleAll'> {
   const insertLines = lazy(() =>
     prepare(sql`
-      insert into ledger_entries (wallet_id, api_key_id, task_id, kind, attempt, amount, note, created_at)
-      select wallet_id, api_key_id, task_id, kind, attempt, amount, note, created_at from ${records('line', LINE)}
+      insert into ledger_entries (wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at)
+      select wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at from ${records('line', LINE)}
       where true
       on conflict do nothing returning task_id, kind, attempt`),
   );
@@ -227,7 +228,8 @@ const encodeLine = (
   kind: line.kind,
   attempt: line.attempt,
   amount: line.amount,
-  note: plainText(line.note ?? ''),
+  note: plainText(line.note?.message ?? ''),
+  note_sentence: line.note ? encodeSentence(line.note) : null,
   created_at: line.at,
 });
 

@@ -14,6 +14,7 @@ import {
   columnPlaceholders,
   countAll,
   createPullForward,
+  encodeSentence,
   encodeTexts,
   isOverIn,
   lazy,
@@ -27,6 +28,8 @@ const WANTED = sql.raw(`'wanted'`);
 const KEPT = sql.raw(`'kept'`);
 const LOST = sql.raw(`'lost'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
+
+const NO_REASON = { reason: '', reasonSentence: sql`null` };
 
 export function createResultStore(context: Context): ResultStore {
   const {
@@ -119,7 +122,7 @@ export function createResultStore(context: Context): ResultStore {
     const given = columnPlaceholders({ sha256, bytes, mimeType, keptAt, keptUntil, width, height });
     return db
       .update(results)
-      .set({ ...released, ...given, state: 'kept', reason: '', attempts: sql`${results.attempts} + 1` })
+      .set({ ...released, ...given, ...NO_REASON, state: 'kept', attempts: sql`${results.attempts} + 1` })
       .where(and(isHeld, isWanted))
       .returning({ id: results.id })
       .prepare();
@@ -131,7 +134,8 @@ export function createResultStore(context: Context): ResultStore {
       .update(results)
       .set({
         ...released,
-        ...columnPlaceholders({ reason: results.reason }),
+        reason: sql`${at('reason')}`,
+        reasonSentence: sql`${at('reasonSentence')}`,
         state: sql`case when ${isOver} then ${LOST} else ${WANTED} end`,
         attempts: sql`${results.attempts} + 1`,
         // The last attempt is made at the give-up time.
@@ -202,7 +206,8 @@ export function createResultStore(context: Context): ResultStore {
     }),
 
     async postpone(lease, { inMs, reason }) {
-      const change = { inMs: Math.round(inMs ?? 0), isFinal: inMs === null ? 1 : 0, reason };
+      const said = { reason: reason?.message ?? '', reasonSentence: reason ? encodeSentence(reason) : null };
+      const change = { ...said, inMs: Math.round(inMs ?? 0), isFinal: inMs === null ? 1 : 0 };
       return (await postpone().execute({ ...lease, ...change, ...now() })).length === 1;
     },
 
@@ -215,8 +220,8 @@ export function createResultStore(context: Context): ResultStore {
         .update(results)
         .set({
           ...released,
+          ...NO_REASON,
           state: 'wanted',
-          reason: '',
           nextAttemptAtMs: nowMs,
           giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
         })

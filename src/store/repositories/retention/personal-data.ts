@@ -65,6 +65,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
         .update(tasks)
         .set({
           failReason: '',
+          failReasonSentence: null,
           callbackUrl: null,
           hiddenAt: sql`case when ${tasks.hiddenAt} = 0 then ${time} else ${tasks.hiddenAt} end`,
         })
@@ -180,7 +181,7 @@ export function createReasonErasure({
     );
     if (changes.length > 0) {
       await prepare(sql`
-        update usage_logs set detail = change.value ->> 'detail' from ${elements('changes')} as change
+        update usage_logs set detail = change.value ->> 'detail', reason_sentence = null from ${elements('changes')} as change
         where usage_logs.id = cast(change.value ->> 'id' as bigint)`)({ changes: JSON.stringify(changes) });
     }
     return { changed: changes.length, last: rows.at(-1)?.id };
@@ -198,7 +199,7 @@ export function createReasonErasure({
     if (ids.length === 0) return { changed: 0, last: undefined };
     const changed = await db
       .update(ledgerEntries)
-      .set({ note: '' })
+      .set({ note: '', noteSentence: null })
       .where(and(inArray(id, ids), inArray(kind, ['refund', 'adjust']), ne(note, '')))
       .returning({ id });
     return { changed: changed.length, last: ids.at(-1) };

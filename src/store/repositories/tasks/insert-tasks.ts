@@ -28,6 +28,7 @@ const NEW = {
   status: 'NOT_START',
   progress: '0%',
   failReason: '',
+  failReasonSentence: null,
   submitTime: 0,
   startTime: 0,
   finishTime: 0,

@@ -1,6 +1,6 @@
 import { asc, eq, sql } from 'drizzle-orm';
 import type { NewTaskEvent, TaskEventKind, TaskStore } from '../../ports/index.ts';
-import { type Context, lazy, plainText, type RecordColumns } from '../context.ts';
+import { type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
 
 /**
  * The most rows in the timeline of a task. Rows that end it or move its money are written beyond
@@ -18,6 +18,7 @@ const COLUMNS = {
   class: 'text',
   http_status: 'integer',
   detail: 'text',
+  detail_sentence: 'text',
   always: 'text',
 } as const satisfies RecordColumns;
 
@@ -25,18 +26,18 @@ export function createTaskEvents({ db, tables, prepare, lists: { records } }: Co
   const { taskEvents: events } = tables;
   const add = lazy(() =>
     prepare(sql`
-      insert into task_events (task_id, at, kind, status, class, http_status, detail)
-      select task_id, at, kind, status, class, http_status, detail from ${records('event', COLUMNS)}
+      insert into task_events (task_id, at, kind, status, class, http_status, detail, detail_sentence)
+      select task_id, at, kind, status, class, http_status, detail, detail_sentence from ${records('event', COLUMNS)}
       where event.always = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
         (select count(*) from task_events as kept where kept.task_id = event.task_id)`),
   );
   const at = sql.placeholder;
   const addOne = lazy(() =>
     prepare(sql`
-      insert into task_events (task_id, at, kind, status, class, http_status, detail)
+      insert into task_events (task_id, at, kind, status, class, http_status, detail, detail_sentence)
       select cast(${at('task_id')} as text), cast(${at('at')} as bigint), cast(${at('kind')} as text),
         cast(${at('status')} as text), cast(${at('class')} as text), cast(${at('http_status')} as integer),
-        cast(${at('detail')} as text)
+        cast(${at('detail')} as text), cast(${at('detail_sentence')} as text)
       where cast(${at('always')} as text) = 'yes' or ${sql.raw(`${MAX_EVENTS}`)} >
         (select count(*) from task_events as kept where kept.task_id = cast(${at('task_id')} as text))`),
   );
@@ -68,7 +69,8 @@ function encode({ taskId, at, kind, status, class: errorClass = '', httpStatus =
     status,
     class: errorClass,
     http_status: httpStatus,
-    detail: plainText(detail),
+    detail: plainText(typeof detail === 'string' ? detail : detail.message),
+    detail_sentence: typeof detail === 'string' ? null : encodeSentence(detail),
     always: ends || ALWAYS_WRITTEN.has(kind) ? 'yes' : 'no',
   };
 }

@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import type { StoredSentence } from '../../../kernel/index.ts';
 import {
   LIST_LIMITS,
   type TaskListFilter,
@@ -47,6 +48,15 @@ export function createTaskList(context: Context): TaskListStore {
   /** Counts the tasks of a slice that match `where`; without one, the slice knows. */
   const countIn = (slice: TaskSlice, where: SQL | undefined): number | Promise<number> =>
     where === undefined ? slice.count : countRows(and(slice.where, where));
+
+  async function readSentences(ids: readonly number[]) {
+    if (ids.length === 0) return new Map<number, StoredSentence | null>();
+    const rows = await db
+      .select({ id: tasks.id, sentence: tasks.failReasonSentence })
+      .from(tasks)
+      .where(inArray(tasks.id, [...ids]));
+    return new Map(rows.map(({ id, sentence }) => [id, sentence]));
+  }
 
   async function read(ids: readonly number[]) {
     if (ids.length === 0) return [];
@@ -224,11 +234,13 @@ export function createTaskList(context: Context): TaskListStore {
 
     async failureReasons({ query, ...filter }, limit) {
       const failed = matches({ ...filter, status: 'FAILURE' });
-      const counts = new Map<string, number>();
+      const counts = new Map<string, Counted>();
       let left: number = LIST_LIMITS.searched;
       await scanNewest(filter, { size: query ? PROMPTS_AT_ONCE : TASKS_AT_ONCE }, async (slice) => {
         const within = and(slice.where, failed);
-        const grouped = db.select({ reason: taskList.failReason, count: countAll() }).from(taskList);
+        const grouped = db
+          .select({ reason: taskList.failReason, count: countAll(), latest: sql<number>`max(${taskList.id})` })
+          .from(taskList);
         if (query) {
           const among = candidates(within, left);
           const rows = grouped
@@ -240,20 +252,26 @@ export function createTaskList(context: Context): TaskListStore {
         } else addCounts(counts, await grouped.where(within).groupBy(taskList.failReason));
         return left > 0;
       });
-      return [...counts]
-        .map(([reason, count]) => ({ reason, count }))
+      const shown = [...counts]
+        .map(([reason, counted]) => ({ reason, ...counted }))
         .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1))
         .slice(0, limit);
+      const said = await readSentences(shown.map(({ latest }) => latest));
+      return shown.map(({ reason, count, latest }) => ({ reason, sentence: said.get(latest) ?? null, count }));
     },
   };
 }
 
 const byRank = (tasks: readonly Ranked[]): Ranked[] => tasks.toSorted((a, b) => b.rank - a.rank || b.id - a.id);
 
-function addCounts(counts: Map<string, number>, more: readonly { reason: string; count: number }[]): void {
-  for (const { reason, count } of more) {
+/** How many tasks failed for a reason, and the latest of them that was looked at. */
+type Counted = { count: number; latest: number };
+
+function addCounts(counts: Map<string, Counted>, more: readonly (Counted & { reason: string })[]): void {
+  for (const { reason, count, latest } of more) {
     const known = counts.get(reason);
-    if (known !== undefined || counts.size < MAX_REASONS) counts.set(reason, (known ?? 0) + count);
+    if (known) known.count += count;
+    else if (counts.size < MAX_REASONS) counts.set(reason, { count, latest: Number(latest) });
   }
 }
 

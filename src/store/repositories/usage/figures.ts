@@ -1,7 +1,7 @@
 import { inArray, type SQL, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
 import { DURATION_LIMITS, type FigureStore, type TaskStatus } from '../../ports/index.ts';
-import type { Context } from '../context.ts';
+import { type Context, decodeSentence } from '../context.ts';
 import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
 
 const DAY_SECONDS = 86_400;
@@ -92,14 +92,20 @@ export function createFigureStore(context: Context): FigureStore {
           (select u.task_id from usage_logs u where u.channel_id = c.id and u.kind = 'refund' order by u.created_at desc limit 1),
           (select test.tested_at from channel_tests test where test.channel_id = c.id and test.tested_at >= c.updated_at),
           (select test.failed_step from channel_tests test where test.channel_id = c.id),
-          (select test.message from channel_tests test where test.channel_id = c.id)
+          (select test.message from channel_tests test where test.channel_id = c.id),
+          (select test.message_sentence from channel_tests test where test.channel_id = c.id)
         from channels c order by c.id`);
       const failed = rows.flatMap((row) => (typeof row[6] === 'string' ? row[6] : []));
       const found =
         failed.length === 0
           ? []
           : await db
-              .select({ taskId: tasks.taskId, reason: tasks.failReason, execution: tasks.execution })
+              .select({
+                taskId: tasks.taskId,
+                reason: tasks.failReason,
+                reasonSentence: tasks.failReasonSentence,
+                execution: tasks.execution,
+              })
               .from(tasks)
               .where(inArray(tasks.taskId, failed));
       const byId = new Map(found.map((task) => [task.taskId, task]));
@@ -117,9 +123,17 @@ export function createFigureStore(context: Context): FigureStore {
           lastFailedTask,
           lastFailureCode: task?.execution.failure?.code ?? '',
           lastFailureReason: task?.reason ?? '',
+          lastFailureSentence: task?.reasonSentence ?? null,
           // A test says nothing about a channel that was changed after it.
           lastTest:
-            row[7] == null ? undefined : { at: Number(row[7]), failedStep: String(row[8]), message: String(row[9]) },
+            row[7] == null
+              ? undefined
+              : {
+                  at: Number(row[7]),
+                  failedStep: String(row[8]),
+                  message: String(row[9]),
+                  sentence: decodeSentence(row[10]),
+                },
         };
       });
     },

@@ -1,6 +1,6 @@
 import { inArray, type SQL, sql } from 'drizzle-orm';
-import type { UsageDimension, UsageStore, UsageSumFilter } from '../../ports/index.ts';
-import { type Context, separate } from '../context.ts';
+import type { ChannelFailures, UsageDimension, UsageStore, UsageSumFilter } from '../../ports/index.ts';
+import { type Context, decodeSentence, encodeSentence, separate } from '../context.ts';
 import { advanceProgress, durationClass, PROGRESS } from './figures.ts';
 
 /** Units of sums: their tables, and their lengths in seconds. */
@@ -145,27 +145,30 @@ export function createUsageStore(context: Context): UsageStore {
 
     async channelFailures(channelId, from, limit) {
       const rows = await statement(sql`
-        select detail, created_at, task_id from usage_logs
+        select detail, reason_sentence, created_at, task_id from usage_logs
         where channel_id = ${channelId} and kind = 'refund' and created_at >= ${from}
         order by created_at desc limit ${limit}`);
-      const reasons = new Map<string, { tasks: number; lastAt: number; lastTask: string }>();
-      for (const [detail, at, taskId] of rows) {
+      const reasons = new Map<string, Omit<ChannelFailures, 'reason'>>();
+      for (const [detail, sentence, at, taskId] of rows) {
         const reason = readReason(String(detail));
         const known = reasons.get(reason);
         if (known) known.tasks += 1;
-        else reasons.set(reason, { tasks: 1, lastAt: Number(at), lastTask: String(taskId) });
+        else {
+          const last = { lastAt: Number(at), lastTask: String(taskId) };
+          reasons.set(reason, { tasks: 1, ...last, reasonSentence: decodeSentence(sentence) });
+        }
       }
       return [...reasons]
         .map(([reason, failures]) => ({ reason, ...failures }))
         .sort((a, b) => b.tasks - a.tasks || b.lastAt - a.lastAt);
     },
 
-    async recordTest({ channelId, testedAt, failedStep, message }) {
+    async recordTest({ channelId, testedAt, failedStep, said }) {
       await statement(sql`
-        insert into channel_tests (channel_id, tested_at, failed_step, message)
-        values (${channelId}, ${testedAt}, ${failedStep}, ${message})
+        insert into channel_tests (channel_id, tested_at, failed_step, message, message_sentence)
+        values (${channelId}, ${testedAt}, ${failedStep}, ${said?.message ?? ''}, ${said ? encodeSentence(said) : null})
         on conflict (channel_id) do update set tested_at = excluded.tested_at, failed_step = excluded.failed_step,
-          message = excluded.message`);
+          message = excluded.message, message_sentence = excluded.message_sentence`);
     },
   };
 }
