@@ -41,6 +41,37 @@ const neverInPanel: Readonly<Record<string, readonly string[]>> = {
 };
 const unseen = new Set(Object.values(neverInPanel).flat());
 
+/** Failures that rows hold by their code: it says all that their message does. */
+const endings = [
+  ...[
+    'plugin_request_invalid',
+    'plugin_usage_invalid',
+    'plugin_unavailable',
+    'plugin_submit_response_failed',
+    'plugin_submit_response_invalid',
+    'vendor_rejected',
+    'content_policy_violation',
+    'vendor_quota_exhausted',
+    'vendor_busy',
+    'vendor_failed',
+    'vendor_unreachable',
+    'vendor_timeout',
+    'submission_interrupted',
+    'submission_unrecorded',
+    'submission_broken',
+    'no_available_channel',
+    'artifact_upstream_auth_failed',
+    'artifact_gone',
+    'artifact_not_found',
+    'artifact_upstream_error',
+    'artifact_upstream_timeout',
+    'artifact_request_rejected',
+    'artifact_plugin_unavailable',
+    'artifact_plugin_error',
+  ].map((name) => `tasks.${name}`),
+  ...['channels.key_unreadable', 'billing.insufficient_quota', 'billing.insufficient_key_quota'],
+];
+
 const keyOfCode = (code: string): string => codeTexts[code] ?? `refusal.${code}`;
 const reasons = Object.keys(catalogue);
 
@@ -60,10 +91,15 @@ describe('the gateway’s messages', () => {
     expect(reasons.length).toBeGreaterThan(500);
   });
 
+  test('each code with which a task may end, or a copy of its result, has a text of its own', () => {
+    expect(endings.filter((code) => english[`reason.${code}`] === undefined)).toEqual([]);
+  });
+
   test('no text stands for a code or a sentence that is not said', () => {
     const said = new Set([
       ...describeCodes().map(({ panel }) => `refusal.${panel}`),
       ...reasons.flatMap((reason) => [`error.${reason}`, `reason.${reason}`]),
+      ...endings.map((code) => `reason.${code}`),
       ...Object.keys(sentences).map((name) => `reason.${name}`),
     ]);
     const texts = Object.keys(english).filter((key) => /^(refusal|reason)\.|^error\.(auth|http)\./.test(key));

@@ -86,10 +86,7 @@ test('after the clock was set ahead by a year, or a suspend, nothing is given up
   const delivery = { at: 1, httpStatus: 500, durationMs: 7, error: '' };
   const notice = { id: webhook?.id ?? 0, leaseOwner: 'node', leaseSeq: webhook?.leaseSeq ?? 0 };
   await store.webhooks.settle(notice, { status: 'retry', inMs: MINUTE }, delivery);
-  await store.results.postpone(
-    { ...notice, id: copy?.id ?? 0, leaseSeq: copy?.leaseSeq ?? 0 },
-    { inMs: 1 },
-  );
+  await store.results.postpone({ ...notice, id: copy?.id ?? 0, leaseSeq: copy?.leaseSeq ?? 0 }, { inMs: 1 });
   expect((await store.webhooks.byEventId('t', webhook?.eventId ?? ''))?.status).toBe('pending');
   expect((await store.results.find('t', 'a'))?.state).toBe('wanted');
   // And back again: still a minute.

@@ -175,8 +175,10 @@ function Failures({ history: { failures, has_more_failures: hasMore } }: { histo
     {
       key: 'reason',
       heading: t('channels.reason'),
-      render: ({ reason }) => (
-        <span className={classes.reason}>{reason === '' ? t('channels.noReason') : <ServerText text={reason} />}</span>
+      render: ({ reason, reason_sentence: sentence }) => (
+        <span className={classes.reason}>
+          {reason === '' ? t('channels.noReason') : <ServerText text={reason} sentence={sentence} />}
+        </span>
       ),
     },
     { key: 'tasks', heading: t('home.slowest.tasks'), numeric: true, render: ({ tasks }) => format.number(tasks) },

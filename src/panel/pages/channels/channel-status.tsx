@@ -2,7 +2,7 @@ import { Anchor, Switch, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { channelStatus } from '../../api/record-status.ts';
-import { sayOrQuote } from '../../api/say-server-text.ts';
+import { sayOrQuote } from '../../api/say-sentence.ts';
 import type { Channel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
@@ -42,14 +42,17 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
       </dl>
       {health.test !== null && health.test.failed_step !== '' && (
         <Text size="sm">
-          {t('channels.testFailed', { ago: format.ago(health.test.at) })} <ServerText text={health.test.message} />
+          {t('channels.testFailed', { ago: format.ago(health.test.at) })}{' '}
+          <ServerText text={health.test.message} sentence={health.test} />
         </Text>
       )}
       {health.failed > 0 && (health.state === 'failing' || health.state === 'degraded') && (
         <Text size="sm">
           {t('channels.lastFailure', {
             ago: format.ago(health.last_failure_at),
-            reason: sayOrQuote(health.last_failure_reason, t) || health.last_failure_code,
+            reason:
+              sayOrQuote({ ...health.last_failure_reason_sentence, message: health.last_failure_reason }, t) ||
+              health.last_failure_code,
           })}{' '}
           {health.last_failed_task !== '' && (
             <Anchor

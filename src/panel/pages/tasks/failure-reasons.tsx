@@ -27,7 +27,7 @@ export function FailureReasons({ tasks: { query, filters } }: { tasks: TaskQuery
     <section className={classes.box} aria-label={t('tasks.reasons')}>
       <h2>{t('tasks.reasons')}</h2>
       <ul>
-        {visible.map(({ reason, count }) => (
+        {visible.map(({ reason, reason_sentence: sentence, count }) => (
           <li key={reason}>
             <UnstyledButton
               className={classes.reason}
@@ -36,7 +36,7 @@ export function FailureReasons({ tasks: { query, filters } }: { tasks: TaskQuery
               onClick={() => filters.set('reason', chosen === reason ? '' : reason)}
             >
               <span className={classes.text}>
-                {reason === '' ? t('task.fail.noReason') : <ServerText text={reason} />}
+                {reason === '' ? t('task.fail.noReason') : <ServerText text={reason} sentence={sentence} />}
               </span>
               <span className={classes.count}>{format.number(count)}</span>
             </UnstyledButton>

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
-import { sayOrQuote } from '../../api/say-server-text.ts';
+import { sayOrQuote } from '../../api/say-sentence.ts';
 import type { CallableModel, TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
@@ -58,8 +58,11 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
                 {toTitle(task)}
               </RowLink>
               {task.status === 'FAILURE' && task.fail_reason !== '' ? (
-                <span className={classes.reason} title={sayOrQuote(task.fail_reason, t)}>
-                  <ServerText text={task.fail_reason} />
+                <span
+                  className={classes.reason}
+                  title={sayOrQuote({ ...task.fail_reason_sentence, message: task.fail_reason }, t)}
+                >
+                  <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
                 </span>
               ) : (
                 <span className={classes.model}>
@@ -145,7 +148,7 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
       state={
         failed ? (
           <BriefText isBad>
-            <ServerText text={task.fail_reason} />
+            <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
           </BriefText>
         ) : (
           <TaskStatus status={task.status} />

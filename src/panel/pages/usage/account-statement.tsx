@@ -142,11 +142,11 @@ function RowText({ row }: { row: LedgerRow }) {
 }
 
 /** What became of a task's reservation, or what is noted beside another change. */
-function RowDetail({ row: { kind, note, task } }: { row: LedgerRow }): ReactNode {
+function RowDetail({ row: { kind, note, note_sentence: said, task } }: { row: LedgerRow }): ReactNode {
   const { t } = useTranslation();
   const format = useFormat();
-  if (task === null) return kind === 'carried' || note === '' ? note : <ServerText text={note} />;
-  const { charged, refund_reason: reason } = task;
+  if (task === null) return kind === 'carried' || note === '' ? note : <ServerText text={note} sentence={said} />;
+  const { charged, refund_reason: reason, refund_reason_sentence: sentence } = task;
   const reserved = format.exactMoney(task.reserved);
   if (charged === null) return t('ledger.running', { reserved });
   if (charged !== 0 || task.reserved === 0) {
@@ -156,7 +156,7 @@ function RowDetail({ row: { kind, note, task } }: { row: LedgerRow }): ReactNode
   if (reason === '') return t('ledger.refunded', { reserved });
   return (
     <>
-      {t('ledger.refundedFor', { reserved })} <ServerText text={reason} />
+      {t('ledger.refundedFor', { reserved })} <ServerText text={reason} sentence={sentence} />
     </>
   );
 }

@@ -163,7 +163,7 @@ function BillDetails({ row, keyName }: { row: UsageRow; keyName: string | null }
         </Anchor>
         {row.bill.reason !== undefined && (
           <Text size="sm" mt={4}>
-            <ServerText text={row.bill.reason} />
+            <ServerText text={row.bill.reason} sentence={row.bill.reason_sentence} />
           </Text>
         )}
       </Stack>

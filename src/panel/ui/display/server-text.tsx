@@ -1,12 +1,19 @@
 import { useTranslation } from 'react-i18next';
+import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
 import { sayServerText } from '../../api/say-server-text.ts';
+
+type ServerTextProps = {
+  text: string;
+  /** The reason of the text, and its values; none for a row of an earlier version. */
+  sentence?: Omit<SaidSentence, 'message'> | null | undefined;
+};
 
 /**
  * A reason that the gateway stored or reported, in the user's language. Words of a vendor, a
  * plugin's author or another server stay as they are, in the quotation marks of the language.
  */
-export function ServerText({ text }: { text: string }) {
+export function ServerText({ text, sentence }: ServerTextProps) {
   const { t } = useTranslation();
-  const said = sayServerText(text, t);
+  const said = saySentence({ ...sentence, message: text }, t) ?? sayServerText(text, t);
   return said ?? <q data-quoted="">{text.trim()}</q>;
 }

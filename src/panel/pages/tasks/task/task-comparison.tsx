@@ -78,7 +78,7 @@ function Outcome({ task }: { task: TaskDetail }) {
       <TaskStatus status={task.status} />
       {task.fail_reason !== '' && (
         <Text size="sm">
-          <ServerText text={task.fail_reason} />
+          <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
         </Text>
       )}
     </div>

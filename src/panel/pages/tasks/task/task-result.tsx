@@ -3,7 +3,7 @@ import { IconDownload, IconLink } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { sayOrQuote } from '../../../api/say-server-text.ts';
+import { sayOrQuote } from '../../../api/say-sentence.ts';
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
@@ -160,14 +160,18 @@ const Still = ({ preview: { url, width, height }, className }: StillProps) => (
 );
 
 /** Whether the gateway keeps the file, until when, or why not. */
-function KeptState({ artifact: { kept, kept_until, kept_reason } }: { artifact: Artifact }) {
+function KeptState({
+  artifact: { kept, kept_until, kept_reason, kept_reason_sentence: said },
+}: {
+  artifact: Artifact;
+}) {
   const { t } = useTranslation();
   const format = useFormat();
   if (kept === undefined) return null;
   const texts = {
     wanted: t('task.keptWanted'),
     kept: kept_until === undefined ? t('task.keptForever') : t('task.keptUntil', { time: format.time(kept_until) }),
-    lost: t('task.keptLost', { reason: sayOrQuote(kept_reason ?? '', t) }),
+    lost: t('task.keptLost', { reason: sayOrQuote({ ...said, message: kept_reason ?? '' }, t) }),
   };
   return (
     <Text size="sm" c="dimmed">

@@ -103,26 +103,13 @@ function TimelineLine({
             )}
           </span>
         )}
-        {!isMoney && entry.detail !== '' && <EntryDetail detail={entry.detail} />}
+        {!isMoney && entry.detail !== '' && (
+          <span className={classes.detail}>
+            <ServerText text={entry.detail} sentence={entry.detail_sentence} />
+          </span>
+        )}
       </div>
     </li>
-  );
-}
-
-/** Says how many polls in a row have failed, and how many end the task. */
-const countedFailure = /^(\d+) of (\d+|any number): /;
-
-function EntryDetail({ detail }: { detail: string }) {
-  const { t } = useTranslation();
-  const [start = '', failures, most] = countedFailure.exec(detail) ?? [];
-  return (
-    <span className={classes.detail}>
-      {failures !== undefined &&
-        (most === 'any number'
-          ? t('task.timeline.failureInRow', { failures })
-          : t('task.timeline.failureOf', { failures, most }))}{' '}
-      <ServerText text={detail.slice(start.length)} />
-    </span>
   );
 }
 
