@@ -1,6 +1,6 @@
 /** Old rows: what goes, what stays, and that money is the same afterwards. */
 import { expect, test } from 'bun:test';
-import { newUuid, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { newUuid, quoted, silentLogger, systemClock, withoutMessage } from '../../src/kernel/index.ts';
 import { eraseUsersStep } from '../../src/operations/retention/erase-users.ts';
 import { retentionSteps } from '../../src/operations/retention/retention-steps.ts';
 import type { RetentionSettings, RetentionStep } from '../../src/operations/retention/types.ts';
@@ -313,7 +313,10 @@ describeEachStore(
       const task = await store.tasks.insert(
         newTask({ userId: user.id, createdAt: now, execution: { ...execution, failure: refusal } }),
       );
-      await store.tasks.advance(leaseOf(task), { status: 'FAILURE', failReason: reason, finishTime: now }, null);
+      const said = withoutMessage(quoted(reason));
+      const failed = { status: 'FAILURE', failReason: reason, failReasonSentence: said, finishTime: now } as const;
+      await store.tasks.advance(leaseOf(task), failed, null);
+      expect(await read(store, task)).toMatchObject({ failReasonSentence: said });
       const bill = { taskId: task.taskId, userId: user.id, walletId: user.walletId, apiKeyId: null };
       await store.ledger.grant({
         walletId: user.walletId,
@@ -325,12 +328,13 @@ describeEachStore(
       });
       await store.ledger.reserve({ ...bill, attempt: 0, amount: 70, at: now });
       await store.ledger.post({ ...bill, kind: 'refund', attempt: 0, amount: 70, note: quoted(reason), at: now });
+      const page = { page: 1, pageSize: 10 };
       const usage = { ...bill, channelId: 1, pluginKey: 'demo', model: 'demo-1', quota: 70, createdAt: now };
-      await store.logs.addUsage({ ...usage, kind: 'refund', detail: { usd: 0, reason } });
+      await store.logs.addUsage({ ...usage, kind: 'refund', detail: { usd: 0, reason }, reasonSentence: said });
+      expect((await store.logs.listUsage({ userId: user.id }, page)).items).toMatchObject([{ reasonSentence: said }]);
       await runRaw(opened(), `update users set deleted_at = ${daysAgo(1)} where id = ${user.id}`);
       await runAll([eraseUsersStep({ store, clock: systemClock, logger: silentLogger })], { limit: 1 });
 
-      const page = { page: 1, pageSize: 10 };
       const { items } = await store.ledger.list(user.id, page);
       expect(items.map(({ kind, amount, note }) => [kind, amount, note])).toEqual([
         ['refund', 70, ''],

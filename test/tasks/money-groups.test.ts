@@ -1,7 +1,7 @@
 /** What members of one transaction owe each other: nothing but its commit. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { type Billing, createBilling } from '../../src/billing/index.ts';
-import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { AppError, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { type Repositories, STATUS, type Store, type TaskRecord } from '../../src/store/ports/index.ts';
 import { createMoneyGroups } from '../../src/tasks/state/money-groups.ts';
@@ -66,7 +66,7 @@ describeEachStore('money in groups', (opened) => {
         const lease = { ...leaseOf(task), reserved: task.quota };
         return (await tx.tasks.advanceAll([{ lease, change: { status, ...bill }, nextPollInMs: null }]))[0] === true;
       },
-      ended: { task, bill, refund: quota === null ? { reason: 'failed' } : undefined },
+      ended: { task, bill, refund: quota === null ? { reason: quoted('failed') } : undefined },
     });
   };
   const codes = async (calls: Promise<unknown>[]): Promise<string[]> =>

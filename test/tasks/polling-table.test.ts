@@ -229,6 +229,23 @@ const describeTable = (opened: () => OpenedStore) => {
     });
   });
 
+  test('a vendor that echoes the channel’s key puts it into no text, and into no value of a sentence', async () => {
+    const words = 'bad key vendor-key-0123456789';
+    const answers = [says({ status: 'UNKNOWN', reason: words }), says({ status: 'FAILURE', reason: words })];
+    const { taskId } = await submit(answers);
+    const task = await ended(store, taskId);
+    const said = { reason: 'plugin', params: { text: 'bad key [redacted]' } };
+    expect(task).toMatchObject({ failReason: 'bad key [redacted]', failReasonSentence: said });
+    const events = await store.tasks.events(taskId);
+    expect(events.find(({ kind }) => kind === 'poll_failure')?.detailSentence).toEqual({
+      reason: 'tasks.poll_failure_of',
+      params: { failures: 1, most: MAX_FAILURES, detail: { ...said, message: 'bad key [redacted]' } },
+    });
+    const bills = await store.logs.listUsage({ userId: task.userId }, { page: 1, pageSize: 10 });
+    expect(bills.items).toMatchObject([{ reasonSentence: said }]);
+    expect(JSON.stringify([task, events, bills, await store.ledger.byTask(taskId)])).not.toContain('vendor-key-');
+  });
+
   describe('a task that the vendor does not find yet', () => {
     const settings = { not_found_grace_seconds: 3600 };
     const graced = async (model: string, fields: object = { settings }) => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createSecretBox, randomBase64, sha256Hex, systemClock } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store } from '../../src/store/ports/index.ts';
-import { type Caller, type ClientRequest, taskObject } from '../../src/tasks/index.ts';
+import { type Caller, type ClientRequest, taskNotice } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
@@ -77,7 +77,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     expect(last?.payload).toEqual({
       type: 'task.finished',
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      data: taskObject(done),
+      data: taskNotice(done),
       artifacts: [expect.objectContaining({ key: 'video', type: 'video', content_url: expect.any(String) })],
     });
     expect(done.status).toBe('SUCCESS');
@@ -111,7 +111,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     expect([verified(notice, secret), notice.id]).toEqual([1, expect.stringMatching(/^msg_[A-Za-z0-9]{27}$/)]);
     const { data, artifacts } = notice.payload;
     const task = await ended(store, taskId);
-    expect(data).toEqual(taskObject(task));
+    expect(data).toEqual(taskNotice(task));
     const { artifacts: listed } = await engine.results.artifacts(task);
     expect(artifacts).toEqual(JSON.parse(JSON.stringify(listed)));
     const client = { method: 'GET' as const, headers: {}, signal: AbortSignal.timeout(5000), requestId: 'r' };
