@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { openSimulation } from '../test/simulation/run-seeds.ts';
+import { runMutants } from './simulate-mutants.ts';
 
 /**
  * npm run simulate: histories of the real engine with simulated time, vendors, networks and deaths
@@ -7,11 +8,19 @@ import { openSimulation } from '../test/simulation/run-seeds.ts';
  * PostgreSQL a seed fixes the faults. Exit code 1: a history broke a rule.
  */
 const USAGE = `Usage: npm run simulate -- --seeds N [--seed FIRST] [--postgres]
-       npm run simulate -- --seed S [--postgres]     one history, told line by line`;
+       npm run simulate -- --seed S [--postgres]     one history, told line by line
+       npm run simulate -- --mutants [TEXT]          whether faults planted in the source are found`;
 
-type Options = { seeds: number; seed: number | undefined; postgres: boolean; shard: string | undefined };
+type Options = {
+  seeds: number;
+  seed: number | undefined;
+  postgres: boolean;
+  shard: string | undefined;
+  first: boolean;
+};
 
 async function main(args: string[]): Promise<number> {
+  if (args[0] === '--mutants' && args.length <= 2) return runMutants(args[1]);
   const options = readOptions(args);
   if (!options) {
     console.error(USAGE);
@@ -23,11 +32,12 @@ async function main(args: string[]): Promise<number> {
 }
 
 function readOptions(args: string[]): Options | undefined {
-  const options: Options = { seeds: 0, seed: undefined, postgres: false, shard: undefined };
+  const options: Options = { seeds: 0, seed: undefined, postgres: false, shard: undefined, first: false };
   const left = [...args];
   while (left.length > 0) {
     const name = left.shift();
     if (name === '--postgres') options.postgres = true;
+    else if (name === '--first') options.first = true;
     else if (name === '--shard') options.shard = left.shift() ?? '';
     else if (name === '--seeds' || name === '--seed') {
       const value = left.shift() ?? '';
@@ -69,14 +79,16 @@ async function runAll({ seeds, seed: first = 1, postgres }: Options): Promise<nu
   return code;
 }
 
-async function runShard({ seed: first = 1, seeds, postgres, shard }: Options): Promise<number> {
+/** `first`: stops at the first seed that breaks a rule. */
+async function runShard({ seed: begin = 1, seeds, postgres, shard, first }: Options): Promise<number> {
   const simulation = await openSimulation({ postgres });
   let broken = 0;
   for (let index = 0; index < seeds; index += 1) {
-    const { seed, violations } = await simulation.run(first + index * Number(shard));
+    const { seed, violations } = await simulation.run(begin + index * Number(shard));
     if (violations.length === 0) continue;
     broken += 1;
     print(seed, violations);
+    if (first) break;
   }
   await simulation.close();
   return broken > 0 ? 1 : 0;

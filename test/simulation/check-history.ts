@@ -159,6 +159,23 @@ const RULES: Record<string, Rule> = {
     }
   },
 
+  'old rows go, and the money stays': ({ books, late }, say) => {
+    if (!late) return;
+    for (const { taskId } of late.books.tasks) {
+      // A kept result is found by its task, and has days of its own.
+      if (!late.books.kept.some((result) => result.taskId === taskId && result.state === 'kept'))
+        say(`${taskId} is left`);
+    }
+    for (const [user, before] of books.balances) {
+      const after = late.books.balances.get(user);
+      const lines = sum(late.books.lines.filter((line) => line.user === user).map(({ amount }) => amount));
+      if (after?.quota !== before.quota || after.usedQuota !== before.usedQuota || lines !== before.quota)
+        say(`${user} had ${JSON.stringify(before)}, and now ${JSON.stringify(after)} with lines of ${lines}`);
+    }
+    const found = Object.values(late.imbalances as Record<string, unknown[]>).flat();
+    if (found.length > 0) say(`the check of sums finds ${JSON.stringify(late.imbalances)}`);
+  },
+
   'webhooks come in order, and none is missing': ({ books, notices }, say) => {
     for (const { taskId, status, callbackUrl } of books.tasks) {
       const own = notices.filter((notice) => notice.taskId === taskId);

@@ -94,6 +94,16 @@ export function createCluster({
     }
   }
 
+  /** As a new release begins: no more requests, then the work ends, then the process. */
+  async function stopProcess(machine: Machine): Promise<void> {
+    const process = running.get(machine);
+    if (!process) return;
+    running.delete(machine);
+    world.note(`${process.life.name} stops`);
+    await process.gateway.stop().catch(() => {});
+    process.life.die('stopped');
+  }
+
   return {
     lifetimes,
     exchanges,
@@ -107,6 +117,7 @@ export function createCluster({
     disturb({ kind, machine: index, ms }) {
       const machine = machines[index] as Machine;
       if (kind === 'kill') lives.get(machine)?.die('killed');
+      else if (kind === 'stop') void stopProcess(machine);
       else if (kind === 'suspend') suspend(world, machine, ms);
       else {
         machine.offsetMs += ms;

@@ -34,8 +34,12 @@ const newFolder = (): string => mkdtempSync(join(MEMORY, 'taskgate-simulation-')
 
 /** `prepare`: writes what every history begins with. */
 export async function prepareSqlite(prepare: (store: Store) => Promise<void>): Promise<Databases> {
+  // As the gateway's process has it, which moves stored deadlines when the clock is set.
   const open = (dataDir: string, clock: Clock, migrate: boolean) =>
-    openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock, logger: silentLogger, migrate });
+    openStore({
+      ...{ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock, logger: silentLogger },
+      ...{ migrate, exclusive: true },
+    });
   const template = newFolder();
   const store = await open(template, systemClock, true);
   await prepare(store);

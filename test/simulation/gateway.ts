@@ -68,6 +68,8 @@ export type Gateway = TaskRooms & {
   load(): Promise<void>;
   /** Loads, then begins the work in the background. */
   start(): Promise<void>;
+  /** Ends the work in the background, in the order of the product's shutdown. */
+  stop(): Promise<void>;
   /** As `POST /v1/tasks/:plugin` with an API key. Returns the task's id. */
   submit(order: Order): Promise<string>;
   /** Stops what rings outside of simulated time. */
@@ -128,6 +130,10 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
     async start() {
       await load();
       await startTaskRooms(rooms, { poll: true });
+    },
+    async stop() {
+      await Promise.all([rooms.tasks.stop(5000), rooms.relay.stop(), rooms.results.stop()]);
+      await rooms.webhooks.stop(3000);
     },
     async submit(order) {
       const caller = await authenticate(store, order.keyHash, clock);

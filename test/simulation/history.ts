@@ -9,6 +9,7 @@ import { drawPlan, type Plan } from './plan.ts';
 import { type Plugins, VENDOR } from './prepared-world.ts';
 import { type Books, readBooks } from './read-books.ts';
 import { createReceiver, type ReceivedNotice } from './receiver.ts';
+import { type Imbalances, removeOldRows } from './remove-old-rows.ts';
 import { createVendor, type Vendor } from './vendor.ts';
 import { createWorld } from './world.ts';
 
@@ -27,12 +28,16 @@ export type History = {
   /** When no task ran any more, to fifteen seconds. */
   tasksEndedMs: number;
   books: Books;
+  /** The books after the retention has removed what is old; undefined: it did not run. */
+  late: { books: Books; imbalances: Imbalances } | undefined;
   files: ReadonlyMap<string, Uint8Array>;
   notes: readonly string[];
 };
 
 export type HistoryParts = { databases: Databases; plugins: Plugins };
 
+/** Histories after which the retention runs. */
+const RETENTION_SHARE = 0.3;
 /** How long a healed gateway may take to end all of its work. */
 const CALM_MS = 3 * 3600_000;
 const CHECK_MS = 15_000;
@@ -86,10 +91,14 @@ export async function runHistory(seed: number, { databases, plugins }: HistoryPa
     await world.run(plan.healAtMs + CALM_MS, () => isQuiet);
     await cluster.end();
     const endMs = world.nowMs();
+    const books = await readBooks(database);
+    const late = world.random.chance(RETENTION_SHARE)
+      ? { imbalances: await removeOldRows(database, endMs, world.random), books: await readBooks(database) }
+      : undefined;
     return {
       ...{ seed, plan, orders, vendor, isQuiet, endMs, tasksEndedMs, notices: receiver.notices },
       ...{ lifetimes: cluster.lifetimes, exchanges: cluster.exchanges },
-      ...{ books: await readBooks(database), files: files.contents, notes: world.notes },
+      ...{ books, late, files: files.contents, notes: world.notes },
     };
   } finally {
     await database.drop();

@@ -5,7 +5,7 @@ import type { SeededRandom } from './random.ts';
 import type { OrderFate } from './vendor.ts';
 
 /** `ms`: how long the machine is suspended, or how far its clock steps. */
-export type Disturbance = { atMs: number; machine: number; kind: 'kill' | 'suspend' | 'step'; ms: number };
+export type Disturbance = { atMs: number; machine: number; kind: 'kill' | 'stop' | 'suspend' | 'step'; ms: number };
 
 export type PlannedOrder = Order & {
   user: string;
@@ -32,11 +32,13 @@ const STEPS_MS = [1 * SECOND, 31 * SECOND, 5 * MINUTE, 8 * HOUR] as const;
 const SUSPENSIONS_MS = [5 * SECOND, 31 * SECOND, 3 * MINUTE] as const;
 
 export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): Plan {
-  const machines = dialect === 'sqlite' ? 1 : random.between(2, 4);
-  const healAtMs = random.between(1, 5) * MINUTE;
+  // Several nodes look for work each second, by a server: these histories are shorter.
+  const machines = dialect === 'sqlite' ? 1 : random.pick([2, 2, 3, 4]);
+  const healAtMs = (dialect === 'sqlite' ? random.between(1, 5) : random.between(1, 2)) * MINUTE;
   const orders = Array.from({ length: random.between(6, 20) }, (_, index) => drawOrder(random, index, healAtMs));
   const disturbances = [
     ...drawSome(random, { kind: 'kill', most: random.pick([0, 0, 1, 4]), spans: [0] }),
+    ...drawSome(random, { kind: 'stop', most: random.pick([0, 0, 1, 3]), spans: [0] }),
     ...drawSome(random, { kind: 'suspend', most: random.pick([0, 0, 0, 2]), spans: SUSPENSIONS_MS }),
     ...drawSome(random, { kind: 'step', most: random.pick([0, 0, 0, 2]), spans: STEPS_MS }),
   ].map((each) => ({ ...each, atMs: random.below(healAtMs), machine: random.below(machines) }));

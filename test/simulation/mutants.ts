@@ -1,0 +1,188 @@
+/** A fault planted in the product's source: each text must stand there exactly once. */
+export type Mutant = {
+  name: string;
+  /** It takes several nodes to show. */
+  postgres?: boolean;
+  edits: readonly { file: string; search: string; replace: string }[];
+};
+
+const FINISH = 'src/tasks/state/finish-task.ts';
+const SUBMIT = 'src/tasks/submission/submit-task.ts';
+const ENGINE = 'src/tasks/polling/poll-engine.ts';
+
+/** What the rules must find. Keep a mutant when its source changes: change its texts. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a refund is forgotten',
+    edits: [
+      {
+        file: 'src/billing/billing.ts',
+        search: `return line.amount === 0 ? [] :`,
+        replace: `return line.amount === 0 || line.kind === 'refund' ? [] :`,
+      },
+    ],
+  },
+  {
+    name: 'a settlement charges what was reserved, whatever was used',
+    edits: [
+      {
+        file: 'src/billing/billing.ts',
+        search: `{ kind: 'settle' as const, amount: task.quota - bill.quota }`,
+        replace: `{ kind: 'settle' as const, amount: 0 }`,
+      },
+    ],
+  },
+  {
+    name: 'a reservation does not ask what is left',
+    edits: [
+      {
+        file: 'src/store/repositories/money/move-money.ts',
+        search: ` || left - ofWallet < amount) return 'wallet_insufficient'`,
+        replace: `) return 'wallet_insufficient'`,
+      },
+    ],
+  },
+  {
+    name: 'money moves although the task had ended',
+    edits: [{ file: FINISH, search: 'if (!isEnded) return false;', replace: 'void isEnded;' }],
+  },
+  {
+    name: 'a poll moves a task back',
+    edits: [
+      {
+        file: 'src/tasks/polling/apply-verdict.ts',
+        search: 'const moved = ORDER[verdict.status] > ORDER[task.status];',
+        replace: 'const moved = verdict.status !== task.status;',
+      },
+    ],
+  },
+  {
+    name: 'the vendor is asked before the order is stored',
+    edits: [
+      {
+        file: SUBMIT,
+        search: `        task = task\n          ? await moveTask`,
+        replace: `        early = await sendSubmission(deps, prepared);\n        task = task\n          ? await moveTask`,
+      },
+      {
+        file: SUBMIT,
+        search: 'let lastError: AppError | undefined;',
+        replace: 'let lastError: AppError | undefined;\n  let early: any;',
+      },
+      {
+        file: SUBMIT,
+        search: 'const attempt = await sendSubmission(deps, prepared);',
+        replace: 'const attempt = early;',
+      },
+    ],
+  },
+  {
+    name: 'an order in doubt is sent through another channel',
+    edits: [
+      {
+        file: 'src/tasks/submission/send-submission.ts',
+        search: 'const mayTryAnother = notSent ||',
+        replace: 'const mayTryAnother = true ||',
+      },
+    ],
+  },
+  {
+    name: 'clients are told to repeat an order in doubt',
+    edits: [
+      {
+        file: 'src/vendors/answer/retry-advice.ts',
+        search: `if (!notSent) return 'in_doubt';`,
+        replace: `if (!notSent) return 'not_sent';`,
+      },
+    ],
+  },
+  {
+    name: 'an Idempotency-Key is not taken with its task',
+    edits: [
+      {
+        file: 'src/tasks/state/money-groups.ts',
+        search: 'const taken = await Promise.all(keys.map(({ record }) => tx.idempotency.take(record)));',
+        replace: 'const taken = keys.map(() => true);',
+      },
+    ],
+  },
+  {
+    name: 'an interrupted submission is never ended',
+    edits: [
+      {
+        file: ENGINE,
+        search: `loops.push(every(INTERRUPTED_EVERY_MS[store.dialect], 'ending interrupted submissions', endInterrupted));`,
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'a webhook is written beside the transaction of its end',
+    edits: [
+      { file: FINISH, search: '    await recordTransition(deps, tx, { task, change: final });\n', replace: '' },
+      {
+        file: FINISH,
+        search: '  if (ended) {\n',
+        replace:
+          '  if (ended) {\n    await deps.store.transaction((tx) => recordTransition(deps, tx, { task, change: final }));\n',
+      },
+    ],
+  },
+  {
+    name: 'a webhook overtakes the one before it',
+    edits: [
+      {
+        file: 'src/store/repositories/tasks/webhooks.ts',
+        search: 'where earlier.task_id = ',
+        replace: 'where 1 = 0 and earlier.task_id = ',
+      },
+      {
+        file: 'src/store/repositories/tasks/webhooks.ts',
+        search: 'union all select next_attempt_at from webhook_outbox where ',
+        replace: 'union all select next_attempt_at from webhook_outbox where 1 = 0 and ',
+      },
+    ],
+  },
+  {
+    name: 'Retry-After is obeyed without bound',
+    edits: [
+      {
+        file: 'src/upstream/retry-after.ts',
+        search: 'MAX_RETRY_AFTER_MS = 5 * 60_000',
+        replace: 'MAX_RETRY_AFTER_MS = 500 * 60_000',
+      },
+    ],
+  },
+  {
+    name: 'a copy is not written with the end of its task',
+    edits: [
+      {
+        file: FINISH,
+        search: '    wantsResults = succeeded && (await scheduleResultCopies(deps, tx, task));\n',
+        replace: '    wantsResults = succeeded;\n',
+      },
+      {
+        file: FINISH,
+        search: '  if (ended) {\n',
+        replace:
+          '  if (ended) {\n    if (succeeded) await deps.store.transaction((tx) => scheduleResultCopies(deps, tx, task));\n',
+      },
+    ],
+  },
+  {
+    name: 'the lease of a submission is not renewed',
+    postgres: true,
+    edits: [{ file: 'src/tasks/submission/renew-lease.ts', search: 'void renewOne(lease);', replace: '' }],
+  },
+  {
+    name: 'the lease of a poll is not renewed',
+    postgres: true,
+    edits: [
+      {
+        file: ENGINE,
+        search: 'for (const entry of underway) if (now - entry.claimedAtMs >= renewAfterMs) await renew(entry);',
+        replace: 'void now;',
+      },
+    ],
+  },
+];
