@@ -39,6 +39,7 @@ import postgres34 from './postgres/0034_stream_numbers.sql' with { type: 'text' 
 import postgres35 from './postgres/0035_ledger_reasons.sql' with { type: 'text' };
 import postgres36 from './postgres/0036_wallets.sql' with { type: 'text' };
 import postgres37 from './postgres/0037_sentences.sql' with { type: 'text' };
+import postgres38 from './postgres/0038_budgets.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -76,6 +77,7 @@ import sqlite34 from './sqlite/0034_stream_numbers.sql' with { type: 'text' };
 import sqlite35 from './sqlite/0035_ledger_reasons.sql' with { type: 'text' };
 import sqlite36 from './sqlite/0036_wallets.sql' with { type: 'text' };
 import sqlite37 from './sqlite/0037_sentences.sql' with { type: 'text' };
+import sqlite38 from './sqlite/0038_budgets.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -333,5 +335,17 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite37, postgres: postgres37 },
     checks: [],
     back: { never: 'The program of before would erase a text without the sentence that holds its words.' },
+  },
+  {
+    number: 38,
+    name: '0038_budgets',
+    sql: { sqlite: sqlite38, postgres: postgres38 },
+    checks: [],
+    back: {
+      unless: ['api_keys', 'users'].map((table) => ({
+        query: `select budget from ${table} where budget is not null limit 1`,
+        refusal: () => 'Budgets are set, which the program of before would not keep to.',
+      })),
+    },
   },
 ];

@@ -24,6 +24,7 @@ import { benchStart } from '../bench/parts/start.ts';
 import { benchStores } from '../bench/parts/stores.ts';
 import { benchSubmissions } from '../bench/parts/submissions.ts';
 import { benchTransfers } from '../bench/parts/transfers.ts';
+import { benchUpgrade } from '../bench/parts/upgrade.ts';
 import { formatFigures } from '../bench/print-figures.ts';
 import { type BenchOptions, readOptions, usage } from '../bench/read-options.ts';
 import { runPart } from '../bench/run-parts.ts';
@@ -52,6 +53,7 @@ const PARTS: Record<string, Part> = {
   observers: benchObservers,
   database: benchLargeDatabase,
   retention: benchRetention,
+  upgrade: benchUpgrade,
   backups: benchBackups,
   import: benchImport,
   rotation: benchRotation,

@@ -19,7 +19,7 @@ CREATE TABLE users (
   created_at integer not null,
   last_login_at integer not null default 0,
   deleted_at integer not null default 0
-, auth_version integer not null default 1, access_token_prefix text not null default '', access_token_created_at integer not null default 0, aff_code varchar(32), inviter_id integer not null default 0, remark text not null default '', link_version integer not null default 0, erased_at integer not null default 0);
+, auth_version integer not null default 1, access_token_prefix text not null default '', access_token_created_at integer not null default 0, aff_code varchar(32), inviter_id integer not null default 0, remark text not null default '', link_version integer not null default 0, erased_at integer not null default 0, budget text default null);
 CREATE UNIQUE INDEX users_username on users (lower(username));
 CREATE INDEX users_email on users (lower(email)) where email is not null;
 CREATE UNIQUE INDEX users_access_token on users (access_token) where access_token is not null;
@@ -40,7 +40,7 @@ CREATE TABLE api_keys (
   webhook_url text,
   created_at integer not null,
   last_used_at integer not null default 0
-, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0, wallet_id integer not null default 0);
+, webhook_secret_sealed text, webhook_formers text not null default '[]', keep_results integer not null default 0, former_hash varchar(64) not null default '', former_prefix text not null default '', former_until integer not null default 0, wallet_id integer not null default 0, budget text default null);
 CREATE UNIQUE INDEX api_keys_hash on api_keys (key_hash);
 CREATE INDEX api_keys_user on api_keys (user_id, id);
 CREATE TABLE channels (
@@ -137,7 +137,7 @@ CREATE TABLE ledger_entries (
   note text not null default '',
   grant_key text,
   created_at integer not null
-, reason text not null default '', actor_id integer default null, about_task_id text default null, request text not null default '', note_sentence text default null);
+, reason text not null default '', actor_id integer default null, about_task_id text default null, request text not null default '', note_sentence text default null, budgets text not null default '');
 CREATE UNIQUE INDEX ledger_entries_task on ledger_entries (task_id, kind, attempt) where task_id is not null;
 CREATE UNIQUE INDEX ledger_entries_grant on ledger_entries (grant_key) where grant_key is not null;
 CREATE INDEX ledger_entries_user on ledger_entries (wallet_id, id);
@@ -685,6 +685,13 @@ CREATE TABLE "usage_dates" (
   primary key (start, user_id, wallet_id, api_key_id, channel_id, plugin_key, model)
 ) without rowid;
 CREATE INDEX usage_dates_user on usage_dates (user_id, start);
+CREATE TABLE budget_sums (
+  id text primary key not null,
+  -- Unix seconds; 0: the period has no end.
+  ends_at integer not null,
+  spent integer not null
+);
+CREATE INDEX budget_sums_ended on budget_sums (ends_at);
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -21,6 +21,8 @@ export type AuthSettings = {
     /** Empty: any authenticator. */
     attachment: '' | 'platform' | 'cross-platform';
   };
+  /** Whose days, weeks and months the periods of budgets are. */
+  timezone: string;
   /** Whether people can sign in with a password. */
   passwordLogin: boolean;
   registration: {

@@ -1,5 +1,6 @@
 import {
   type AppError,
+  type Budget,
   type Clock,
   type JsonObject,
   type Logger,
@@ -11,7 +12,7 @@ import {
   withoutMessage,
 } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
-import { billingErrors } from './errors.ts';
+import { billingErrors, budgetExceeded } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
 import { explainBill, finalFacts, quotaStep, toQuota } from './explain-bill.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
@@ -85,7 +86,8 @@ export type Billing = {
   noBill(task: BillableTask): FinalBill;
   /**
    * Takes first reservations, one after the other. The error of each that is refused, of which
-   * nothing was written: `billing.insufficient_quota`, `billing.insufficient_key_quota`.
+   * nothing was written: `billing.insufficient_quota`, `billing.insufficient_key_quota`,
+   * `billing.budget_exceeded`.
    */
   reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]>;
   /**
@@ -110,11 +112,15 @@ export type Billing = {
 export type BillingSettings = {
   /** Finite and not negative; a group without an entry has 1. */
   groupRatios: Readonly<Record<string, number>>;
+  /** What each user of a group may spend in each period. */
+  groupBudgets: Readonly<Record<string, Budget>>;
+  /** Whose days, weeks and months the periods of budgets are. */
+  timezone: string;
   /** Who may use models without a price. */
   unpriced: 'admins' | 'everyone' | 'nobody';
 };
 
-export type ReservedTask = Pick<BillableTask, 'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'quota'>;
+export type ReservedTask = Pick<BillableTask, 'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'quota'>;
 
 export function createBilling(deps: {
   store: Store;
@@ -160,12 +166,21 @@ export function createBilling(deps: {
   ): Promise<(AppError | undefined)[]> {
     const at = clock.unix();
     const paid = tasks.filter(({ quota }) => quota !== 0);
+    const { groupBudgets, timezone: zone } = deps.settings();
+    const findGroup = (name: string) => {
+      const budget = Object.hasOwn(groupBudgets, name) ? groupBudgets[name] : undefined;
+      return budget && { name, budget };
+    };
     const verdicts = await tx.ledger.reserveAll(
-      paid.map((task) => ({ ...owner(task), attempt, amount: task.quota, at })),
+      paid.map((task) => ({
+        ...owner(task),
+        ...{ attempt, amount: task.quota, at, budgets: { zone, group: findGroup(task.group) } },
+      })),
     );
     const found = new Map(paid.map((task, index) => [task, verdicts[index]]));
     return tasks.map((task) => {
       const verdict = found.get(task);
+      if (typeof verdict === 'object') return budgetExceeded(verdict, task.quota, at);
       if (verdict === 'wallet_insufficient') return billingErrors.insufficient_quota();
       return verdict === 'key_insufficient' ? billingErrors.insufficient_key_quota() : undefined;
     });
@@ -301,7 +316,7 @@ const explain = (task: BillableTask, status: 'SUCCESS' | 'FAILURE', { billing }:
   price: billing.priceKey,
 });
 
-const owner = (task: Omit<ReservedTask, 'quota'>) => ({
+const owner = (task: Omit<ReservedTask, 'quota' | 'group'>) => ({
   taskId: task.taskId,
   userId: task.userId,
   // A task of before wallets, whose wallets got the users' ids.

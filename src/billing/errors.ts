@@ -1,4 +1,6 @@
-import { defineErrors } from '../kernel/index.ts';
+import { type AppError, defineErrors, sentence } from '../kernel/index.ts';
+import type { BudgetExceeded } from '../store/ports/index.ts';
+import { QUOTA_PER_USD } from './explain-bill.ts';
 
 export const billingErrors = defineErrors('billing', {
   insufficient_quota: ['out_of_quota', 'The account balance does not cover the estimated cost of this task.'],
@@ -6,7 +8,30 @@ export const billingErrors = defineErrors('billing', {
     'out_of_quota',
     'The budget of this API key does not cover the estimated cost of this task.',
   ],
+  budget_exceeded: ['rate_limited', 'A budget does not cover the estimated cost of this request.'],
   model_price_error: ['invalid', 'This model cannot be priced.'],
   price_invalid: ['invalid', 'The price expression cannot be accepted.'],
   price_not_found: ['not_found', 'There is no price for this plugin and model.'],
 });
+
+const REASONS = {
+  key: 'billing.budget_key',
+  user: 'billing.budget_user',
+  group: 'billing.budget_group',
+} as const;
+
+/** Says which budget it is and when its next period begins; until then a repeat is refused too. */
+export function budgetExceeded({ owner, budget, spent, endsAt }: BudgetExceeded, cost: number, now: number): AppError {
+  const { amount, period } = budget;
+  const usd = (quota: number): string => String(quota / QUOTA_PER_USD);
+  const resetsAt = endsAt === 0 ? null : new Date(endsAt * 1000).toISOString().replace('.000Z', 'Z');
+  return billingErrors.budget_exceeded({
+    message: sentence(REASONS[owner.scope], {
+      ...{ amount: usd(amount), period, spent: usd(spent), cost: usd(cost) },
+      resets_at: resetsAt ?? 'never',
+    }),
+    details: { budget: owner.scope, amount, period, spent, cost, resetsAt: endsAt === 0 ? null : endsAt },
+    shouldRetry: false,
+    ...(endsAt === 0 ? {} : { retryAfterSeconds: Math.max(1, endsAt - now) }),
+  });
+}

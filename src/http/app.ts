@@ -327,7 +327,7 @@ const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
     webhookRoutes(kit, deps),
     recordRoutes(kit, accounts),
     exportRoutes(kit, { ...deps, ...accounts }),
-    keyUsageRoutes(kit, accounts),
+    keyUsageRoutes(kit, { auth, records: accounts.records }),
     statsRoutes(kit, deps),
     usageRoutes(kit, deps),
   ] as const;

@@ -7,6 +7,16 @@
 export type { CleanUpStep } from './background-work.ts';
 export { detachFromRequest, nextTurn } from './background-work.ts';
 export { batchCalls } from './batch-calls.ts';
+export {
+  BUDGET_PERIODS,
+  type Budget,
+  type BudgetOwner,
+  type BudgetPeriod,
+  type BudgetSum,
+  findBudgetSum,
+  isBudget,
+  MAX_BUDGET,
+} from './budgets.ts';
 export { createByteBuffer, detachBuffer, toStream } from './byte-streams.ts';
 export { canonicalJson } from './canonical-json.ts';
 export {

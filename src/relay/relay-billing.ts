@@ -54,7 +54,8 @@ export function openRelay(
     });
   return insertRecoveringCommit(deps, {
     id: relayId,
-    insert: () => deps.node.money.open({ payer: { ...owner, taskId: relayId, quota }, idempotency, insert }),
+    insert: () =>
+      deps.node.money.open({ payer: { ...owner, group: caller.group, taskId: relayId, quota }, idempotency, insert }),
     async find() {
       const relay = await deps.store.relays.byRelayId(relayId);
       return relay?.status === 'OPEN' ? relay : undefined;

@@ -25,6 +25,7 @@ export function authSettings(options: OptionValues, node: NodeAddress): AuthSett
       userVerification: options.choice('passkey.user_verification'),
       attachment: options.choice('passkey.attachment_preference'),
     },
+    timezone: options.text('billing.timezone'),
     passwordLogin: options.flag('PasswordLoginEnabled'),
     registration: {
       enabled: options.flag('RegisterEnabled') && canVerify && canChallenge,

@@ -30,6 +30,7 @@ const PRINCIPAL: SessionPrincipal = {
     quota: 0,
     usedQuota: 0,
     walletId: 1,
+    budget: null,
     requestCount: 0,
     language: 'en',
     authVersion: subject.userAuthVersion,

@@ -46,6 +46,7 @@ for (const dialect of RULE_DATABASES) {
         unlimited_quota: false,
         quota: 0,
         used_quota: 0,
+        budget: null,
         models: [],
         allow_ips: [],
         expires_at: 0,
@@ -98,6 +99,28 @@ for (const dialect of RULE_DATABASES) {
         webhook_url: null,
         webhook_secret: 'ready',
       });
+    });
+
+    test('a budget is set, shown with what is spent, kept by other changes and taken away', async () => {
+      const budget = { amount: 500, period: 'month' } as const;
+      const { id, budget: made } = await auth.apiKeys.create(principal, { name: 'k', budget });
+      expect(made).toEqual({ ...budget, spent: 0, resets_at: expect.any(Number) });
+      expect((await auth.apiKeys.update(principal, id, { name: 'other' })).budget).toEqual(made);
+      const total = { amount: 9, period: 'total' } as const;
+      expect((await auth.apiKeys.update(principal, id, { budget: total })).budget).toEqual({
+        ...total,
+        spent: 0,
+        resets_at: null,
+      });
+      expect((await auth.apiKeys.update(principal, id, { budget: null })).budget).toBeNull();
+      for (const [wrong, param] of [
+        [{ amount: 0, period: 'day' }, 'budget.amount'],
+        [{ amount: 1.5, period: 'day' }, 'budget.amount'],
+        [{ amount: 1, period: 'year' }, 'budget.period'],
+      ] as const) {
+        const refused = auth.apiKeys.update(principal, id, { budget: wrong });
+        await expect(refused).rejects.toMatchObject({ code: 'auth.validation_failed', param });
+      }
     });
 
     test('a key created with a webhook address has a secret at once; a forbidden address is refused by field', async () => {
@@ -426,6 +449,7 @@ describe('restrictions of a key', () => {
     unlimitedQuota: true,
     quota: 0,
     usedQuota: 0,
+    budget: null,
     models: [],
     allowIps: [],
     expiresAt: 0,

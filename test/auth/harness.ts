@@ -108,6 +108,7 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
   },
   emails: { domains: undefined, refuseAliases: false },
   balanceAlerts: { offered: true, fallback: 0 },
+  timezone: 'UTC',
   mail: undefined,
   challenge: undefined,
   providers: {

@@ -13,7 +13,7 @@ const start = async (store: Store, settings: Partial<BillingSettings> = {}): Pro
     syncFrequencyMs: 60_000,
     declaredFacts: (key) =>
       key === 'demo' ? { seconds: { kind: 'number' }, size: { kind: 'enum', values: ['s', 'l'] } } : undefined,
-    settings: () => ({ groupRatios: {}, unpriced: 'admins', ...settings }),
+    settings: () => ({ groupRatios: {}, groupBudgets: {}, timezone: 'UTC', unpriced: 'admins', ...settings }),
   });
   await billing.start();
   return billing;

@@ -49,6 +49,7 @@ const user = (id: number, role: 1 | 10 | 100): UserRecord => ({
   quota: 0,
   usedQuota: 0,
   walletId: id,
+  budget: null,
   requestCount: 0,
   language: 'en',
   authVersion: 1,

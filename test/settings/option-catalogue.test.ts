@@ -275,6 +275,16 @@ const ROWS: Row[] = [
   ['ModelRequestRateLimitGroup', 'json', '{}', ['{"vip":[0,1]}'], ['', '[]', '{"a":[0,0]}', '{"a":1}']],
 
   ['billing.timezone', 'text', 'UTC', ['Asia/Kolkata', 'America/Sao_Paulo'], ['', '+05:30', 'Mars/Olympus', 'Local']],
+  [
+    'billing.group_budgets',
+    'json',
+    '{}',
+    ['{"trial":{"amount":1,"period":"day"},"a.b":{"amount":5,"period":"total"}}'],
+    [
+      ...['', '[]', '{"a":5}', '{"a":{"amount":0,"period":"day"}}', '{"a":{"amount":1.5,"period":"day"}}'],
+      ...['{"a":{"amount":1,"period":"year"}}', '{"a b":{"amount":1,"period":"day"}}', '{"a":{"amount":1}}'],
+    ],
+  ],
   ['billing.unpriced', 'choice', 'admins', ['admins', 'everyone', 'nobody'], ['', 'sometimes']],
   [
     'groups',
@@ -392,6 +402,7 @@ describe('the catalogue of options', () => {
       'ModelRequestRateLimitGroup',
       'billing.unpriced',
       'billing.timezone',
+      'billing.group_budgets',
       'groups',
       'task_plugin.auto_rollback',
       'results.keep',

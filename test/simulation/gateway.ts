@@ -87,7 +87,7 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
   const billing = createBilling({
     ...common,
     declaredFacts: facts.declaredFacts,
-    settings: () => ({ groupRatios: { half: 0.5 }, unpriced: 'admins' }),
+    settings: () => ({ groupRatios: { half: 0.5 }, groupBudgets: {}, timezone: 'UTC', unpriced: 'admins' }),
   });
   const rooms = composeTasks({
     ...{ store, clock, logger, billing },

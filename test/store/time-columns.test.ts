@@ -181,6 +181,7 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
 /** Times of the calendar that people or rules have set: they hold by whatever the clock shows. */
 const CALENDAR = [
   'api_keys.expires_at',
+  'budget_sums.ends_at',
   'kept_results.kept_until',
   'usage_sums_progress.quarters_from',
   ...['usage_days.day', 'usage_quarters.start', 'usage_dates.start', 'channel_hours.start'],

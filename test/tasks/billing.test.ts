@@ -459,6 +459,17 @@ const describeBilling = (opened: () => OpenedStore) => {
       expect(await store.apiKeys.byId(key.id)).toMatchObject({ quota: 0, usedQuota: 10 * billFor(5) });
     });
 
+    test('double spending: 50 concurrent submissions against a day’s budget for ten', async () => {
+      const caller = await addCaller(store);
+      const budget = { amount: 10 * billFor(5), period: 'day' } as const;
+      const key = await addKey(store, caller.user.id, { budget });
+      expect(await outcomes(Array.from({ length: 50 }, () => submit({ ...caller, key }, instant)))).toEqual({
+        SUCCESS: 10,
+        'billing.budget_exceeded': 40,
+      });
+      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 10 * billFor(5));
+    });
+
     test('lost update: concurrent settlements and administrator’s adjustments of one balance', async () => {
       const caller = await addCaller(store);
       const userId = caller.user.id;

@@ -104,7 +104,7 @@ export async function startEngine(
   const billing = createBilling({
     ...common,
     declaredFacts: facts.declaredFacts,
-    settings: () => ({ groupRatios: {}, unpriced: 'admins' }),
+    settings: () => ({ groupRatios: {}, groupBudgets: {}, timezone: 'UTC', unpriced: 'admins' }),
   });
   const upstream = createUpstream({ allowPrivate, clock, logger });
   const receivers = createUpstream({ allowPrivate: false, privateRanges: RECEIVERS, clock, logger });

@@ -15,7 +15,10 @@ describeEachStore('money in groups', (opened) => {
     store = opened().store;
     billing = createBilling({
       ...{ store, clock: systemClock, logger: silentLogger, syncFrequencyMs: 60_000 },
-      ...{ declaredFacts: () => undefined, settings: () => ({ groupRatios: {}, unpriced: 'everyone' }) },
+      ...{
+        declaredFacts: () => undefined,
+        settings: () => ({ groupRatios: {}, groupBudgets: {}, timezone: 'UTC', unpriced: 'everyone' }),
+      },
     });
   });
   afterEach(async () => {
@@ -53,7 +56,7 @@ describeEachStore('money in groups', (opened) => {
   ): Promise<TaskRecord> => {
     const task = newTask({ userId, apiKeyId, quota });
     return money.open({
-      payer: { taskId: task.taskId, userId, walletId: userId, apiKeyId, quota },
+      payer: { group: 'default', taskId: task.taskId, userId, walletId: userId, apiKeyId, quota },
       idempotency: key === undefined ? undefined : { key, requestHash: 'h' },
       insert: insert ?? ((tx) => tx.tasks.insert(task)),
     });

@@ -130,6 +130,9 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   };
 }
 
+/** What a budget's period came to is kept so long after it: no task of it runs any more. */
+const BUDGET_SUM_SECONDS = 90 * 24 * 3600;
+
 function startMasterCleanUp(foundation: Foundation, services: DomainServices): void {
   const { config, clock, logger, store, shutdown } = foundation;
   const { plugins, watches } = services;
@@ -143,6 +146,10 @@ function startMasterCleanUp(foundation: Foundation, services: DomainServices): v
       ...plugins.cleanUpSteps,
       ...tasks.cleanUpSteps,
       { step: 'webhooks', deleteBatch: (limit) => webhooks.deleteOld(limit) },
+      {
+        step: 'sums of budgets',
+        deleteBatch: (limit) => store.ledger.deleteBudgetSums(clock.unix() - BUDGET_SUM_SECONDS, limit),
+      },
       { step: 'relayed requests', deleteBatch: (limit) => relay.deleteOld(limit) },
       ...results.cleanUpSteps,
       reports.cleanUpStep,

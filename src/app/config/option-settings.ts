@@ -1,6 +1,6 @@
 import type { BillingSettings } from '../../billing/index.ts';
 import type { ResultSettings } from '../../files/index.ts';
-import type { Json } from '../../kernel/index.ts';
+import type { Budget, Json } from '../../kernel/index.ts';
 import type { RetentionSettings } from '../../operations/index.ts';
 import type { MarketSource } from '../../plugins/index.ts';
 import { MARKET_SOURCES, type OptionValues, parseMarketSources } from '../../settings/index.ts';
@@ -10,6 +10,8 @@ import type { Config } from './config-variables.ts';
 export const billingSettings = (options: OptionValues): BillingSettings => ({
   // The catalogue has checked the ratios.
   groupRatios: options.json('groups') as Record<string, number>,
+  groupBudgets: options.json('billing.group_budgets') as Record<string, Budget>,
+  timezone: options.text('billing.timezone'),
   unpriced: options.choice('billing.unpriced'),
 });
 

@@ -7,6 +7,7 @@ import {
   type Store,
   type UserChange,
 } from '../../store/ports/index.ts';
+import { type BudgetFields, validateBudget } from '../accounts/budgets.ts';
 import {
   validateDisplayName,
   validateGroup,
@@ -41,6 +42,8 @@ export type AccountEdit = {
   /** `null`: none. */
   email?: string | null | undefined;
   remark?: string | undefined;
+  /** `null`: no such limit. */
+  budget?: BudgetFields | null | undefined;
 };
 
 /** `before` and `after` hold only the fields that changed; of a password only that it was set. */
@@ -102,6 +105,7 @@ const validate = (edit: AccountEdit, former: AdminUserRecord): UserChange => ({
     : { displayName: validateDisplayName(edit.display_name, former.displayName) }),
   ...(edit.group === undefined ? {} : { group: validateGroup(edit.group, former.group) }),
   ...(edit.remark === undefined ? {} : { remark: validateRemark(edit.remark, former.remark) }),
+  ...(edit.budget === undefined ? {} : { budget: validateBudget(edit.budget) }),
   ...(edit.email === undefined ? {} : { email: edit.email === null ? null : requireMailAddress(edit.email) }),
 });
 
@@ -113,12 +117,13 @@ function compare(before: AdminUserRecord, after: AdminUserRecord, hasNewPassword
   return { before: pick(was), after: { ...pick(is), ...(hasNewPassword ? { password: '***' } : {}) } };
 }
 
-const editable = ({ username, displayName, group, email, remark }: AdminUserRecord): JsonObject => ({
+const editable = ({ username, displayName, group, email, remark, budget }: AdminUserRecord): JsonObject => ({
   username,
   display_name: displayName,
   group,
   email,
   remark,
+  budget: budget && `${budget.amount} a ${budget.period}`,
 });
 
 export type StatusOrRoleAction = 'enable' | 'disable' | 'promote' | 'demote';

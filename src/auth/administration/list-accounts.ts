@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
+import type { Budget, Clock } from '../../kernel/index.ts';
 import type {
   AdminUserRecord,
   ApiKeyName,
@@ -9,6 +9,7 @@ import type {
   Store,
   UserFilter,
 } from '../../store/ports/index.ts';
+import { type BudgetView, describeBudgets } from '../accounts/budgets.ts';
 import {
   describeFactors,
   describeFields,
@@ -16,6 +17,7 @@ import {
   loadFactors,
   type UserFields,
 } from '../accounts/describe-user.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import { requireRank } from './lock-accounts.ts';
@@ -35,19 +37,20 @@ export async function listAccounts(
 
 /** @throws `auth.user_not_found`, or `auth.insufficient_privilege` for a peer or a higher rank. */
 export async function findAccount(
-  { store, clock }: { store: Store; clock: Clock },
+  { store, clock, settings }: { store: Store; clock: Clock; settings: () => AuthSettings },
   principal: PanelPrincipal,
   userId: number,
 ): Promise<AccountDetail> {
   const user = await loadAccount(store, userId);
   requireRank(principal.user, user, 'view');
-  const [factors, keys, sessions, invited] = await Promise.all([
+  const [factors, keys, sessions, invited, [budget = null]] = await Promise.all([
     loadFactors(store, userId),
     store.apiKeys.list(userId, { page: 1, pageSize: 1 }),
     store.sessions.countActive(userId, clock.unix()),
     store.users.countInvited(userId),
+    describeBudgets({ store, clock, settings }, [{ scope: 'user', userId, budget: user.budget }]),
   ]);
-  return { ...describeAccount(user), ...describeFactors(factors), api_keys: keys.total, sessions, invited };
+  return { ...describeAccount(user), ...describeFactors(factors), budget, api_keys: keys.total, sessions, invited };
 }
 
 /**
@@ -64,6 +67,8 @@ export async function loadAccount(store: Repositories, userId: number): Promise<
 /** An account as administrators see it in a list. Times are Unix seconds. */
 export type AccountView = UserFields & {
   remark: string;
+  /** What they may spend in each period; null: no such limit. */
+  budget: Budget | null;
   /** 0: the account used no affiliate code. */
   inviter_id: number;
   has_access_token: boolean;
@@ -77,6 +82,7 @@ export type AccountView = UserFields & {
 /** A single account, with its factors, bindings and counts. */
 export type AccountDetail = AccountView &
   FactorFields & {
+    budget: BudgetView | null;
     api_keys: number;
     /** Live sessions. */
     sessions: number;
@@ -88,6 +94,7 @@ export type AccountDetail = AccountView &
 export const describeAccount = (user: AdminUserRecord): AccountView => ({
   ...describeFields(user),
   remark: user.remark,
+  budget: user.budget,
   inviter_id: user.inviterId,
   has_access_token: user.hasAccessToken,
   created_at: user.createdAt,

@@ -8,6 +8,8 @@ import {
   STATUS,
   type Store,
 } from '../../store/ports/index.ts';
+import { type BudgetView, describeBudgets } from '../accounts/budgets.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 
@@ -26,6 +28,8 @@ export type ApiKeyView = {
   unlimited_quota: boolean;
   quota: number;
   used_quota: number;
+  /** What it may spend in each period; null: no such limit. */
+  budget: BudgetView | null;
   models: string[];
   allow_ips: string[];
   /** Unix seconds; 0: never. */
@@ -60,7 +64,23 @@ function webhookSecretState({ webhookSecretSealed: sealed }: ApiKeyRecord, secre
   return secretBox.open(sealed) === undefined ? 'unreadable' : 'ready';
 }
 
-export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: SecretBox): ApiKeyView {
+type Deps = { store: Store; clock: Clock; secretBox: SecretBox; settings: () => AuthSettings };
+
+export async function describeApiKey(deps: Deps, key: ApiKeyRecord): Promise<ApiKeyView> {
+  const [view] = await describeApiKeys(deps, [key]);
+  return view as ApiKeyView;
+}
+
+async function describeApiKeys(deps: Deps, keys: readonly ApiKeyRecord[]): Promise<ApiKeyView[]> {
+  const budgets = await describeBudgets(
+    deps,
+    keys.map(({ id, budget }) => ({ scope: 'key', keyId: id, budget })),
+  );
+  const now = deps.clock.unix();
+  return keys.map((key, index) => ({ ...describeFields(key, now, deps.secretBox), budget: budgets[index] ?? null }));
+}
+
+function describeFields(key: ApiKeyRecord, now: number, secretBox: SecretBox): Omit<ApiKeyView, 'budget'> {
   return {
     id: key.id,
     name: key.name,
@@ -88,23 +108,14 @@ export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: Secret
  *
  * @throws `auth.api_key_not_found` for any other key.
  */
-export async function readApiKey(
-  { store, clock, secretBox }: { store: Store; clock: Clock; secretBox: SecretBox },
-  { user }: PanelPrincipal,
-  id: number,
-): Promise<ApiKeyView> {
-  const key = await store.apiKeys.byId(id);
+export async function readApiKey(deps: Deps, { user }: PanelPrincipal, id: number): Promise<ApiKeyView> {
+  const key = await deps.store.apiKeys.byId(id);
   if (key?.userId !== user.id) throw authErrors.api_key_not_found();
-  return describeApiKey(key, clock.unix(), secretBox);
+  return describeApiKey(deps, key);
 }
 
 /** The keys of a user. */
-export async function listApiKeys(
-  { store, clock, secretBox }: { store: Store; clock: Clock; secretBox: SecretBox },
-  userId: number,
-  page: Page,
-): Promise<Paged<ApiKeyView>> {
-  const { total, items } = await store.apiKeys.list(userId, page);
-  const now = clock.unix();
-  return { total, items: items.map((key) => describeApiKey(key, now, secretBox)) };
+export async function listApiKeys(deps: Deps, userId: number, page: Page): Promise<Paged<ApiKeyView>> {
+  const { total, items } = await deps.store.apiKeys.list(userId, page);
+  return { total, items: await describeApiKeys(deps, items) };
 }

@@ -1,6 +1,6 @@
 import { type Clock, hasHiddenCharacters, type SecretBox, sentence } from '../../kernel/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
-import type { AuthConfig } from '../config.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
@@ -13,6 +13,7 @@ type Deps = {
   clock: Clock;
   secretBox: SecretBox;
   config: AuthConfig;
+  settings: () => AuthSettings;
 };
 
 /**
@@ -26,10 +27,11 @@ export type CreatedApiKey = ApiKeyView & { key: string; new_webhook_secret: stri
  * cannot pay for anything.
  */
 export async function createApiKey(
-  { store, clock, secretBox, config }: Deps,
+  deps: Deps,
   principal: PanelPrincipal,
   fields: Omit<ApiKeyFields, 'status'>,
 ): Promise<CreatedApiKey> {
+  const { store, clock, secretBox, config } = deps;
   const { name, ...rest } = validateApiKeyFields(fields, principal.user, config);
   if (name === undefined) throw invalidField('name', sentence('auth.name_required'));
   const key = newApiKey();
@@ -44,6 +46,7 @@ export async function createApiKey(
     status: STATUS.enabled,
     unlimitedQuota: rest.unlimitedQuota ?? false,
     quota: rest.quota ?? 0,
+    budget: rest.budget ?? null,
     models: rest.models ?? [],
     allowIps: rest.allowIps ?? [],
     expiresAt: rest.expiresAt ?? 0,
@@ -53,7 +56,7 @@ export async function createApiKey(
     webhookSecretSealed: webhookSecret === null ? null : secretBox.seal(webhookSecret),
     createdAt: now,
   });
-  return { ...describeApiKey(stored, now, secretBox), key: key.text, new_webhook_secret: webhookSecret };
+  return { ...(await describeApiKey(deps, stored)), key: key.text, new_webhook_secret: webhookSecret };
 }
 
 /**
@@ -67,14 +70,14 @@ export async function updateApiKey(
   principal: PanelPrincipal,
   { id, fields }: { id: number; fields: ApiKeyFields },
 ): Promise<ApiKeyView> {
-  const { store, clock, secretBox, config } = ctx;
+  const { store, config } = ctx;
   const hides = fields.name !== undefined && hasHiddenCharacters(fields.name);
   const formerName = hides ? (await store.apiKeys.byId(id))?.name : undefined;
   const change = validateApiKeyFields(fields, principal.user, { ...config, formerName });
   if (change.webhookUrl) await requireWebhookSecret(ctx, principal, id);
   const updated = await store.apiKeys.update(id, principal.user.id, change);
   if (!updated) throw authErrors.api_key_not_found();
-  return describeApiKey(updated, clock.unix(), secretBox);
+  return describeApiKey(ctx, updated);
 }
 
 /** Without a secret every submission would be refused: its notices could not be signed. */

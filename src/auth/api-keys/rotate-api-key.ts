@@ -8,12 +8,15 @@ import {
   sha256Hex,
 } from '../../kernel/index.ts';
 import { FORMER_SECRET_SECONDS, LONGEST_FORMER_SECONDS, type Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../principals.ts';
 import { type ApiKeyView, describeApiKey, formerWorks } from './describe-api-key.ts';
 
 /** `key` is the clear text of the new key, shown only in this answer. */
 export type RotatedApiKey = ApiKeyView & { key: string };
+
+type Deps = { store: Store; clock: Clock; secretBox: SecretBox; settings: () => AuthSettings };
 
 /** A day, long enough to change the key in the programs that use it. */
 const DEFAULT_SECONDS = 24 * 3600;
@@ -36,10 +39,11 @@ export type KeyRotation = {
  * is no former key to keep.
  */
 export async function rotateApiKey(
-  { store, clock, secretBox }: { store: Store; clock: Clock; secretBox: SecretBox },
+  deps: Deps,
   { user }: PanelPrincipal,
   { id, keepSeconds = DEFAULT_SECONDS, prefix, keep }: KeyRotation & { id: number },
 ): Promise<RotatedApiKey> {
+  const { store, clock } = deps;
   if (!Number.isSafeInteger(keepSeconds) || keepSeconds < 0 || keepSeconds > LONGEST_FORMER_SECONDS) {
     throw invalidField('keep_seconds', sentence('auth.integer_range', { max: LONGEST_FORMER_SECONDS }));
   }
@@ -60,7 +64,7 @@ export async function rotateApiKey(
     keepsFormer,
   });
   if (!rotated) throw authErrors.api_key_rotated();
-  return { ...describeApiKey(rotated, now, secretBox), key: key.text };
+  return { ...(await describeApiKey(deps, rotated)), key: key.text };
 }
 
 /**
@@ -71,14 +75,15 @@ export async function rotateApiKey(
  * replaced since, which programs may still use.
  */
 export async function endFormerApiKey(
-  { store, clock, secretBox }: { store: Store; clock: Clock; secretBox: SecretBox },
+  deps: Deps,
   { user }: PanelPrincipal,
   { id, prefix }: { id: number; prefix?: string | undefined },
 ): Promise<ApiKeyView> {
+  const { store } = deps;
   const ended = (await store.apiKeys.endFormer(id, user.id, prefix)) ?? (await store.apiKeys.byId(id));
   if (ended?.userId !== user.id) throw authErrors.api_key_not_found();
   if (ended.formerHash !== '') throw authErrors.api_key_rotated();
-  return describeApiKey(ended, clock.unix(), secretBox);
+  return describeApiKey(deps, ended);
 }
 
 /**

@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { sentence } from '../../kernel/index.ts';
 import { type ApiKeyRecord, type EnabledStatus, ROLE, STATUS, type UserRecord } from '../../store/ports/index.ts';
+import { type BudgetFields, validateBudget } from '../accounts/budgets.ts';
 import { rejectHiddenCharacters } from '../accounts/validate-account.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
@@ -11,6 +12,8 @@ export type ApiKeyFields = {
   unlimited_quota?: boolean;
   quota?: number;
   models?: string[];
+  /** What it may spend in each period; `null`: no such limit. */
+  budget?: BudgetFields | null;
   /** Addresses or CIDRs. */
   allow_ips?: string[];
   /** Unix seconds; 0: never. */
@@ -37,6 +40,7 @@ export type ApiKeyChange = Partial<
     | 'group'
     | 'webhookUrl'
     | 'keepResults'
+    | 'budget'
   >
 >;
 
@@ -65,6 +69,7 @@ export function validateApiKeyFields(
   if (fields.status !== undefined) change.status = validateStatus(fields.status);
   if (fields.unlimited_quota !== undefined) change.unlimitedQuota = fields.unlimited_quota;
   if (fields.quota !== undefined) change.quota = validateInteger('quota', fields.quota, QUOTA_MAX);
+  if (fields.budget !== undefined) change.budget = validateBudget(fields.budget);
   if (fields.models !== undefined) change.models = validateModels(fields.models);
   if (fields.allow_ips !== undefined) change.allowIps = validateAddresses(fields.allow_ips);
   if (fields.expires_at !== undefined) change.expiresAt = validateInteger('expires_at', fields.expires_at, TIME_MAX);

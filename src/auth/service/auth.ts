@@ -2,8 +2,17 @@ import type {
   PublicKeyCredentialCreationOptionsJSON as CreationOptions,
   PublicKeyCredentialRequestOptionsJSON as RequestOptions,
 } from '@simplewebauthn/server';
-import type { ApiKeyName, ApiKeySearch, Page, Paged, Repositories, UserFilter } from '../../store/ports/index.ts';
+import type {
+  ApiKeyName,
+  ApiKeySearch,
+  Page,
+  Paged,
+  PresentedKey,
+  Repositories,
+  UserFilter,
+} from '../../store/ports/index.ts';
 import type { MailStep } from '../../upstream/index.ts';
+import type { BudgetView } from '../accounts/budgets.ts';
 import type { PanelUser } from '../accounts/describe-user.ts';
 import type { QuotaChange, QuotaChanged } from '../administration/change-quota.ts';
 import type { NewUserFields } from '../administration/create-user.ts';
@@ -300,6 +309,8 @@ export interface GuardedAuth {
     /** Another user's keys, for an operator who may see the account. */
     listFor(principal: PanelPrincipal, of: { userId: number; page: Page }): Promise<Paged<ApiKeyView>>;
     read(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
+    /** What a key may spend in each period; null: no such limit. */
+    budget(key: PresentedKey): Promise<BudgetView | null>;
     update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
     delete(principal: PanelPrincipal, id: number): Promise<void>;
     /** Replaces a key; the old one works for a while (a day unless told otherwise). */

@@ -1,4 +1,5 @@
 import type { Logger } from '../../kernel/index.ts';
+import { describeBudgets } from '../accounts/budgets.ts';
 import { ensureAffiliateCode } from '../accounts/create-account.ts';
 import { loadPanelUser } from '../accounts/describe-user.ts';
 import { changeQuota } from '../administration/change-quota.ts';
@@ -263,6 +264,10 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
         return listApiKeys(ctx, userId, page);
       },
       read: (principal, id) => readApiKey(ctx, principal, id),
+      async budget({ id, budget }) {
+        const [view = null] = await describeBudgets(ctx, [{ scope: 'key', keyId: id, budget }]);
+        return view;
+      },
       update: (principal, id, fields) => updateApiKey(ctx, principal, { id, fields }),
       delete: (principal, id) => deleteApiKey(ctx, principal, id),
       rotate: (principal, id, rotation) => rotateApiKey(ctx, principal, { id, ...rotation }),

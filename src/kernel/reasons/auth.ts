@@ -35,6 +35,8 @@ export const authReasons = {
   'auth.identity_bound_already': 'Another identity of this provider is bound to this account already. Unbind it first.',
   'auth.password_required': 'is required with the method password.',
   'auth.code_required': 'is required with the method 2fa.',
+  'auth.budget_amount': 'a whole number from 1 to {{max}} is required.',
+  'auth.budget_period': 'one of {{periods}} is required.',
   'auth.characters_to': '1 to {{max}} characters are required.',
   'auth.passkey_refused': 'The passkey was not accepted.',
   'auth.passkeys_max': 'An account can have at most {{max}} passkeys. Delete one first.',

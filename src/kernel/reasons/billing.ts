@@ -1,5 +1,11 @@
 /** What people read about prices and money. */
 export const billingReasons = {
+  'billing.budget_key':
+    'The budget of this API key is {{amount}} USD (period: {{period}}). {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. resets_at: {{resets_at}}.',
+  'billing.budget_user':
+    'The budget of this account is {{amount}} USD (period: {{period}}). {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. resets_at: {{resets_at}}.',
+  'billing.budget_group':
+    'The budget of each user of this group is {{amount}} USD (period: {{period}}). {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. resets_at: {{resets_at}}.',
   'billing.expression_empty': 'The expression is empty. Write a number of USD, for example 0.05 * u("seconds").',
   'billing.expression_length': 'The expression is longer than {{max}} characters.',
   'billing.expression_unparsed': 'The expression does not parse: {{fault}}',

@@ -1,4 +1,4 @@
-import { isObject, isTimeZone, parseJson } from '../../kernel/index.ts';
+import { BUDGET_PERIODS, isBudget, isObject, isTimeZone, MAX_BUDGET, parseJson } from '../../kernel/index.ts';
 import { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
 import { boolean, choice, integer, json, type OptionRules, text } from './option-rule.ts';
 
@@ -34,6 +34,8 @@ export const limitOptions = {
   },
 } satisfies OptionRules;
 
+const GROUP_NAME = /^[\w.-]{1,64}$/;
+
 const isRatio = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
 
 export const billingOptions = {
@@ -44,14 +46,27 @@ export const billingOptions = {
     proof: 'none',
     ...text('UTC', isTimeZone, 'the name of a time zone, such as UTC or Europe/Berlin'),
   },
+  /** Group name to what each of its users may spend in each period. */
+  'billing.group_budgets': {
+    proof: 'none',
+    ...json('{}', (value) => {
+      const budgets = parseJson(value);
+      const valid =
+        isObject(budgets) &&
+        Object.keys(budgets).length <= MAX_GROUPS &&
+        Object.entries(budgets).every(([name, budget]) => GROUP_NAME.test(name) && isBudget(budget));
+      return valid
+        ? undefined
+        : `a JSON object of at most ${MAX_GROUPS} group names to {"amount", "period"}: a whole number of quota from 1 to ${MAX_BUDGET}, and ${BUDGET_PERIODS.join(', ')}`;
+    }),
+  },
   /** Group name to price ratio. */
   groups: {
     proof: 'none',
     ...json('{"default":1}', (value) => {
       const groups = parseJson(value);
       const valid =
-        isObject(groups) &&
-        Object.entries(groups).every(([name, ratio]) => /^[\w.-]{1,64}$/.test(name) && isRatio(ratio));
+        isObject(groups) && Object.entries(groups).every(([name, ratio]) => GROUP_NAME.test(name) && isRatio(ratio));
       return valid ? undefined : 'a JSON object of group names (letters, digits, . _ -) to ratios of at least 0';
     }),
   },

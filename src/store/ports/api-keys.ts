@@ -1,3 +1,4 @@
+import type { Budget } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 import type { EnabledStatus, UserRecord } from './users.ts';
 
@@ -29,6 +30,8 @@ export type ApiKeyRecord = {
   /** What is left of the key's own budget; meaningless when the key is unlimited. */
   quota: number;
   usedQuota: number;
+  /** What it may spend in each period; null: no such limit. */
+  budget: Budget | null;
   /** Empty: every model. */
   models: string[];
   /** IP addresses or CIDR ranges that may use the key; empty: every address. */
@@ -65,10 +68,11 @@ type DefaultedFields =
   | 'webhookUrl'
   | 'webhookSecretSealed'
   | 'webhookFormers'
-  | 'keepResults';
+  | 'keepResults'
+  | 'budget';
 
 export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | DefaultedFields> &
-  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults'>>;
+  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed' | 'keepResults' | 'budget'>>;
 
 /** What a key is called, and whose it is. */
 export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId'> & { username: string };
@@ -111,6 +115,7 @@ export interface ApiKeyStore {
         | 'group'
         | 'webhookUrl'
         | 'keepResults'
+        | 'budget'
       >
     >,
   ): Promise<ApiKeyRecord | undefined>;

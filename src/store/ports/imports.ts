@@ -43,6 +43,7 @@ export type ImportedKey = Omit<
   | 'webhookSecretSealed'
   | 'webhookFormers'
   | 'keepResults'
+  | 'budget'
 >;
 
 export type ImportedLine = { walletId: number; amount: number; grantKey: string; note: string; createdAt: number };

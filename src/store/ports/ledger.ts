@@ -1,5 +1,5 @@
 /** Money: the ledger, the statement of a user, and warnings of a low balance. */
-import type { Sentence, StoredSentence } from '../../kernel/index.ts';
+import type { Budget, BudgetOwner, Sentence, StoredSentence } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
 /** `carried`: the sum of a month's lines of ended tasks, which the retention has folded into it. */
@@ -62,9 +62,20 @@ export type NewReservation = {
   attempt: number;
   amount: number;
   at: number;
+  /** Absent: periods are those of UTC, and the group has no budget. */
+  budgets?: BudgetRules;
 };
 
-export type ReservationVerdict = 'ok' | 'wallet_insufficient' | 'key_insufficient';
+/**
+ * What a reservation needs to find the budgets of its key, its user and the user's group: the time
+ * zone whose calendar their periods have, and the budget that each user of the group has.
+ */
+export type BudgetRules = { zone: string; group?: { name: string; budget: Budget } | undefined };
+
+/** `spent`: reserved and charged before. `endsAt`: when the period is over, in Unix seconds; 0: never. */
+export type BudgetExceeded = { owner: BudgetOwner; budget: Budget; spent: number; endsAt: number };
+
+export type ReservationVerdict = 'ok' | 'wallet_insufficient' | 'key_insufficient' | BudgetExceeded;
 
 /** A line of a task. */
 export type NewLine = {
@@ -93,15 +104,17 @@ export type NewUsage = {
 export interface LedgerStore {
   /**
    * Takes each `amount` (≥ 0) from the balance of the wallet for an enabled user, and from what the
-   * key may spend if it is limited. Writes the line (task, reserve, attempt). One verdict for each,
-   * in order, as if they came one after the other; for one that is not `ok` nothing was written.
+   * key may spend if it is limited, and counts it in the present periods of the budgets that hold.
+   * Writes the line (task, reserve, attempt). One verdict for each, in order, as if they came one
+   * after the other; for one that is not `ok` nothing was written.
    */
   reserveAll(entries: readonly NewReservation[]): Promise<ReservationVerdict[]>;
   reserve(entry: NewReservation): Promise<ReservationVerdict>;
   /**
    * Writes signed lines and changes the balances of wallets and keys by them; they may go below
    * zero. False for a line whose (task, kind, attempt) exists: its money has already moved, and
-   * nothing is written. `usage` is of what has ended: it adds to the used quota of wallets, keys
+   * nothing is written. They count in the periods of their task's latest reservation, whatever time
+   * it is. `usage` is of what has ended: it adds to the used quota of wallets, keys
    * and channels, and counts requests.
    */
   settleAll(moves: { lines: readonly NewLine[]; usage: readonly NewUsage[] }): Promise<boolean[]>;
@@ -137,6 +150,10 @@ export interface LedgerStore {
   byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
   addUsage(usage: NewUsage): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
+  /** What was reserved and charged in these sums of budgets, by their ids; absent: nothing. */
+  budgetsSpent(ids: readonly string[]): Promise<Map<string, number>>;
+  /** Deletes some sums of periods that ended at or before `endedUntil`; returns their number. */
+  deleteBudgetSums(endedUntil: number, limit: number): Promise<number>;
   /** The lines of the user's own wallet. */
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
   /**

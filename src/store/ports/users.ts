@@ -1,4 +1,5 @@
 /** Users and what administrators change of them. */
+import type { Budget } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
 /** Users, how they sign in, and the keys they give to programs. Times are whole Unix seconds. */
@@ -36,6 +37,8 @@ export type UserRecord = {
   requestCount: number;
   language: string;
   authVersion: number;
+  /** What they may spend in each period, whatever their balance is; null: no such limit. */
+  budget: Budget | null;
   /** Part of every signed artifact link of the user. Links with another version are invalid. */
   linkVersion: number;
   createdAt: number;
@@ -72,7 +75,7 @@ export type NewUser = Pick<
  * in the same transaction.
  */
 export type UserChange = Partial<
-  Pick<AdminUserRecord, 'username' | 'displayName' | 'email' | 'group' | 'language' | 'remark'>
+  Pick<AdminUserRecord, 'username' | 'displayName' | 'email' | 'group' | 'language' | 'remark' | 'budget'>
 >;
 
 /** Changes that end sessions. Nobody can become root. */

@@ -1,3 +1,4 @@
+import type { Budget } from '../../kernel/index.ts';
 import type { EnabledStatus, FlowPurpose, FormerSecret, OAuthAuthStyle, Role, SessionStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
@@ -35,6 +36,7 @@ export const defineAccounts = (kit: Kit) => ({
     affCode: kit.varchar('aff_code', 32),
     inviterId: kit.big('inviter_id').notNull().default(0),
     remark: kit.text('remark').notNull().default(''),
+    budget: kit.json<Budget>('budget'),
   }),
 
   userSessions: kit.table('user_sessions', {
@@ -165,6 +167,7 @@ export const defineAccounts = (kit: Kit) => ({
     unlimitedQuota: kit.bool('unlimited_quota').notNull(),
     quota: kit.big('quota').notNull(),
     usedQuota: kit.big('used_quota').notNull().default(0),
+    budget: kit.json<Budget>('budget'),
     models: kit.json<string[]>('models').notNull(),
     allowIps: kit.json<string[]>('allow_ips').notNull(),
     expiresAt: kit.big('expires_at').notNull().default(0),

@@ -117,6 +117,15 @@ export const defineTasks = (kit: Kit) => ({
     aboutTaskId: kit.text('about_task_id'),
     /** The digest of the change that was asked for, by which a repeated one is known. */
     request: kit.text('request').notNull().default(''),
+    /** A JSON array of the ids of the sums that a reservation counts in; empty: in none. */
+    budgets: kit.text('budgets').notNull().default(''),
+  }),
+
+  budgetSums: kit.table('budget_sums', {
+    id: kit.text('id').primaryKey(),
+    /** 0: the period has no end. */
+    endsAt: kit.big('ends_at').notNull(),
+    spent: kit.big('spent').notNull(),
   }),
 
   idempotencyKeys: kit.table('idempotency_keys', {

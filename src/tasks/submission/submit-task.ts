@@ -254,7 +254,7 @@ async function insertTask(
   };
   const task = await insertRecoveringCommit(deps, {
     id: taskId,
-    insert: () => deps.node.money.open({ payer: { ...owner, quota }, idempotency, insert }),
+    insert: () => deps.node.money.open({ payer: { ...owner, group: caller.group, quota }, idempotency, insert }),
     async find() {
       const task = await deps.store.tasks.byTaskId(taskId);
       return task?.status === 'NOT_START' ? task : undefined;

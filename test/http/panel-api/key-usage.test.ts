@@ -25,7 +25,7 @@ for (const dialect of RULE_DATABASES) {
       store = opened.store;
       auth = openAuth(store);
       user = await addUser(store);
-      app = openKit({ auth, routes: (kit) => keyUsageRoutes(kit, { records: store.logs }) as never });
+      app = openKit({ auth, routes: (kit) => keyUsageRoutes(kit, { auth, records: store.logs }) as never });
     }, 60_000);
     afterAll(() => opened.stop());
 
@@ -62,11 +62,25 @@ for (const dialect of RULE_DATABASES) {
             model_limits: { a: true, b: true },
             model_limits_enabled: true,
             expires_at: 4_000_000_000,
+            budget: null,
           },
         },
       ]);
       expect(headers.get('access-control-allow-origin')).toBe('*');
       expect(headers.get('cache-control')).toBe('no-store');
+    });
+
+    test('what it may spend in each period, and what is spent in the present one', async () => {
+      const budget = { amount: 500, period: 'day' };
+      const { key, id } = await create({ name: 'daily', unlimited_quota: true, budget });
+      await store.ledger.grant({ walletId: user.walletId, kind: 'grant', key: 'daily', amount: 1000, at: 1 });
+      const line = { walletId: user.walletId, userId: user.id, apiKeyId: id, taskId: 'task_daily', attempt: 1 };
+      expect(await store.ledger.reserve({ ...line, amount: 300, at: 1 })).toBe('ok');
+      const midnight = Math.ceil((Date.now() + 1) / 86_400_000) * 86_400;
+      const { json } = await call(app, { path: '/api/usage/token', as: key });
+      expect(json.data.budget).toEqual({ ...budget, spent: 300, resets_at: midnight });
+      await auth.apiKeys.update(asSession(user), id, { budget: null });
+      expect((await call(app, { path: '/api/usage/token', as: key })).json.data.budget).toBeNull();
     });
 
     test('used plus available is granted; an unlimited key without expiry says so', async () => {
@@ -178,7 +192,8 @@ test('key stuffing: requests to these routes count as critical before the key is
   const counted: string[] = [];
   const app = openKit({
     limits: { critical: async (ip) => void counted.push(ip) },
-    routes: (kit) => keyUsageRoutes(kit, { records: { listUsage: async () => ({ total: 0, items: [] }) } }) as never,
+    routes: (kit) =>
+      keyUsageRoutes(kit, { auth: {} as Auth, records: { listUsage: async () => ({ total: 0, items: [] }) } }) as never,
   });
   for (const path of PATHS) await call(app, { path, as: 'sk-wrong' });
   expect(counted).toHaveLength(PATHS.length);
@@ -186,7 +201,8 @@ test('key stuffing: requests to these routes count as critical before the key is
 
 test('pages of other sites may read it with a key', async () => {
   const app = openKit({
-    routes: (kit) => keyUsageRoutes(kit, { records: { listUsage: async () => ({ total: 0, items: [] }) } }) as never,
+    routes: (kit) =>
+      keyUsageRoutes(kit, { auth: {} as Auth, records: { listUsage: async () => ({ total: 0, items: [] }) } }) as never,
   });
   for (const path of PATHS) {
     const preflight = await call(app, {

@@ -6,12 +6,14 @@ import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-
 import type { AnswerOnce } from '../answer-once.ts';
 import { describeUsage, type RecordsSource } from '../operation/records.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { budgetSchema } from './budget-schema.ts';
 
 const fields = {
   unlimited_quota: t.Optional(
     t.Boolean({ description: 'The key spends from the account without a budget of its own.' }),
   ),
   quota: t.Optional(integerSchema({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
+  budget: budgetSchema('What the key may spend in each period; null: no such limit.'),
   models: t.Optional(t.Array(t.String({ maxLength: 191 }), { maxItems: 500, description: 'Empty: every model.' })),
   allow_ips: t.Optional(
     t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: 'Addresses or CIDRs; empty: every address.' }),
@@ -189,14 +191,22 @@ const MAX_ROWS = 1000;
  * What you can read with nothing but an API key: its budget and what it paid for. Paths and fields
  * are those of new-api. Some of its clients check `success`, others `code`, so both are sent.
  */
-export function keyUsageRoutes(kit: Kit, { records }: { records: Pick<RecordsSource, 'listUsage'> }) {
+export function keyUsageRoutes(kit: Kit, { auth, records }: { auth: Auth; records: Pick<RecordsSource, 'listUsage'> }) {
   return new Elysia({ normalize: false, tags: ['API keys'] })
     .use(kit)
-    .get('/api/usage/token', ({ api }) => envelope('ok', describeBudget(api.key)), {
-      apiKey: true,
-      critical: true,
-      detail: { summary: 'Budget and allowed models of the API key in use' },
-    })
+    .get(
+      '/api/usage/token',
+      async ({ api }) => envelope('ok', { ...describeKey(api.key), budget: await auth.apiKeys.budget(api.key) }),
+      {
+        apiKey: true,
+        critical: true,
+        detail: {
+          summary: 'Budget and allowed models of the API key in use',
+          description:
+            'total_granted, total_used and total_available are of what the key may spend in all; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit.',
+        },
+      },
+    )
     .get(
       '/api/log/token',
       async ({ api }) => {
@@ -219,7 +229,7 @@ const envelope = <T>(message: string, data: T) => ({ success: true, code: true, 
 /**
  * Quota is an integer; 500,000 are one US dollar. For an unlimited key the budget has no meaning.
  */
-const describeBudget = (key: ApiPrincipal['key']) => ({
+const describeKey = (key: ApiPrincipal['key']) => ({
   object: 'token_usage',
   name: key.name,
   total_granted: key.quota + key.usedQuota,

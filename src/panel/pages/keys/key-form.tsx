@@ -9,10 +9,18 @@ import { useApiQuery } from '../../session/use-api.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
+import {
+  isLimitWrong,
+  type LimitValues,
+  SpendingLimit,
+  toBudget,
+  toLimitValues,
+} from '../../ui/form/spending-limit.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 
 /** The fields of an API key. Rarely used ones are collapsed. */
-export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean }) {
+export function KeyForm({ form, apiKey }: { form: Form<KeyValues>; apiKey?: ApiKey }) {
+  const isNew = apiKey === undefined;
   const { t } = useTranslation();
   const budgetId = useId();
   const { values } = form;
@@ -58,6 +66,12 @@ export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean
           )}
         </Input.Description>
       </Stack>
+      <SpendingLimit
+        period={form.bindValue('limit_period')}
+        usd={form.bindValue('limit_usd')}
+        description={t('limit.keyHint')}
+        stored={apiKey?.budget ?? null}
+      />
       <TextInput
         {...form.bind('expires')}
         type="date"
@@ -120,7 +134,7 @@ function Limits({ form }: { form: Form<KeyValues> }) {
 }
 
 /** The form values of an API key. */
-export type KeyValues = {
+export type KeyValues = LimitValues & {
   name: string;
   budget: 'account' | 'own';
   /** US dollars left in the key's own budget. */
@@ -138,6 +152,7 @@ export const emptyKey: KeyValues = {
   name: '',
   budget: 'account',
   usd: '',
+  ...toLimitValues(null),
   models: [],
   allow_ips: [],
   expires: '',
@@ -150,6 +165,7 @@ export const toFormValues = (key: ApiKey): KeyValues => ({
   name: key.name,
   budget: key.unlimited_quota ? 'account' : 'own',
   usd: key.unlimited_quota ? '' : toDollars(key.quota),
+  ...toLimitValues(key.budget),
   models: key.models,
   allow_ips: key.allow_ips,
   expires: key.expires_at === 0 ? '' : toDay(key.expires_at),
@@ -168,6 +184,7 @@ export function toKeyBody(values: KeyValues, before: KeyValues = emptyKey): ApiK
     ...(values.budget === 'own' && (isNew || differs('usd') || differs('budget'))
       ? { quota: toQuota(values.usd) ?? 0 }
       : {}),
+    ...(differs('limit_period') || differs('limit_usd') ? { budget: toBudget(values) } : {}),
     ...(differs('models') ? { models: values.models } : {}),
     ...(differs('allow_ips') ? { allow_ips: values.allow_ips } : {}),
     ...(differs('expires') ? { expires_at: values.expires === '' ? 0 : endOfDay(values.expires) } : {}),
@@ -181,6 +198,7 @@ export const validateKey = (values: KeyValues, t: TFunction) => ({
   name:
     values.name.trim() === '' ? t('keys.nameMissing') : [...values.name.trim()].length > 50 ? t('keys.nameLong') : null,
   usd: values.budget === 'own' && toQuota(values.usd) === null ? t('keys.budgetMissing') : null,
+  limit_usd: isLimitWrong(values) ? t('limit.missing') : null,
   webhook_url: values.webhook_url.trim() === '' || isWebAddress(values.webhook_url) ? null : t('keys.webhookInvalid'),
 });
 

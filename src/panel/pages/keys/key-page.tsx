@@ -91,7 +91,7 @@ function KeySettings({ apiKey }: { apiKey: ApiKey }) {
       <form onSubmit={form.submit} noValidate>
         <Stack gap={24}>
           {form.error !== null && <ErrorNotice error={form.error} />}
-          <KeyForm form={form} isNew={false} />
+          <KeyForm form={form} apiKey={apiKey} />
           <Group>
             <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
               {t('app.save')}

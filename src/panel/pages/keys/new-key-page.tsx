@@ -37,7 +37,7 @@ export function NewKeyPage() {
       <form onSubmit={form.submit} noValidate>
         <Stack gap={28}>
           {form.error !== null && <ErrorNotice error={form.error} />}
-          <KeyForm form={form} isNew />
+          <KeyForm form={form} />
           <Collapsible
             label={t('keys.webhook')}
             note={t('keys.webhookNote')}

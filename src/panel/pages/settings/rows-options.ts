@@ -1,4 +1,6 @@
+import { toDollars, toQuota } from '../../ui/form/decimal.ts';
 import type { RowColumn, RowsFormat } from '../../ui/form/rows/rows-format.ts';
+import { budgetPeriods } from '../../ui/form/spending-limit.tsx';
 import { sourceRows, toSource, toSourceCells } from '../marketplace/source-rows.ts';
 
 /** A JSON option that is edited as rows, each the texts of its fields. */
@@ -52,6 +54,25 @@ function byGroupWithDefault(number: RowColumn): RowsOption {
   };
 }
 
+/** What each user of a group may spend: US dollars in a period. */
+const groupBudgets: RowsOption = {
+  ...byGroup('group', [
+    { label: 'rows.usd', kind: 'decimal', min: 0.000002, max: 1_000_000_000 },
+    { label: 'limit.period', kind: 'choice', initial: 'month', choices: budgetPeriods },
+  ]),
+  parse: (text) =>
+    Object.entries(readObject(text)).map(([group, value]) => {
+      const { amount = 0, period = '' } = isRecord(value) ? value : {};
+      return [group, toDollars(Number(amount)), String(period)];
+    }),
+  serialize: (rows) =>
+    JSON.stringify(
+      Object.fromEntries(
+        rows.map(([group = '', usd = '', period]) => [group.trim(), { amount: toQuota(usd) ?? 0, period }]),
+      ),
+    ),
+};
+
 const marketplaceSources: RowsOption = {
   ...sourceRows,
   parse: (text) => Object.values(readObject(text)).map((source) => toSourceCells(isRecord(source) ? source : {})),
@@ -64,6 +85,7 @@ const marketplaceSources: RowsOption = {
 /** Each option whose value is JSON. The ranges are those of the gateway, which checks again. */
 export const rowsOptions: Readonly<Record<string, RowsOption>> = {
   groups: byGroup('text', [{ label: 'rows.ratio', kind: 'decimal', initial: '1' }]),
+  'billing.group_budgets': groupBudgets,
   'results.days': byGroupWithDefault({ label: 'rows.days', kind: 'integer', max: 36_500 }),
   'results.quota_gb': byGroupWithDefault({ label: 'rows.gb', kind: 'decimal', max: 1_000_000 }),
   'results.price_gb_day': byGroupWithDefault({ label: 'rows.usdPerGbDay', kind: 'decimal', max: 1000 }),

@@ -5,12 +5,27 @@ import { useApiMutation, useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
+import {
+  isLimitWrong,
+  type LimitValues,
+  SpendingLimit,
+  toBudget,
+  toLimitValues,
+} from '../../ui/form/spending-limit.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { usernameError } from './account-rules.tsx';
 import { GroupSelect } from './group-select.tsx';
 
-type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };
+type FieldValues = LimitValues & {
+  username: string;
+  display_name: string;
+  email: string;
+  group: string;
+  remark: string;
+};
+
+type Change = Partial<Omit<FieldValues, keyof LimitValues>> & { budget?: ReturnType<typeof toBudget> };
 
 const toValues = (account: AccountRow): FieldValues => ({
   username: account.username,
@@ -18,13 +33,14 @@ const toValues = (account: AccountRow): FieldValues => ({
   email: account.email ?? '',
   group: account.group,
   remark: account.remark,
+  ...toLimitValues(account.budget),
 });
 
 /** Name, address, group and remark of an account. Only changed fields are sent. */
 export function AccountFields({ account }: { account: Account }) {
   const { t } = useTranslation();
   const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
-  const change = useApiMutation<Partial<FieldValues>, AccountRow>({
+  const change = useApiMutation<Change, AccountRow>({
     request: (fields) => ({
       method: 'PUT',
       path: '/api/user',
@@ -36,12 +52,18 @@ export function AccountFields({ account }: { account: Account }) {
       form.reset(toValues(saved));
     },
   });
-  const form = useForm<FieldValues, Partial<FieldValues>>({
+  const form = useForm<FieldValues, Change>({
     initial: toValues(account),
-    validate: ({ username }) => ({ username: usernameError(t, username.trim()) }),
-    toVariables: (values, before) => {
+    validate: ({ username, ...limit }) => ({
+      username: usernameError(t, username.trim()),
+      limit_usd: isLimitWrong(limit) ? t('limit.missing') : null,
+    }),
+    toVariables: ({ limit_period, limit_usd, ...values }, before) => {
+      const isLimitNew = limit_period !== before.limit_period || limit_usd !== before.limit_usd;
+      const budget: Change = isLimitNew ? { budget: toBudget({ limit_period, limit_usd }) } : {};
       const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
-      return Object.fromEntries(trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]));
+      const changed = trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]);
+      return { ...Object.fromEntries(changed), ...budget };
     },
     change,
   });
@@ -62,6 +84,12 @@ export function AccountFields({ account }: { account: Account }) {
           <TextInput label={t('users.email')} type="email" autoComplete="off" {...form.bind('email')} />
           <GroupSelect choices={choices.data} {...form.bindValue('group')} />
         </div>
+        <SpendingLimit
+          period={form.bindValue('limit_period')}
+          usd={form.bindValue('limit_usd')}
+          description={t('limit.userHint')}
+          stored={account.budget}
+        />
         <Textarea
           mt="md"
           label={t('users.remark')}

@@ -25,7 +25,7 @@ type FormOptions<Values, Variables> = {
   codeTexts?: Readonly<Record<string, TextKey>>;
 };
 
-type Focusable = { focus(options?: FocusOptions): void };
+export type Focusable = { focus(options?: FocusOptions): void };
 
 export type Form<Values> = {
   values: Values;

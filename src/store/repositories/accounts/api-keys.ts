@@ -25,6 +25,7 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
     unlimitedQuota: keys.unlimitedQuota,
     quota: keys.quota,
     usedQuota: keys.usedQuota,
+    budget: keys.budget,
     models: keys.models,
     allowIps: keys.allowIps,
     expiresAt: keys.expiresAt,

@@ -130,6 +130,7 @@ export const userColumns = ({ users, wallets }: Tables) => ({
   language: users.language,
   authVersion: users.authVersion,
   linkVersion: users.linkVersion,
+  budget: users.budget,
   createdAt: users.createdAt,
   lastLoginAt: users.lastLoginAt,
 });

@@ -43,7 +43,7 @@ export function createAccountStatements({
         .limit(limit);
       return {
         balance: rows[0]?.balance ?? 0,
-        lines: rows.map(({ line: { grantKey: _, ...line }, opens: isFirst, actor }) => ({
+        lines: rows.map(({ line: { grantKey: _, budgets: __, ...line }, opens: isFirst, actor }) => ({
           ...line,
           opens: isFirst,
           actor,

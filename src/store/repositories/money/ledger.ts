@@ -4,6 +4,7 @@ import { storeErrors } from '../../drivers/errors.ts';
 import type { LedgerStore, ReservationVerdict } from '../../ports/index.ts';
 import { atomic, type Context, columnPlaceholder, countAll, encodeSentence, lazy, paged } from '../context.ts';
 import { createAccountStatements, isOfOwnWallet } from './account-statements.ts';
+import { createBudgetSums } from './budgets.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 import { createMoneyMoves, requireInteger } from './move-money.ts';
 
@@ -117,6 +118,13 @@ export function createLedgerStore(context: Context): LedgerStore {
       return row && toRecord(row);
     },
 
+    budgetsSpent: createBudgetSums(context).spent,
+
+    async deleteBudgetSums(endedUntil, limit) {
+      const rows = sql`select id from budget_sums where ends_at > 0 and ends_at <= ${endedUntil} limit ${limit}`;
+      return (await context.statement(sql`delete from budget_sums where id in (${rows}) returning 1`)).length;
+    },
+
     byTask: async (taskId) => (await ofTask().execute({ taskId })).map(toRecord),
 
     async list(userId, page) {
@@ -139,4 +147,8 @@ const ofNobody = { note: '', noteSentence: null, reason: '', actorId: null, abou
 const encodeNote = (note: string | Sentence) =>
   typeof note === 'string' ? { note, noteSentence: null } : { note: note.message, noteSentence: encodeSentence(note) };
 
-const toRecord = <T extends { grantKey: string | null }>({ grantKey: _, ...row }: T): Omit<T, 'grantKey'> => row;
+const toRecord = <T extends { grantKey: string | null; budgets: string }>({
+  grantKey: _,
+  budgets: __,
+  ...row
+}: T): Omit<T, 'grantKey' | 'budgets'> => row;

@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm';
+import type { Budget } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import { type LedgerStore, type NewReservation, type ReservationVerdict, STATUS } from '../../ports/index.ts';
 import { atomic, type Context, encodeSentence, lazy, plainText, type RecordColumns } from '../context.ts';
+import { type CountedBudget, createBudgetSums, findBudgets, findExceeded, type SumChange } from './budgets.ts';
 
 const LINE = {
   wallet_id: 'bigint',
@@ -13,13 +15,14 @@ const LINE = {
   note: 'text',
   note_sentence: 'text',
   created_at: 'bigint',
+  budgets: 'text',
 } as const satisfies RecordColumns;
 
 /** A change of the row `id`: what its balance moves by, and what it has used. */
 type Move = { id: number; amount: number; used: number; requests: number };
 const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint' } as const satisfies RecordColumns;
 
-type KeyRow = { userId: number; walletId: number; isUnlimited: boolean; left: number };
+type KeyRow = { userId: number; walletId: number; isUnlimited: boolean; left: number; budget: Budget | null };
 
 /** What reservations are decided by: rows that are locked until the transaction ends. */
 export type Balances = {
@@ -28,39 +31,49 @@ export type Balances = {
   wallets: ReadonlyMap<number, number>;
   /** Users who may pay: enabled, and not deleted. */
   payers: ReadonlySet<number>;
+  /** The budgets that each reservation counts in. */
+  budgets: ReadonlyMap<NewReservation, readonly CountedBudget[]>;
+  /** What was spent of them, by the ids of their sums. */
+  spent: ReadonlyMap<string, number>;
 };
 
 /**
  * Moves the money of many tasks in a few statements: one update of a row, whatever moves it.
  *
  * Rows are locked in one order everywhere, so that no two transactions wait for each other: keys,
- * then wallets, then channels, and those of one table by their ids. On PostgreSQL, statements that
- * are started together travel together, and run in the order of their start.
+ * then wallets, then sums of budgets, then channels, and those of one table by their ids. On
+ * PostgreSQL, statements that are started together travel together, and run in the order of their
+ * start.
  */
-export function createMoneyMoves({
-  prepare,
-  lockRows,
-  lists: { amongIds, records },
-}: Context): Pick<LedgerStore, 'reserveAll' | 'settleAll'> {
-  const insertLines = lazy(() =>
-    prepare(sql`
-      insert into ledger_entries (wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at)
-      select wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at from ${records('line', LINE)}
-      where true
-      on conflict do nothing returning task_id, kind, attempt`),
-  );
+export function createMoneyMoves(context: Context): Pick<LedgerStore, 'reserveAll' | 'settleAll'> {
+  const { prepare, lockRows, nowMs, now } = context;
+  const { amongIds, records } = context.lists;
+  const sums = createBudgetSums(context);
+  const insert = (returning: string) =>
+    lazy(() =>
+      prepare(sql`
+        insert into ledger_entries (wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at,
+          budgets)
+        select wallet_id, api_key_id, task_id, kind, attempt, amount, note, note_sentence, created_at,
+          budgets
+        from ${records('line', LINE)} where true
+        on conflict do nothing returning ${sql.raw(returning)}`),
+    );
+  const insertReservations = insert('1');
+  const insertLines = insert(`task_id, kind, attempt, amount, (select made.budgets from ledger_entries as made
+    where made.task_id = ledger_entries.task_id and made.kind = 'reserve' order by made.attempt desc limit 1)`);
   const lockTable = (table: 'api_keys' | 'wallets' | 'channels', columns: string) =>
     lazy(() =>
       prepare(
         sql`select ${sql.raw(columns)} from ${sql.raw(table)} where ${amongIds(sql`id`, 'ids')} order by id ${lockRows}`,
       ),
     );
-  const lockKeys = lockTable('api_keys', 'id, user_id, wallet_id, unlimited_quota, quota');
+  const lockKeys = lockTable('api_keys', 'id, user_id, wallet_id, unlimited_quota, quota, budget');
   const lockWallets = lockTable('wallets', 'id, quota');
   const lockChannels = lockTable('channels', 'id');
   const findPayers = lazy(() =>
     prepare(
-      sql`select id from users where ${amongIds(sql`id`, 'ids')} and status = ${sql.raw(`${STATUS.enabled}`)} and deleted_at = 0`,
+      sql`select id, budget, ${nowMs} from users where ${amongIds(sql`id`, 'ids')} and status = ${sql.raw(`${STATUS.enabled}`)} and deleted_at = 0`,
     ),
   );
   // Unlimited keys have no balance of their own.
@@ -85,7 +98,7 @@ export function createMoneyMoves({
   type Rows = Promise<unknown[][]>;
   const withIds = (query: () => (values: Record<string, unknown>) => Rows, ids: Iterable<number>): Rows => {
     const distinct = [...new Set(ids)];
-    return distinct.length === 0 ? Promise.resolve([]) : query()({ ids: JSON.stringify(distinct) });
+    return distinct.length === 0 ? Promise.resolve([]) : query()({ ids: JSON.stringify(distinct), ...now() });
   };
   /** An update locks the only row that it changes by itself. */
   const lockSeveral = (query: typeof lockKeys, moves: ReadonlyMap<number, Move>): Rows =>
@@ -114,15 +127,30 @@ export function createMoneyMoves({
         entries.map(({ userId }) => userId),
       ),
     ]);
+    const found = new Map<number, KeyRow>(
+      keys.map(([id, userId, walletId, isUnlimited, left, budget]) => [
+        Number(id),
+        {
+          ...{ userId: Number(userId), walletId: Number(walletId), isUnlimited: Boolean(isUnlimited) },
+          ...{ left: Number(left), budget: readBudget(budget) },
+        },
+      ]),
+    );
+    const users = new Map(
+      payers.map(([id, budget, ms]) => [Number(id), { budget: readBudget(budget), ms: Number(ms) }]),
+    );
+    const budgets = new Map(
+      entries.flatMap((entry) => {
+        const user = users.get(entry.userId);
+        return user ? [[entry, listBudgets(entry, found, user)] as const] : [];
+      }),
+    );
     return {
-      keys: new Map(
-        keys.map(([id, userId, walletId, isUnlimited, left]) => [
-          Number(id),
-          { userId: Number(userId), walletId: Number(walletId), isUnlimited: Boolean(isUnlimited), left: Number(left) },
-        ]),
-      ),
+      keys: found,
       wallets: new Map(wallets.map(([id, left]) => [Number(id), Number(left)])),
-      payers: new Set(payers.map(([id]) => Number(id))),
+      payers: new Set(users.keys()),
+      budgets,
+      spent: await sums.lock([...new Set([...budgets.values()].flatMap((own) => own.map(({ id }) => id)))]),
     };
   }
 
@@ -135,16 +163,24 @@ export function createMoneyMoves({
       const granted = entries.filter((_, index) => verdicts[index] === 'ok');
       if (granted.length === 0) return verdicts;
       const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
-      for (const { apiKeyId, walletId, amount } of granted) {
+      const counted = new Map<string, SumChange>();
+      const lines = granted.map((entry) => {
+        const { apiKeyId, walletId, amount } = entry;
         if (apiKeyId !== null && !balances.keys.get(apiKeyId)?.isUnlimited) add(keys, apiKeyId, { amount: -amount });
         add(wallets, walletId, { amount: -amount });
-      }
-      // 0, not -0.
-      const lines = granted.map((entry) => encodeLine({ ...entry, kind: 'reserve', amount: 0 - entry.amount }));
-      const [, , written] = await Promise.all([
+        const own = balances.budgets.get(entry) ?? [];
+        for (const { id, endsAt } of own) addSum(counted, { id, endsAt, amount });
+        // 0, not -0.
+        return encodeLine(
+          { ...entry, kind: 'reserve', amount: 0 - amount },
+          own.map(({ id }) => id),
+        );
+      });
+      const [, , , written] = await Promise.all([
         move(moveKeys, keys),
         moveWalletRows(wallets),
-        insertLines()({ line: JSON.stringify(lines) }),
+        sums.add([...counted.values()]),
+        insertReservations()({ line: JSON.stringify(lines) }),
       ]);
       if (written.length < granted.length)
         throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
@@ -153,9 +189,13 @@ export function createMoneyMoves({
 
     settleAll: atomic(async ({ lines, usage }) => {
       for (const { amount } of lines) requireInteger(amount, true);
-      const written = new Set(
-        (lines.length === 0 ? [] : await insertLines()({ line: JSON.stringify(lines.map(encodeLine)) })).map(nameLine),
-      );
+      const rows =
+        lines.length === 0 ? [] : await insertLines()({ line: JSON.stringify(lines.map((line) => encodeLine(line))) });
+      const written = new Set(rows.map(([taskId, kind, attempt]) => nameLine([taskId, kind, attempt])));
+      const counted = new Map<string, SumChange>();
+      for (const [, , , amount, ids] of rows) {
+        for (const id of readIds(ids)) addSum(counted, { id, endsAt: 0, amount: 0 - Number(amount) });
+      }
       const isWritten = lines.map(({ taskId, kind, attempt }) => written.has(nameLine([taskId, kind, attempt])));
       const [keys, wallets, channels] = [new Map<number, Move>(), new Map<number, Move>(), new Map<number, Move>()];
       // An existing line has already moved its money.
@@ -173,6 +213,7 @@ export function createMoneyMoves({
         move(moveKeys, keys),
         lockSeveral(lockWallets, wallets),
         moveWalletRows(wallets),
+        sums.change([...counted.values()]),
         lockSeveral(lockChannels, channels),
         move(moveChannels, channels),
       ]);
@@ -186,12 +227,14 @@ export function createMoneyMoves({
  * takes nothing, and stops none of those behind it.
  */
 export function decideReservations(
-  { keys, wallets, payers }: Balances,
+  { keys, wallets, payers, budgets, spent }: Balances,
   entries: readonly NewReservation[],
 ): ReservationVerdict[] {
   const spentByKey = new Map<number, number>();
   const spentByWallet = new Map<number, number>();
-  const decide = ({ apiKeyId, userId, walletId, amount }: NewReservation): ReservationVerdict => {
+  const spentBySum = new Map(spent);
+  const decide = (entry: NewReservation): ReservationVerdict => {
+    const { apiKeyId, userId, walletId, amount } = entry;
     const key = apiKeyId === null ? undefined : keys.get(apiKeyId);
     const ofKey = apiKeyId === null ? 0 : (spentByKey.get(apiKeyId) ?? 0);
     const ofWallet = spentByWallet.get(walletId) ?? 0;
@@ -201,6 +244,10 @@ export function decideReservations(
     }
     const left = wallets.get(walletId);
     if (left === undefined || !payers.has(userId) || left - ofWallet < amount) return 'wallet_insufficient';
+    const own = budgets.get(entry) ?? [];
+    const exceeded = findExceeded(own, spentBySum, amount);
+    if (exceeded) return exceeded;
+    for (const { id } of own) spentBySum.set(id, (spentBySum.get(id) ?? 0) + amount);
     if (apiKeyId !== null) spentByKey.set(apiKeyId, ofKey + amount);
     spentByWallet.set(walletId, ofWallet + amount);
     return 'ok';
@@ -215,12 +262,32 @@ function add(moves: Map<number, Move>, id: number, change: Partial<Omit<Move, 'i
   moves.set(id, { id, ...after });
 }
 
+function addSum(sums: Map<string, SumChange>, { amount, ...sum }: SumChange): void {
+  sums.set(sum.id, { ...sum, amount: (sums.get(sum.id)?.amount ?? 0) + amount });
+}
+
+const readBudget = (stored: unknown): Budget | null =>
+  typeof stored === 'string' ? (JSON.parse(stored) as Budget) : null;
+
+const readIds = (stored: unknown): string[] =>
+  typeof stored === 'string' && stored !== '' ? (JSON.parse(stored) as string[]) : [];
+
+const listBudgets = (
+  { apiKeyId, userId, budgets: rules = { zone: 'UTC' } }: NewReservation,
+  keys: ReadonlyMap<number, KeyRow>,
+  user: { budget: Budget | null; ms: number },
+): CountedBudget[] => {
+  const key = apiKeyId === null ? undefined : { id: apiKeyId, budget: keys.get(apiKeyId)?.budget ?? null };
+  return findBudgets({ userId, key, userBudget: user.budget }, rules, Math.floor(user.ms / 1000));
+};
+
 const nameLine = (line: readonly unknown[]): string => line.join(' ');
 
 type Line = Parameters<LedgerStore['settleAll']>[0]['lines'][number];
 
 const encodeLine = (
   line: Omit<Line, 'kind'> & { kind: string },
+  budgets: readonly string[] = [],
 ): Record<keyof typeof LINE, string | number | null> => ({
   wallet_id: line.walletId,
   api_key_id: line.apiKeyId,
@@ -231,6 +298,7 @@ const encodeLine = (
   note: plainText(line.note?.message ?? ''),
   note_sentence: line.note ? encodeSentence(line.note) : null,
   created_at: line.at,
+  budgets: budgets.length === 0 ? '' : JSON.stringify(budgets),
 });
 
 /** Money is whole and exact: a fraction or a number beyond 2^53 is a fault of the caller. */

@@ -123,7 +123,7 @@ export function createPersonalDataStore(context: Context): PersonalDataStore {
         .where(and(isOfOwnWallet(ledgerEntries.walletId, userId), gt(ledgerEntries.id, after)))
         .orderBy(asc(ledgerEntries.id))
         .limit(limit);
-      return rows.map(({ grantKey: _, ...row }) => row);
+      return rows.map(({ grantKey: _, budgets: __, ...row }) => row);
     },
 
     async exportAudit(userId, slice) {

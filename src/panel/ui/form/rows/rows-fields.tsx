@@ -1,4 +1,4 @@
-import { ActionIcon, Autocomplete, Button, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Autocomplete, Button, NativeSelect, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { type CSSProperties, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -135,6 +135,12 @@ function CellInput({ column, value, fault, groups, onChange }: CellInputProps) {
   };
   if (kind === 'integer' || kind === 'decimal') {
     return <DecimalField {...common} value={value} onChange={onChange} />;
+  }
+  if (kind === 'choice') {
+    const data = (column.choices ?? []).map(({ value: each, label }) => ({ value: each, label: t(label) }));
+    return (
+      <NativeSelect {...common} data={data} value={value} onChange={(event) => onChange(event.currentTarget.value)} />
+    );
   }
   const text = { ...common, value, spellCheck: false, autoCapitalize: 'none' };
   if (kind === 'group') return <Autocomplete {...text} openOnFocus={false} data={groups} onChange={onChange} />;

@@ -5,7 +5,9 @@ import { toNumber } from '../decimal.ts';
 /** A field that each row has. Its value is text, as it is typed. */
 export type RowColumn = {
   label: TextKey;
-  kind: 'text' | 'group' | 'integer' | 'decimal';
+  kind: 'text' | 'group' | 'integer' | 'decimal' | 'choice';
+  /** What a `choice` offers. */
+  choices?: readonly { value: string; label: TextKey }[];
   /** The value in a new row. */
   initial?: string;
   isOptional?: true;

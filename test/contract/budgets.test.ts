@@ -1,0 +1,104 @@
+import { expect, test } from 'bun:test';
+import { type Budget, findBudgetSum, newTaskId } from '../../src/kernel/index.ts';
+import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser } from '../support/add-user.ts';
+import { addKey, describeEachStore } from './each-store.ts';
+
+const BERLIN = { zone: 'Europe/Berlin' };
+const monthly = (amount: number): Budget => ({ amount, period: 'month' });
+
+type Line = { apiKeyId?: number | null; taskId?: string; attempt?: number; group?: { name: string; budget: Budget } };
+
+function reserve(store: Store, { id: userId, walletId }: UserRecord, amount: number, line: Line = {}) {
+  const { apiKeyId = null, taskId = newTaskId(Date.now()), attempt = 1, group } = line;
+  const budgets = { ...BERLIN, group };
+  return store.ledger.reserve({ userId, walletId, apiKeyId, taskId, attempt, amount, at: 1, budgets });
+}
+
+describeEachStore('budgets by period', (opened) => {
+  const presentSum = (userId: number, budget: Budget) =>
+    findBudgetSum({ scope: 'user', userId }, budget, { ...BERLIN, at: Math.floor(Date.now() / 1000) });
+  const spent = async (userId: number, budget: Budget) => {
+    const { id } = presentSum(userId, budget);
+    return (await opened().store.ledger.budgetsSpent([id])).get(id);
+  };
+
+  test('reservations of two nodes at once never exceed it, and those that fit are taken', async () => {
+    const { store, openAnother } = opened();
+    const nodes = [store, await openAnother()];
+    const user = await addUser(store, { balance: 100_000 });
+    const key = await addKey(store, user.id, { budget: monthly(1000) });
+    const verdicts = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => reserve(nodes[i % 2] ?? store, user, 90, { apiKeyId: key.id })),
+    );
+    expect(verdicts.filter((verdict) => verdict === 'ok')).toHaveLength(11);
+    const refused = verdicts.filter((verdict) => verdict !== 'ok');
+    expect(refused).toHaveLength(29);
+    for (const verdict of refused)
+      expect(verdict).toMatchObject({ owner: { scope: 'key', keyId: key.id }, budget: monthly(1000), spent: 990 });
+    expect(await reserve(store, user, 10, { apiKeyId: key.id })).toBe('ok');
+    // A refused one moved no money.
+    expect((await store.users.byId(user.id))?.quota).toBe(99_000);
+    expect((await store.ledger.imbalances(9)).wallets.filter(({ userId }) => userId === user.id)).toEqual([]);
+  });
+
+  test('of key, user and group the strictest holds, and a group’s counts for each of its users apart', async () => {
+    const { store } = opened();
+    const user = await addUser(store, { balance: 9000 });
+    const key = await addKey(store, user.id, { budget: { amount: 500, period: 'total' } });
+    await store.users.update(user.id, { budget: { amount: 300, period: 'week' } });
+    const group = { name: 'trial', budget: { amount: 200, period: 'day' } as const };
+    const line = { apiKeyId: key.id, group };
+    expect(await reserve(store, user, 150, line)).toBe('ok');
+    expect(await reserve(store, user, 100, line)).toMatchObject({
+      owner: { scope: 'group', group: 'trial' },
+      spent: 150,
+    });
+    expect(await reserve(store, user, 100, { apiKeyId: key.id })).toBe('ok');
+    expect(await reserve(store, user, 60)).toMatchObject({ owner: { scope: 'user', userId: user.id }, spent: 250 });
+    await store.users.update(user.id, { budget: null });
+    expect(await reserve(store, user, 300, { apiKeyId: key.id })).toMatchObject({ owner: { scope: 'key' }, endsAt: 0 });
+    const other = await addUser(store, { balance: 9000 });
+    expect(await reserve(store, other, 150, { group })).toBe('ok');
+  });
+
+  test('settlement and refund count in the period of the reservation, whatever the budget is by then', async () => {
+    const { store } = opened();
+    const budget = monthly(1000);
+    const user = await addUser(store, { balance: 9000 });
+    await store.users.update(user.id, { budget });
+    const taskId = newTaskId(Date.now());
+    const post = (kind: 'settle' | 'refund', amount: number, attempt = 0) =>
+      store.ledger.post({ walletId: user.walletId, apiKeyId: null, taskId, kind, attempt, amount, at: 1 });
+    expect(await reserve(store, user, 400, { taskId })).toBe('ok');
+    // It moved to another channel, with another price.
+    await post('refund', 400, 1);
+    expect(await reserve(store, user, 500, { taskId, attempt: 2 })).toBe('ok');
+    expect(await spent(user.id, budget)).toBe(500);
+    await store.users.update(user.id, { budget: { amount: 5, period: 'day' } });
+    await post('settle', -700);
+    // The sum may go above the budget, as a balance may go below zero.
+    expect(await spent(user.id, budget)).toBe(1200);
+    expect(await post('settle', -700)).toBe(false);
+    expect(await spent(user.id, budget)).toBe(1200);
+    expect(await spent(user.id, { amount: 5, period: 'day' })).toBeUndefined();
+  });
+
+  test('sums of ended periods are deleted, those of present ones and of totals stay', async () => {
+    const { store } = opened();
+    const [day, total]: Budget[] = [
+      { amount: 50, period: 'day' },
+      { amount: 50, period: 'total' },
+    ];
+    const user = await addUser(store, { balance: 90 });
+    for (const budget of [day, total]) {
+      await store.users.update(user.id, { budget: budget as Budget });
+      await reserve(store, user, 1);
+    }
+    const { endsAt } = presentSum(user.id, day as Budget);
+    await store.ledger.deleteBudgetSums(endsAt - 1, 100);
+    expect(await spent(user.id, day as Budget)).toBe(1);
+    expect(await store.ledger.deleteBudgetSums(endsAt, 100)).toBeGreaterThanOrEqual(1);
+    expect([await spent(user.id, day as Budget), await spent(user.id, total as Budget)]).toEqual([undefined, 1]);
+  });
+});
