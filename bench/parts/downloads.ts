@@ -70,7 +70,7 @@ async function makeFile(stage: Stage, bytes: number): Promise<StoredFile> {
   return { path: `${pathname}${search}`, vendorPath: `/v1/jobs/done-0-${bytes}/content`, bytes };
 }
 
-/** Of the vendor and through the gateway: the gateway can only add to what the vendor takes. */
+/** From the vendor and through the gateway: the gateway can only add to what the vendor takes. */
 async function measureFirstByte({ gateway, vendor }: Stage, file: StoredFile): Promise<Figure[]> {
   const urls = { vendor: `${vendor.url}${file.vendorPath}`, gateway: `${gateway.url}${file.path}` };
   const warm: Waits = { vendor: [], gateway: [] };

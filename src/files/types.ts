@@ -14,7 +14,7 @@ export type ResultSettings = {
   keep: 'off' | 'asked' | 'all';
   /** Whether the files of requests are kept, so that their tasks can be run again. */
   keepInputs: boolean;
-  /** Days for which the results of a group's users are kept; 0: for ever. */
+  /** Days for which the results of a group's users are kept; 0: without end. */
   daysFor(group: string): number;
   /** Bytes that a user of a group may keep; undefined: no limit. */
   quotaFor(group: string): number | undefined;

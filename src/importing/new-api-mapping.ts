@@ -141,7 +141,7 @@ function veoPrice(price: string, model: string): string | undefined {
 
 /** The price of `ratio` of tokens, where the vendor reports them; `undefined` as above. */
 export const TOKEN_PRICES: Readonly<Record<string, (ratio: number, model: string) => string | undefined>> = {
-  // Of 2.0 it multiplies by resolution and input.
+  // For 2.0 it multiplies by resolution and input.
   doubao: (ratio, model) =>
     model.includes('seedance-1') ? `${decimal(ratio * 2)} * u("tokens") / 1000000` : undefined,
 };

@@ -17,7 +17,7 @@ const FOREIGN_MEMBERS = {
   setting: ['proxy', 'system_prompt', 'force_format', 'thinking_to_content', 'pass_through_body_enabled'],
   settings: ['advanced_custom', 'disable_store'],
 } as const;
-/** Of Vertex: here its key is that of a service account. */
+/** Vertex's column: here its key is that of a service account. */
 const API_KEY = 'api_key';
 
 /**

@@ -224,7 +224,7 @@ export interface FairLimiter {
 
 /**
  * An owner who asked for a slot within this many ms is expected to ask again: the others take no
- * more than their share meanwhile.
+ * more than their share until then.
  */
 const EXPECTED_MS = 1_000;
 

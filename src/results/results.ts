@@ -24,7 +24,7 @@ export type KeptUsage = {
   results: number;
   /** Null: no limit. */
   quotaBytes: number | null;
-  /** 0: for ever. */
+  /** 0: the link never expires. */
   days: number;
   usdPerGbDay: number;
 };

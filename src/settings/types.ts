@@ -54,8 +54,9 @@ export type SettingsService = {
     options?: { force?: boolean | undefined },
   ): Promise<Result<{ views: OptionView[]; changed: OptionChanged[] }, OptionFault[]>>;
   /**
-   * Changes an option by its present value, which nobody changes meanwhile. Without a new value, or
-   * with the same one, nothing changes, and there is no result. The error is a sentence.
+   * Changes an option by its present value, which nobody else changes while it runs. Without a new
+   * value, or with the present one, nothing changes, and there is no result. The error is a
+   * sentence.
    */
   revise(
     key: string,

@@ -28,7 +28,7 @@ const LOOKS = 5;
  * themselves.
  *
  * A passed deadline expires only after several sweeps: if this process was blocked, data that
- * arrived meanwhile is read between them. No request fails because of our own pause.
+ * arrived in that time is read between them. No request fails because of our own pause.
  */
 export function createDeadlines(clock: Clock): Deadlines {
   const watched = new Set<{ due: number; late: number; onExpiry: () => void }>();

@@ -87,7 +87,7 @@ test('systemd itself finds nothing wrong with either unit, and calls the exposur
       text: '',
     });
     if (scope === 'user') continue;
-    // Of 100: 20 is "OK", 96 is a unit without any such line.
+    // Out of 100: 20 is "OK", 96 is a unit without any such line.
     const { code, text } = await check('security', '--offline=true', '--threshold=25', '--no-pager', path);
     expect([code, text.split('\n').at(-2)]).toEqual([0, expect.stringContaining('OK')]);
   }

@@ -177,7 +177,7 @@ for (const dialect of RULE_DATABASES) {
       await refusal(auth.oauth.bindings.unbind(await me(), 'github'), 'auth.last_way_in');
       const caller = { user: (await me()).user, session: login, principal: me };
       await bindAt(auth, idp, { provider: 'discord', caller });
-      // Of two concurrent unbindings one is refused, in either order.
+      // One of two concurrent unbindings is refused, in either order.
       const principal = await me();
       const both = ['github', 'discord'].map((provider) => auth.oauth.bindings.unbind(principal, provider));
       const outcomes = await Promise.allSettled(both);

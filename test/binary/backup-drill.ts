@@ -186,7 +186,7 @@ export function describeBackupDrill(
         expect((await waitForEnd(gateway.url, key, id)).status).toBe('SUCCESS');
         expect(await vendor.stats(id)).toMatchObject({ creates: 1 });
       }
-      // Of those submitted meanwhile, each that is known was ordered once, or ended with a refund.
+      // Each known task of those submitted in between was ordered once, or ended with a refund.
       const known: string[] = [];
       for (const { id } of later) {
         const { status } = await ask(`${gateway.url}/v1/tasks/${id}`, { token: key });

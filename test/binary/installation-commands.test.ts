@@ -35,7 +35,7 @@ const IN_A_WRONG_FOLDER: Record<
   migrate: 'makes one',
   'admin create-root': 'makes one',
   'import new-api': 'makes one',
-  // Of the gateway under development, and what is only written into a unit.
+  // Variables of the gateway under development, and what is only written into a unit.
   'plugin dev': 'makes one',
   'service install': 'needs none',
 };

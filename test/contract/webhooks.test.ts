@@ -343,7 +343,7 @@ describeEachStore('webhook secrets of API keys', (opened) => {
       webhookSecretSealed: 'one',
       webhookFormers: [],
     });
-    // Of two concurrent rotations the second reads again.
+    // The second of two concurrent rotations reads again.
     for (const present of [null, 'zero'])
       expect(await rotate(present, { sealed: 'two', formers: [one] })).toBeUndefined();
     expect(await rotate('one', { sealed: 'two', formers: [one] })).toMatchObject({

@@ -80,7 +80,7 @@ for (const key of keys) {
         if (requestBody === undefined || decode === undefined) continue;
         const request = { path: '/v1/videos', params: {}, body: { kind: 'json', value: requestBody } };
         const again = decode({ model, ...request } as ProtocolContext);
-        // Of the labels of a response, what the plugin does not read goes no further.
+        // Labels of a response that the plugin does not read go no further.
         const { metadata, ...read } = requestBody as JsonObject;
         expect(again.requestBody).toEqual(protocols?.proto_video ? requestBody : read);
       }

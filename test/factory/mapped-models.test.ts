@@ -19,7 +19,7 @@ type Mapped = {
   nameAtVendor?: string;
   /** What the vendor needs beside a prompt. */
   fields?: Record<string, unknown>;
-  /** Of its channel, where it is not two halves; `url`: the vendor's address. */
+  /** The key of its channel, where it is not two halves; `url`: the vendor's address. */
   key?: (url: string) => string;
   /** The protocols that it does not have. */
   lacks?: 'videos';

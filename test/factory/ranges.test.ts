@@ -33,7 +33,7 @@ beforeAll(async () => {
   admin = await setUp(gateway);
   const plugins = await admin.call<{ meta: { key: string; models: string[] } }[]>('GET', '/api/plugin/task');
   for (const { meta } of plugins) {
-    // Of the form that all of them read.
+    // The form that all of them read.
     const key = meta.key === 'vertex' ? accountKey('http://127.0.0.1:9') : 'access|secret';
     // Without a bucket Vertex makes small videos only, whatever the model.
     const settings = meta.key === 'vertex' ? { settings: { storage_uri: 'gs://results/videos' } } : {};

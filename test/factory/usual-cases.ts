@@ -17,7 +17,7 @@ export type Recipe = {
   unknown: (name: string) => unknown;
   /** A 200 that is an error, and what the client reads of it. */
   complaint: { json: unknown; message: string };
-  /** Of an answer that holds no job. */
+  /** For an answer that holds no job. */
   noJob: { json: unknown; message: string };
   /** How the vendor answers a wrong key. */
   unauthorized: Answer;

@@ -25,7 +25,7 @@ RUTkQjzVbKoobDagGmx778hqzIEscNy8xDFNcg70llmxwD6g5qSRzMJKwfDg9/ibZEFLOjfkdyaErAv4
 trusted comment: signed by minisign
 vMyZGvAWSZBHpmHVJZ5QU0YvLOOeiGDTBv854wbS+AnhAdl7UogphOyGcFnR8b5vP+YfXM2lPAQfOHNuQwtkAw==
 `,
-  /** Of the file itself, and not of its hash: of the kind that minisign no longer writes. */
+  /** A signature of the file itself and not of its hash, as minisign makes them no longer. */
   older: `untrusted comment: signature from minisign secret key
 RWTkQjzVbKoobPsIhvzvLBnTSt8FKEMKDkEeykl25enGJydBQqG1eg0imLvVnkOaTJBEieIwS+ynipMtKORPr0VkdPtLRoRAHwg=
 trusted comment: timestamp:1795634138\tfile:v.txt

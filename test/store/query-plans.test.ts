@@ -229,7 +229,7 @@ const fillWebhooks = [
     i, i, i, case when i % 300 = 0 then 'o' || i % 5 end, case when i % 300 = 0 then 1 else 0 end from n`,
 ];
 
-/** Of a hundred results one is not copied yet. */
+/** One of a hundred results is not copied yet. */
 const fillResults = [
   `insert into kept_results (task_id, artifact_key, user_id, state, next_attempt_at, give_up_at, created_at)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)

@@ -143,7 +143,7 @@ describeEachStore(`a user's list of ${TASKS} tasks`, (opened) => {
       const part = await tasks.feed(own, { limit: 20, order: 'asc' });
       expect(numbers(part ?? { items: [] })).toEqual(downFrom(20, 20).reverse());
       const lists = (await takePlans()).filter(({ text }) => text.includes('"task_list"'));
-      // Of the oldest tasks, ids and limits alike.
+      // Taken from the oldest tasks, ids and limits alike.
       expect(Math.max(...lists.flatMap(({ params }) => params).map(Number))).toBe(21);
     } finally {
       await close();

@@ -249,7 +249,7 @@ class Database {
     };
   }
 
-  /** Of one text to one text. */
+  /** A function of one text that gives a text. */
   function(name: string, work: (value: unknown) => unknown): void {
     const call = new JSCallback(
       (context: Pointer, _count: number, values: Pointer) => {

@@ -25,7 +25,7 @@ export type TraceCollector = {
   url: string;
   port: number;
   spans: CollectedSpan[];
-  /** Of each request, with its path. */
+  /** One entry for each request, with its path. */
   requests: { path: string; headers: IncomingHttpHeaders; body: string }[];
   resource: Record<string, unknown>;
   /** What it answers from now on; 200 until then. Spans of other answers are not collected. */

@@ -233,7 +233,7 @@ describe('text', () => {
   });
 
   test('a slow body that keeps coming is not cut off', async () => {
-    // Of the test: it runs as the vendor writes, however busy the machine is.
+    // The test's own limit: it runs as the vendor writes, however busy the machine is.
     let now = 0;
     const response = await ask(
       async ({ socket }) => {

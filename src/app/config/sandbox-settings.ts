@@ -7,7 +7,7 @@ const EMBEDDED = /^(?:\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/;
 
 /**
  * This same program as a command. From source it always names `main.ts`. Another script would
- * ignore the words that follow and start a gateway that starts a sandbox, and so on for ever.
+ * ignore the words that follow and start a gateway that starts a sandbox, and so on without end.
  */
 export function programCommand(): readonly string[] {
   if (EMBEDDED.test(import.meta.path)) return [process.execPath];

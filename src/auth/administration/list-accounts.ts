@@ -119,8 +119,8 @@ export async function findUserNames(
 }
 
 /**
- * Of API keys. The caller says whose; whether they may ask is decided before. Without `userId` and
- * `all` they are the caller's own.
+ * Lists API keys. The caller says whose; whether they may ask is decided before. Without `userId`
+ * and `all` they are the caller's own.
  */
 export const findKeyNames = (
   { store }: { store: Store },

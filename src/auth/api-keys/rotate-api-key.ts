@@ -23,7 +23,7 @@ const DEFAULT_SECONDS = 24 * 3600;
 
 export type KeyRotation = {
   keepSeconds?: number | undefined;
-  /** Of the key to replace, as the caller last saw it. Another one now: somebody was first. */
+  /** What the caller last saw of the key to replace. Another one now: somebody was first. */
   prefix?: string | undefined;
   /** `former`: the key that was replaced before works on, and the present one stops. */
   keep?: 'present' | 'former' | undefined;

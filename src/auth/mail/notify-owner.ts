@@ -10,7 +10,7 @@ import type { NoticeActor, NoticeOrigin, NoticeSubject } from './types.ts';
 export type OwnerNotice = {
   about: NoticeSubject;
   by?: NoticeActor;
-  /** Of the request, when the owner made it. An administrator's origin stays private. */
+  /** Where the owner's own request came from. An administrator's origin stays private. */
   origin?: RequestOrigin | undefined;
   /** The provider of an identity. */
   provider?: string;

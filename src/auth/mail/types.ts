@@ -82,7 +82,7 @@ export type Notice = {
   at: number;
   /** The provider of an identity. */
   provider: string;
-  /** Of the request, if known. */
+  /** Where the request came from, if known. */
   origin: NoticeOrigin | undefined;
   /** Further notices of this kind are suppressed for an hour. */
   last: boolean;

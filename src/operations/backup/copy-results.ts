@@ -13,7 +13,7 @@ const PAGE = 1000;
 /**
  * Copies the files of kept results that the place does not have yet, and stores the list of all.
  * Both sides come in order of their digests, so they are compared as they are read. A file that is
- * gone meanwhile is counted as missing; the clean-up may have removed it.
+ * gone by then is counted as missing; the clean-up may have removed it.
  */
 export async function copyResults(
   deps: BackupDeps,

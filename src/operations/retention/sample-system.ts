@@ -17,7 +17,7 @@ type Deps = {
 
 /**
  * Writes every five minutes what this node did and, where no other node has yet, what all share:
- * two short rows, whatever happens meanwhile.
+ * two short rows, whatever happens in between.
  */
 export function startSampling(deps: Deps): { stop(): Promise<void> } {
   const { clock, logger } = deps;

@@ -1,4 +1,4 @@
-/** How long old rows are kept, in days; 0: for ever. */
+/** How long old rows are kept, in days; 0: without end. */
 export type RetentionSettings = {
   /** While false, nothing is removed but notices, and what deleted accounts have left. */
   enabled: boolean;

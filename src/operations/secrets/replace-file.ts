@@ -13,7 +13,7 @@ import { OperatorError, randomToken } from '../../kernel/index.ts';
 
 /**
  * Replaces the text of a file atomically; follows links and keeps the mode. Returns false and
- * leaves the file alone if its text is no longer `before`: somebody has saved it meanwhile.
+ * leaves the file alone if its text is no longer `before`: somebody has saved it since.
  *
  * @throws `OperatorError` if it cannot be written
  */

@@ -24,7 +24,7 @@ export async function resealSecrets(
       const page = await store.sealed.page(column, after, AT_ONCE);
       for (const { id, text } of page) {
         const next = resealText(secretBox, text, count);
-        // A value that was changed meanwhile was sealed by the writer; the next run looks.
+        // A value that has changed since then was sealed by the writer; the next run looks.
         if (next !== text && (await store.sealed.replace(column, { id, text: next }, text))) onProgress?.();
       }
       after = page.at(-1)?.id ?? after;

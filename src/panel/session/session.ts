@@ -145,7 +145,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
       const sender = state.read().bundle?.user.id;
       const attempt = async (): Promise<T> => {
         const { bundle } = state.read();
-        // A request of one user is never sent in the name of another who has signed in meanwhile.
+        // A request of one user is never sent in the name of another who has signed in since.
         if (sender !== undefined && bundle !== null && bundle.user.id !== sender) {
           throw new UserError('ended.revoked');
         }

@@ -3,10 +3,12 @@ import { FILE_HEADERS_ONLY, formatPatch, type StructuredPatchHunk, structuredPat
 import { isObject, type Json } from '../../kernel/index.ts';
 
 /**
- * Limits of the search for the shortest diff: its time, and the lines of both sources together.
- * Beyond either, the diff replaces the whole text.
+ * Limits of the search for the shortest diff: the lines that are removed or added, and the lines of
+ * both sources together. Beyond either, the diff replaces the whole text. The time grows with the
+ * square of the edits: these take a tenth of a second. A limit in time would give another diff on a
+ * busy machine.
  */
-const SEARCH_MS = 100;
+const MAX_EDITS = 1000;
 const MAX_LINES = 50_000;
 const CONTEXT_LINES = 3;
 
@@ -20,7 +22,7 @@ export function compareSources(
   from: { name: string; source: string },
   to: { name: string; source: string },
 ): SourceDifference {
-  const search = { context: CONTEXT_LINES, timeout: SEARCH_MS };
+  const search = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS };
   const patch =
     (countLines(from.source) + countLines(to.source) <= MAX_LINES &&
       structuredPatch(from.name, to.name, from.source, to.source, undefined, undefined, search)) ||

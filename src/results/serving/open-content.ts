@@ -34,7 +34,7 @@ export async function openContent(
 
 /** How long a link to the place of the files works. */
 const REDIRECT_SECONDS = 300;
-/** Lists show the same previews again and again. A link shows one image for ever. */
+/** Lists show the same previews again and again. A link always shows one image. */
 const PREVIEW_MAX_AGE_SECONDS = 3600;
 
 type Result = LinkedResult['result'];

@@ -1,4 +1,4 @@
-/** Of QuickJS's binary form of values (`JS_WriteObject`), version 5. */
+/** The version of QuickJS's binary form of values (`JS_WriteObject`). */
 const VERSION = 5;
 const TAG = { null: 1, false: 3, true: 4, int32: 5, float64: 6, string: 7, object: 8, array: 9 };
 /** The index of the first name; 0 means none. */

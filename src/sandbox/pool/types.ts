@@ -117,8 +117,8 @@ export interface ChildProcess {
   /** Resident memory in bytes; 0 where the system has no /proc or the process is gone. */
   residentBytes(): number;
   /**
-   * Of it, what no file holds, in bytes. Pages of the program, some 40 MB of each process, come and
-   * go with the system's cache of files, whatever a guest does.
+   * The part that no file holds, in bytes. Pages of the program, some 40 MB of each process, come
+   * and go with the system's cache of files, whatever a guest does.
    */
   ownBytes(): number;
   readonly exited: Promise<unknown>;

@@ -6,7 +6,7 @@ const MAX_DAYS = 36_500;
 /** Less than this is too little for an administrator who looks for a fault. */
 const RECORD_DAYS = 30;
 
-/** Days for which something is kept; 0: for ever. Any number from `least` on, or 0. */
+/** Days for which something is kept; 0: without end. Any number from `least` on, or 0. */
 function days(initial: number, least = 1): OptionKind<'integer'> {
   const kind = integer(initial, 0, MAX_DAYS);
   return {
@@ -70,7 +70,7 @@ export const resultOptions = {
   'results.keep': { proof: 'none', ...choice(['off', 'asked', 'all'], 'off, asked or all') },
   /** Whether files of requests are kept, with the limits of results, to run their tasks again. */
   'results.keep_inputs': { proof: 'none', ...boolean(false) },
-  /** Days for which results are kept, by group; 0: for ever. */
+  /** Days for which results are kept, by group; 0: without end. */
   'results.days': {
     proof: 'none',
     ...byGroup(

@@ -306,7 +306,7 @@ function commitError(thrown: unknown): unknown {
  */
 async function runInside(open: OpenTransaction, text: string, params: unknown[]): Promise<unknown[][]> {
   if (!READS.test(text)) await open.begun;
-  // Another statement may have failed meanwhile: after the rollback this one would be stored.
+  // Another statement may have failed before: after the rollback this one would be stored.
   if (open.ended) throw storeErrors.misused({ message: 'A transaction ended before its statement was sent.' });
   const [, found] = await Promise.all([open.begun, rows(open.client, text, params)]);
   return found;

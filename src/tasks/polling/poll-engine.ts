@@ -59,7 +59,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);
   const leaseForMs = limits.pollLeaseMs;
   const renewAfterMs = leaseForMs * RENEW_AFTER;
-  // A task that is written meanwhile is due later than the end of the pause.
+  // A task that is written during the pause is due later than the end of the pause.
   const shortestDelayMs = shortestPollDelayMs(limits.pollIntervalMs);
   const idleTickMs = Math.max(TICK_MS, Math.min(IDLE_TICK_MS, shortestDelayMs));
   const onlyNode = store.dialect === 'sqlite';
@@ -232,7 +232,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function claimLoop(): Promise<void> {
     let claimed = 0;
     while (!stopping.signal.aborted) {
-      // Before the look, so that a task that is written meanwhile ends the pause after it too.
+      // Before the look, so that a task that is written during it ends the pause after it too.
       wakeUp = new AbortController();
       pausedUntilMs = Number.POSITIVE_INFINITY;
       try {

@@ -24,7 +24,7 @@ export const stateGroups = {
 /** Every page of the panel, in every state that looks different. */
 export const panelStates: readonly PanelState[] = Object.values(stateGroups).flat();
 
-/** Of a filled gateway: the days over which its tasks are spread, and how many are of today. */
+/** For a filled gateway: the days over which its tasks are spread, and how many are of today. */
 const PAST = { days: 28, recent: 12 };
 const ENV = { TASK_POLL_INTERVAL_SECONDS: '1' };
 const WIDE = { width: 1440, height: 900 };

@@ -24,7 +24,7 @@ const PROGRESS_USERS = 5000;
 
 /**
  * Takes over a database of new-api, which is only read. The gateway may be running; new-api should
- * be stopped, since what happens there meanwhile is not taken.
+ * be stopped, since what happens there during the import is not taken.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const given = option(input, 'from') ?? '';

@@ -37,7 +37,7 @@ const RESTART = 'Restart the gateway to run it: "systemctl restart taskgate" whe
 
 /**
  * Replaces the executable by the one of a newer release, or with `--back` by the former one. The
- * gateway that runs meanwhile is the old one until it is restarted.
+ * gateway that runs during the upgrade is the old one until it is restarted.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   // From source, the program would be the runtime.

@@ -46,7 +46,7 @@ export function createRecorder({ path, sandbox, channelKey, clock, print }: Reco
     if (note !== undefined) printOnce(note);
     if (recorded === undefined) return;
     if (replaceFile(path, text, addCases(text, [recorded]))) written += 1;
-    // Somebody saved the file meanwhile: the second attempt reads the new text.
+    // Somebody saved the file in between: the second attempt reads the new text.
     else await write(source, call);
   }
 

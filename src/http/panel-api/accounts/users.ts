@@ -24,7 +24,7 @@ const remark = t.String({ maxLength: 2000, description: 'At most 255 characters;
 const id = integerSchema({ minimum: 1 });
 
 type ManagedAccount = AccountView & {
-  /** Of `add_quota`: an earlier request with the same key already made this change. */
+  /** For `add_quota`: an earlier request with this key already made the change. */
   repeated?: boolean;
 };
 

@@ -67,7 +67,7 @@ function withField(body: RequestBody, name: string, value: unknown): RequestBody
 
 type ReadFile = { file: File; field: string; dataUrl: string };
 
-/** Puts a file that was read into the current state: more may have been typed meanwhile. */
+/** Puts a file that was read into the current state: more may have been typed since. */
 function withFile(state: State, { file: { name, type }, field, dataUrl }: ReadFile): State {
   const placeholder = filePlaceholder(state.files, name, dataUrl);
   const files = { ...state.files, [placeholder]: { type: type || 'application/octet-stream', dataUrl } };
