@@ -29,8 +29,7 @@ export const scheduledSince = async (options: Pick<Options, 'get'>): Promise<num
  * so. A clock that is set back to the day before tells nobody again.
  */
 export async function claimNotification(options: Options, what: keyof typeof TOLD, run: DueBackup): Promise<boolean> {
-  const told = await options.get(TOLD[what]);
-  if (told === nameNextRun(run)) return false;
+  if ((await options.get(TOLD[what])) === nameNextRun(run)) return false;
   return write(options, TOLD[what], run.id);
 }
 

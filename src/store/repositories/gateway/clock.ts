@@ -5,11 +5,15 @@ import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
 
 type Measured = { table: SQL; column: SQL; rows: SQL; unitMs: 1 | 1000 };
 
-const measured = (table: string, column: string, rows: SQL, unitMs: 1 | 1000 = 1): Measured => ({
+const inMs = (table: string, column: string, rows: SQL): Measured => ({
   table: sql.raw(table),
   column: sql.raw(column),
   rows,
-  unitMs,
+  unitMs: 1,
+});
+const inSeconds = (table: string, column: string): Measured => ({
+  ...inMs(table, column, sql.raw(`${column} > 0`)),
+  unitMs: 1000,
 });
 
 const PENDING = sql.raw(`status = 'pending'`);
@@ -17,22 +21,22 @@ const WANTED = sql.raw(`state = 'wanted'`);
 
 /** Pauses and leases: an end that comes early is harmless. */
 const PAUSES = [
-  measured('tasks', 'next_poll_at', sql`status in ${RUNNING} and next_poll_at > 0`),
-  measured('tasks', 'lease_until', sql`status in ${UNFINISHED} and lease_until > 0`),
-  measured('webhook_outbox', 'next_attempt_at', PENDING),
-  measured('webhook_outbox', 'lease_until', sql`${PENDING} and lease_until > 0`),
-  measured('kept_results', 'next_attempt_at', WANTED),
-  measured('kept_results', 'lease_until', sql`${WANTED} and lease_until > 0`),
-  measured('relay_requests', 'lease_until', sql.raw(`status = 'OPEN' and lease_until > 0`)),
-  measured('backup_runs', 'lease_until', sql.raw(`status = 'running'`)),
+  inMs('tasks', 'next_poll_at', sql`status in ${RUNNING} and next_poll_at > 0`),
+  inMs('tasks', 'lease_until', sql`status in ${UNFINISHED} and lease_until > 0`),
+  inMs('webhook_outbox', 'next_attempt_at', PENDING),
+  inMs('webhook_outbox', 'lease_until', sql`${PENDING} and lease_until > 0`),
+  inMs('kept_results', 'next_attempt_at', WANTED),
+  inMs('kept_results', 'lease_until', sql`${WANTED} and lease_until > 0`),
+  inMs('relay_requests', 'lease_until', sql.raw(`status = 'OPEN' and lease_until > 0`)),
+  inMs('backup_runs', 'lease_until', sql.raw(`status = 'running'`)),
 ];
 
 /** At their end something is given up, or somebody is let in or kept out. */
 const ENDS = [
-  measured('webhook_outbox', 'give_up_at', PENDING),
-  measured('kept_results', 'give_up_at', WANTED),
-  measured('two_factor', 'locked_until', sql.raw('locked_until > 0'), 1000),
-  measured('user_sessions', 'previous_valid_until', sql.raw('previous_valid_until > 0'), 1000),
+  inMs('webhook_outbox', 'give_up_at', PENDING),
+  inMs('kept_results', 'give_up_at', WANTED),
+  inSeconds('two_factor', 'locked_until'),
+  inSeconds('user_sessions', 'previous_valid_until'),
 ];
 
 export function createClockStore({ statement, prepare, nowMs, now }: Context): ClockStore {

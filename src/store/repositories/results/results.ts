@@ -64,6 +64,8 @@ export function createResultStore(context: Context): ResultStore {
     eq(results.leaseSeq, at('leaseSeq')),
   );
   const released = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
+  const endLeases = async (leases: SQL): Promise<number> =>
+    (await db.update(results).set(released).where(leases).returning({ id: results.id })).length;
 
   const findNextDue = lazy(() =>
     prepare(sql`select case when ${pullForward.isNeeded} then 0 else next_attempt_at - ${nowMs} end
@@ -384,23 +386,8 @@ export function createResultStore(context: Context): ResultStore {
       await db.delete(files).where(and(eq(files.sha256, sha256), eq(files.refs, -1)));
     },
 
-    async releaseOwner(owner) {
-      const rows = await db
-        .update(results)
-        .set(released)
-        .where(eq(results.leaseOwner, owner))
-        .returning({ id: results.id });
-      return rows.length;
-    },
-
-    async expireLeases() {
-      const rows = await db
-        .update(results)
-        .set(released)
-        .where(isNotNull(results.leaseOwner))
-        .returning({ id: results.id });
-      return rows.length;
-    },
+    releaseOwner: (owner) => endLeases(eq(results.leaseOwner, owner)),
+    expireLeases: () => endLeases(isNotNull(results.leaseOwner)),
   };
 }
 
