@@ -1,7 +1,7 @@
 /** What the home page says about backups, and whom a failed one reaches. */
 import { expect, test } from 'bun:test';
 import type { Config } from '../../src/app/config/config-variables.ts';
-import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { quoted, sentence, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createBackups } from '../../src/operations/backup/backup-schedule.ts';
 import type { OptionValues } from '../../src/settings/index.ts';
 import type { BackupRun, Repositories, Store } from '../../src/store/ports/index.ts';
@@ -156,7 +156,7 @@ test('a daily backup that fails is sent to administrators, with its reason', asy
   expect(reasons).toEqual(['the disk is full']);
   // Even where it failed before it could record a run.
   expect(await backups.attention()).toEqual([
-    { code: 'backup_failed', message: 'The latest backup failed: the disk is full.' },
+    { code: 'backup_failed', ...sentence('backup.latest_failed', { fault: quoted('the disk is full') }) },
   ]);
 });
 

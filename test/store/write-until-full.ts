@@ -36,7 +36,12 @@ for (;;) {
   say({ event: 'wrote', keys });
   if (errors.length > 0) {
     const refusals = errors.map((error) => (error instanceof AppError ? [error.code, error.message] : [String(error)]));
-    say({ event: 'refused', told: refusals, reads: (await store.options.all()).length, fault: store.writeFault() });
+    say({
+      event: 'refused',
+      told: refusals,
+      reads: (await store.options.all()).length,
+      fault: store.writeFault()?.message,
+    });
     break;
   }
 }
@@ -46,5 +51,5 @@ for (;;) {
   if (errors.length === 0) break;
   await Bun.sleep(50);
 }
-say({ event: 'done', fault: store.writeFault() ?? null });
+say({ event: 'done', fault: store.writeFault()?.message ?? null });
 await store.close();

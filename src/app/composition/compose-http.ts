@@ -157,7 +157,7 @@ export function composeHttp(
         sandbox: () => sandbox.ready(),
         disk: async () => {
           const fault = await watches.disks.findFault();
-          if (fault !== undefined) throw new NotReady(fault);
+          if (fault !== undefined) throw new NotReady(fault.message);
         },
       },
       isDraining,

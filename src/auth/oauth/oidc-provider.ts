@@ -140,7 +140,7 @@ async function verifyIdToken(
   const algorithms = (metadata.signingAlgorithms ?? DEFAULT_ALGORITHMS).filter((each) => ALGORITHMS.includes(each));
   const signed = await jose.compactVerify(idToken, await readKeys(jose, call, metadata.jwksUri), { algorithms });
   const claims = parseJson(new TextDecoder().decode(signed.payload));
-  if (!isObject(claims)) throw providerFailed('The ID token or profile of the provider could not be verified.');
+  if (!isObject(claims)) throw providerFailed(sentence('oauth.unverified_token'));
   // A claim that is null counts as absent. The library checks claims within a token only.
   const present = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
   const { payload } = jose.UnsecuredJWT.decode(new jose.UnsecuredJWT(present as JWTPayload).encode(), {

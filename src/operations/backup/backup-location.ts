@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError, randomAlnum } from '../../kernel/index.ts';
+import { OperatorError, randomAlnum, sentence } from '../../kernel/index.ts';
 import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
 import type { Store, StoredFile } from '../../store/ports/index.ts';
 import { openBucketSender, type StorageLocation } from '../storage/result-files.ts';
@@ -43,7 +43,7 @@ export function openBackupPlace(
   }
   const credentials = { accessKeyId: config.backupS3KeyId, secretAccessKey: config.backupS3Secret };
   if (credentials.accessKeyId === '' || credentials.secretAccessKey === '') {
-    throw new OperatorError('BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY are not set; a bucket needs both');
+    throw new OperatorError(sentence('backup.no_s3_keys'));
   }
   const { send, close } = openBucketSender(place, { clock, logger, transfers: 4 });
   const options = {
@@ -85,9 +85,7 @@ export async function requireKnownFolder(
   const isKnown = (await backups.latest(LOOKED_AT)).some(({ status, place }) => status === 'done' && place === name);
   if (!isKnown) return;
   if ((await objects.list('')).folders.some(isBackupId)) return;
-  throw new OperatorError(
-    `${name} holds none of the backups that were made there: mount its disk, or begin anew with "taskgate backup create --accept-folder"`,
-  );
+  throw new OperatorError(sentence('backup.not_mounted', { place: name }));
 }
 
 /** Stores a file of a backup. @throws `OperatorError` when the place does not take it */

@@ -1,4 +1,14 @@
-import { type Clock, isObject, type Logger, parseJson, type SentenceParams, sleepInStep } from '../../kernel/index.ts';
+import {
+  type Clock,
+  isObject,
+  type Logger,
+  parseJson,
+  quoted,
+  type Sentence,
+  type SentenceParams,
+  sentence,
+  sleepInStep,
+} from '../../kernel/index.ts';
 import type { OptionValues } from '../../settings/index.ts';
 import type { BackupRun, Store } from '../../store/ports/index.ts';
 import type { Notices } from '../watches/queue-notices.ts';
@@ -38,7 +48,7 @@ export type Backups = {
   report(): Promise<BackupReport>;
   lastDone(): Promise<BackupRun | undefined>;
   /** What an administrator should look at. */
-  attention(): Promise<{ code: BackupFault; message: string; params?: SentenceParams }[]>;
+  attention(): Promise<{ code: BackupFault; message: string; reason?: string; params?: SentenceParams }[]>;
   /** Begins a backup at once, in a process of its own. False: no place is set. */
   begin(): boolean;
   /** Makes a backup each day from now on, on one of several nodes. */
@@ -180,14 +190,12 @@ export function createBackups(deps: Deps): Backups {
     async attention() {
       const items: Awaited<ReturnType<Backups['attention']>> = [];
       const [latest] = await pastRuns();
-      const reason = latest?.status === 'failed' ? latest.message : failure;
-      if (reason !== undefined) {
-        items.push({ code: 'backup_failed', message: `The latest backup failed: ${reason}.` });
-      }
+      const fault = latest?.status === 'failed' ? readFault(latest) : failure && quoted(failure);
+      if (fault) items.push({ code: 'backup_failed', ...sentence('backup.latest_failed', { fault }) });
       const isDaily = options.flag('backup.daily');
       if (isDaily && place === null) {
         items.push({ code: 'backup_overdue', message: 'No backup is made: BACKUP_TO is not set.' });
-      } else if (isDaily && reason === undefined) {
+      } else if (isDaily && !fault) {
         const overdue = await overdueHours(latest);
         if (overdue) {
           const { hours, isFirst } = overdue;
@@ -199,7 +207,7 @@ export function createBackups(deps: Deps): Backups {
       }
       const stays = isDaily && place !== null ? await pruningFault(store.options) : undefined;
       if (stays) {
-        items.push({ code: 'backup_not_pruned', message: describeNotPruned(stays).message });
+        items.push({ code: 'backup_not_pruned', ...describeNotPruned(stays) });
       }
       if (isDaily && place !== null && !sealed) {
         const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: backups lack the secrets.';
@@ -225,6 +233,10 @@ export function createBackups(deps: Deps): Backups {
     },
   };
 }
+
+/** A run of before has the words alone. */
+const readFault = ({ message, messageSentence: said }: BackupRun): Sentence =>
+  said ? { message, ...said } : quoted(message);
 
 function readAnswer(text: string): {
   created?: unknown;

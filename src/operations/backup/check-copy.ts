@@ -1,4 +1,4 @@
-import { OperatorError, silentLogger } from '../../kernel/index.ts';
+import { OperatorError, sentence, silentLogger } from '../../kernel/index.ts';
 import { checkSqliteDatabase, closeSqliteLog, openStore } from '../../store/index.ts';
 import type { DatabaseCounts, Store } from '../../store/ports/index.ts';
 import { LISTED } from '../watches/check-ledger.ts';
@@ -15,7 +15,7 @@ export async function withCheckedCopy<T>(
   work: (store: Store, counts: DatabaseCounts) => Promise<T>,
 ): Promise<T> {
   const faults = checkSqliteDatabase(folder);
-  if (faults.length > 0) throw new OperatorError(`the database in the backup is damaged: ${faults.join('; ')}`);
+  if (faults.length > 0) throw new OperatorError(sentence('backup.database_damaged', { words: faults.join('; ') }));
   const store = await openStore({
     databaseUrl: '',
     dataDir: folder,
@@ -39,12 +39,10 @@ export async function withCheckedCopy<T>(
 export async function requireConsistent(store: Pick<Store, 'ledger' | 'logs'>): Promise<void> {
   const { wallets, tasks } = await store.ledger.imbalances(LISTED);
   if (wallets.length + tasks.length > 0) {
-    throw new OperatorError(
-      `${wallets.length + tasks.length} or more balances do not match the ledger: run taskgate doctor`,
-    );
+    throw new OperatorError(sentence('backup.balances', { count: wallets.length + tasks.length }));
   }
   const { faults } = await store.logs.verifyAudit();
-  if (faults.length > 0) throw new OperatorError('the audit log was altered: run taskgate doctor');
+  if (faults.length > 0) throw new OperatorError(sentence('backup.audit'));
 }
 
 export const sameCounts = (

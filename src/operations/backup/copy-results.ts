@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError } from '../../kernel/index.ts';
+import { OperatorError, sentence } from '../../kernel/index.ts';
 import type { FileStore } from '../../store/ports/index.ts';
 import { putPart, WORK_FOLDER } from './backup-location.ts';
 import { RESULTS_PART } from './manifest.ts';
@@ -61,7 +61,7 @@ export async function keepResults(
   for await (const { sha256 } of listResults(deps.place, { id, results })) {
     deps.signal.throwIfAborted();
     if ((await there.has(sha256)) || (await copyOne(deps, from, sha256))) continue;
-    throw new OperatorError(`the kept result ${sha256} was removed from ${deps.place.name} while the backup was made`);
+    throw new OperatorError(sentence('backup.result_removed', { sha: sha256, place: deps.place.name }));
   }
 }
 

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../kernel/index.ts';
+import { OperatorError, sentence } from '../../kernel/index.ts';
 import { LATEST_MIGRATION } from '../../store/index.ts';
 import { withPostgresSnapshot } from '../../store/postgres-backup.ts';
 import { putPart } from './backup-location.ts';
@@ -34,7 +34,7 @@ export async function dumpPostgres(deps: BackupDeps, id: string): Promise<Dumped
     for await (const file of neededFiles(reading.results)) results.push(file);
     const stored = await place.objects.open(`${id}/${PART}`);
     if (!stored || (await digestStream(stored)).sha256 !== part.sha256) {
-      throw new OperatorError('the backup location returns different bytes than were written');
+      throw new OperatorError(sentence('backup.other_bytes'));
     }
     return {
       database: { kind: 'postgres', migration: LATEST_MIGRATION, file: PART, ...part, unpacked: null },
@@ -65,7 +65,7 @@ export async function verifyPostgres(deps: BackupDeps, manifest: Manifest): Prom
     found.tasks === counts.tasks &&
     found.ledger_entries === counts.ledger_entries &&
     String(found.ledgerSum) === counts.ledger_sum;
-  if (!same) throw new OperatorError(`the backup ${id} does not hold what its manifest says`);
+  if (!same) throw new OperatorError(sentence('backup.not_as_manifest', { id }));
 }
 
 /** With the schema as PostgreSQL writes it: quoted where its name asks for it. */
@@ -110,7 +110,7 @@ export async function schemaOfDump(deps: BackupDeps, { id, database }: Manifest)
   }
   const [name] = found;
   if (name !== undefined && found.size === 1) return name;
-  throw new OperatorError(`the backup ${id} holds the tables of ${found.size} gateways: it cannot be restored`);
+  throw new OperatorError(sentence('backup.two_gateways', { id, count: found.size }));
 }
 
 function requireOneSchema(schemas: readonly string[]): string {

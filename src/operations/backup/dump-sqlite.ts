@@ -1,6 +1,6 @@
 import { rm, statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError, silentLogger } from '../../kernel/index.ts';
+import { OperatorError, sentence, silentLogger } from '../../kernel/index.ts';
 import { copySqliteDatabase, LATEST_MIGRATION, openStore, sqliteBytes } from '../../store/index.ts';
 import type { ResultStore } from '../../store/ports/index.ts';
 import { putPart, WORK_FOLDER } from './backup-location.ts';
@@ -34,7 +34,7 @@ export async function dumpSqlite(deps: BackupDeps, id: string): Promise<DumpedDa
     const stored = await deps.place.objects.open(`${id}/${PART}`);
     const read = stored && (await decompress(stored, unpacked.bytes, async () => {}));
     if (read?.packed.sha256 !== part.sha256 || read.plain.sha256 !== unpacked.sha256) {
-      throw new OperatorError('the backup location returns different bytes than were written');
+      throw new OperatorError(sentence('backup.other_bytes'));
     }
     const database = { kind: 'sqlite' as const, migration: LATEST_MIGRATION, file: PART, ...part, unpacked };
     return { database, counts, results: listResults(deps, folder), close };
@@ -49,7 +49,10 @@ async function requireSpace(dataDir: string): Promise<void> {
   const needed = Math.ceil(sqliteBytes(dataDir) * SPACE_FACTOR);
   if (bavail * bsize >= needed) return;
   throw new OperatorError(
-    `${dataDir} needs ${Math.ceil(needed / 1024 / 1024)} MB of free space for the copy of the database, and has ${Math.floor((bavail * bsize) / 1024 / 1024)} MB`,
+    sentence('backup.space', {
+      ...{ folder: dataDir, needed: Math.ceil(needed / 1024 / 1024) },
+      free: Math.floor((bavail * bsize) / 1024 / 1024),
+    }),
   );
 }
 

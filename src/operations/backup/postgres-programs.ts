@@ -1,4 +1,4 @@
-import { OperatorError } from '../../kernel/index.ts';
+import { OperatorError, sentence } from '../../kernel/index.ts';
 import { libpqVariables } from '../../store/index.ts';
 import type { BackupDeps } from './types.ts';
 
@@ -64,9 +64,7 @@ function findProgram(program: Program): string {
       .reverse();
     if (found) return found;
   }
-  throw new OperatorError(
-    `${program} is not installed: install the client programs of PostgreSQL, of the server's version or a later one`,
-  );
+  throw new OperatorError(sentence('backup.program_missing', { program }));
 }
 
 export const databaseName = (databaseUrl: string): string =>

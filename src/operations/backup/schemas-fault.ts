@@ -1,8 +1,8 @@
+import { type Sentence, sentence } from '../../kernel/index.ts';
+
 /** Why a backup of tables in these schemas could not be restored; undefined: it could. */
-export function findSchemasFault(schemas: readonly string[]): string | undefined {
-  if (schemas.length > 1) {
-    return `the tables are in the schemas ${schemas.join(', ')}, of which a backup holds one: move them into one with "alter table … set schema …"`;
-  }
+export function findSchemasFault(schemas: readonly string[]): Sentence | undefined {
+  if (schemas.length > 1) return sentence('backup.two_schemas', { schemas: schemas.join(', ') });
   const [name = ''] = schemas;
-  return /\p{Cc}/u.test(name) ? 'the schema of the tables has a control character in its name: rename it' : undefined;
+  return /\p{Cc}/u.test(name) ? sentence('backup.schema_name') : undefined;
 }

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError } from '../../kernel/index.ts';
+import { OperatorError, sentence } from '../../kernel/index.ts';
 import { newVerifyFolder, removeStaleWork } from './backup-location.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
 import { requireKnownLayout } from './manifest.ts';
@@ -41,7 +41,8 @@ export async function verifyBackup(
     await requireResult(deps, { sha256, bytes, readResults });
     results += 1;
   }
-  if (results !== manifest.results.count) throw new OperatorError(`the backup ${manifest.id} lists other results`);
+  if (results !== manifest.results.count)
+    throw new OperatorError(sentence('backup.other_results', { id: manifest.id }));
   return { secrets: manifest.secrets ? (unseal ? 'opened' : 'compared') : 'absent', results };
 }
 
@@ -55,7 +56,7 @@ async function verifySqlite(deps: BackupDeps, manifest: Manifest): Promise<void>
     await unpackDatabase(deps.place, manifest, join(folder, 'taskgate.db'));
     await withCheckedCopy(deps, folder, async (_store, counts) => {
       if (!sameCounts(counts, manifest.counts)) {
-        throw new OperatorError(`the backup ${manifest.id} does not hold what its manifest says`);
+        throw new OperatorError(sentence('backup.not_as_manifest', { id: manifest.id }));
       }
     });
   } finally {
@@ -68,12 +69,13 @@ async function requireResult(
   { sha256, bytes, readResults }: { sha256: string; bytes: number; readResults: boolean },
 ): Promise<void> {
   const size = await place.results.size(sha256);
-  if (size === undefined) throw new OperatorError(`the kept result ${sha256} is missing in ${place.name}`);
-  if (size !== bytes) throw new OperatorError(`the kept result ${sha256} in ${place.name} has another size`);
+  if (size === undefined)
+    throw new OperatorError(sentence('backup.result_missing', { sha: sha256, place: place.name }));
+  if (size !== bytes) throw new OperatorError(sentence('backup.result_size', { sha: sha256, place: place.name }));
   if (!readResults) return;
   const opened = await place.results.open(sha256);
   const stream = opened instanceof ReadableStream ? opened : opened?.stream();
   if (!stream || (await digestStream(stream)).sha256 !== sha256) {
-    throw new OperatorError(`the kept result ${sha256} in ${place.name} is damaged`);
+    throw new OperatorError(sentence('backup.result_damaged', { sha: sha256, place: place.name }));
   }
 }

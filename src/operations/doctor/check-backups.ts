@@ -26,7 +26,7 @@ export async function checkBackups(deps: Deps): Promise<Finding[]> {
   const warn = (message: string) => findings.push({ check: 'backups', level: 'warning', message });
   const unrestorable = findSchemasFault(await deps.store.backups.schemas());
   if (unrestorable !== undefined) {
-    findings.push({ check: 'backups', level: 'error', message: `No backup can be made: ${unrestorable}.` });
+    findings.push({ check: 'backups', level: 'error', message: `No backup can be made: ${unrestorable.message}.` });
   }
   const place = describePlace(config);
   // Daily ones without a place are a fault already.

@@ -156,6 +156,9 @@ export async function describeBackups(backups: Pick<Backups, 'report'>): Promise
   const { runs, ...report } = await backups.report();
   return {
     ...report,
-    runs: runs.map(({ startedAt, endedAt, ...run }) => ({ ...run, started_at: startedAt, ended_at: endedAt })),
+    runs: runs.map(({ startedAt, endedAt, messageSentence: said, ...run }) => ({
+      ...{ ...run, started_at: startedAt, ended_at: endedAt },
+      ...{ reason: said?.reason ?? null, params: said?.params ?? null },
+    })),
   };
 }

@@ -288,7 +288,7 @@ function diskItems({ disks }: Watches): AttentionItem[] {
   const target = { kind: 'system' as const, id: null };
   const faults = disks.faults();
   if (faults.length > 0) {
-    return faults.map((message) => ({ code: 'disk_unwritable', severity: 'error', target, message }));
+    return faults.map((fault) => ({ code: 'disk_unwritable', severity: 'error', target, ...fault }));
   }
   return disks.low().map(({ path, freeBytes = 0 }) => {
     const params = { megabytes: Math.floor(freeBytes / 1024 / 1024), path };
@@ -357,12 +357,12 @@ async function nodeItems({ store }: AttentionDeps): Promise<AttentionItem[]> {
 }
 
 async function backupItems({ backups }: Watches): Promise<AttentionItem[]> {
-  return (await backups.attention()).map(({ code, message, params = {} }) => ({
+  return (await backups.attention()).map(({ code, ...said }) => ({
     code,
     severity: isWarning(code) ? 'warning' : 'error',
     target: { kind: 'system', id: null },
-    message,
-    params,
+    params: {},
+    ...said,
   }));
 }
 

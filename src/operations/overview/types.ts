@@ -48,6 +48,8 @@ export type AttentionItem = {
   };
   /** An English sentence with the figures. */
   message: string;
+  /** What the message says; absent: `code` and `params` say it. */
+  reason?: string;
   /** The figures and names in it, for the panel to say it in its user's language. */
   params?: SentenceParams;
 };
@@ -73,6 +75,9 @@ export type BackupsView = {
     ended_at: number;
     bytes: number;
     message: string;
+    /** What `message` says; null without one, and for runs of before. */
+    reason: string | null;
+    params: SentenceParams | null;
   }[];
 };
 

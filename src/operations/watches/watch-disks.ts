@@ -1,6 +1,6 @@
 import { open, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, type Logger, sleepInStep } from '../../kernel/index.ts';
+import { type Clock, type Logger, type Sentence, sentence, sleepInStep } from '../../kernel/index.ts';
 
 /** While requests or polls come, or a disk has a fault. Readiness trusts no older reading. */
 const CHECK_EVERY_MS = 5_000;
@@ -13,11 +13,11 @@ const PROBE_FILE = '.disk-probe';
 /** The panel warns administrators below this much free space. */
 const LOW_SPACE_BYTES = 100 * 1024 * 1024;
 
-const FOLDER_NAMES = { data: 'the data directory', uploads: 'the folder of uploads' } as const;
+const FOLDER_REASONS = { data: 'disk.data', uploads: 'disk.uploads' } as const;
 
-export type WatchedFolder = { name: keyof typeof FOLDER_NAMES; path: string };
+export type WatchedFolder = { name: keyof typeof FOLDER_REASONS; path: string };
 /** The result of one probe; `fault` completes the sentence "The disk of the folder …". */
-export type DiskReading = { freeBytes?: number; fault?: string };
+export type DiskReading = { freeBytes?: number; fault?: Sentence };
 export type DiskState = WatchedFolder & DiskReading;
 
 export type DiskWatch = ReturnType<typeof createDiskWatch>;
@@ -32,7 +32,7 @@ export function createDiskWatch(deps: {
   folders: readonly WatchedFolder[];
   clock: Clock;
   logger: Logger;
-  databaseFault: () => string | undefined;
+  databaseFault: () => Sentence | undefined;
   /** Whether requests or polls came within the last second. */
   isActive: () => boolean;
   probe?: (path: string) => Promise<DiskReading>;
@@ -51,17 +51,17 @@ export function createDiskWatch(deps: {
         const before = states.get(folder.name);
         if (!before && reading.fault !== undefined) return;
         states.set(folder.name, { ...folder, ...reading });
-        if (before?.fault === reading.fault) return;
+        if (before?.fault?.message === reading.fault?.message) return;
         if (reading.fault === undefined) {
           if (before) logger.info({ folder: folder.path }, 'the disk can be written again');
-        } else logger.error({ folder: folder.path }, describe({ ...folder, ...reading }));
+        } else logger.error({ folder: folder.path }, describe(folder, reading.fault).message);
       }),
     );
   }
 
   /** One sentence for each folder or database that cannot be written. */
-  const faults = (): string[] => {
-    const found = [...states.values()].filter(({ fault }) => fault !== undefined).map(describe);
+  const faults = (): Sentence[] => {
+    const found = [...states.values()].flatMap(({ fault, ...folder }) => (fault ? [describe(folder, fault)] : []));
     const writeFault = databaseFault();
     return found.length === 0 && writeFault !== undefined ? [writeFault] : found;
   };
@@ -74,7 +74,7 @@ export function createDiskWatch(deps: {
     /** False while the database, or the data directory it lies in, cannot be written. */
     canStore: (): boolean => states.get('data')?.fault === undefined && databaseFault() === undefined,
     /** Why something cannot be written, in a sentence; looks now if the latest look is old. */
-    async findFault(): Promise<string | undefined> {
+    async findFault(): Promise<Sentence | undefined> {
       if (clock.monotonicMs() - checkedAtMs > CHECK_EVERY_MS) await check();
       return faults()[0];
     },
@@ -96,12 +96,12 @@ export function createDiskWatch(deps: {
   };
 }
 
-const describe = ({ name, fault }: DiskState): string => `The disk of ${FOLDER_NAMES[name]} ${fault}.`;
+const describe = ({ name }: WatchedFolder, fault: Sentence): Sentence => sentence(FOLDER_REASONS[name], { fault });
 
-const FAULTS: Readonly<Record<string, string>> = {
-  ENOSPC: 'is full',
-  EDQUOT: 'is full: its quota is used up',
-  EROFS: 'is read-only',
+const FAULTS: Readonly<Record<string, Sentence>> = {
+  ENOSPC: sentence('disk.full'),
+  EDQUOT: sentence('disk.quota'),
+  EROFS: sentence('disk.read_only'),
 };
 
 /** Writes and removes 64 KiB: a full disk still accepts an empty file. */
@@ -116,14 +116,14 @@ async function probeFolder(path: string): Promise<DiskReading> {
     const handle = await open(file, 'w', 0o600);
     try {
       const { bytesWritten } = await handle.write(Buffer.alloc(PROBE_BYTES));
-      if (bytesWritten < PROBE_BYTES) return { ...free, fault: 'is full' };
+      if (bytesWritten < PROBE_BYTES) return { ...free, fault: sentence('disk.full') };
     } finally {
       await handle.close();
     }
     return free;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    return { ...free, fault: FAULTS[code] ?? `cannot be written${code ? ` (${code})` : ''}` };
+    return { ...free, fault: FAULTS[code] ?? sentence('disk.unwritable', { code: code || 'unknown reason' }) };
   } finally {
     await unlink(file).catch(() => undefined);
   }

@@ -1,7 +1,7 @@
 import { Column, is, Param, Placeholder, type Query } from 'drizzle-orm';
 import { PgDatabase, PgDialect } from 'drizzle-orm/pg-core';
 import { BaseSQLiteDatabase, SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
-import type { Logger } from '../../kernel/index.ts';
+import type { Logger, Sentence } from '../../kernel/index.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
 import type { LeaseBinding } from './memory-leases.ts';
 
@@ -58,7 +58,7 @@ export interface Driver {
   publish(topic: ChangeTopic): Promise<void>;
   subscribe(listener: (topic: ChangeTopic) => void): () => void;
   /** As in `Store`; absent in a driver without a file of its own. */
-  writeFault?(): string | undefined;
+  writeFault?(): Sentence | undefined;
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { DrizzleQueryError } from 'drizzle-orm';
-import { AppError, defineErrors } from '../../kernel/index.ts';
+import { AppError, defineErrors, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import { describePostgres, isStatementFault, isTlsFault, type PostgresFault } from './postgres-reasons.ts';
 
 export const storeErrors = defineErrors('store', {
@@ -27,22 +27,16 @@ export const storeErrors = defineErrors('store', {
  * Advice for administrators, by a prefix of SQLite's result code. Without an entry the general
  * message is used.
  */
-const SQLITE_ADVICE: readonly (readonly [prefix: string, message: string])[] = [
-  ['SQLITE_FULL', 'The disk that holds the data directory is full. Free some space; the gateway goes on by itself.'],
-  [
-    'SQLITE_READONLY',
-    'The database file cannot be written. Check the permissions of the data directory and its files.',
-  ],
-  ['SQLITE_CANTOPEN', 'The database file cannot be opened. Check that the data directory exists and may be written.'],
-  ['SQLITE_PERM', 'The database file cannot be opened. Check the permissions of the data directory and its files.'],
-  ['SQLITE_IOERR', 'Reading or writing the data directory failed. Check the disk, its free space and its quota.'],
-  ['SQLITE_CORRUPT', 'The database file is damaged. Move the data directory away and run "taskgate backup restore".'],
-  [
-    'SQLITE_NOTADB',
-    'The database file is damaged or no database. Move the data directory away and run "taskgate backup restore".',
-  ],
-  ['SQLITE_BUSY', 'Another process holds the database file for too long. Try again later.'],
-];
+const SQLITE_ADVICE = [
+  ['SQLITE_FULL', 'store.disk_full'],
+  ['SQLITE_READONLY', 'store.read_only'],
+  ['SQLITE_CANTOPEN', 'store.cannot_open'],
+  ['SQLITE_PERM', 'store.permissions'],
+  ['SQLITE_IOERR', 'store.disk_failed'],
+  ['SQLITE_CORRUPT', 'store.damaged'],
+  ['SQLITE_NOTADB', 'store.no_database'],
+  ['SQLITE_BUSY', 'store.busy'],
+] as const;
 
 /**
  * SQLite's result codes for faults of the statement or its data. Every other code is a problem of
@@ -58,8 +52,8 @@ export function toStoreError(thrown: unknown): unknown {
   const error = driverError(thrown);
   const code = textField(error, 'code');
   if (code.startsWith('SQLITE_')) {
-    const advice = SQLITE_ADVICE.find(([prefix]) => code.startsWith(prefix))?.[1];
-    return translate({ isOurFault: SQLITE_OUR_FAULT.test(code), advice }, code);
+    const reason = SQLITE_ADVICE.find(([prefix]) => code.startsWith(prefix))?.[1];
+    return translate({ isOurFault: SQLITE_OUR_FAULT.test(code), advice: reason && sentence(reason) }, code);
   }
   // TLS fails with the codes of Node.js; Bun's client gives these errors a number too.
   if (!code.startsWith('ERR_POSTGRES') && !(isTlsFault(code) && Reflect.get(error as object, 'errno') === 0))
@@ -88,24 +82,23 @@ export function nameAddress(thrown: unknown, variable: string): unknown {
 /** The operating system could not bring a commit to the disk; the commit itself stands. */
 export function toFlushError(thrown: unknown): Error {
   const cause = new Error(`FLUSH_${textField(thrown, 'code') || 'FAILED'}`);
-  const message = `${storeErrors.outcome_unknown().message} Check the disk, its free space and its quota.`;
-  return storeErrors.outcome_unknown({ cause, message });
+  return storeErrors.outcome_unknown({ cause, message: sentence('store.flush_failed') });
 }
 
 /** SQLite's codes for a file that cannot be written, and ours for one that is not flushed. */
 const UNWRITABLE = /^(?:FLUSH_|SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM))/;
 
 /** What to do about a file that cannot be written, if that is why a statement failed. */
-export function findWriteFault(thrown: unknown): string | undefined {
+export function findWriteFault(thrown: unknown): Sentence | undefined {
   const error = toStoreError(thrown);
   const cause = error instanceof AppError ? error.cause : undefined;
   return error instanceof AppError && cause instanceof Error && UNWRITABLE.test(cause.message)
-    ? error.message
+    ? toSentence(error)
     : undefined;
 }
 
 function translate(
-  { isOurFault, advice }: { isOurFault: boolean; advice: string | undefined },
+  { isOurFault, advice }: { isOurFault: boolean; advice: string | Sentence | undefined },
   code: string,
   names: readonly string[] = [],
 ): Error {

@@ -8,7 +8,7 @@
  * - Methods reject only if the database fails (`store.unavailable`, `store.outcome_unknown`) or an
  *   invariant is broken, never on a lost race.
  */
-import { AppError } from '../../kernel/index.ts';
+import { AppError, type Sentence } from '../../kernel/index.ts';
 import type { ApiKeyStore } from './api-keys.ts';
 import type { BackupStore } from './backups.ts';
 import type { ChannelStore, PriceStore } from './channels.ts';
@@ -95,7 +95,7 @@ export interface Store extends Repositories {
    * Why the latest write to the database file failed, as a sentence; `undefined` once a write has
    * succeeded, and always on PostgreSQL.
    */
-  writeFault(): string | undefined;
+  writeFault(): Sentence | undefined;
   /** Rejects when the database does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
-import { nextTurn } from '../../kernel/index.ts';
+import { nextTurn, type Sentence } from '../../kernel/index.ts';
 import { findWriteFault, storeErrors, toFlushError, toStoreError } from '../drivers/errors.ts';
 
 /**
@@ -44,7 +44,7 @@ export function createGroupCommit(
   const queue: Job[] = [];
   let draining: Promise<void> | undefined;
   let closed = false;
-  let fault: string | undefined;
+  let fault: Sentence | undefined;
   let changesBefore = 0;
 
   /** Compiled once: each group runs some of these. */

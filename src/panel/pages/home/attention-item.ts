@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import { sayServerText } from '../../api/say-server-text.ts';
+import { saySentence } from '../../api/say-sentence.ts';
 import type { AttentionItem } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { roles } from '../../session/roles.ts';
@@ -9,11 +9,11 @@ import { roles } from '../../session/roles.ts';
  * says more, to somebody who reads English; null where it says nothing that the title does not.
  */
 export function attentionDetail(
-  { code, message, params }: AttentionItem,
+  { code, message, reason, params }: AttentionItem,
   t: TFunction,
   language: string,
 ): string | null {
-  const said = sayServerText(message, t);
+  const said = saySentence({ message, reason, params }, t);
   if (said !== null) return said;
   if (language === 'en') return message;
   // Nothing is said to have failed "0 of 0" times.

@@ -81,11 +81,11 @@ function RunTable({ runs }: { runs: readonly Run[] }) {
     {
       key: 'state',
       heading: t('system.backupState'),
-      render: ({ status, message, backup }) => (
+      render: ({ status, message, reason, params, backup }) => (
         <div>
           <StatusLabel tone={tones[status]}>{t(`system.backupState.${status}`)}</StatusLabel>
           <Text size="xs" c="dimmed">
-            {message === '' ? backup : <ServerText text={message} />}
+            {message === '' ? backup : <ServerText text={message} sentence={{ reason, params }} />}
           </Text>
         </div>
       ),
