@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readdirSync } from 'node:fs';
+import { testInFullRun } from '../support/full-run.ts';
 import { expectedOf, type Factory, type Seen, startFactory } from './harness.ts';
 import type { Vendor } from './vendor.ts';
 
@@ -25,8 +26,9 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => factory?.stop());
 
-test('every factory plugin has a simulated vendor', () => {
-  expect(keys).toEqual(played);
+testInFullRun('every factory plugin has a simulated vendor before it is released', () => {
+  const missing = keys.filter((key) => !played.includes(key));
+  expect(missing.map((key) => `add test/factory/${key}.ts, which exports a Vendor`)).toEqual([]);
 });
 
 for (const vendor of vendors) {

@@ -5,6 +5,7 @@ import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
 import { type Compiler, createCompiler } from '../../src/plugins/worker/compile-plugin.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { startSandbox } from '../sandbox/start-sandbox.ts';
+import { testInFullRun } from '../support/full-run.ts';
 
 setDefaultTimeout(120_000);
 
@@ -42,7 +43,7 @@ for (const key of keys) {
       expect(report).toMatchObject({ ok: true, key, faults: [], warnings: [] });
     });
 
-    test('the documentation names its models and base URL', async () => {
+    testInFullRun('the documentation names its models and base URL before it is released', async () => {
       const text = await Bun.file(new URL('../../docs/vendors.md', import.meta.url)).text();
       const { meta } = (await import(new URL(`${key}.js`, FACTORY).href)) as PluginModule;
       const names = [
@@ -51,7 +52,8 @@ for (const key of keys) {
         ...(meta.baseUrl ? [meta.baseUrl] : []),
         ...Object.keys(meta.usageSchema ?? {}),
       ];
-      expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+      const missing = names.filter((name) => !text.includes(`\`${name}\``));
+      expect(missing.map((name) => `add \`${name}\` to the section ${key} of docs/vendors.md`)).toEqual([]);
     });
 
     test('the fixture passes', async () => {
