@@ -5,6 +5,7 @@ import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import { artifactCapability, verifyCapability } from '../../src/results/links/artifact-links.ts';
 import { isLinkExpired } from '../../src/results/links/issue-artifact-links.ts';
 import type { ChannelRecord, TaskRecord } from '../../src/store/ports/index.ts';
+import { NEW_TASK } from '../../src/store/repositories/tasks/insert-tasks.ts';
 import { renderedVideo, videoObject } from '../../src/surfaces/videos/video-object.ts';
 import { firstPollDelayMs, nextPollDelayMs } from '../../src/tasks/polling/poll-schedule.ts';
 import { replacePrivateIds, taskView } from '../../src/tasks/state/describe-task.ts';
@@ -17,6 +18,7 @@ import { createKeySecrets } from '../../src/vendors/credentials/key-secrets.ts';
 import { buildUpstreamRequest } from '../../src/vendors/request/build-upstream-request.ts';
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
+  ...NEW_TASK,
   id: 1,
   taskId: 'task_public',
   platform: 'demo',
@@ -28,29 +30,18 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   action: 'text_to_video',
   status: 'IN_PROGRESS',
   progress: '42%',
-  failReason: '',
-  failReasonSentence: null,
   submitTime: 100,
-  startTime: 0,
-  finishTime: 0,
   createdAt: 99,
   updatedAt: 101,
   quota: 0,
   properties: { input: 'a cat', originModelName: 'alias', upstreamModelName: 'real' },
   data: { id: 'vendor-1', nested: [{ task_id: 'vendor-1', url: 'https://x/vendor-1' }] },
-  state: null,
   upstreamTaskId: 'vendor-1',
-  pollFailures: 0,
-  polls: 0,
-  nextPollAtMs: 0,
   leaseOwner: null,
   leaseUntilMs: 0,
-  leaseSeq: 1,
   execution: { requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
   billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'alias', action: '' },
   callbackUrl: null,
-  hiddenAt: 0,
-  linkVersions: '',
   sourceHash: '',
   ...change,
 });

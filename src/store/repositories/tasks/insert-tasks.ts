@@ -24,7 +24,7 @@ const GIVEN = {
 } as const satisfies RecordColumns;
 
 /** What the row of a new task holds beside what it is given. */
-const NEW = {
+export const NEW_TASK = {
   status: 'NOT_START',
   progress: '0%',
   failReason: '',
@@ -53,7 +53,7 @@ export function createTaskInserts({ nowMs, now, prepare, lists: { records } }: C
   const insert = lazy(() =>
     prepare(sql`
       insert into tasks (${names}, status, progress, lease_seq, updated_at, lease_until)
-      select ${names}, ${sql.raw(`'${NEW.status}', '${NEW.progress}', ${NEW.leaseSeq}`)}, given.created_at,
+      select ${names}, ${sql.raw(`'${NEW_TASK.status}', '${NEW_TASK.progress}', ${NEW_TASK.leaseSeq}`)}, given.created_at,
         ${nowMs} + given.lease_for
       from ${records('given', { ...GIVEN, lease_for: 'bigint' })}
       returning task_id, id, lease_until`),
@@ -67,7 +67,7 @@ export function createTaskInserts({ nowMs, now, prepare, lists: { records } }: C
       }
       return tasks.map(({ leaseForMs: _, ...task }) => {
         const row = stored.get(task.taskId) as { id: number; leaseUntilMs: number };
-        return { ...NEW, callbackUrl: null, sourceHash: '', ...task, updatedAt: task.createdAt, ...row };
+        return { ...NEW_TASK, callbackUrl: null, sourceHash: '', ...task, updatedAt: task.createdAt, ...row };
       });
     },
   };
