@@ -25,7 +25,7 @@ const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint
 type KeyRow = { userId: number; walletId: number; isUnlimited: boolean; left: number; budget: Budget | null };
 
 /** What reservations are decided by: rows that are locked until the transaction ends. */
-export type Balances = {
+type Balances = {
   keys: ReadonlyMap<number, KeyRow>;
   /** What is left in each wallet. */
   wallets: ReadonlyMap<number, number>;
@@ -226,7 +226,7 @@ export function createMoneyMoves(context: Context): Pick<LedgerStore, 'reserveAl
  * Decides one reservation after the other over what the ones before leave: one that does not fit
  * takes nothing, and stops none of those behind it.
  */
-export function decideReservations(
+function decideReservations(
   { keys, wallets, payers, budgets, spent }: Balances,
   entries: readonly NewReservation[],
 ): ReservationVerdict[] {
