@@ -263,7 +263,8 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   flows: 'deleteDone deleteOfUser',
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
-  ledger: 'byGrantKey countStatement grant imbalances list setBalance statementLines statementTasks',
+  ledger:
+    'budgetsSpent byGrantKey countStatement deleteBudgetSums grant imbalances list setBalance statementLines statementTasks',
   logs: 'deleteAudit listAudit listUsage readAudit readUsage verifyAudit',
   nodes: 'alive heartbeat remove',
   options: 'all get put putIfAbsent replace',
@@ -276,11 +277,11 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   providers: 'all bySlug delete insert lock update',
   relays: 'addParts deleteEnded deleteObjects expireLeases interrupted refundBilled',
   results:
-    'claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers inputsOf keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
+    'claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
-    'clearReasons deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit tasksOf usersToErase',
+    'clearReasons deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
   retention:
-    'contentOf deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter',
+    'readContent deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
     'amend byIds countUnfinished expireAllLeases failureReasons feed hide keepStreamedOutputs latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions shiftStreamedOutputs streamedOutputsAfter untilDue',
