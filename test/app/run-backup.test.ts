@@ -90,7 +90,9 @@ test('a bucket that may not delete: the backup is recorded, and the old ones are
       signal: new AbortController().signal,
     };
     const made = await runScheduledBackup(request);
-    expect(made?.warnings).toContainEqual(expect.stringMatching(/old ones could not be removed: .*AccessDenied/));
+    expect(made?.warnings).toContainEqual(
+      expect.objectContaining({ message: expect.stringMatching(/old ones could not be removed: .*AccessDenied/) }),
+    );
     const store = await openBeside(config);
     const options = { flag: () => true, number: () => 3 } as unknown as OptionValues;
     const found = await checkBackups({ store, clock: systemClock, config, options });

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError, randomAlnum, sentence } from '../../kernel/index.ts';
+import { OperatorError, quoted, randomAlnum, sentence } from '../../kernel/index.ts';
 import { createFolderFiles, createFolderObjects, createS3Files, createS3Objects } from '../../store/index.ts';
 import type { Store, StoredFile } from '../../store/ports/index.ts';
 import { openBucketSender, type StorageLocation } from '../storage/result-files.ts';
@@ -96,7 +96,7 @@ export async function putPart(
 ): Promise<StoredFile> {
   const put = await place.objects.put(key, source, { signal });
   if (put.ok) return put.value;
-  throw new OperatorError(`the backup could not be written to ${place.name}: ${put.error.message}`);
+  throw new OperatorError(sentence('backup.write', { place: place.name, fault: quoted(put.error.message) }));
 }
 
 /** A text as a source of bytes. */

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { OperatorError, sentence } from '../../kernel/index.ts';
+import { OperatorError, quoted, sentence } from '../../kernel/index.ts';
 import type { FileStore } from '../../store/ports/index.ts';
 import { putPart, WORK_FOLDER } from './backup-location.ts';
 import { RESULTS_PART } from './manifest.ts';
@@ -89,7 +89,10 @@ async function copyOne({ place, signal }: BackupDeps, from: FileStore, sha256: s
   if (!opened) return false;
   const bytes = opened instanceof ReadableStream ? opened : opened.stream();
   const put = await place.results.put(bytes, { maxBytes: Number.POSITIVE_INFINITY, signal });
-  if (!put.ok) throw new OperatorError(`a kept result could not be written to ${place.name}: ${put.error.message}`);
+  if (!put.ok) {
+    const fault = quoted(put.error.message);
+    throw new OperatorError(sentence('backup.result_write', { place: place.name, fault }));
+  }
   if (put.value.sha256 === sha256) return true;
   // Its bytes are not what its name says: such a file helps nobody.
   await place.results.delete(put.value.sha256);

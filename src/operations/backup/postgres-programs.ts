@@ -38,7 +38,11 @@ export function runPostgresProgram({ config, signal }: Pick<BackupDeps, 'config'
     signal.throwIfAborted();
     if (code === 0) return;
     const reason = (await said).trim().replaceAll(/\s+/g, ' ');
-    throw new OperatorError(`${program} failed: ${reason || `exit code ${code}`}`);
+    throw new OperatorError(
+      sentence(program === 'pg_dump' ? 'backup.pg_dump' : 'backup.pg_restore', {
+        words: reason || `exit code ${code}`,
+      }),
+    );
   };
   return {
     /** What it writes; rejects at the end when it failed. */

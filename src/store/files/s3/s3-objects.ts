@@ -1,4 +1,4 @@
-import { err } from '../../../kernel/index.ts';
+import { err, quoted, sentence } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import type { ObjectStore } from '../../ports/index.ts';
 import { toFileFault, writeHashed } from '../write-file.ts';
@@ -80,12 +80,12 @@ export function createS3Objects(options: S3ObjectsOptions): ObjectStore {
 
 const unavailable = (reason: string): Error =>
   storeErrors.backups_unavailable({
-    message: `The backup location cannot be read: ${reason}.`,
+    message: sentence('backup.unreadable_place', { fault: quoted(reason) }),
     cause: new Error(reason),
   });
 
 const undeletable = (reason: string): Error =>
   storeErrors.backups_unavailable({
-    message: `A file of the backup location cannot be deleted: ${reason}.`,
+    message: sentence('backup.undeletable', { fault: quoted(reason) }),
     cause: new Error(reason),
   });
