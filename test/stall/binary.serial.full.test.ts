@@ -54,7 +54,7 @@ test('every cache that input from outside can grow reports its size', async () =
   for (const [, , entries] of sizes) expect(Number(entries)).toBeLessThanOrEqual(100_000);
 });
 
-/** Sends requests without waiting for answers; the status of the first, once the connection is closed. */
+/** Sends requests at once. Resolves with the status of the first when the connection is closed. */
 const pipeline = (requests: string): Promise<{ status: number }> =>
   new Promise((resolve, reject) => {
     const socket = connect(gateway.port, '127.0.0.1', () => void socket.write(requests));
