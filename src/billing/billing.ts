@@ -67,7 +67,7 @@ export type Billing = {
   stop(): void;
   /** Whether the price reads facts: only then is the plugin's usage hook worth a call. */
   needsFacts(pluginKey: string, model: string, upstreamModel: string): boolean;
-  /** The same for the frozen expression of a snapshot. */
+  /** Whether the frozen expression of a snapshot reads facts. */
   readsFacts(billing: BillingSnapshot): boolean;
   groupRatio(group: string): number;
   /** Whether a model without a price may be used. */

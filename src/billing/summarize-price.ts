@@ -20,7 +20,7 @@ export function summarizePrice(expression: string): PriceSummary | null {
   return summary === undefined || (summary.kind === 'table' && summary.rates.length > MAX_RATES) ? null : summary;
 }
 
-/** The same price for a group that pays `ratio` times as much. */
+/** The price for a group that pays `ratio` times as much. */
 export const scaleSummary = (summary: PriceSummary, ratio: number): PriceSummary =>
   mapAmounts(summary, (usd) => usd * ratio);
 

@@ -14,7 +14,7 @@ export type SmallFiles = {
 /**
  * Holds small kept files, such as pictures of a gallery: to look for one, open and read it takes
  * longer than to send it. A digest never has other bytes, so nothing has to be told of a change.
- * Who asks has read that the file is kept.
+ * The caller has read that the file is kept.
  */
 export function createSmallFiles({ files }: { files: Pick<FileStore, 'open'> }, watchCache?: WatchCache): SmallFiles {
   const known = new Map<string, Uint8Array>();

@@ -78,7 +78,7 @@ export class AppError extends Error {
     this.replayed = options.replayed ?? false;
   }
 
-  /** The same failure with the advice not to repeat the request. */
+  /** This failure with the advice not to repeat the request. */
   withoutRetry(): AppError {
     const { code, kind, param, details, cause, replayed } = this;
     const message = this.reason === code ? this.message : toSentence(this);

@@ -33,7 +33,7 @@ export function createRedactor(secrets: Secrets): Redactor {
   });
 }
 
-/** The same for texts that are not truncated. */
+/** Redacts texts that are not truncated. */
 export function createWholeRedactor(secrets: Secrets): Redactor {
   return createLazily(secrets, createReplacer);
 }
@@ -137,7 +137,7 @@ export function sanitizeMessage(text: string, max = 512): string {
 export const redactJson = (value: unknown, secrets: Secrets): Json | undefined =>
   redactJsonWith(createWholeRedactor(secrets), value);
 
-/** The same for several values: the search for the secrets is prepared once. */
+/** Redacts several values: the search for the secrets is prepared once. */
 export function redactJsonWith(redact: Redactor, value: unknown): Json | undefined {
   if (typeof value === 'string') return redact(value);
   if (Array.isArray(value)) return value.map((item) => redactJsonWith(redact, item) ?? null);

@@ -176,7 +176,7 @@ export interface LoadedPlugin {
   call(hook: string, args: readonly unknown[], options: CallOptions): Promise<Result<Json | undefined, HookFailure>>;
   /** Whether the plugin takes no new submissions because it was killed too often. */
   suspended(): boolean;
-  /** The same plugin for trials: kills do not suspend it, and its calls are not reported. */
+  /** This plugin for trials: kills do not suspend it, and its calls are not reported. */
   onTrial(): LoadedPlugin;
 }
 

@@ -63,7 +63,7 @@ export type Results = {
   /** Downloads an artifact. @throws tasks.artifact_*, also when too many downloads are running */
   content(task: TaskRecord, choice: ArtifactChoice, request: ContentRequest): Promise<Content>;
   /**
-   * The same for anyone who has a link.
+   * Opens it for anyone who has a link.
    * @throws tasks.artifact_not_found for any failure, tasks.artifact_access_limited for too many
    */
   contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
@@ -89,7 +89,7 @@ export function createResults(deps: ResultDeps): Results {
     stop: worker.stop,
     wake: worker.wake,
     stats: worker.stats,
-    findFault: async () => (await kept.files.findFault()) ?? worker.stats().placeFault,
+    findFault: async () => (await kept.files.findFault()) ?? worker.stats().storageError,
     depth: () => store.results.depth(clock.unix() - LOST_SECONDS),
     ofTask,
     async usage({ id, group }) {

@@ -9,7 +9,7 @@ export type CopyFailure = {
   reason?: Sentence;
   inMs: number | null;
   /** The place of results takes nothing at the moment: for administrators. */
-  placeFault?: string;
+  storageError?: string;
 };
 
 /** Dependencies inside the room. */

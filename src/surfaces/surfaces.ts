@@ -34,7 +34,7 @@ export type Surfaces = {
     caller: Caller,
     input: { requestId: string; pluginKey: string; request: ClientRequest },
   ): Promise<SubmittedTask>;
-  /** The same for JSON that has already been read, such as the panel's; needs no API key. */
+  /** Submits JSON that has already been read, such as the panel's; needs no API key. */
   submitBody(
     caller: Caller,
     input: {
@@ -79,7 +79,7 @@ export type Surfaces = {
    * @throws tasks.task_not_found
    */
   readVideo(userId: number, request: VideoRequest): Promise<string>;
-  /** The same for a task that was read already. */
+  /** Renders a task that was read already. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
   /** Whether a plugin serves the model to the caller on `POST /v1/images/generations`. */
   makesImages(caller: Caller, model: string): boolean;
@@ -89,7 +89,7 @@ export type Surfaces = {
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
   /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
   retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
-  /** The same as a stream, from its beginning or after one of its events. */
+  /** Gives the response as a stream, from its beginning or after one of its events. */
   resumeResponse(
     caller: Parameters<typeof resumeResponse>[1],
     input: Parameters<typeof resumeResponse>[2],

@@ -88,7 +88,7 @@ export type Tasks = {
   own(userId: number, taskId: string): Promise<TaskRecord>;
   /** The task once its status has changed, or after `ms`. @throws tasks.rate_limit_exceeded */
   awaitChange(caller: Caller, task: TaskRecord, wait: { ms: number; left: AbortSignal }): Promise<TaskRecord>;
-  /** The same for its status alone. @throws tasks.task_not_found */
+  /** Reads it for its status alone. @throws tasks.task_not_found */
   ownSummary(userId: number, taskId: string): Promise<TaskSummary>;
   /**
    * `GET /v1/tasks/:id/events`, until the client has `left`. `anyTask`: other users' tasks too.

@@ -35,7 +35,7 @@ export class Connection {
   isReused = false;
   /** A byte of the current answer was seen. */
   hasAnswered = false;
-  /** Until when the connection may wait for another request (monotonic milliseconds). */
+  /** When the connection stops waiting for another request (monotonic milliseconds). */
   idleUntilMs = 0;
   #exchange: Exchange | undefined;
   #keepForMs = 0;

@@ -73,7 +73,7 @@ export type UpstreamResponse = {
   url: string;
   /** Reads the whole body, decoded, up to `maxBytes`, and never more than `maxResponseBytes`. */
   bytes(maxBytes?: number): Promise<Result<Uint8Array, UpstreamFailure>>;
-  /** The same as UTF-8; invalid bytes are replaced. */
+  /** Reads the whole body as UTF-8; invalid bytes are replaced. */
   text(): Promise<Result<string, UpstreamFailure>>;
   /**
    * For content that is passed on, in its original encoding; errors end the stream. `onEnd` is

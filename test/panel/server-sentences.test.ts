@@ -5,7 +5,7 @@ import { describeCodes } from '../../src/http/openapi/describe-codes.ts';
 import { ApiError } from '../../src/panel/api/api-error.ts';
 import { errorMessage } from '../../src/panel/api/error-message.ts';
 import { createRecognizer } from '../../src/panel/api/recognize-sentence.ts';
-import { learnSentences, sayOrQuote, sayServerText } from '../../src/panel/api/say-server-text.ts';
+import { learnSentences, sayServerText, translateOrQuote } from '../../src/panel/api/say-server-text.ts';
 import sentences from '../../src/panel/api/server-sentences.json';
 import { taskErrors } from '../../src/tasks/errors.ts';
 import { vendorErrors } from '../../src/vendors/errors.ts';
@@ -178,7 +178,7 @@ describe('sentences that the gateway stores and reports', () => {
       '服务商返回 HTTP 400：“seconds must be 5”',
     );
     expect(sayServerText('Your prompt was rejected.', t)).toBeNull();
-    expect(sayOrQuote('Your prompt was rejected.', t)).toBe('“Your prompt was rejected.”');
+    expect(translateOrQuote('Your prompt was rejected.', t)).toBe('“Your prompt was rejected.”');
   });
 
   test('a refusal says the gateway’s very sentence, and quotes a vendor’s', async () => {

@@ -29,7 +29,7 @@ export function collectorUrl({
   return url.href;
 }
 
-/** What somebody expects who asks for another protocol; empty where nothing is to be said. */
+/** What the person expects that set another protocol; empty where nothing is to be said. */
 export function warnOfProtocol(config: Config): string[] {
   const wanted = config.otlpTracesProtocol ?? config.otlpProtocol;
   if (wanted === 'http/json' || collectorUrl(config) === '') return [];

@@ -33,7 +33,7 @@ const pairs: ValueKind<Readonly<Record<string, string>>> = {
   },
 };
 
-/** The same as names and values of HTTP headers. */
+/** These as names and values of HTTP headers. */
 const headerPairs: typeof pairs = {
   ...pairs,
   type: 'secret',

@@ -13,7 +13,7 @@ type Window = { limit: number; windowSeconds: number };
  */
 export type RequestLimit = (ip: DecidingIp) => Promise<void>;
 
-/** The same per user, whatever the address. Each `scope` has its own count. */
+/** Limits each user, whatever the address. Each `scope` has its own count. */
 export type UserLimit = (userId: number, scope: string) => Promise<void>;
 
 /** Routes with the same `name` share the count of an address. */

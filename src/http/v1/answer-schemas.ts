@@ -104,7 +104,7 @@ const answer = (description: string, schema: object) => ({ responses: describeAn
 /** The answer of an operation, one of these. */
 export const answers = (description: string, ...names: SchemaName[]) => answer(description, anyOf(names));
 
-/** The same, or a stream of events. */
+/** One of these answers, or a stream of events. */
 export const answersOrStreams = (description: string, ...names: SchemaName[]) => ({
   responses: {
     '200': {

@@ -41,7 +41,7 @@ export async function createRelayed(
   return relayedResponse(answer, 'api', access);
 }
 
-/** The same, but undefined if no relay channel serves the model. */
+/** Forwards it if a relay channel serves the model; otherwise undefined. */
 export const createIfRelayed = async (relay: Relay, creation: Creation): Promise<Response | undefined> =>
   relay.takes(toCaller(creation.api), creation.kind, requestedModel(creation.client))
     ? createRelayed(relay, creation)

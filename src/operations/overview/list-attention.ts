@@ -299,10 +299,10 @@ function diskItems({ disks }: Watches): AttentionItem[] {
 
 async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
   const { lost, wanted } = await results.depth();
-  const placeFault = await results.findFault();
+  const storageError = await results.findFault();
   const items: AttentionItem[] = [];
-  if (placeFault !== undefined) {
-    const message = `Results cannot be kept: ${placeFault}. ${wanted} wait; their tasks are not affected.`;
+  if (storageError !== undefined) {
+    const message = `Results cannot be kept: ${storageError}. ${wanted} wait; their tasks are not affected.`;
     const params = { count: wanted };
     items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message, params });
   }

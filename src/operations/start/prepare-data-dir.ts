@@ -36,7 +36,7 @@ export function prepareDataDir(path: string): { path: string; created: boolean; 
   }
 }
 
-/** The same rules, as far as they can be checked without writing. */
+/** Checks these rules as far as that needs no writing. */
 export function requireUsableDataDir(path: string): void {
   const folder = resolve(path);
   try {

@@ -76,7 +76,7 @@ export async function acceptResultFiles(
   }
 }
 
-/** The same for a place that no database knows yet. */
+/** Opens a place that no database knows yet. */
 export function openUnguardedFiles(
   config: ResultFilesConfig,
   { clock, logger }: Pick<Deps, 'clock' | 'logger'>,

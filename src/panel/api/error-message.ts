@@ -4,7 +4,7 @@ import { ApiError } from './api-error.ts';
 import { codeTexts, isQuoted, isWrittenByOperator } from './code-texts.ts';
 import type { FieldError } from './field-errors.ts';
 import { saySentence } from './say-sentence.ts';
-import { sayBeyondCode, sayOrQuote, sayServerText } from './say-server-text.ts';
+import { sayBeyondCode, sayServerText, translateOrQuote } from './say-server-text.ts';
 import { UserError } from './user-error.ts';
 
 /** Says what went wrong and what to do, in the user's language. */
@@ -71,7 +71,7 @@ const messageValues = (error: ApiError, t: TFunction, language: string) => ({
  * is wrong with the first field.
  */
 function chooseMessage(error: ApiError, t: TFunction, language: string): string {
-  if (isQuoted(error.code)) return sayOrQuote(error.message, t);
+  if (isQuoted(error.code)) return translateOrQuote(error.message, t);
   if (language === 'en') return error.message;
   const [first] = error.fieldErrors;
   return first === undefined ? '' : `${first[0]}: ${fieldMessage(first[1], t, language)}`;

@@ -27,7 +27,7 @@ export function saySentence({ message, reason, params }: SaidSentence, t: TFunct
 }
 
 /** As `saySentence`, with the words of others in quotation marks. */
-export const sayOrQuote = (said: SaidSentence, t: TFunction): string =>
+export const translateOrQuote = (said: SaidSentence, t: TFunction): string =>
   saySentence(said, t) ?? (said.message.trim() === '' ? '' : t('error.quoted', { text: said.message.trim() }));
 
 /** i18next answers with the key where it has no text. */
@@ -37,7 +37,7 @@ const hasText = (key: string, values: object, t: TFunction): boolean =>
 const sayParams = (params: Readonly<Record<string, Value>>, t: TFunction): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
-      if (typeof value === 'object') return [name, sayOrQuote(value, t)];
+      if (typeof value === 'object') return [name, translateOrQuote(value, t)];
       return [name, typeof value === 'string' ? sayValue(name, value, t) : value];
     }),
   );

@@ -38,10 +38,10 @@ export const sayBeyondCode = (text: string, t: TFunction): string | null =>
   recognize(text.trim())?.key.startsWith(DEFAULTS) === true ? null : sayServerText(text, t);
 
 /** As `sayServerText`, with the words of others in quotation marks. */
-export const sayOrQuote = (text: string, t: TFunction): string =>
+export const translateOrQuote = (text: string, t: TFunction): string =>
   sayServerText(text, t) ?? (text.trim() === '' ? '' : t('error.quoted', { text: text.trim() }));
 
 export function sayValue(name: string, value: string, t: TFunction): string {
   if (name === 'names') return value.replaceAll(' and ', ', ');
-  return SENTENCES.test(name) ? sayOrQuote(value, t) : value;
+  return SENTENCES.test(name) ? translateOrQuote(value, t) : value;
 }

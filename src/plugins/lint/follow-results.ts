@@ -17,7 +17,7 @@ export type ResultMember = { name: string; key: Syntax; value: Syntax; fn: Synta
 export const listResultMembers = (syntax: PluginSyntax, hook: Syntax): ResultMember[] =>
   followAll(syntax, findReturns(hook), hook);
 
-/** The same for an expression in a function. */
+/** Follows an expression in a function. */
 export const listMembers = (syntax: PluginSyntax, node: Syntax, fn: Syntax): ResultMember[] =>
   followAll(syntax, [node], fn);
 

@@ -57,7 +57,7 @@ export function artifactHookError(failure: HookFailure): Error {
     : resultErrors.artifact_plugin_error({ cause });
 }
 
-/** The same for a hook that may say that there is no such artifact. */
+/** The error of a hook that may say that there is no such artifact. */
 export const contentHookError = (failure: HookFailure): Error =>
   failure.kind === 'thrown' && failure.message.includes('artifact_not_found')
     ? resultErrors.artifact_not_found()

@@ -172,11 +172,12 @@ function toFailure(
 }
 
 function toCopyFailure(
-  { kind, message: placeFault }: FileFault,
+  { kind, message: storageError }: FileFault,
   { isQuota, attempts }: { isQuota: boolean; attempts: number },
 ): CopyFailure {
-  if (kind === 'full') return { reason: sentence('results.no_room'), inMs: FULL_PAUSE_MS, placeFault };
-  if (kind === 'unavailable') return { reason: sentence('results.place_away'), inMs: pauseAfter(attempts), placeFault };
+  if (kind === 'full') return { reason: sentence('results.no_room'), inMs: FULL_PAUSE_MS, storageError };
+  if (kind === 'unavailable')
+    return { reason: sentence('results.place_away'), inMs: pauseAfter(attempts), storageError };
   if (isQuota) return overQuota;
   return lost(sentence('results.too_large'));
 }

@@ -36,7 +36,7 @@ export type ResultStats = {
   failed: number;
   lost: number;
   /** Why the place of results took nothing at the latest attempt; undefined if it did. */
-  placeFault: string | undefined;
+  storageError: string | undefined;
 };
 
 export type ResultWorker = {
@@ -63,7 +63,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
   const underway = new Set<Copy>();
   /** The user who was served last: the next one in order has the next turn. */
   let servedUser = 0;
-  let placeFault: string | undefined;
+  let storageError: string | undefined;
   const counts = { kept: 0, keptBytes: 0, failed: 0, lost: 0 };
   let loop: Promise<void> = Promise.resolve();
   let wakeUp = new AbortController();
@@ -156,7 +156,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
         isSettled: (written) => written === 'kept',
       });
       if (outcome === 'kept') {
-        placeFault = undefined;
+        storageError = undefined;
         counts.kept += isPreview ? 0 : 1;
         counts.keptBytes += copied.value.bytes;
       }
@@ -185,7 +185,7 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
   }
 
   async function postpone(result: ResultRecord, lease: ResultLease, failure: CopyFailure): Promise<void> {
-    placeFault = failure.placeFault ?? placeFault;
+    storageError = failure.storageError ?? storageError;
     const isWritten = await settleResult(deps, result, {
       write: (tx) => tx.results.postpone(lease, failure),
       isSettled: (written) => written,
@@ -213,6 +213,6 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
       await Promise.allSettled([...underway].map(({ ended }) => ended));
       await store.results.releaseOwner(owner);
     },
-    stats: () => ({ underway: underway.size, ...counts, placeFault }),
+    stats: () => ({ underway: underway.size, ...counts, storageError }),
   };
 }

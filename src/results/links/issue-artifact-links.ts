@@ -37,7 +37,7 @@ export async function createLinkIssuer(
   };
 }
 
-/** The same for one task. */
+/** Issues the links of one task. */
 export const issueArtifactLinks = async (
   deps: ResultDeps,
   task: TaskRecord,

@@ -41,7 +41,7 @@ export async function makePreview(
     if (stored.ok) return stored;
     const { kind, place } = stored.error;
     if (kind === 'no_room') return err(never('There is no room for previews.'));
-    return err(place === undefined ? later() : { ...later(sentence('results.place_away')), placeFault: place });
+    return err(place === undefined ? later() : { ...later(sentence('results.place_away')), storageError: place });
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof AppError && error.code.startsWith('tasks.')) return err(later(toSentence(error)));

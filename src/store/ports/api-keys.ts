@@ -3,8 +3,8 @@ import type { Page, Paged } from './paging.ts';
 import type { EnabledStatus, UserRecord } from './users.ts';
 
 /**
- * A replaced webhook secret: sealed, and until when (Unix seconds) it still signs beside the
- * current one.
+ * A replaced webhook secret: sealed, with the time (Unix seconds) from which it no longer signs
+ * beside the current one.
  */
 export type FormerSecret = { sealed: string; until: number };
 

@@ -115,7 +115,7 @@ export interface TaskStore extends TaskListStore {
   shiftStreamedOutputs(taskId: string): Promise<void>;
   /** Inserts in NOT_START under a submit lease (`lease_seq` 1); returns the stored row. */
   insert(task: NewTask): Promise<TaskRecord>;
-  /** The same for any number of tasks in one statement, in order. */
+  /** Advances any number of tasks in one statement, in order. */
   insertAll(tasks: readonly NewTask[]): Promise<TaskRecord[]>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
   linked(taskId: string, artifactKey: string): Promise<LinkedTask | undefined>;
@@ -223,7 +223,7 @@ export interface TaskStore extends TaskListStore {
    * and late successes are always written.
    */
   addEvent(event: NewTaskEvent): Promise<void>;
-  /** The same for any number of events in one statement, as in `TaskAdvance`. */
+  /** Adds any number of events in one statement, as in `TaskAdvance`. */
   addEvents(events: readonly NewTaskEvent[]): Promise<void>;
   events(taskId: string): Promise<TaskEventRecord[]>;
 }

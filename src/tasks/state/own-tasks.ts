@@ -15,14 +15,14 @@ export const ownTask = async (
   id: string,
 ): Promise<TaskRecord | undefined> => (TASK_ID.test(id) ? store.tasks.byUser(userId, id) : undefined);
 
-/** The same for its status alone, without what may be large. */
+/** Reads it for its status alone, without what may be large. */
 export const ownTaskSummary = async (
   { store }: Pick<TaskDeps, 'store'>,
   userId: number,
   id: string,
 ): Promise<TaskSummary | undefined> => (TASK_ID.test(id) ? store.tasks.summaryByUser(userId, id) : undefined);
 
-/** The same with all that a rendering depends on. */
+/** Reads it with all that a rendering depends on. */
 export const ownTaskShown = async (
   { store }: Pick<TaskDeps, 'store'>,
   userId: number,

@@ -12,7 +12,7 @@ export function requestedModel({ body }: Pick<ClientRequest, 'body'>): string {
 }
 
 /**
- * The same, but undefined when the body names no model or a blank one.
+ * The model that the body names; undefined when it names none or a blank one.
  * @throws tasks.model_required for a form that names several: plugin and vendor could take another
  */
 export function readModel(request: ClientRequest): string | undefined {

@@ -105,7 +105,7 @@ export async function resolveCredential(
   return { context: { auth: { authHeader, projectId }, authHeader }, ...secrets, onUnauthorized };
 }
 
-/** The same without network requests: a placeholder that no vendor accepts replaces the token. */
+/** Resolves it without a request: a placeholder that no vendor accepts replaces the token. */
 export function localCredential(
   { channels, keySecrets }: Pick<VendorDeps, 'channels' | 'keySecrets'>,
   manifest: Manifest,

@@ -125,7 +125,7 @@ export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boole
     : {}),
 });
 
-/** The same with the names of what it belongs to; null where that is gone. */
+/** Adds the names of what it belongs to; null where that is gone. */
 export const describeListedTask = (task: ListedTask, forAdmin: boolean) => ({
   ...describeTask(task, forAdmin),
   api_key_name: task.keyName,

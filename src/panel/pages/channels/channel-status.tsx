@@ -2,7 +2,7 @@ import { Anchor, Switch, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { channelStatus } from '../../api/record-status.ts';
-import { sayOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { Channel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation } from '../../session/use-api.ts';
@@ -51,7 +51,7 @@ export function ChannelStatus({ channel }: { channel: Channel }) {
           {t('channels.lastFailure', {
             ago: format.ago(health.last_failure_at),
             reason:
-              sayOrQuote({ ...health.last_failure_reason_sentence, message: health.last_failure_reason }, t) ||
+              translateOrQuote({ ...health.last_failure_reason_sentence, message: health.last_failure_reason }, t) ||
               health.last_failure_code,
           })}{' '}
           {health.last_failed_task !== '' && (
@@ -87,7 +87,7 @@ export function ChannelState({ channel: { health, key_readable: isReadable } }: 
   return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
 }
 
-/** The same with two counts. */
+/** The text with two counts. */
 export function ChannelHealth({ channel }: HealthProps) {
   const { t } = useTranslation();
   const format = useFormat();

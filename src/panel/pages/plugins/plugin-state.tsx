@@ -29,7 +29,7 @@ export function PluginStateWord({ plugin }: { plugin: Pick<PluginSummary, 'runti
   return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
 }
 
-/** The same, and why not. */
+/** The state, and the reason where it does not serve. */
 export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status' | 'runtime_error'> }) {
   return (
     <>

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
-import { sayOrQuote } from '../../api/say-sentence.ts';
+import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { CallableModel, TaskSummary } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
@@ -60,7 +60,7 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
               {task.status === 'FAILURE' && task.fail_reason !== '' ? (
                 <span
                   className={classes.reason}
-                  title={sayOrQuote({ ...task.fail_reason_sentence, message: task.fail_reason }, t)}
+                  title={translateOrQuote({ ...task.fail_reason_sentence, message: task.fail_reason }, t)}
                 >
                   <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
                 </span>

@@ -12,7 +12,7 @@ import { createTaskMatcher, createTaskSlicer, type TaskSlice } from './task-slic
 
 /** Tasks that one statement looks at: ten milliseconds. */
 const TASKS_AT_ONCE = 20_000;
-/** The same where it reads their prompts. */
+/** The limit where it reads their prompts. */
 const PROMPTS_AT_ONCE = 2000;
 /** Distinct reasons of failures that are counted. */
 const MAX_REASONS = 10_000;

@@ -38,7 +38,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     eq(tasks.leaseSeq, at('leaseSeq')),
     isUnfinished,
   );
-  /** The same for a claim held in memory: nobody has written the row since. */
+  /** The condition of a claim held in memory: nobody has written the row since. */
   const isUnchanged = and(
     eq(tasks.taskId, at('taskId')),
     isNull(tasks.leaseOwner),

@@ -64,7 +64,7 @@ export async function runEach({
 
   async function act(task: TaskSummary): Promise<void> {
     const path = `/api/task/${encodeURIComponent(task.id)}`;
-    if (action === 'again') return orderAgain(task, path);
+    if (action === 'again') return resubmit(task, path);
     if (action === 'cancel') await session.send({ method: 'POST', path: `${path}/cancel` });
     else if (action === 'delete') await session.send({ method: 'DELETE', path });
     else {
@@ -73,7 +73,7 @@ export async function runEach({
     }
   }
 
-  async function orderAgain(task: TaskSummary, path: string): Promise<void> {
+  async function resubmit(task: TaskSummary, path: string): Promise<void> {
     const key = keys.get(task.id) ?? createIdempotencyKey();
     keys.set(task.id, key);
     try {

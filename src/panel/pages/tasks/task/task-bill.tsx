@@ -1,7 +1,7 @@
 import { Code, Stack, Text } from '@mantine/core';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
-import { sayOrQuote } from '../../../api/say-sentence.ts';
+import { translateOrQuote } from '../../../api/say-sentence.ts';
 import type { CallableModel, TaskDetail } from '../../../api/types.ts';
 import { localise } from '../../../i18n/localise.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
@@ -30,7 +30,7 @@ export function TaskBill({ task }: { task: BilledTask }) {
         {bill.kept_reservation !== undefined && (
           <Text size="sm" c="dimmed" mt={6}>
             {t('task.bill.keptWhy', {
-              reason: sayOrQuote({ ...bill.kept_reservation_sentence, message: bill.kept_reservation }, t),
+              reason: translateOrQuote({ ...bill.kept_reservation_sentence, message: bill.kept_reservation }, t),
             })}
           </Text>
         )}

@@ -3,7 +3,7 @@ import { IconDownload, IconLink } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { sayOrQuote } from '../../../api/say-sentence.ts';
+import { translateOrQuote } from '../../../api/say-sentence.ts';
 import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
@@ -171,7 +171,7 @@ function KeptState({
   const texts = {
     wanted: t('task.keptWanted'),
     kept: kept_until === undefined ? t('task.keptForever') : t('task.keptUntil', { time: format.time(kept_until) }),
-    lost: t('task.keptLost', { reason: sayOrQuote({ ...said, message: kept_reason ?? '' }, t) }),
+    lost: t('task.keptLost', { reason: translateOrQuote({ ...said, message: kept_reason ?? '' }, t) }),
   };
   return (
     <Text size="sm" c="dimmed">
