@@ -25,7 +25,10 @@ export type BudgetOwner =
   | { scope: 'user'; userId: number }
   | { scope: 'group'; userId: number; group: string };
 
-/** The sum that a budget is compared with. `endsAt`: Unix seconds at which the next begins; 0: never. */
+/**
+ * The sum that a budget is compared with. `endsAt`: Unix seconds at which the next begins; 0:
+ * never.
+ */
 export type BudgetSum = { id: string; endsAt: number };
 
 const WEEK = 7;

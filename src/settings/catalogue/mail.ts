@@ -36,7 +36,10 @@ export const mailOptions = {
   SMTPInsecureSkipVerify: { proof: 'settings.security', ...boolean(false) },
   /** Uses AUTH LOGIN even if the server does not offer it. */
   SMTPForceAuthLogin: { proof: 'settings.security', ...boolean(false) },
-  /** What the gateway calls itself in EHLO. Empty: the host of ServerAddress, or the sender's domain. */
+  /**
+   * What the gateway calls itself in EHLO. Empty: the host of ServerAddress, or the sender's
+   * domain.
+   */
   SMTPHelloName: {
     proof: 'settings.security',
     ...text('', (value) => value === '' || isHost(value), 'a host name or an IP address without port, or nothing'),

@@ -72,7 +72,10 @@ export type NewReservation = {
  */
 export type BudgetRules = { zone: string; group?: { name: string; budget: Budget } | undefined };
 
-/** `spent`: reserved and charged before. `endsAt`: when the period is over, in Unix seconds; 0: never. */
+/**
+ * `spent`: reserved and charged before. `endsAt`: when the period is over, in Unix seconds; 0:
+ * never.
+ */
 export type BudgetExceeded = { owner: BudgetOwner; budget: Budget; spent: number; endsAt: number };
 
 export type ReservationVerdict = 'ok' | 'wallet_insufficient' | 'key_insufficient' | BudgetExceeded;
@@ -166,7 +169,8 @@ export interface LedgerStore {
   ): Promise<{ balance: number; lines: StatementLine[] }>;
   /**
    * Among the `limit` lines of the user's own wallet before the id `before`: how many open a row of
-   * the statement that matches. `last` is where the next slice begins, undefined after the oldest line.
+   * the statement that matches. `last` is where the next slice begins, undefined after the oldest
+   * line.
    */
   countStatement(
     userId: number,

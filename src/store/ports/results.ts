@@ -151,7 +151,9 @@ export interface ResultStore {
   forgetOfDeletedUsers(limit: number): Promise<number>;
   /** Bytes of what a user keeps, previews included, and the number of results. */
   usage(userId: number): Promise<{ bytes: number; results: number }>;
-  /** Bytes of the kept results of each user that has any and is not deleted, and their own wallet. */
+  /**
+   * Bytes of the kept results of each user that has any and is not deleted, and their own wallet.
+   */
   usageByUser(): Promise<{ userId: number; walletId: number; group: string; bytes: number }[]>;
   /**
    * Counts over all users; `lost` since `lostSince`, by its creation. Previews count among the

@@ -112,7 +112,8 @@ export function createUserAdministration(context: Context): Administration {
 }
 
 /**
- * The columns of a user record, without credentials of other kinds. Join `wallets` by `isOwnWallet`.
+ * The columns of a user record, without credentials of other kinds. Join `wallets` by
+ * `isOwnWallet`.
  */
 export const userColumns = ({ users, wallets }: Tables) => ({
   id: users.id,

@@ -12,7 +12,10 @@ const SUM = { id: 'text', ends_at: 'bigint', amount: 'bigint' } as const satisfi
 
 type Payer = { userId: number; key: { id: number; budget: Budget | null } | undefined; userBudget: Budget | null };
 
-/** The budgets that hold for a reservation at `at` (Unix seconds), in the order in which they are locked. */
+/**
+ * The budgets that hold for a reservation at `at` (Unix seconds), in the order in which they are
+ * locked.
+ */
 export function findBudgets({ userId, key, userBudget }: Payer, rules: BudgetRules, at: number): CountedBudget[] {
   const { zone, group } = rules;
   const owned: [BudgetOwner, Budget | null | undefined][] = [

@@ -37,8 +37,8 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
 
   /**
    * SQLite has one writer, so the lines up to the last id are complete and never change: they are
-   * summed slice by slice. Each slice of wallets then adds the few later lines in the same statement
-   * that reads the balances.
+   * summed slice by slice. Each slice of wallets then adds the few later lines in the same
+   * statement that reads the balances.
    */
   async function walletsInSlices(limit: number): Promise<unknown[][]> {
     const settled = await lastId(LINES);
