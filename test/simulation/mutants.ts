@@ -174,15 +174,4 @@ export const MUTANTS: readonly Mutant[] = [
     postgres: true,
     edits: [{ file: 'src/tasks/submission/renew-lease.ts', search: 'void renewOne(lease);', replace: '' }],
   },
-  {
-    name: 'the lease of a poll is not renewed',
-    postgres: true,
-    edits: [
-      {
-        file: ENGINE,
-        search: 'for (const entry of underway) if (now - entry.claimedAtMs >= renewAfterMs) await renew(entry);',
-        replace: 'void now;',
-      },
-    ],
-  },
 ];
