@@ -9,6 +9,9 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pluginHintsReasons } from '../src/kernel/reasons/plugin-hints.ts';
+import { pluginHooksReasons } from '../src/kernel/reasons/plugin-hooks.ts';
+import { pluginRulesReasons } from '../src/kernel/reasons/plugin-rules.ts';
 import { root } from './hash-inputs.ts';
 
 type Texts = Readonly<Record<string, string>>;
@@ -33,7 +36,15 @@ const readOwnTexts = (language: string): Texts => readJson(`${language}.json`);
  * The rules for plugins, which pages of plugins alone load. The English ones are the gateway's
  * sentences.
  */
-export const readRuleTexts = (language: string): Texts => ({ ...readOwnRules('en'), ...readOwnRules(language) });
+export const readRuleTexts = (language: string): Texts => readOwnRules(language);
+
+/** By the keys of the texts. */
+const englishRules: Texts = Object.fromEntries(
+  Object.entries({ ...pluginRulesReasons, ...pluginHooksReasons, ...pluginHintsReasons }).map(([reason, text]) => [
+    `reason.${reason}`,
+    text,
+  ]),
+);
 
 const readOwnRules = (language: string): Texts => readJson(`plugin-rules/${language}.json`);
 
@@ -81,12 +92,15 @@ function missingTexts(language: string): Texts {
 
 /** The texts that languages lack, as `de.json: KEY`, for the release. */
 export function listMissingTexts(): string[] {
-  const rules = Object.keys(readOwnRules('en'));
+  const rules = Object.keys(englishRules);
   return listLanguages().flatMap((language) => {
+    // English ones are the gateway's own sentences.
     const own = readOwnRules(language);
     return [
       ...Object.keys(missingTexts(language)).map((key) => `${language}.json: ${key}`),
-      ...rules.filter((key) => !Object.hasOwn(own, key)).map((key) => `plugin-rules/${language}.json: ${key}`),
+      ...rules
+        .filter((key) => language !== 'en' && !Object.hasOwn(own, key))
+        .map((key) => `plugin-rules/${language}.json: ${key}`),
     ];
   });
 }
@@ -99,8 +113,7 @@ export function findTextFaults(language: string): string[] {
 }
 
 /** As `findTextFaults`, of the rules for plugins. */
-export const findRuleTextFaults = (language: string): string[] =>
-  compareTexts(readOwnRules(language), readOwnRules('en'));
+export const findRuleTextFaults = (language: string): string[] => compareTexts(readOwnRules(language), englishRules);
 
 const compareTexts = (texts: Texts, models: Texts): string[] =>
   Object.entries(texts).flatMap(([key, text]) => {

@@ -87,6 +87,7 @@ export type { PluginDetail, PluginSummary, PluginVersion } from './service/descr
 export type { VersionDiff } from './service/diff-versions.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
 export type { ActivationPreview } from './service/preview-activation.ts';
+export type { ReplayVerdict } from './service/replay-tasks.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
 export type { FailingVersion, PluginOutcome } from './service/watch-outcomes.ts';
 export {

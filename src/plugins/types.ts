@@ -1,4 +1,4 @@
-import type { Json, JsonObject, Result, Secrets } from '../kernel/index.ts';
+import type { Json, JsonObject, Result, Secrets, StoredSentence } from '../kernel/index.ts';
 import type { SandboxFailure } from '../sandbox/index.ts';
 
 import type { TaskRecord } from '../store/ports/index.ts';
@@ -106,11 +106,12 @@ export type ContractNeed = { code: 'api'; version: number } | { code: 'fields' |
  * A fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`),
  * `exports/NAME`, or `source`. `rule` is a stable id for programs.
  */
-export type PluginFault = {
+export type PluginFault = Partial<StoredSentence> & {
   path: string;
   rule: string;
   message: string;
   hint?: string;
+  hint_sentence?: StoredSentence;
   line?: number;
   column?: number;
   /** Set if a newer contract may have what this gateway does not know. */

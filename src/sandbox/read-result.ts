@@ -9,6 +9,8 @@ import {
   ok,
   parseJson,
   type Result,
+  type Sentence,
+  sentence,
 } from '../kernel/index.ts';
 
 /** A hook's result is parsed on the gateway's thread. Within both limits that takes some 30 ms. */
@@ -21,7 +23,7 @@ const SHORT_LENGTH = 64 * 1024;
 const SLICE_LENGTH = 256 * 1024;
 
 /** Why a result was refused. */
-type Refusal = { kind: 'codec' | 'too_large'; message: string };
+type Refusal = Sentence & { kind: 'codec' | 'too_large' };
 
 /**
  * Parses the result of a hook; `undefined` where it returned nothing. The caller ensures that the
@@ -32,15 +34,15 @@ export async function readResult(body: string, hook: string): Promise<Result<Jso
   if (body === '') return ok(undefined);
   const passed = body.length > SHORT_LENGTH ? await findPassedBound(body) : undefined;
   if (passed !== undefined) {
-    const message =
+    const said =
       passed === 'maxNameBytes'
-        ? `the result of ${hook} is over the limit of ${MAX_JSON_NAME_BYTES / 1024} KiB of member names`
-        : `the result of ${hook} is over the limit of ${MAX_RESULT_VALUES} JSON values`;
-    return err({ kind: 'too_large', message });
+        ? sentence('hook.result_names', { name: hook, size: MAX_JSON_NAME_BYTES / 1024 })
+        : sentence('hook.result_values', { name: hook, max: MAX_RESULT_VALUES });
+    return err({ kind: 'too_large', ...said });
   }
   const value = parseJson(body);
   if (value !== undefined) return ok(value);
-  return err({ kind: 'codec', message: `the result is not JSON of at most ${MAX_JSON_DEPTH} levels` });
+  return err({ kind: 'codec', ...sentence('hook.result_json', { max: MAX_JSON_DEPTH }) });
 }
 
 async function findPassedBound(text: string): Promise<JsonBound | undefined> {

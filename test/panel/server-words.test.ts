@@ -73,7 +73,8 @@ const endings = [
 ];
 
 const keyOfCode = (code: string): string => codeTexts[code] ?? `refusal.${code}`;
-const reasons = Object.keys(catalogue);
+/** Rules for plugins have files of their own, and none in English. */
+const reasons = Object.keys(catalogue).filter((reason) => !/^(?:fault|hint|hook|icon|index)\./.test(reason));
 
 describe('the gateway’s messages', () => {
   const english = readTexts('en');
@@ -103,7 +104,7 @@ describe('the gateway’s messages', () => {
       ...Object.keys(sentences).map((name) => `reason.${name}`),
     ]);
     const texts = Object.keys(english).filter((key) => /^(refusal|reason)\.|^error\.(auth|http)\./.test(key));
-    expect(texts.filter((key) => !said.has(key))).toEqual([]);
+    expect(texts.filter((key) => !said.has(key.replace(/_(?:one|many|other)$/, '')))).toEqual([]);
   });
 
   test.each(listLanguages().filter((language) => language !== 'en'))('no English sentence in %s', async (language) => {

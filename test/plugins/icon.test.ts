@@ -12,7 +12,7 @@ const drawing = (inside: string, attributes = '') =>
 
 const faultOf = (dataUrl: string): string => {
   const icon = readIcon(dataUrl);
-  return icon.ok ? '' : icon.error;
+  return icon.ok ? '' : icon.error.message;
 };
 
 const LEVELS = 12;

@@ -304,7 +304,7 @@ describe('management of plugins', () => {
         version: '1.0.0',
         runtimeStatus: 'not_registered',
       });
-      expect(service.runtimeStatus().pluginErrors.acme).toContain('conflicts with plugin rival');
+      expect(service.runtimeStatus().pluginErrors.acme?.message).toContain('conflicts with plugin rival');
     });
 
     test('is refused if its successor is broken', async () => {

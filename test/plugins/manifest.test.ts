@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { err, type Json } from '../../src/kernel/index.ts';
+import { err, type Json, sentence } from '../../src/kernel/index.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
 import { createSchemaCheck } from '../../src/plugins/manifest/check-schema.ts';
 import { publishMeta } from '../../src/plugins/manifest/normalize-meta.ts';
@@ -112,8 +112,9 @@ test('every fault is reported at once', () => {
   expect(result.ok ? [] : result.error).toContainEqual({
     path: '/version',
     rule: 'version.format',
-    message: 'must be a semantic version',
+    ...sentence('fault.version_form'),
     hint: 'Three numbers such as "1.4.0", optionally with "-beta.1" or "+build".',
+    hint_sentence: { reason: 'hint.version.format', params: {} },
   });
 });
 

@@ -146,7 +146,7 @@ async function expectRefused(reason: string, seen: SigningKey | undefined): Prom
   expect(trust).toMatchObject({ state: 'refused', reason, known: { id: known.publicKey.id } });
   expect(shown).toEqual([]);
   const names = `The known key is ${known.publicKey.id} (${known.publicKey.text}); seen: ${seen ? seen.publicKey.id : 'none'}`;
-  expect(error).toContain(names);
+  expect(error?.message).toContain(names);
   const refused = await refusal(install());
   expect([refused.code, refused.details]).toMatchObject([
     'plugins.market_untrusted',
@@ -188,7 +188,10 @@ describe('a signed source', () => {
     publish({});
     market.files.set(`${folder}/index.json.minisig`, () => new Response('busy', { status: 503 }));
     const { trust, error } = await look();
-    expect([trust, error]).toEqual([undefined, 'The signature cannot be read. The marketplace answered HTTP 503.']);
+    expect([trust, error?.message]).toEqual([
+      undefined,
+      'The signature cannot be read. The marketplace answered HTTP 503.',
+    ]);
   });
 });
 

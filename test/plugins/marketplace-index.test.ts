@@ -32,7 +32,7 @@ const write = (plugins: unknown[], change: object = {}) =>
 
 function read(plugins: unknown[], base = BASE): MarketIndex {
   const index = readIndex(write(plugins), base);
-  if (!index.ok) throw new Error(index.error);
+  if (!index.ok) throw new Error(index.error.message);
   return index.value;
 }
 /** The one plugin of an index that holds this entry. */
@@ -97,7 +97,7 @@ describe('what is no index is refused', () => {
     ['no plugins', write([], { plugins: undefined }), 'The index has no list of plugins.'],
     ['plugins by key', write([], { plugins: { acme: plugin() } }), 'The index has no list of plugins.'],
   ])('%s', (_name, text, message) => {
-    expect(readIndex(text, BASE)).toEqual({ ok: false, error: message });
+    expect(readIndex(text, BASE)).toMatchObject({ ok: false, error: { message } });
   });
 });
 
@@ -225,7 +225,7 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     expect(plugins.map(({ key }) => key)).toEqual(['sound']);
     expect(skipped).toHaveLength(1);
     expect(skipped[0]).toMatchObject({ index: 0 });
-    expect(skipped[0]?.reason).toContain(reason);
+    expect(skipped[0]?.message).toContain(reason);
   });
 
   test('names key and version where they are known, and keeps the valid entries', () => {
@@ -238,14 +238,14 @@ describe('an entry that cannot be installed is skipped with its reason', () => {
     expect(plugins.map(({ name, latest, versions }) => [name, latest, versions.length])).toEqual([
       ['Acme', '1.0.0', 1],
     ]);
-    expect(skipped).toEqual([
+    expect(skipped).toMatchObject([
       {
         ...{ index: 0, key: 'acme', version: '2.0.0', needs: [{ code: 'api' as const, version: 3 }] },
-        reason: 'is made for a newer contract (needs plugin API 3)',
+        message: 'is made for a newer contract (needs plugin API 3)',
       },
-      { index: 0, key: 'acme', version: '1.0.0', reason: 'the version is listed twice' },
-      { index: 0, key: 'acme', reason: 'version must be a semantic version' },
-      { index: 1, key: 'acme', reason: 'an earlier entry has this key' },
+      { index: 0, key: 'acme', version: '1.0.0', message: 'the version is listed twice' },
+      { index: 0, key: 'acme', message: 'version must be a semantic version' },
+      { index: 1, key: 'acme', message: 'an earlier entry has this key' },
     ]);
   });
 
@@ -323,7 +323,7 @@ describe('fields that are only displayed', () => {
       base,
     );
     expect(plugins.map(({ versions }) => versions[0]?.url)).toEqual(['file:///srv/market/acme/1.js']);
-    expect(skipped.map(({ reason }) => reason)).toEqual(Array(2).fill('path is on another origin than the index'));
+    expect(skipped.map(({ message }) => message)).toEqual(Array(2).fill('path is on another origin than the index'));
   });
 });
 
@@ -465,7 +465,7 @@ describe('the lists inside an index', () => {
     expect(read0?.versions[0]?.allowedHosts).toHaveLength(64);
     expect(Object.keys(read0?.description ?? {}).length).toBeLessThanOrEqual(17);
     expect(skipped).toEqual([]);
-    expect(hidden.map(({ reason }) => reason).sort()).toEqual([
+    expect(hidden.map(({ message }) => message).sort()).toEqual([
       'allowedHosts has more than 64 entries; the others are not read',
       'channelTypes has more than 64 entries; the others are not read',
       'description has more than 16 entries; the others are not read',
@@ -479,7 +479,7 @@ describe('the lists inside an index', () => {
     const kept = plugins.reduce((sum, each) => sum + each.models.length, 0);
     expect(kept).toBeLessThanOrEqual(50_000);
     expect(kept).toBeGreaterThan(49_000);
-    expect(hidden.map(({ reason }) => reason)).toContain(
+    expect(hidden.map(({ message }) => message)).toContain(
       'the index has more than 50000 details; the others are not read',
     );
   });

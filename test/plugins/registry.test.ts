@@ -42,7 +42,7 @@ const serving = (node: PluginService, key = 'acme') => {
   const plugin = node.current().plugins.get(key);
   return plugin && `${plugin.layer} ${plugin.version}`;
 };
-const errorOf = (node: PluginService, key = 'acme') => node.runtimeStatus().pluginErrors[key] ?? '';
+const errorOf = (node: PluginService, key = 'acme') => node.runtimeStatus().pluginErrors[key]?.message ?? '';
 
 /** Claims `models` on proto_video. */
 const claiming = (key: string, version: string, ...models: string[]): string =>
@@ -84,7 +84,7 @@ test('at a cold start the factory plugin replaces a stored version that does not
   expect(errorOf(node)).toEndWith('; factory version 1.0.0 serves instead');
   expect(node.runtimeStatus().lastRebuild).toMatchObject({ status: 'partial', pluginErrorCount: 1 });
   expect(await node.list()).toMatchObject([
-    { key: 'acme', version: '2.0.0', runtimeStatus: 'compile_failed', runtimeError: errorOf(node) },
+    { key: 'acme', version: '2.0.0', runtimeStatus: 'compile_failed', runtimeError: { message: errorOf(node) } },
   ]);
 
   await node.upload({ source: claiming('acme', '2.0.1', 'm') });

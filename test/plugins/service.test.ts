@@ -206,11 +206,11 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
 
       expect(await service.upload({ ...rival, force: true })).toMatchObject({
         isServing: false,
-        runtimeError: expect.stringContaining('conflicts with plugin acme'),
+        runtimeError: { message: expect.stringContaining('conflicts with plugin acme') },
       });
       expect(serving('rival')).toBeUndefined();
       expect(service.runtimeStatus()).toMatchObject({ lastRebuild: { status: 'partial', pluginErrorCount: 1 } });
-      expect(service.runtimeStatus().pluginErrors.rival).toContain('conflicts with plugin acme');
+      expect(service.runtimeStatus().pluginErrors.rival?.message).toContain('conflicts with plugin acme');
       expect((await service.list()).find(({ key }) => key === 'rival')).toMatchObject({
         runtimeStatus: 'not_registered',
       });
@@ -385,7 +385,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     await opened.store.publish('plugins');
     await until(() => service.runtimeStatus().lastRebuild.status === 'partial');
     expect(service.current().plugins.get('acme')).toBe(incumbent as never);
-    expect(service.runtimeStatus().pluginErrors.acme).toContain('line 1');
+    expect(service.runtimeStatus().pluginErrors.acme?.message).toContain('line 1');
     expect(await service.list()).toMatchObject([
       { key: 'acme', runtimeStatus: 'compile_failed', meta: null },
       { key: 'demo' },
@@ -459,7 +459,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     await until(() => node.runtimeStatus().databaseError !== undefined);
     expect(node.current().plugins.has('demo')).toBe(true);
     expect(node.runtimeStatus()).toMatchObject({
-      databaseError: 'database snapshot unavailable',
+      databaseError: { message: 'database snapshot unavailable' },
       lastRebuild: { status: 'failed' },
     });
     broken = false;

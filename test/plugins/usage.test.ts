@@ -62,9 +62,8 @@ describe('facts that a hook reports', () => {
   ];
   test.each(table)('%j', (returned, outcome) => {
     const checked = checkUsageFacts(schema, returned as Json | undefined);
-    expect(checked).toEqual(
-      (checked.ok ? { ok: true, value: outcome } : { ok: false, error: outcome }) as typeof checked,
-    );
+    const found: unknown = checked.ok ? checked.value : checked.error.message;
+    expect(found).toEqual(outcome);
   });
 
   test('prototype pollution: a fact called __proto__ stays a fact', () => {
@@ -104,7 +103,7 @@ describe('unbilled quantity: what a request body may ask for', () => {
     [{ seconds: 5, metadata: { seconds: 9999 } }, '"seconds" must be at most 3600'],
   ];
   test.each(refused)('%j is refused', (body, error) => {
-    expect(checkRequestQuantities(schema, body as Json)).toEqual({ ok: false, error });
+    expect(checkRequestQuantities(schema, body as Json)).toMatchObject({ ok: false, error: { message: error } });
   });
 
   test('a body nested as deep as JSON is read, and a wide one, are walked to the end', () => {
@@ -124,7 +123,7 @@ test('no checked value is outside its field, and no value makes the check throw'
       (field, value) => {
         const checked = checkFact(field, value);
         if (checked.ok) expect(checkFact(field, checked.value)).toEqual(checked);
-        else expect(checked.error).toMatch(/^must be /);
+        else expect(checked.error.message).toMatch(/^must be /);
       },
     ),
     { seed: 20_261_121, numRuns: 2000 },

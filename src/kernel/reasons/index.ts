@@ -9,6 +9,9 @@ import { billingReasons } from './billing.ts';
 import { httpReasons } from './http.ts';
 import { identityReasons } from './identity.ts';
 import { operationsReasons } from './operations.ts';
+import { pluginHintsReasons } from './plugin-hints.ts';
+import { pluginHooksReasons } from './plugin-hooks.ts';
+import { pluginRulesReasons } from './plugin-rules.ts';
 import { pluginsReasons } from './plugins.ts';
 import { settingsReasons } from './settings.ts';
 import { tasksReasons } from './tasks.ts';
@@ -18,6 +21,9 @@ export const reasons = {
   ...tasksReasons,
   ...vendorsReasons,
   ...pluginsReasons,
+  ...pluginRulesReasons,
+  ...pluginHooksReasons,
+  ...pluginHintsReasons,
   ...authReasons,
   ...identityReasons,
   ...billingReasons,

@@ -28,6 +28,8 @@ export const pluginsReasons = {
   'market.revoked': 'The publisher has revoked {{version}}: {{words}}',
   'market.no_plugin': 'The source "{{name}}" offers no plugin "{{plugin}}".',
   'market.no_version': 'The source "{{name}}" offers no {{version}}.',
+  'market.source_file': 'The source of "{{plugin}}" in "{{name}}"',
+  'market.icon_file': 'The icon of "{{plugin}}" in "{{name}}"',
   'market.fetch': '{{subject}} could not be fetched. {{fault}}',
   'market.hash':
     '{{subject}} does not have the SHA-256 that the index announces. Refresh the marketplace. If the hash still differs, tell its owner.',
@@ -43,6 +45,11 @@ export const pluginsReasons = {
   'plugins.model_conflict_refused':
     'Plugin {{plugin}} protocol {{protocol}} model "{{model}}" conflicts with plugin {{other}}.',
   'plugins.other_serves': '{{fault}}; {{layer}} version {{version}} serves instead',
+  'plugins.fault': '{{place}}: {{fault}}',
+  'plugins.faults': '{{place}}: {{fault}} (and {{count}} more)',
+  'plugins.invalid_fault': 'The plugin is not valid: {{fault}}.',
+  'plugins.not_served': 'The plugin cannot be served: {{fault}}.',
+  'plugins.other_key': 'is {{declared}}, and not {{key}}',
   'plugins.snapshot': 'database snapshot unavailable',
   'plugins.declares': 'the stored source declares itself as {{found}}',
   'plugins.source_missing': 'its source is not stored',

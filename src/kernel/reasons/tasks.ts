@@ -44,6 +44,8 @@ export const tasksReasons = {
   'tasks.plugin_unknown': 'There is no task plugin with the key "{{plugin}}".',
   'tasks.model_unserved': 'No plugin serves the model "{{model}}" on this route.',
   'tasks.model_no_channel': 'No channel in your group serves the model "{{model}}".',
+  'tasks.origin_ids':
+    'The earlier tasks to build on must be a list of at most {{tasks}} task ids, each of 1 to {{max}} characters.',
   'tasks.model_not_of_plugin': 'The model {{model}} is not served by this plugin.',
   'tasks.submitting_now': 'The task is being submitted to the vendor right now, so it cannot be cancelled.',
   'tasks.vendor_has_it':

@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
+import { type Clock, withoutMessage } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
@@ -73,7 +73,14 @@ export async function describeSystem(deps: {
       suspended,
       resident_bytes: residentBytes,
     },
-    plugins: { generation: currentGeneration, published_at: generationPublishedAt, errors: pluginErrors },
+    plugins: {
+      generation: currentGeneration,
+      published_at: generationPublishedAt,
+      errors: Object.fromEntries(Object.entries(pluginErrors).map(([key, { message }]) => [key, message])),
+      error_sentences: Object.fromEntries(
+        Object.entries(pluginErrors).map(([key, said]) => [key, withoutMessage(said)]),
+      ),
+    },
     webhooks: { pending: outbox.pending, oldest_seconds: outbox.oldestSeconds },
     database: { kind: store.dialect, bytes, free_bytes: freeBytes, shared_cache: config.redisUrl !== '' },
     ledger: describeLedger(deps.ledger()),

@@ -1,4 +1,4 @@
-import type { SentenceParams } from '../../kernel/index.ts';
+import type { SentenceParams, StoredSentence } from '../../kernel/index.ts';
 
 /** Something that an administrator should look at. */
 export type AttentionItem = {
@@ -107,7 +107,12 @@ export type SystemView = {
     suspended: string[];
     resident_bytes: number;
   };
-  plugins: { generation: number; published_at: number; errors: Record<string, string> };
+  plugins: {
+    generation: number;
+    published_at: number;
+    errors: Record<string, string>;
+    error_sentences: Record<string, StoredSentence>;
+  };
   webhooks: { pending: number; oldest_seconds: number };
   /** `free_bytes`: what a SQLite file keeps for later rows after others were removed. */
   database: { kind: 'sqlite' | 'postgres'; bytes: number; free_bytes: number; shared_cache: boolean };

@@ -64,13 +64,10 @@ export async function changeLanguage(instance: i18n, language: string): Promise<
   rememberLanguage(language);
 }
 
-/**
- * What the gateway says about faulty plugins: its English sentences, by which they are recognized,
- * and their texts in a language.
- */
-export async function loadPluginRules(language: string) {
-  const [sentences, texts] = await Promise.all(['en', language].map((name) => findLanguage(name).loadRules()));
-  return { sentences: sentences?.default ?? {}, texts: texts?.default ?? {} };
+/** Loads what the gateway says about faulty plugins. In English the answers themselves say it. */
+export async function loadPluginRules(instance: i18n, language = instance.language): Promise<void> {
+  const texts = await findLanguage(language).loadRules();
+  instance.addResourceBundle(language, restNamespace, texts.default, true);
 }
 
 function findLanguage(language: string): (typeof languages)[string] {

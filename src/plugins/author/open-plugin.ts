@@ -1,4 +1,4 @@
-import { err, type Json, ok, quoted, type Result, SYSTEM_OWNER } from '../../kernel/index.ts';
+import { err, type Json, ok, type Result, SYSTEM_OWNER } from '../../kernel/index.ts';
 import { type ExportShape, type HookOutcome, MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
 import { modulePath } from '../registry/load-plugin.ts';
@@ -55,7 +55,7 @@ export async function openPlugin(
       if (!outcome.ok) return outcome;
       const { value, console } = outcome.value;
       const checked = checkHookResult({ manifest, path, args }, value);
-      return checked.ok ? outcome : err({ kind: 'invalid_result', ...quoted(checked.error), console });
+      return checked.ok ? outcome : err({ kind: 'invalid_result', ...checked.error, console });
     },
   });
 }

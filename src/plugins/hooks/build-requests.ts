@@ -1,5 +1,5 @@
 import type { BatchQueryContext, DriverContext, TaskQueryContext } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
@@ -35,9 +35,9 @@ function readRequest(
   value: Json | undefined,
   { manifest, baseUrl, files = [] }: RequestRules,
   defaultMethod: string,
-): Result<{ request: PluginRequest; descriptor: Record<string, unknown> }, string> {
-  if (!isObject(value)) return err('the plugin returned no request');
-  if (typeof value.url !== 'string' || value.url === '') return err('url is required');
+): Result<{ request: PluginRequest; descriptor: Record<string, unknown> }, Sentence> {
+  if (!isObject(value)) return err(sentence('hook.no_request'));
+  if (typeof value.url !== 'string' || value.url === '') return err(sentence('hook.url_required'));
   const url = checkRequestUrl(manifest, { channelBaseUrl: baseUrl, url: value.url, credentialless: false });
   if (!url.ok) return url;
   const method = readMethod(value.method, defaultMethod, METHODS);
@@ -56,7 +56,7 @@ function readRequest(
 export function readSubmitRequest(
   value: Json | undefined,
   { pinnedModel, ...rules }: RequestRules & { pinnedModel?: string | undefined },
-): Result<SubmitRequest, string> {
+): Result<SubmitRequest, Sentence> {
   const read = readRequest(value, rules, 'POST');
   if (!read.ok) return read;
   const submit: SubmitRequest = { ...read.value.request };
@@ -66,13 +66,13 @@ export function readSubmitRequest(
     if (text.value !== undefined) submit[name] = text.value;
   }
   if (pinnedModel !== undefined && submit.model !== undefined && submit.model !== pinnedModel) {
-    return err('plugin submit model does not match the pinned endpoint model');
+    return err(sentence('hook.pinned_model'));
   }
   return ok(submit);
 }
 
 /** Checks the result of buildQueryRequest or buildBatchQueryRequest. */
-export function readQueryRequest(value: Json | undefined, rules: RequestRules): Result<PluginRequest, string> {
+export function readQueryRequest(value: Json | undefined, rules: RequestRules): Result<PluginRequest, Sentence> {
   const read = readRequest(value, rules, 'GET');
   return read.ok ? ok(read.value.request) : read;
 }
@@ -172,13 +172,12 @@ type DescribedUrl = {
 export function checkRequestUrl(
   manifest: Pick<Manifest, 'allowedHosts'>,
   { channelBaseUrl, url: text, credentialless }: DescribedUrl,
-): Result<URL, string> {
-  if (text.length > MAX_URL_LENGTH) return err(`the request URL is longer than ${MAX_URL_LENGTH} characters`);
+): Result<URL, Sentence> {
+  if (text.length > MAX_URL_LENGTH) return err(sentence('hook.url_length', { max: MAX_URL_LENGTH }));
   const url = /[\s\p{Cc}]/u.test(text) ? null : URL.parse(text);
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    return err('the request URL must be an absolute http or https URL');
-  if (url.username !== '' || url.password !== '') return err('the request URL must not contain credentials');
-  if (text.includes('#')) return err('the request URL must not have a fragment');
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return err(sentence('hook.url_absolute'));
+  if (url.username !== '' || url.password !== '') return err(sentence('hook.url_credentials'));
+  if (text.includes('#')) return err(sentence('hook.url_fragment'));
   if (credentialless || allowsHost(manifest, channelBaseUrl, url)) return ok(url);
-  return err(`plugin request host "${canonicalHost(url)}" is not allowed`);
+  return err(sentence('hook.host', { host: canonicalHost(url) }));
 }

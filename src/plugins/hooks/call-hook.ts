@@ -2,10 +2,11 @@ import {
   err,
   type Json,
   listSecrets,
+  mapSentence,
   ok,
-  quoted,
   type Result,
   redactSecrets,
+  type Sentence,
   sanitizeMessage,
   secretsOfRequest,
 } from '../../kernel/index.ts';
@@ -14,9 +15,9 @@ import type { CallOptions, HookFailure, LoadedPlugin } from '../types.ts';
 
 export type HookOptions = Omit<CallOptions, 'large'>;
 
-const invalidResult = (hook: string, message: string): HookFailure => ({
+const invalidResult = (hook: string, said: Sentence): HookFailure => ({
   kind: 'invalid_result',
-  ...quoted(sanitizeMessage(message)),
+  ...mapSentence(said, sanitizeMessage),
   console: [],
   hook,
 });
@@ -31,7 +32,7 @@ type TypedCall<T> = {
   args: readonly unknown[];
   options: CallOptions;
   /** Gives the checked value, or what is wrong with it. */
-  read: (value: Json | undefined) => Result<T, string>;
+  read: (value: Json | undefined) => Result<T, Sentence>;
 };
 
 /**
@@ -47,7 +48,13 @@ export async function callHook<T>(
   const value = read(outcome.value);
   if (value.ok) return ok(value.value);
   const derived = REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value) : [];
-  return err(invalidResult(hook, redactSecrets(value.error, [...listSecrets(options.secrets ?? []), ...derived])));
+  const secrets = [...listSecrets(options.secrets ?? []), ...derived];
+  return err(
+    invalidResult(
+      hook,
+      mapSentence(value.error, (text) => redactSecrets(text, secrets)),
+    ),
+  );
 }
 
 const HOST_FAILURES: ReadonlySet<HookFailure['kind']> = new Set(['overloaded', 'closed', 'suspended', 'owner_refused']);

@@ -1,5 +1,14 @@
 import type { FileReference } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result, sanitizeMessage } from '../../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type Json,
+  mapSentence,
+  ok,
+  type Result,
+  type Sentence,
+  sanitizeMessage,
+} from '../../kernel/index.ts';
 import { checkRequestQuantities, checkUsageFacts } from '../manifest/check-facts.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { Manifest } from '../types.ts';
@@ -26,7 +35,7 @@ import { readArtifacts, readContentRequest, readResolution } from './serve-artif
 type HookTrial = { manifest: Manifest; path: readonly string[]; args: readonly Json[] };
 
 type Trial = { manifest: Manifest; context: Record<string, unknown>; value: Json | undefined };
-type Check = (trial: Trial) => Result<unknown, string>;
+type Check = (trial: Trial) => Result<unknown, Sentence>;
 
 /** Where a hook's context is among its arguments, if it is not the first. */
 const CONTEXT_AT: Readonly<Record<string, number>> = { parseSubmitError: 1, resolveArtifact: 2 };
@@ -103,7 +112,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 export function checkHookResult(
   { manifest, path, args }: HookTrial,
   value: Json | undefined,
-): Result<Json | undefined, string> {
+): Result<Json | undefined, Sentence> {
   const context = args[CONTEXT_AT[path.join('.')] ?? 0];
   const trial: Trial = { manifest, context: isObject(context) ? context : {}, value };
   const [first = '', second = '', ...rest] = path;
@@ -111,10 +120,10 @@ export function checkHookResult(
     first === 'native'
       ? checkDecoder([second, ...rest].join('.'), trial)
       : checkNamed([first, ...(first === 'protocols' ? [canonicalProtocol(second)] : [second]), ...rest], trial);
-  return checked.ok ? ok(value) : err(sanitizeMessage(checked.error));
+  return checked.ok ? ok(value) : err(mapSentence(checked.error, sanitizeMessage));
 }
 
-function checkNamed(path: readonly string[], trial: Trial): Result<unknown, string> {
+function checkNamed(path: readonly string[], trial: Trial): Result<unknown, Sentence> {
   const name = path.filter((part) => part !== '').join('.');
   return Object.hasOwn(CHECKS, name) ? (CHECKS[name] as Check)(trial) : ok(null);
 }
@@ -123,10 +132,10 @@ function checkNamed(path: readonly string[], trial: Trial): Result<unknown, stri
  * A decoder may serve several routes; one that accepts the result is enough. Presenters may return
  * any JSON.
  */
-function checkDecoder(member: string, { manifest, value }: Trial): Result<unknown, string> {
+function checkDecoder(member: string, { manifest, value }: Trial): Result<unknown, Sentence> {
   const { routes } = manifest;
   if (routes.some(({ render }) => render === member)) return ok(null);
-  let refusal: Result<unknown, string> = ok(null);
+  let refusal: Result<unknown, Sentence> = ok(null);
   for (const route of routes.filter(({ decode }) => decode === member)) {
     const intent = readNativeIntent(value, route);
     if (!intent.ok) refusal = intent;
@@ -142,7 +151,7 @@ function checkDecoder(member: string, { manifest, value }: Trial): Result<unknow
 }
 
 /** What the gateway checks of a decoded submission before any other hook runs. */
-function checkSubmitIntent(manifest: Manifest, intent: DecodedSubmit | DecodedQuery): Result<unknown, string> {
+function checkSubmitIntent(manifest: Manifest, intent: DecodedSubmit | DecodedQuery): Result<unknown, Sentence> {
   if (intent.kind === 'query') return ok(intent);
   const origins = readOriginTaskIds(intent.originTaskIds);
   return origins.ok ? checkRequestQuantities(manifest.usageSchema, intent.requestBody ?? null) : origins;

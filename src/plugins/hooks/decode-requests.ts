@@ -1,5 +1,5 @@
 import type { ProtocolContext, RouteContext } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin, Manifest, PluginRoute, ProtocolName } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { CONTROL } from './read-descriptor.ts';
@@ -22,13 +22,14 @@ export type DecodedSubmit = {
 };
 export type DecodedQuery = { kind: 'query'; taskIds: string[] };
 
-const INVALID = 'plugin returned an invalid route result';
+const INVALID = sentence('hook.route_result');
 
-function readSubmit(value: Record<string, unknown>): Result<DecodedSubmit, string> {
+function readSubmit(value: Record<string, unknown>): Result<DecodedSubmit, Sentence> {
   const { model, action, requestBody, originTaskIds } = value;
-  if (typeof model !== 'string' || model.trim() === '') return err('model must be a string that is not blank');
-  if (action !== undefined && action !== null && typeof action !== 'string') return err('action must be a string');
-  if (typeof action === 'string' && CONTROL.test(action)) return err('action must not contain control characters');
+  if (typeof model !== 'string' || model.trim() === '') return err(sentence('hook.string_blank', { name: 'model' }));
+  if (action !== undefined && action !== null && typeof action !== 'string')
+    return err(sentence('hook.string', { name: 'action' }));
+  if (typeof action === 'string' && CONTROL.test(action)) return err(sentence('hook.control', { name: 'action' }));
   return ok({
     kind: 'submit',
     model,
@@ -38,20 +39,20 @@ function readSubmit(value: Record<string, unknown>): Result<DecodedSubmit, strin
   });
 }
 
-function readQuery(value: Record<string, unknown>): Result<DecodedQuery, string> {
+function readQuery(value: Record<string, unknown>): Result<DecodedQuery, Sentence> {
   const { taskIds } = value;
   if (!Array.isArray(taskIds) || taskIds.some((id) => typeof id !== 'string' || id.trim() === '')) {
-    return err('taskIds must be a list of task ids');
+    return err(sentence('hook.task_ids'));
   }
-  if (taskIds.length > MAX_QUERIED_TASKS) return err(`at most ${MAX_QUERIED_TASKS} tasks can be queried at once`);
+  if (taskIds.length > MAX_QUERIED_TASKS) return err(sentence('hook.tasks_max', { max: MAX_QUERIED_TASKS }));
   return ok({ kind: 'query', taskIds: taskIds as string[] });
 }
 
 /** Checks the result of a protocol's decodeRequest. `model` is the client's. */
-export function readProtocolIntent(value: Json | undefined, model: unknown): Result<DecodedSubmit, string> {
+export function readProtocolIntent(value: Json | undefined, model: unknown): Result<DecodedSubmit, Sentence> {
   if (!isObject(value) || value.kind !== 'submit' || Object.hasOwn(value, 'renderer')) return err(INVALID);
   const submit = readSubmit(value);
-  if (submit.ok && submit.value.model !== model) return err('the decoded model is not the requested one');
+  if (submit.ok && submit.value.model !== model) return err(sentence('hook.decoded_model'));
   return submit;
 }
 
@@ -59,7 +60,7 @@ export function readProtocolIntent(value: Json | undefined, model: unknown): Res
 export function readNativeIntent(
   value: Json | undefined,
   route: PluginRoute,
-): Result<DecodedSubmit | DecodedQuery, string> {
+): Result<DecodedSubmit | DecodedQuery, Sentence> {
   if (!isObject(value) || Object.hasOwn(value, 'renderer')) return err(INVALID);
   if (value.kind === 'query' && route.type === 'dynamic') return readQuery(value);
   if (value.kind !== 'submit') return err(INVALID);
@@ -74,9 +75,9 @@ export function findUnservedModel(
   { models }: Pick<Manifest, 'models'>,
   route: Pick<PluginRoute, 'models'>,
   model: string,
-): string | undefined {
+): Sentence | undefined {
   if (models.includes(model) && route.models?.includes(model) !== false) return undefined;
-  return `The model ${JSON.stringify(model.slice(0, 120))} is not served by this plugin.`;
+  return sentence('tasks.model_not_of_plugin', { model: JSON.stringify(model.slice(0, 120)) });
 }
 
 /** Limits of the reference gateway, new-api, for the earlier tasks that a submission builds on. */
@@ -84,15 +85,12 @@ const MAX_ORIGIN_TASKS = 16;
 const MAX_ORIGIN_ID_CODE_POINTS = 128;
 
 /** The `originTaskIds` of a decoder, trimmed and without duplicates; empty if it gave none. */
-export function readOriginTaskIds(named: Json | undefined): Result<string[], string> {
+export function readOriginTaskIds(named: Json | undefined): Result<string[], Sentence> {
   if (named === undefined || named === null) return ok([]);
   const ids = new Set(Array.isArray(named) ? named.map((id) => (typeof id === 'string' ? id.trim() : '')) : ['']);
   const isId = (id: string): boolean => id !== '' && [...id].length <= MAX_ORIGIN_ID_CODE_POINTS;
   if (ids.size <= MAX_ORIGIN_TASKS && [...ids].every(isId)) return ok([...ids]);
-  return err(
-    `The earlier tasks to build on must be a list of at most ${MAX_ORIGIN_TASKS} task ids, ` +
-      `each of 1 to ${MAX_ORIGIN_ID_CODE_POINTS} characters.`,
-  );
+  return err(sentence('tasks.origin_ids', { tasks: MAX_ORIGIN_TASKS, max: MAX_ORIGIN_ID_CODE_POINTS }));
 }
 
 /** Decodes a request to a host protocol. The plugin must echo the client's model. */

@@ -15,7 +15,9 @@ import {
   type Result,
   redactSecrets,
   type Secrets,
+  type Sentence,
   sanitizeMessage,
+  sentence,
 } from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
@@ -45,21 +47,21 @@ const readId = (id: unknown): string | undefined =>
  * Checks the result of parseSubmitResponse. A `clientResponse` is refused: the host and the
  * presenters decide what clients see.
  */
-export function readSubmission(value: Json | undefined, secrets: Secrets = []): Result<ParsedSubmission, string> {
-  if (!isObject(value)) return err('the plugin returned no submit result');
-  if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
+export function readSubmission(value: Json | undefined, secrets: Secrets = []): Result<ParsedSubmission, Sentence> {
+  if (!isObject(value)) return err(sentence('hook.no_submission'));
+  if (Object.hasOwn(value, 'clientResponse')) return err(sentence('hook.client_response'));
   const { taskData, immediate } = value;
   const taskId = readId(value.taskId);
-  if (taskId === undefined || taskId.trim() === '') return err('taskId must be a string that is not blank');
-  if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
-  if (CONTROL.test(taskId)) return err('taskId must not contain control characters');
-  if (!taskId.isWellFormed()) return err('taskId must not contain half a character');
-  if (taskId === '.' || taskId === '..') return err('taskId must not be "." or "..", which lead to another path');
+  if (taskId === undefined || taskId.trim() === '') return err(sentence('hook.string_blank', { name: 'taskId' }));
+  if (taskId.length > MAX_TASK_ID) return err(sentence('hook.characters_max', { name: 'taskId', max: MAX_TASK_ID }));
+  if (CONTROL.test(taskId)) return err(sentence('hook.control', { name: 'taskId' }));
+  if (!taskId.isWellFormed()) return err(sentence('hook.half_character', { name: 'taskId' }));
+  if (taskId === '.' || taskId === '..') return err(sentence('hook.dots', { name: 'taskId' }));
   const submission: ParsedSubmission = { taskId, state: readState(value) };
   if (taskData !== undefined) submission.taskData = taskData as Json;
   if (immediate !== undefined && immediate !== null) {
     const result = readTaskResult(immediate, secrets);
-    if (!result.ok) return err('immediate must be a task result');
+    if (!result.ok) return err(sentence('hook.immediate'));
     submission.immediate = result.value;
   }
   return ok(submission);
@@ -114,8 +116,8 @@ export type ParsedBatchItem = ParsedTask & {
 export function readBatchItems(
   value: Json | undefined,
   secrets: Secrets = [],
-): Result<Map<string, ParsedBatchItem>, string> {
-  if (!Array.isArray(value)) return err('the plugin returned no list of task results');
+): Result<Map<string, ParsedBatchItem>, Sentence> {
+  if (!Array.isArray(value)) return err(sentence('hook.no_results'));
   const items = new Map<string, ParsedBatchItem>();
   for (const entry of value) {
     const result = readTaskResult(entry, secrets);
@@ -151,12 +153,12 @@ const CLASSES: readonly SubmitErrorClass[] = ['bad_input', 'content_policy', 'qu
 const MAX_RETRY_AFTER_SECONDS = 3600;
 
 /** Checks the result of parseSubmitError. Null: the plugin leaves the answer to the gateway. */
-export function readSubmitError(value: Json | undefined, secrets: Secrets = []): Result<SubmitError | null, string> {
+export function readSubmitError(value: Json | undefined, secrets: Secrets = []): Result<SubmitError | null, Sentence> {
   if (value === undefined || value === null) return ok(null);
-  if (!isObject(value)) return err('parseSubmitError must return an object with a class, or null');
+  if (!isObject(value)) return err(sentence('hook.submit_error'));
   const { message, param, retryAfterSeconds: wait } = value;
   const found = CLASSES.find((name) => name === value.class);
-  if (found === undefined) return err(`class must be one of ${CLASSES.join(', ')}`);
+  if (found === undefined) return err(sentence('hook.one_of', { name: 'class', values: CLASSES.join(', ') }));
   const cleanText = (text: unknown): string =>
     typeof text === 'string' ? sanitizeMessage(redactSecrets(text, secrets)) : '';
   const seconds = typeof wait === 'number' && wait > 0 ? Math.min(Math.ceil(wait), MAX_RETRY_AFTER_SECONDS) : undefined;

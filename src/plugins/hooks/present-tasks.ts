@@ -1,11 +1,20 @@
 import type { NativeError, ProtocolContext, RouteContext, TaskView } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type Json,
+  type JsonObject,
+  ok,
+  type Result,
+  type Sentence,
+  sentence,
+} from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin, PluginRoute } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
 /** Checks the result of proto_video's render. */
-export const readVideo = (value: Json | undefined): Result<JsonObject, string> =>
-  isObject(value) ? ok(value as JsonObject) : err('the plugin rendered no object');
+export const readVideo = (value: Json | undefined): Result<JsonObject, Sentence> =>
+  isObject(value) ? ok(value as JsonObject) : err(sentence('hook.no_object'));
 
 /** The plugin's video object. The host then overwrites identity, lifecycle and times. */
 export function renderVideo(

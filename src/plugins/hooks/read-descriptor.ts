@@ -1,5 +1,5 @@
 import type { FileReference } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from '../../upstream/index.ts';
 
 export type DescriptorPart = { name: string; value: string } | { name: string; fileRef: string; filename?: string };
@@ -10,36 +10,38 @@ export type DescriptorBody =
   | { kind: 'json'; value: Json }
   | { kind: 'multipart'; parts: DescriptorPart[] };
 
-export function readHeaders(value: unknown): Result<Record<string, string>, string> {
+export function readHeaders(value: unknown): Result<Record<string, string>, Sentence> {
   if (value === undefined || value === null) return ok({});
-  if (!isObject(value)) return err('headers must be an object of strings');
+  if (!isObject(value)) return err(sentence('hook.headers_object'));
   const entries = Object.entries(value);
-  if (entries.length > MAX_HEADERS) return err(`at most ${MAX_HEADERS} headers are allowed`);
+  if (entries.length > MAX_HEADERS) return err(sentence('hook.headers_max', { max: MAX_HEADERS }));
   for (const [name, text] of entries) {
-    if (!isHeaderName(name)) return err(`header name ${JSON.stringify(name)} is not valid`);
-    if (isHostHeader(name)) return err(`header "${name}" is set only by the host`);
-    if (typeof text !== 'string') return err(`header "${name}" must be a string`);
-    if (!isFieldValue(text)) return err(`header "${name}" has no valid value`);
+    if (!isHeaderName(name)) return err(sentence('hook.header_name', { name: JSON.stringify(name) }));
+    if (isHostHeader(name)) return err(sentence('hook.header_host', { name }));
+    if (typeof text !== 'string') return err(sentence('hook.header_string', { name }));
+    if (!isFieldValue(text)) return err(sentence('hook.header_value', { name }));
   }
   return ok(Object.fromEntries(entries) as Record<string, string>);
 }
 
 /** The method in upper case, which is one of `allowed`, or `fallback` if there is none. */
-export function readMethod(value: unknown, fallback: string, allowed: readonly string[]): Result<string, string> {
+export function readMethod(value: unknown, fallback: string, allowed: readonly string[]): Result<string, Sentence> {
   if (value === undefined || value === null || value === '') return ok(fallback);
   const method = typeof value === 'string' ? value.trim().toUpperCase() : '';
-  return allowed.includes(method) ? ok(method) : err(`method must be one of ${allowed.join(', ')}`);
+  return allowed.includes(method)
+    ? ok(method)
+    : err(sentence('hook.one_of', { name: 'method', values: allowed.join(', ') }));
 }
 
 /** Refused in texts that are stored: PostgreSQL accepts no NUL, and nobody needs the others. */
 export const CONTROL = /\p{Cc}/u;
 
 /** An optional string field; blank counts as absent. */
-export function readText(descriptor: Record<string, unknown>, name: string): Result<string | undefined, string> {
+export function readText(descriptor: Record<string, unknown>, name: string): Result<string | undefined, Sentence> {
   const value = descriptor[name];
   if (value === undefined || value === null) return ok(undefined);
-  if (typeof value !== 'string') return err(`${name} must be a string`);
-  if (CONTROL.test(value)) return err(`${name} must not contain control characters`);
+  if (typeof value !== 'string') return err(sentence('hook.string', { name }));
+  if (CONTROL.test(value)) return err(sentence('hook.control', { name }));
   return ok(value.trim() === '' ? undefined : value);
 }
 
@@ -49,11 +51,10 @@ export function readText(descriptor: Record<string, unknown>, name: string): Res
  */
 export type KnownFiles = readonly FileReference[] | 'unknown';
 
-export function readBody(descriptor: Record<string, unknown>, files: KnownFiles): Result<DescriptorBody, string> {
+export function readBody(descriptor: Record<string, unknown>, files: KnownFiles): Result<DescriptorBody, Sentence> {
   const { body, bodyType, parts } = descriptor;
   if (bodyType === 'multipart') return readParts(parts, files);
-  if (bodyType !== undefined && bodyType !== null && bodyType !== 'json')
-    return err('bodyType must be "json" or "multipart"');
+  if (bodyType !== undefined && bodyType !== null && bodyType !== 'json') return err(sentence('hook.body_type'));
   if (body === undefined || body === null) return ok({ kind: 'none' });
   if (typeof body === 'string') return ok({ kind: 'text', text: body });
   const problem = findBadPlaceholder(body as Json, files);
@@ -63,22 +64,23 @@ export function readBody(descriptor: Record<string, unknown>, files: KnownFiles)
 const FILE_PREFIX = 'request_file:';
 
 /** What is wrong with a file reference: there is no such file, or it is too large. */
-function findBadReference(ref: unknown, files: KnownFiles, maxBytes = Number.POSITIVE_INFINITY): string | undefined {
+function findBadReference(ref: unknown, files: KnownFiles, maxBytes = Number.POSITIVE_INFINITY): Sentence | undefined {
   const file = files === 'unknown' ? undefined : files.find((candidate) => candidate.ref === ref);
-  if (file) return file.size > maxBytes ? `the file "${file.filename}" is larger than ${maxBytes} bytes` : undefined;
+  if (file)
+    return file.size > maxBytes ? sentence('hook.file_size', { name: file.filename, bytes: maxBytes }) : undefined;
   const maybe = files === 'unknown' && typeof ref === 'string' && ref.startsWith(FILE_PREFIX);
-  return maybe ? undefined : `unknown file reference ${JSON.stringify(ref)}`;
+  return maybe ? undefined : sentence('hook.file_unknown', { name: JSON.stringify(ref) });
 }
 
-function readParts(parts: unknown, files: KnownFiles): Result<DescriptorBody, string> {
-  if (!Array.isArray(parts)) return err('a multipart request needs parts');
+function readParts(parts: unknown, files: KnownFiles): Result<DescriptorBody, Sentence> {
+  if (!Array.isArray(parts)) return err(sentence('hook.parts'));
   const read: DescriptorPart[] = [];
   for (const part of parts) {
-    if (!isObject(part) || typeof part.name !== 'string' || part.name === '') return err('each part needs a name');
+    if (!isObject(part) || typeof part.name !== 'string' || part.name === '') return err(sentence('hook.part_name'));
     const { name, value, fileRef, filename } = part;
     if (fileRef === undefined) {
       if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-        return err(`part "${name}" needs a value or a fileRef`);
+        return err(sentence('hook.part_value', { name }));
       }
       read.push({ name, value: String(value) });
       continue;
@@ -91,7 +93,7 @@ function readParts(parts: unknown, files: KnownFiles): Result<DescriptorBody, st
 }
 
 /** Checks every object of a body. Iterative, because the plugin chooses the depth. */
-function findBadPlaceholder(body: Json, files: KnownFiles): string | undefined {
+function findBadPlaceholder(body: Json, files: KnownFiles): Sentence | undefined {
   const pending: unknown[] = [body];
   while (pending.length > 0) {
     const value = pending.pop();
@@ -125,18 +127,18 @@ export type FilePlaceholder = {
 export const isPlaceholder = (value: Record<string, unknown>): boolean => Object.hasOwn(value, '__fileRef');
 
 /** Checks the form of a placeholder, not whether there is such a file. */
-export function readPlaceholder(value: Record<string, unknown>): Result<FilePlaceholder, string> {
+export function readPlaceholder(value: Record<string, unknown>): Result<FilePlaceholder, Sentence> {
   const { __fileRef: ref, encoding, mimeType, maxBytes, ...others } = value;
-  const invalid = (rule: string) => err(`invalid file placeholder: ${rule}`);
+  const invalid = (fault: Sentence) => err(sentence('hook.placeholder', { fault }));
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) return invalid(`unknown property ${JSON.stringify(unknown)}`);
-  if (typeof ref !== 'string' || ref === '') return invalid('__fileRef must be a text');
-  if (encoding !== 'base64' && encoding !== 'dataUrl') return invalid('encoding must be "base64" or "dataUrl"');
+  if (unknown !== undefined) return invalid(sentence('hook.placeholder_property', { name: JSON.stringify(unknown) }));
+  if (typeof ref !== 'string' || ref === '') return invalid(sentence('hook.text', { name: '__fileRef' }));
+  if (encoding !== 'base64' && encoding !== 'dataUrl') return invalid(sentence('hook.encoding'));
   if (mimeType !== undefined && (typeof mimeType !== 'string' || mimeType.trim() === '')) {
-    return invalid('mimeType must be a text that is not blank');
+    return invalid(sentence('hook.text_blank', { name: 'mimeType' }));
   }
   if (maxBytes !== undefined && (typeof maxBytes !== 'number' || !Number.isInteger(maxBytes) || maxBytes <= 0)) {
-    return invalid('maxBytes must be a whole number greater than 0');
+    return invalid(sentence('hook.whole_positive', { name: 'maxBytes' }));
   }
   return ok({ ref, encoding, mimeType, maxBytes });
 }

@@ -7,7 +7,9 @@ import {
   type Result,
   redactSecrets,
   type Secrets,
+  type Sentence,
   sanitizeMessage,
+  sentence,
 } from '../../kernel/index.ts';
 import { TASK_STATUSES } from '../../store/ports/index.ts';
 
@@ -62,8 +64,8 @@ const readCount = (value: unknown): number | undefined =>
  * A normalised task result. Optional fields of a wrong type are dropped, because nothing depends on
  * them.
  */
-export function readTaskResult(value: unknown, secrets: Secrets = []): Result<ParsedTask, string> {
-  if (!isObject(value)) return err('the plugin returned no task result');
+export function readTaskResult(value: unknown, secrets: Secrets = []): Result<ParsedTask, Sentence> {
+  if (!isObject(value)) return err(sentence('hook.no_result'));
   const { status, reason, code } = value;
   return ok({
     status: typeof status === 'string' && STATUSES.has(status) ? (status as TaskStatus) : 'UNKNOWN',

@@ -1,5 +1,14 @@
 import type { ProtocolContext, TaskView } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type Json,
+  type JsonObject,
+  ok,
+  type Result,
+  type Sentence,
+  sentence,
+} from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
@@ -39,10 +48,10 @@ export function renderFinal(
   });
 }
 
-export function readRenderedFinal(result: Json | undefined): Result<RenderedFinal, string> {
-  if (!isObject(result)) return err('the plugin rendered no object');
-  if (jsonBytes(result) > MAX_RESULT_BYTES) return err('the answer is larger than 1 MiB and 64 KiB');
-  if (nestsBeyond(result as JsonObject, MAX_DEPTH)) return err(`the answer nests deeper than ${MAX_DEPTH} levels`);
+export function readRenderedFinal(result: Json | undefined): Result<RenderedFinal, Sentence> {
+  if (!isObject(result)) return err(sentence('hook.no_object'));
+  if (jsonBytes(result) > MAX_RESULT_BYTES) return err(sentence('hook.answer_both'));
+  if (nestsBeyond(result as JsonObject, MAX_DEPTH)) return err(sentence('hook.answer_depth', { max: MAX_DEPTH }));
   const { output: rendered, ...members } = result as JsonObject;
   const output = readMessages(rendered);
   if (!output.ok) return output;
@@ -50,54 +59,63 @@ export function readRenderedFinal(result: Json | undefined): Result<RenderedFina
   return fault === undefined ? ok({ output: output.value, members }) : err(fault);
 }
 
-function readMessages(output: Json | undefined): Result<RenderedMessage[], string> {
+function readMessages(output: Json | undefined): Result<RenderedMessage[], Sentence> {
   if (output === undefined || output === null) return ok([]);
-  if (!Array.isArray(output)) return err('output must be a list');
-  if (output.length > MAX_ITEMS) return err(`output may have at most ${MAX_ITEMS} items`);
-  if (jsonBytes(output) > MAX_OUTPUT_BYTES) return err('output is larger than 1 MiB');
+  if (!Array.isArray(output)) return err(sentence('hook.list', { name: 'output' }));
+  if (output.length > MAX_ITEMS) return err(sentence('hook.items_max', { name: 'output', max: MAX_ITEMS }));
+  if (jsonBytes(output) > MAX_OUTPUT_BYTES) return err(sentence('hook.larger', { name: 'output', size: '1 MiB' }));
   for (const [index, item] of output.entries()) {
-    const fault = findItemFault(item);
-    if (fault !== undefined) return err(`output[${index}]${fault}`);
+    const fault = findItemFault(item, `output[${index}]`);
+    if (fault !== undefined) return err(fault);
   }
   return ok(output as RenderedMessage[]);
 }
 
-function findItemFault(item: Json): string | undefined {
+function findItemFault(item: Json, name: string): Sentence | undefined {
   if (!isObject(item) || item.type !== 'message' || item.role !== 'assistant') {
-    return ' must be {type: "message", role: "assistant", content}';
+    return sentence('hook.item_message', { name });
   }
-  if (!Array.isArray(item.content)) return '.content must be a list';
-  if (item.content.length > MAX_PARTS) return `.content may have at most ${MAX_PARTS} parts`;
+  if (!Array.isArray(item.content)) return sentence('hook.list', { name: `${name}.content` });
+  if (item.content.length > MAX_PARTS) return sentence('hook.parts_max', { name: `${name}.content`, max: MAX_PARTS });
   for (const [index, part] of item.content.entries()) {
-    const fault = findPartFault(part);
-    if (fault !== undefined) return `.content[${index}] ${fault}`;
+    const fault = findPartFault(part, `${name}.content[${index}]`);
+    if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-function findPartFault(part: unknown): string | undefined {
-  if (!isObject(part)) return 'must be an object';
-  if (part.type === 'refusal') return typeof part.refusal === 'string' ? undefined : 'needs a text named refusal';
-  if (part.type !== 'output_text') return 'must be of type output_text or refusal';
-  if (typeof part.text !== 'string') return 'needs a text named text';
+function findPartFault(part: unknown, name: string): Sentence | undefined {
+  if (!isObject(part)) return sentence('hook.part_object', { name });
+  if (part.type === 'refusal')
+    return typeof part.refusal === 'string' ? undefined : sentence('hook.part_refusal', { name });
+  if (part.type !== 'output_text') return sentence('hook.part_type', { name });
+  if (typeof part.text !== 'string') return sentence('hook.part_text', { name });
   const hasLists = Array.isArray(part.annotations) && Array.isArray(part.logprobs);
-  return hasLists ? undefined : 'needs the lists annotations and logprobs';
+  return hasLists ? undefined : sentence('hook.part_lists', { name });
 }
 
 /** Checks the members whose type clients rely on. Null counts as absent. */
-function findFault(members: JsonObject): string | undefined {
-  const rules: [name: string, isValid: (value: Json) => boolean, expected: string][] = [
-    ['instructions', (value) => typeof value === 'string' || Array.isArray(value), 'a text or a list'],
-    ['parallel_tool_calls', (value) => typeof value === 'boolean', 'true or false'],
-    ['temperature', (value) => isWithin(value, 2), 'a number from 0 to 2'],
-    ['tool_choice', (value) => typeof value === 'string' || isObject(value), 'a text or an object'],
-    ['tools', (value) => Array.isArray(value), 'a list'],
-    ['top_p', (value) => isWithin(value, 1), 'a number from 0 to 1'],
-    ['metadata', (value) => isObject(value), 'an object'],
+function findFault(members: JsonObject): Sentence | undefined {
+  const rules: [name: string, isValid: (value: Json) => boolean, fault: (name: string) => Sentence][] = [
+    [
+      'instructions',
+      (value) => typeof value === 'string' || Array.isArray(value),
+      (name) => sentence('hook.text_or_list', { name }),
+    ],
+    ['parallel_tool_calls', (value) => typeof value === 'boolean', (name) => sentence('hook.boolean', { name })],
+    ['temperature', (value) => isWithin(value, 2), (name) => sentence('hook.number_range', { name, min: 0, max: 2 })],
+    [
+      'tool_choice',
+      (value) => typeof value === 'string' || isObject(value),
+      (name) => sentence('hook.text_or_object', { name }),
+    ],
+    ['tools', (value) => Array.isArray(value), (name) => sentence('hook.list', { name })],
+    ['top_p', (value) => isWithin(value, 1), (name) => sentence('hook.number_range', { name, min: 0, max: 1 })],
+    ['metadata', (value) => isObject(value), (name) => sentence('hook.part_object', { name })],
   ];
-  for (const [name, isValid, expected] of rules) {
+  for (const [name, isValid, fault] of rules) {
     const value = members[name] ?? null;
-    if (value !== null && !isValid(value)) return `${name} must be ${expected}`;
+    if (value !== null && !isValid(value)) return fault(name);
   }
   return undefined;
 }
@@ -132,30 +150,31 @@ export function renderEvents(
 }
 
 /** Refuses unknown members, so that a misspelt one is not taken for an absent one. */
-export function readRenderedEvents(result: Json | undefined): Result<RenderedEvents, string> {
-  if (!isObject(result)) return err('the result must be {events, done, state?}');
+export function readRenderedEvents(result: Json | undefined): Result<RenderedEvents, Sentence> {
+  if (!isObject(result)) return err(sentence('hook.events_result'));
   const unknown = unknownMember(result, ['events', 'done', 'state']);
-  if (unknown !== undefined) return err(`the result has the unknown member ${unknown}`);
+  if (unknown !== undefined) return err(sentence('hook.events_member', { name: unknown }));
   const { events, done, state } = result as { [name: string]: Json | undefined };
-  if (typeof done !== 'boolean') return err('done must be true or false');
-  if (!Array.isArray(events)) return err('events must be a list');
-  if (events.length > MAX_EVENTS) return err(`there may be at most ${MAX_EVENTS} events per call`);
-  if (jsonBytes(events) > MAX_EVENTS_BYTES) return err('the events are together larger than 64 KiB');
-  if (state !== undefined && jsonBytes(state) > MAX_STATE_BYTES) return err('state is larger than 16 KiB');
-  if (nestsBeyond(state, MAX_DEPTH)) return err(`state nests deeper than ${MAX_DEPTH} levels`);
+  if (typeof done !== 'boolean') return err(sentence('hook.boolean', { name: 'done' }));
+  if (!Array.isArray(events)) return err(sentence('hook.list', { name: 'events' }));
+  if (events.length > MAX_EVENTS) return err(sentence('hook.events_max', { max: MAX_EVENTS }));
+  if (jsonBytes(events) > MAX_EVENTS_BYTES) return err(sentence('hook.events_size', { size: '64 KiB' }));
+  if (state !== undefined && jsonBytes(state) > MAX_STATE_BYTES)
+    return err(sentence('hook.larger', { name: 'state', size: '16 KiB' }));
+  if (nestsBeyond(state, MAX_DEPTH)) return err(sentence('hook.deeper', { name: 'state', max: MAX_DEPTH }));
   const read: RenderedEvent[] = [];
   for (const [index, event] of events.entries()) {
     const rendered = readEvent(event);
-    if (!rendered.ok) return err(`events[${index}]: ${rendered.error}`);
+    if (!rendered.ok) return err(sentence('hook.event', { name: `events[${index}]`, fault: rendered.error }));
     read.push(rendered.value);
   }
   return ok({ events: read, done, ...(state === undefined ? {} : { state: { value: state } }) });
 }
 
-function readEvent(event: Json): Result<RenderedEvent, string> {
-  if (!isObject(event)) return err('an event must be an object');
-  if (jsonBytes(event) > MAX_EVENT_BYTES) return err('the event is larger than 32 KiB');
-  if (nestsBeyond(event as Json, MAX_DEPTH)) return err(`the event nests deeper than ${MAX_DEPTH} levels`);
+function readEvent(event: Json): Result<RenderedEvent, Sentence> {
+  if (!isObject(event)) return err(sentence('hook.event_object'));
+  if (jsonBytes(event) > MAX_EVENT_BYTES) return err(sentence('hook.event_size', { size: '32 KiB' }));
+  if (nestsBeyond(event as Json, MAX_DEPTH)) return err(sentence('hook.event_depth', { max: MAX_DEPTH }));
   switch (event.type) {
     case 'progress':
       return readProgress(event);
@@ -164,19 +183,19 @@ function readEvent(event: Json): Result<RenderedEvent, string> {
     case 'error':
       return readError(event);
     default:
-      return err('type must be progress, output or error');
+      return err(sentence('hook.event_type'));
   }
 }
 
-function readProgress(event: Record<string, unknown>): Result<RenderedEvent, string> {
+function readProgress(event: Record<string, unknown>): Result<RenderedEvent, Sentence> {
   const unknown = unknownMember(event, ['type', 'progress', 'message']);
-  if (unknown !== undefined) return err(`unknown member ${unknown}`);
+  if (unknown !== undefined) return err(sentence('hook.unknown_member', { name: unknown }));
   const { progress, message } = event;
   if (isPresent(progress) && !(typeof progress === 'number' && progress >= 0 && progress <= 100)) {
-    return err('progress must be a number from 0 to 100');
+    return err(sentence('hook.progress'));
   }
   if (isPresent(message) && !isText(message, MAX_MESSAGE_BYTES)) {
-    return err(`message must be a text of at most ${MAX_MESSAGE_BYTES} bytes`);
+    return err(sentence('hook.text_bytes', { name: 'message', max: MAX_MESSAGE_BYTES }));
   }
   return ok({
     type: 'progress',
@@ -185,23 +204,23 @@ function readProgress(event: Record<string, unknown>): Result<RenderedEvent, str
   });
 }
 
-function readOutput(event: Record<string, unknown>): Result<RenderedEvent, string> {
+function readOutput(event: Record<string, unknown>): Result<RenderedEvent, Sentence> {
   const unknown = unknownMember(event, ['type', 'data']);
-  if (unknown !== undefined) return err(`unknown member ${unknown}`);
+  if (unknown !== undefined) return err(sentence('hook.unknown_member', { name: unknown }));
   const { data } = event;
-  if (data === undefined) return err('data is missing');
+  if (data === undefined) return err(sentence('hook.data_missing'));
   return ok({ type: 'output', text: typeof data === 'string' ? data : JSON.stringify(data) });
 }
 
-function readError(event: Record<string, unknown>): Result<RenderedEvent, string> {
+function readError(event: Record<string, unknown>): Result<RenderedEvent, Sentence> {
   const unknown = unknownMember(event, ['type', 'message', 'code']);
-  if (unknown !== undefined) return err(`unknown member ${unknown}`);
+  if (unknown !== undefined) return err(sentence('hook.unknown_member', { name: unknown }));
   const { message, code } = event;
   if (!isText(message, MAX_ERROR_BYTES) || message.trim() === '') {
-    return err('message must be a text of at most 4 KiB that is not blank');
+    return err(sentence('hook.message_text'));
   }
   if (isPresent(code) && !isText(code, MAX_CODE_BYTES))
-    return err(`code must be a text of at most ${MAX_CODE_BYTES} bytes`);
+    return err(sentence('hook.text_bytes', { name: 'code', max: MAX_CODE_BYTES }));
   return ok({ type: 'error', message, ...(typeof code === 'string' ? { code } : {}) });
 }
 

@@ -1,5 +1,5 @@
 import type { Artifact, ArtifactContext, ContentContext, ResolveContext } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { isHostname, normalizeAllowedHost } from '../manifest/addresses.ts';
 import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
 import { checkRequestUrl, MAX_URL_LENGTH, type PluginRequest, readQueryRequest } from './build-requests.ts';
@@ -19,30 +19,30 @@ const MAX_MIME_TYPE = 255;
 const MIME_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/;
 const ARTIFACT_FIELDS = new Set(['key', 'type', 'mimeType']);
 
-function readArtifact(entry: unknown): Result<Artifact, string> {
-  if (!isObject(entry)) return err('an artifact must be an object');
+function readArtifact(entry: unknown): Result<Artifact, Sentence> {
+  if (!isObject(entry)) return err(sentence('hook.artifact_object'));
   const unknown = Object.keys(entry).find((name) => !ARTIFACT_FIELDS.has(name));
-  if (unknown !== undefined) return err(`artifact has unknown field ${JSON.stringify(unknown)}`);
+  if (unknown !== undefined) return err(sentence('hook.artifact_field', { name: JSON.stringify(unknown) }));
   const { key, type, mimeType } = entry;
   if (typeof key !== 'string' || !ARTIFACT_KEY.test(key))
-    return err(`artifact key ${JSON.stringify(key)} is not valid`);
-  if (!ARTIFACT_TYPES.has(type)) return err(`artifact "${key}" must be a video, audio, image or file`);
+    return err(sentence('hook.artifact_key', { name: JSON.stringify(key) }));
+  if (!ARTIFACT_TYPES.has(type)) return err(sentence('hook.artifact_kind', { name: key }));
   if (mimeType === undefined) return ok({ key, type: type as Artifact['type'] });
   if (typeof mimeType !== 'string' || mimeType.length > MAX_MIME_TYPE || /\p{Cc}/u.test(mimeType)) {
-    return err(`artifact "${key}" has no valid mimeType`);
+    return err(sentence('hook.artifact_type', { name: key }));
   }
   return ok({ key, type: type as Artifact['type'], mimeType });
 }
 
 /** Checks the result of listArtifacts: at most 64, with unique keys. */
-export function readArtifacts(value: Json | undefined): Result<Artifact[], string> {
-  if (!Array.isArray(value)) return err('the plugin returned no list of artifacts');
-  if (value.length > MAX_ARTIFACTS) return err(`at most ${MAX_ARTIFACTS} artifacts are allowed`);
+export function readArtifacts(value: Json | undefined): Result<Artifact[], Sentence> {
+  if (!Array.isArray(value)) return err(sentence('hook.no_artifacts'));
+  if (value.length > MAX_ARTIFACTS) return err(sentence('hook.artifacts_max', { max: MAX_ARTIFACTS }));
   const artifacts = new Map<string, Artifact>();
   for (const entry of value) {
     const artifact = readArtifact(entry);
     if (!artifact.ok) return artifact;
-    if (artifacts.has(artifact.value.key)) return err(`artifact key "${artifact.value.key}" is used twice`);
+    if (artifacts.has(artifact.value.key)) return err(sentence('hook.artifact_twice', { name: artifact.value.key }));
     artifacts.set(artifact.value.key, artifact.value);
   }
   return ok([...artifacts.values()]);
@@ -79,20 +79,20 @@ export type ContentRequest =
     };
 
 /** The place of a file in a JSON answer. Undefined: the answer is the file. */
-function readBase64(value: Json | undefined): Result<{ index: number; mimeType: string } | undefined, string> {
+function readBase64(value: Json | undefined): Result<{ index: number; mimeType: string } | undefined, Sentence> {
   if (value === undefined || value === null) return ok(undefined);
   const { index, mimeType } = isObject(value) ? value : {};
   if (!Number.isSafeInteger(index) || Number(index) < 0 || Number(index) >= MAX_ARTIFACTS) {
-    return err(`base64.index must be a whole number from 0 to ${MAX_ARTIFACTS - 1}`);
+    return err(sentence('hook.base64_index', { max: MAX_ARTIFACTS - 1 }));
   }
   if (typeof mimeType !== 'string' || mimeType.length > MAX_MIME_TYPE || !MIME_TYPE.test(mimeType)) {
-    return err('base64.mimeType must be a media type such as video/mp4');
+    return err(sentence('hook.base64_type'));
   }
   return ok({ index: Number(index), mimeType });
 }
 
-function readDataUrl(url: string): Result<ContentRequest, string> {
-  if (url.length > MAX_DATA_URL_LENGTH) return err('the data URL is too long');
+function readDataUrl(url: string): Result<ContentRequest, Sentence> {
+  if (url.length > MAX_DATA_URL_LENGTH) return err(sentence('hook.data_url_length'));
   const comma = url.indexOf(',');
   const header = DATA_HEADER.exec(url.slice(0, Math.max(comma, 0)));
   const base64 = url.slice(comma + 1);
@@ -100,22 +100,22 @@ function readDataUrl(url: string): Result<ContentRequest, string> {
   const padded = data.length < base64.length;
   // Decoders skip characters that are not base64, which would give wrong bytes silently.
   const isBase64 = !/[^A-Za-z0-9+/]/.test(data) && data.length % 4 !== 1 && (!padded || base64.length % 4 === 0);
-  if (!header || !isBase64) return err('a data URL must be base64');
+  if (!header || !isBase64) return err(sentence('hook.data_url_base64'));
   return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64 });
 }
 
 /** Hosts as in `allowedHosts`, or all below a name, which is more than a top-level domain. */
-function readRedirectHosts(value: unknown): Result<string[], string> {
+function readRedirectHosts(value: unknown): Result<string[], Sentence> {
   if (value === undefined || value === null) return ok([]);
   if (!Array.isArray(value) || value.length > MAX_REDIRECT_HOSTS)
-    return err(`redirectHosts must be a list of at most ${MAX_REDIRECT_HOSTS} hosts`);
+    return err(sentence('hook.redirect_hosts', { max: MAX_REDIRECT_HOSTS }));
   const hosts: string[] = [];
   for (const entry of value) {
     const written = typeof entry === 'string' ? entry.toLowerCase() : '';
     const name = written.startsWith('*.') ? written.slice(2) : '';
     const isWildcard = isHostname(name) && name.includes('.');
     const host = isWildcard ? ok(written) : normalizeAllowedHost(written);
-    if (!host.ok) return err(`redirectHosts: ${JSON.stringify(entry)} ${host.error}`);
+    if (!host.ok) return err(sentence('hook.redirect_host', { name: JSON.stringify(entry), fault: host.error }));
     hosts.push(host.value);
   }
   return ok(hosts);
@@ -142,9 +142,9 @@ export const isAddress = (text: string): boolean => text.length <= MAX_URL_LENGT
 type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; method: string };
 
 /** Checks the result of buildContentRequest. */
-export function readContentRequest(value: Json | undefined, rules: ContentRules): Result<ContentRequest, string> {
+export function readContentRequest(value: Json | undefined, rules: ContentRules): Result<ContentRequest, Sentence> {
   if (!isObject(value) || typeof value.url !== 'string' || value.url === '')
-    return err('the plugin returned no content request');
+    return err(sentence('hook.no_content_request'));
   const { body } = value;
   if (/^data:/i.test(value.url)) return readDataUrl(value.url);
   const url = readAsBrowser(value.url);
@@ -160,12 +160,12 @@ export function readContentRequest(value: Json | undefined, rules: ContentRules)
   if (!base64.ok) return base64;
   const hasBody = body !== undefined && body !== null;
   if (credentialless && (hasBody || Object.keys(headers.value).length > 0)) {
-    return err('a credentialless request has no headers and no body');
+    return err(sentence('hook.credentialless'));
   }
   const redirectHosts = readRedirectHosts(value.redirectHosts);
   if (!redirectHosts.ok) return redirectHosts;
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  if (hasBody && Buffer.byteLength(text) > MAX_BODY_BYTES) return err('the body is larger than 1 MiB');
+  if (hasBody && Buffer.byteLength(text) > MAX_BODY_BYTES) return err(sentence('hook.body_size', { size: '1 MiB' }));
   return ok({
     kind: 'http',
     url,
@@ -210,17 +210,17 @@ export type Resolution =
 type Rules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; answered: boolean };
 
 /** Checks the result of resolveArtifact. */
-export function readResolution(value: Json | undefined, { answered, ...rules }: Rules): Result<Resolution, string> {
+export function readResolution(value: Json | undefined, { answered, ...rules }: Rules): Result<Resolution, Sentence> {
   if (value === undefined || value === null) return ok({ kind: 'none' });
-  if (!isObject(value)) return err('resolveArtifact must return { request }, { url } or null');
+  if (!isObject(value)) return err(sentence('hook.resolution'));
   const { request, url, expiresIn } = value;
   if (request !== undefined && request !== null) {
-    if (url !== undefined) return err('resolveArtifact must return either a request or a url');
-    if (answered) return err('resolveArtifact asks for a second request; the vendor is asked once');
+    if (url !== undefined) return err(sentence('hook.resolution_either'));
+    if (answered) return err(sentence('hook.resolution_once'));
     const read = readQueryRequest(request as Json, rules);
     return read.ok ? ok({ kind: 'ask', request: read.value }) : read;
   }
-  if (typeof url !== 'string') return err('resolveArtifact must return { request }, { url } or null');
+  if (typeof url !== 'string') return err(sentence('hook.resolution'));
   const content = readContentRequest({ url, credentialless: true }, { ...rules, method: 'GET' });
   if (!content.ok) return content;
   const given = typeof expiresIn === 'number' && expiresIn > 0 ? Math.floor(expiresIn) : REMEMBER_SECONDS;

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import { checkSvg } from './check-svg.ts';
 
 /** Largest icon, decoded from base64. */
@@ -14,18 +14,14 @@ export type IconImage = { mimeType: 'image/png' | 'image/svg+xml'; bytes: Uint8A
  * Reads an icon from its data URL: a PNG or a harmless SVG of at most 512 KiB, in strict base64.
  * The error is the end of a sentence that begins with "The icon".
  */
-export function readIcon(dataUrl: string): Result<IconImage, string> {
+export function readIcon(dataUrl: string): Result<IconImage, Sentence> {
   const comma = dataUrl.indexOf(',');
   const mimeType = MIME_TYPES.get(dataUrl.slice(0, Math.max(comma, 0)));
-  if (!mimeType)
-    return err(
-      'must be a base64 data URL of a PNG or SVG image (data:image/png;base64,… or data:image/svg+xml;base64,…)',
-    );
+  if (!mimeType) return err(sentence('icon.data_url'));
   const text = dataUrl.slice(comma + 1);
   const bytes = text.length > MAX_BASE64 ? undefined : Buffer.from(text, 'base64');
-  if (!bytes || bytes.length > MAX_ICON_BYTES)
-    return err(`is larger than ${MAX_ICON_BYTES} bytes; save it smaller or simpler`);
-  if (text === '' || bytes.toString('base64') !== text) return err('is not valid base64');
+  if (!bytes || bytes.length > MAX_ICON_BYTES) return err(sentence('icon.size', { bytes: MAX_ICON_BYTES }));
+  if (text === '' || bytes.toString('base64') !== text) return err(sentence('icon.base64'));
   const checked = mimeType === 'image/png' ? checkPng(bytes) : checkSvg(bytes);
   return checked.ok ? ok({ mimeType, bytes }) : checked;
 }
@@ -39,13 +35,12 @@ const MIME_TYPES = new Map<string, IconImage['mimeType']>([
  * Checks the signature and the header chunk that every PNG begins with (W3C PNG, section 11.2.1):
  * length 13, IHDR, width and height.
  */
-function checkPng(bytes: Buffer): Result<null, string> {
-  if (!bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE))
-    return err('is not a PNG image: its signature is missing');
+function checkPng(bytes: Buffer): Result<null, Sentence> {
+  if (!bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return err(sentence('icon.png_signature'));
   if (bytes.length < 33 || bytes.readUInt32BE(8) !== 13 || bytes.toString('latin1', 12, 16) !== 'IHDR')
-    return err('is not a PNG image: its header is missing');
+    return err(sentence('icon.png_header'));
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
   if (width === 0 || height === 0 || width > MAX_PIXELS || height > MAX_PIXELS)
-    return err(`is ${width} × ${height} pixels; each side may have 1 to ${MAX_PIXELS}`);
+    return err(sentence('icon.pixels', { width, height, max: MAX_PIXELS }));
   return ok(null);
 }

@@ -1,5 +1,5 @@
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, SentenceError, sentence, toSentence } from '../../kernel/index.ts';
 import {
   DASHES,
   type DrawnElement,
@@ -67,9 +67,9 @@ const PAINTS = new Set([
 ]);
 
 /** Aborts the parse at the first fault. */
-class SvgFault extends Error {}
+class SvgFault extends SentenceError {}
 
-const refuse = (fault: string): never => {
+const refuse = (fault: Sentence): never => {
   throw new SvgFault(fault);
 };
 
@@ -77,23 +77,25 @@ const refuse = (fault: string): never => {
  * Checks that a drawing is well-formed SVG that runs nothing and loads nothing. The error is the
  * end of a sentence that begins with "The icon".
  */
-export function checkSvg(bytes: Uint8Array): Result<null, string> {
+export function checkSvg(bytes: Uint8Array): Result<null, Sentence> {
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    return err('is not an SVG image in UTF-8');
+    return err(sentence('icon.svg_utf8'));
   }
   const parser = new SaxesParser({ xmlns: true, position: true });
   const drawing = createDrawing();
-  parser.on('error', (error) => refuse(`is not well-formed XML: ${error.message.replace(/\.$/, '')}`));
+  parser.on('error', (error) => refuse(sentence('icon.svg_xml', { words: error.message.replace(/\.$/, '') })));
   parser.on('xmldecl', ({ version, encoding }) => {
-    if (version !== '1.0') refuse('must be XML 1.0');
+    if (version !== '1.0') refuse(sentence('icon.svg_version'));
     if (encoding !== undefined && !['utf-8', 'us-ascii'].includes(encoding.toLowerCase()))
-      refuse(`declares the encoding ${encoding}; only UTF-8 is allowed`);
+      refuse(sentence('icon.svg_encoding', { name: encoding }));
   });
-  parser.on('doctype', () => refuse('must not have a DOCTYPE or entities'));
-  parser.on('processinginstruction', ({ target }) => refuse(`must not have a processing instruction (<?${target}?>)`));
+  parser.on('doctype', () => refuse(sentence('icon.svg_doctype')));
+  parser.on('processinginstruction', ({ target }) =>
+    refuse(sentence('icon.svg_instruction', { name: `<?${target}?>` })),
+  );
   parser.on('opentagstart', () => drawing.begin());
   // Called before namespaces of attributes are resolved, whose time grows with their number.
   parser.on('attribute', () => drawing.countAttribute());
@@ -105,7 +107,7 @@ export function checkSvg(bytes: Uint8Array): Result<null, string> {
     parser.write(text).close();
     drawing.end();
   } catch (error) {
-    if (error instanceof SvgFault) return err(error.message);
+    if (error instanceof SvgFault) return err(toSentence(error));
     throw error;
   }
   return ok(null);
@@ -122,7 +124,7 @@ function decodeId(fragment: string): string {
   try {
     return spacelessId(decodeURIComponent(fragment));
   } catch {
-    return refuse(`has a reference that cannot be decoded (#${fragment.trim()})`);
+    return refuse(sentence('icon.svg_fragment', { name: fragment.trim() }));
   }
 }
 
@@ -130,7 +132,7 @@ function decodeId(fragment: string): string {
  * Browsers draw up to a million dashes of one line, however short it is: four such lines closed a
  * page of Chromium.
  */
-const DASHED = `must not have dashed lines (${DASHES})`;
+const DASHED = sentence('icon.svg_dashed', { name: DASHES });
 
 /** What an attribute refers to in the file. */
 function referencesIn(attribute: string, value: string): Reference[] {
@@ -147,11 +149,11 @@ function referencesIn(attribute: string, value: string): Reference[] {
  */
 function readAttributeStyle(text: string): string {
   const style = readStyle(text);
-  if (style === undefined) return refuse('has a text in a style that could be read in two ways');
+  if (style === undefined) return refuse(sentence('icon.svg_style_text'));
   const drawn = drawingFunctionIn(style);
-  if (drawn !== undefined) refuse(`must not have the function ${drawn}() in a style`);
+  if (drawn !== undefined) refuse(sentence('icon.svg_function', { name: drawn }));
   if (hasDashes(style)) refuse(DASHED);
-  if (style.includes('--') && idsIn(style).length > 0) refuse('must not have variables in a style with references');
+  if (style.includes('--') && idsIn(style).length > 0) refuse(sentence('icon.svg_variables'));
   return style;
 }
 
@@ -171,24 +173,28 @@ function createDrawing() {
   function checkElement({ name, local, uri }: SaxesTagNS): void {
     const element = local.toLowerCase();
     if (stack.length === 0 && (local !== 'svg' || (uri !== SVG && uri !== '')))
-      refuse(`must have the root element svg of ${SVG}`);
+      refuse(sentence('icon.svg_root', { uri: SVG }));
     if (ACTIVE_NAMESPACES.some((active) => uri.toLowerCase().startsWith(active)))
-      refuse(`must not have elements of ${uri} (<${name}>)`);
-    if (ACTIVE_ELEMENTS.has(element)) refuse(`must not have the element <${name}>`);
-    if (style !== undefined) refuse(`must have nothing but text in style (<${name}>)`);
+      refuse(sentence('icon.svg_foreign', { uri: `${uri} (<${name}>)` }));
+    if (ACTIVE_ELEMENTS.has(element)) refuse(sentence('icon.svg_element', { name: `<${name}>` }));
+    if (style !== undefined) refuse(sentence('icon.svg_style', { name: `<${name}>` }));
   }
 
   function checkAttribute(element: string, { name, prefix, local, value }: SaxesAttributeNS): void {
     if (prefix === 'xmlns' || name === 'xmlns') return;
     const attribute = local.toLowerCase();
-    if (attribute.startsWith('on')) refuse(`must not have the event attribute ${name}`);
-    const fault = URL_ATTRIBUTES.has(attribute) ? findUrlFault(value) : findStyleFault(value, attribute === 'style');
-    if (fault) refuse(`${fault} (attribute ${name})`);
-    if (ANIMATIONS.has(element) && idsIn(value).length > 0) refuse(`must not animate references (attribute ${name})`);
+    if (attribute.startsWith('on')) refuse(sentence('icon.svg_event', { name }));
+    const place = `attribute ${name}`;
+    const fault = URL_ATTRIBUTES.has(attribute)
+      ? findUrlFault(value, place)
+      : findStyleFault(value, { place, isStyle: attribute === 'style' });
+    if (fault) refuse(fault);
+    if (ANIMATIONS.has(element) && idsIn(value).length > 0)
+      refuse(sentence('icon.svg_animate_references', { place: `attribute ${name}` }));
     if (ANIMATIONS.has(element) && attribute === 'attributename') {
       const target = foldUrl(value).replace(/^.*:/, '');
       if (URL_ATTRIBUTES.has(target) || target.startsWith('on') || ['style', 'class', 'id', DASHES].includes(target))
-        refuse(`must not animate ${value.trim()}`);
+        refuse(sentence('icon.svg_animate', { name: value.trim() }));
     }
   }
 
@@ -198,8 +204,7 @@ function createDrawing() {
       checkAttribute(name, attribute);
       const { local, value } = attribute;
       const references = referencesIn(local.toLowerCase(), value);
-      if (name === 'image' && references.length > 0 && local === 'href')
-        refuse('must not draw a part of itself as an image');
+      if (name === 'image' && references.length > 0 && local === 'href') refuse(sentence('icon.svg_image_itself'));
       if (name === 'use') for (const { property, id } of references) if (property === 'href') copiedIds.add(id);
       element.references.push(...references);
       if (local === 'id') element.ids.push(spacelessId(value));
@@ -212,16 +217,16 @@ function createDrawing() {
   return {
     begin(): void {
       attributes = 0;
-      if (stack.length >= MAX_DEPTH) refuse(`nests more than ${MAX_DEPTH} elements deep`);
+      if (stack.length >= MAX_DEPTH) refuse(sentence('icon.svg_depth', { max: MAX_DEPTH }));
     },
     countAttribute(): void {
       attributes += 1;
-      if (attributes > MAX_ATTRIBUTES) refuse(`has more than ${MAX_ATTRIBUTES} attributes on one element`);
+      if (attributes > MAX_ATTRIBUTES) refuse(sentence('icon.svg_attributes', { max: MAX_ATTRIBUTES }));
     },
     open(tag: SaxesTagNS): void {
       checkElement(tag);
       elements += 1;
-      if (elements > MAX_DRAWN) refuse(`has more than ${MAX_DRAWN} elements`);
+      if (elements > MAX_DRAWN) refuse(sentence('icon.svg_elements', { max: MAX_DRAWN }));
       const name = tag.local.toLowerCase();
       const element = readElement(name, Object.values(tag.attributes));
       root ??= element;
@@ -229,7 +234,7 @@ function createDrawing() {
       stack.push(element);
       if (name === 'use') {
         uses += 1;
-        if (uses > MAX_USES) refuse(`has more than ${MAX_USES} use elements`);
+        if (uses > MAX_USES) refuse(sentence('icon.svg_uses', { max: MAX_USES }));
         for (const { ids } of stack) for (const id of ids) copyingIds.add(id);
       }
       if (name === 'style') style = '';
@@ -240,17 +245,16 @@ function createDrawing() {
     close(): void {
       stack.pop();
       if (style === undefined) return;
-      const fault = findStyleFault(style, true);
-      if (fault) refuse(`${fault} (style)`);
+      const fault = findStyleFault(style, { place: 'style', isStyle: true });
+      if (fault) refuse(fault);
       rules.push(...readRules(readAttributeStyle(style), decodeId));
       style = undefined;
     },
     end(): void {
-      for (const id of copiedIds)
-        if (copyingIds.has(id)) refuse(`must not use an element that contains a use element (#${id})`);
+      for (const id of copiedIds) if (copyingIds.has(id)) refuse(sentence('icon.svg_use_nested', { name: `#${id}` }));
       const fault = root && measureDrawing(root, rules);
-      if (fault?.kind === 'circle') refuse(`must not refer to itself (#${fault.id})`);
-      if (fault) refuse(`draws more than ${MAX_DRAWN} elements, counting again what references draw`);
+      if (fault?.kind === 'circle') refuse(sentence('icon.svg_circle', { name: fault.id }));
+      if (fault) refuse(sentence('icon.svg_drawn', { max: MAX_DRAWN }));
     },
   };
 }
@@ -266,12 +270,12 @@ export const foldUrl = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]/
 /**
  * What is wrong with a URL: only parts of the same file (`#id`) and embedded images are allowed.
  */
-export function findUrlFault(value: string): string | undefined {
+export function findUrlFault(value: string, place: string): Sentence | undefined {
   const url = foldUrl(value);
   const word = FORBIDDEN.find((forbidden) => url.includes(forbidden));
-  if (word) return `must not have ${word}`;
+  if (word) return sentence('icon.svg_word_in', { name: word, place });
   if (url === '' || url.startsWith('#') || INERT_DATA.test(url)) return undefined;
-  return 'must not refer to anything outside itself';
+  return sentence('icon.svg_outside', { place });
 }
 
 /**
@@ -279,17 +283,20 @@ export function findUrlFault(value: string): string | undefined {
  * something, or a URL outside the file. `isStyle`: the text is a style sheet. Other attributes are
  * checked like one if they call a function, as `fill="url(#g)"` does.
  */
-export function findStyleFault(value: string, isStyle: boolean): string | undefined {
+export function findStyleFault(
+  value: string,
+  { place, isStyle }: { place: string; isStyle: boolean },
+): Sentence | undefined {
   const text = foldUrl(value);
   const word = FORBIDDEN.find((forbidden) => text.includes(forbidden));
-  if (word) return `must not have ${word}`;
-  if (text.startsWith('data:') && !INERT_DATA.test(text)) return 'must not have data: of an active type';
+  if (word) return sentence('icon.svg_word_in', { name: word, place });
+  if (text.startsWith('data:') && !INERT_DATA.test(text)) return sentence('icon.svg_data', { place });
   if (!isStyle && !text.includes('(')) return undefined;
-  if (text.includes('\\')) return 'must not have escapes in a style';
+  if (text.includes('\\')) return sentence('icon.svg_escapes', { place });
   for (const [, url = ''] of text.matchAll(URL_CALL)) {
-    const fault = findUrlFault(url);
+    const fault = findUrlFault(url, place);
     if (fault) return fault;
   }
   // Other functions take URLs as plain texts.
-  return text.replace(URL_CALL, '').includes('//') ? 'must not refer to anything outside itself' : undefined;
+  return text.replace(URL_CALL, '').includes('//') ? sentence('icon.svg_outside', { place }) : undefined;
 }

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { err, ok, type Result, trimTrailing } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence, trimTrailing } from '../../kernel/index.ts';
 import type { RuleId } from './rules.ts';
 
 /**
@@ -62,26 +62,26 @@ export function isWebsite(text: string): boolean {
 const MAX_BASE_URL = 191;
 
 /** The base URL with its host in lower case and without trailing slashes, or the broken rule. */
-export function normalizeBaseUrl(text: string): Result<string, { rule: RuleId; message: string }> {
+export function normalizeBaseUrl(text: string): Result<string, Sentence & { rule: RuleId }> {
   const url = parseUrl(text);
   if (!url || canonicalHost(writtenHost(text)) === undefined) {
-    return err({ rule: 'baseUrl.format', message: 'must have a valid ASCII host and a port of at most 65535' });
+    return err({ rule: 'baseUrl.format', ...sentence('fault.base_host') });
   }
   const path = trimTrailing(url.pathname, '/');
   const normalized = `${url.protocol}//${url.host}${path}`;
   return normalized.length > MAX_BASE_URL
-    ? err({ rule: 'baseUrl.length', message: `must have at most ${MAX_BASE_URL} characters` })
+    ? err({ rule: 'baseUrl.length', ...sentence('fault.max_characters', { max: MAX_BASE_URL }) })
     : ok(normalized);
 }
 
 /**
  * A `host` or `host:port` in lower case with addresses in their shortest form, or what is wrong.
  */
-export function normalizeAllowedHost(entry: string): Result<string, string> {
+export function normalizeAllowedHost(entry: string): Result<string, Sentence> {
   const match = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(entry);
   const host = canonicalHost(match?.[1] ?? '');
   const port = match?.[2];
-  if (host === undefined) return err('is not a valid host name or address');
+  if (host === undefined) return err(sentence('fault.no_host'));
   if (port === undefined) return ok(host);
-  return Number(port) > 65_535 ? err('has a port above 65535') : ok(`${host}:${Number(port)}`);
+  return Number(port) > 65_535 ? err(sentence('fault.port')) : ok(`${host}:${Number(port)}`);
 }

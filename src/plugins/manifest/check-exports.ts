@@ -1,8 +1,8 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
-import { isObject, type Json } from '../../kernel/index.ts';
+import { isObject, type Json, type Sentence, sentence } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';
 import type { Manifest, PluginFault, PluginRoute, ProtocolClaim, ProtocolName } from '../types.ts';
-import { FaultList, MAX_FAULTS, makeFault } from './faults.ts';
+import { FaultList, MAX_FAULTS, makeFault, toHint } from './faults.ts';
 import { PROTOCOL_SPELLINGS, translateProtocols } from './protocol-aliases.ts';
 import { REMOVED_EXPORTS } from './rules.ts';
 
@@ -30,24 +30,24 @@ const own = (shapes: Shapes | undefined, name: string): ExportShape | undefined 
 /** Checks that an export is a plain function. */
 function checkFunction(shape: ExportShape, path: string): PluginFault[] {
   if (shape.type === 'function') return [];
-  const what: Record<string, string> = {
-    async_function: 'is an async function',
-    generator: 'is a generator',
-    class: 'is a class',
+  const kinds: Partial<Record<ExportShape['type'], Sentence>> = {
+    async_function: sentence('fault.async_function'),
+    generator: sentence('fault.generator'),
+    class: sentence('fault.class'),
   };
-  return [
-    makeFault(path, 'export.function', `${what[shape.type] ?? 'is not a function'}; it must be a plain function`),
-  ];
+  return [makeFault(path, 'export.function', kinds[shape.type] ?? sentence('fault.no_function'))];
 }
 
 /** Checks that there is a plain function called `name`. `why`: what needs it. */
 function requireFunction(
   shapes: Shapes | undefined,
   name: string,
-  { path, why }: { path: string; why: string },
+  { path, why }: { path: string; why: Sentence },
 ): PluginFault[] {
   const shape = own(shapes, name);
-  return shape ? checkFunction(shape, path) : [makeFault(path, 'export.required', `is missing: ${why}`)];
+  return shape
+    ? checkFunction(shape, path)
+    : [makeFault(path, 'export.required', sentence('fault.export_missing', { why }))];
 }
 
 /** Checks that need no manifest: names of earlier contracts, and hooks that every plugin has. */
@@ -57,13 +57,13 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
     const hint = REMOVED_EXPORTS[name];
     if (hint) {
       faults.push({
-        ...makeFault(`exports/${name}`, 'removed_name', `"${name}" is no longer part of the contract`),
-        hint,
+        ...makeFault(`exports/${name}`, 'removed_name', sentence('fault.removed', { name })),
+        ...toHint(sentence(hint)),
       });
     }
   }
   for (const name of REQUIRED)
-    faults.push(...requireFunction(exports, name, { path: `exports/${name}`, why: 'every plugin exports it' }));
+    faults.push(...requireFunction(exports, name, { path: `exports/${name}`, why: sentence('fault.why_every') }));
   for (const name of OPTIONAL) {
     const shape = own(exports, name);
     if (shape) faults.push(...checkFunction(shape, `exports/${name}`));
@@ -73,7 +73,7 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
       faults.push(
         ...requireFunction(exports, name, {
           path: `exports/${name}`,
-          why: 'listArtifacts and buildContentRequest come together',
+          why: sentence('fault.why_artifacts'),
         }),
       );
     }
@@ -89,7 +89,10 @@ export function checkModeExports({ fetchMode, routes, protocols }: ExportDemands
   const faults: PluginFault[] = [];
   for (const name of fetchMode ? BY_FETCH_MODE[fetchMode] : []) {
     faults.push(
-      ...requireFunction(exports, name, { path: `exports/${name}`, why: `fetchMode "${fetchMode}" needs it` }),
+      ...requireFunction(exports, name, {
+        path: `exports/${name}`,
+        why: sentence('fault.why_needs', { what: `fetchMode "${fetchMode}"` }),
+      }),
     );
   }
   if (routes) faults.push(...checkNative(routes, own(exports, 'native')));
@@ -102,17 +105,17 @@ type Claims = NonNullable<ExportDemands['protocols']>;
 
 function checkNative(routes: Routes, native: ExportShape | undefined): PluginFault[] {
   if (native && native.type !== 'object') {
-    return [makeFault('exports/native', 'export.object', 'must be an object of functions')];
+    return [makeFault('exports/native', 'export.object', sentence('fault.object_of_functions'))];
   }
   const faults: PluginFault[] = [];
   const errorHook = own(native?.members, 'error');
   if (errorHook) faults.push(...checkFunction(errorHook, 'exports/native/error'));
-  const names = new Map<string, string>();
+  const names = new Map<string, Sentence>();
   for (const route of routes) {
     const label = `${route.method} ${route.path}`;
-    if (!names.has(route.render)) names.set(route.render, `route ${label} renders with it`);
+    if (!names.has(route.render)) names.set(route.render, sentence('fault.why_renders', { route: label }));
     if (route.decode !== undefined && !names.has(route.decode))
-      names.set(route.decode, `route ${label} decodes with it`);
+      names.set(route.decode, sentence('fault.why_decodes', { route: label }));
   }
   for (const [name, why] of names)
     faults.push(...requireFunction(native?.members, name, { path: `exports/native/${name}`, why }));
@@ -120,44 +123,51 @@ function checkNative(routes: Routes, native: ExportShape | undefined): PluginFau
 }
 
 /** The hooks that the claims of each protocol need, with the reason. Other members are unused. */
-function neededHooks(claims: Claims): Record<ProtocolName, Map<string, string> | undefined> {
+function neededHooks(claims: Claims): Record<ProtocolName, Map<string, Sentence> | undefined> {
   const video = claims.find((claim) => claim.name === 'proto_video');
   const responses = claims.find((claim) => claim.name === 'proto_responses');
-  const ofResponses = new Map<string, string>([['decodeRequest', 'proto_responses needs it']]);
-  if (responses?.supports.includes('stream')) ofResponses.set('renderEvents', '"stream" is supported');
-  if (responses?.supports.some((mode) => mode !== 'stream'))
-    ofResponses.set('renderFinal', '"sync" or "background" is supported');
+  const ofResponses = new Map<string, Sentence>([
+    ['decodeRequest', sentence('fault.why_needs', { what: 'proto_responses' })],
+  ]);
+  if (responses?.supports.includes('stream')) ofResponses.set('renderEvents', sentence('fault.why_stream'));
+  if (responses?.supports.some((mode) => mode !== 'stream')) ofResponses.set('renderFinal', sentence('fault.why_sync'));
   return {
     proto_responses: responses && ofResponses,
     proto_video:
       video &&
       new Map([
-        ['decodeRequest', 'proto_video needs it'],
-        ['render', 'proto_video needs it'],
+        ['decodeRequest', sentence('fault.why_needs', { what: 'proto_video' })],
+        ['render', sentence('fault.why_needs', { what: 'proto_video' })],
       ]),
   };
 }
 
 function checkProtocolHooks(claims: Claims, protocols: ExportShape | undefined): PluginFault[] {
   if (protocols && protocols.type !== 'object') {
-    return [makeFault('exports/protocols', 'export.object', 'must be an object by protocol')];
+    return [makeFault('exports/protocols', 'export.object', sentence('fault.object_by_protocol'))];
   }
   const faults: PluginFault[] = [];
   const members = protocols?.members ?? {};
   const known = new Set<string>();
   for (const [name, hooks] of Object.entries(neededHooks(claims)) as [
     ProtocolName,
-    Map<string, string> | undefined,
+    Map<string, Sentence> | undefined,
   ][]) {
     const spellings = PROTOCOL_SPELLINGS[name].filter((spelling) => own(members, spelling));
     for (const spelling of spellings) known.add(spelling);
     const written = exportedSpelling(name, protocols) ?? name;
     const at = `exports/protocols/${written}`;
     if (spellings.length > 1) {
-      faults.push(makeFault(at, 'export.ambiguous', `is exported under two names: ${spellings.join(' and ')}`));
+      faults.push(
+        makeFault(
+          at,
+          'export.ambiguous',
+          sentence('fault.two_names', { first: spellings[0] ?? '', second: spellings[1] ?? '' }),
+        ),
+      );
     } else if (!hooks) {
       if (spellings.length > 0) {
-        faults.push(makeFault(at, 'export.unused', 'is exported, but meta.protocols does not claim it'));
+        faults.push(makeFault(at, 'export.unused', sentence('fault.unclaimed')));
       }
     } else {
       faults.push(...checkHooks(hooks, own(members, written), at));
@@ -165,23 +175,23 @@ function checkProtocolHooks(claims: Claims, protocols: ExportShape | undefined):
   }
   for (const name of Object.keys(members)) {
     if (!known.has(name)) {
-      const fault = makeFault(`exports/protocols/${name}`, 'export.unused', 'is not a protocol of this gateway');
+      const fault = makeFault(`exports/protocols/${name}`, 'export.unused', sentence('fault.no_protocol'));
       faults.push({ ...fault, needs: { code: 'protocols' } });
     }
   }
   return faults;
 }
 
-function checkHooks(hooks: Map<string, string>, shape: ExportShape | undefined, at: string): PluginFault[] {
+function checkHooks(hooks: Map<string, Sentence>, shape: ExportShape | undefined, at: string): PluginFault[] {
   if (shape && shape.type !== 'object') {
-    return [makeFault(at, 'export.object', 'must be an object of functions')];
+    return [makeFault(at, 'export.object', sentence('fault.object_of_functions'))];
   }
   const faults: PluginFault[] = [];
   for (const [name, why] of hooks)
     faults.push(...requireFunction(shape?.members, name, { path: `${at}/${name}`, why }));
   for (const name of Object.keys(shape?.members ?? {})) {
     if (!hooks.has(name)) {
-      const fault = makeFault(`${at}/${name}`, 'export.unused', 'is a hook that no supported mode uses');
+      const fault = makeFault(`${at}/${name}`, 'export.unused', sentence('fault.unused_hook'));
       faults.push(PROTOCOL_HOOKS.has(name) ? fault : { ...fault, needs: { code: 'hooks' } });
     }
   }

@@ -1,4 +1,13 @@
-import { err, isObject, type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type Json,
+  type JsonObject,
+  ok,
+  type Result,
+  type Sentence,
+  sentence,
+} from '../../kernel/index.ts';
 import type { UsageField } from '../types.ts';
 
 /** Largest values, as in new-api: an hour, 128 items, and 32-bit integers for clamped values. */
@@ -29,25 +38,25 @@ export const NUMBER_LIMITS = { second: MAX_SECONDS, count: MAX_COUNT, token: MAX
 /** Units whose larger values are clamped to the limit. Larger values of others are refused. */
 const CLAMPED: ReadonlySet<string> = new Set(['token', 'credit']);
 
-function checkNumber(value: number, limit: number | 'clamp'): Result<number, string> {
-  if (!Number.isFinite(value) || value < 0) return err('must be a finite number of at least 0');
+function checkNumber(value: number, limit: number | 'clamp'): Result<number, Sentence> {
+  if (!Number.isFinite(value) || value < 0) return err(sentence('fault.finite_number'));
   if (limit === 'clamp') return ok(Math.min(value, MAX_INT32));
-  return value > limit ? err(`must be at most ${limit}`) : ok(value);
+  return value > limit ? err(sentence('fault.number_max', { max: limit })) : ok(value);
 }
 
 /** Checks a value against its field. Gives the value to use, or what it must be. */
-export function checkFact(field: UsageField, value: unknown): Result<Json, string> {
+export function checkFact(field: UsageField, value: unknown): Result<Json, Sentence> {
   switch (field.kind) {
     case 'enum':
       return typeof value === 'string' && field.values.includes(value)
         ? ok(value)
-        : err(`must be one of ${field.values.map((known) => JSON.stringify(known)).join(', ')}`);
+        : err(sentence('fault.one_of', { values: field.values.map((known) => JSON.stringify(known)).join(', ') }));
     case 'boolean':
-      return typeof value === 'boolean' ? ok(value) : err('must be true or false');
+      return typeof value === 'boolean' ? ok(value) : err(sentence('fault.boolean'));
     case 'number':
       return typeof value === 'number'
         ? checkNumber(value, CLAMPED.has(field.unit) ? 'clamp' : NUMBER_LIMITS[field.unit])
-        : err('must be a number');
+        : err(sentence('fault.number'));
   }
 }
 
@@ -59,18 +68,18 @@ export function checkFact(field: UsageField, value: unknown): Result<Json, strin
 export function checkUsageFacts(
   schema: Readonly<Record<string, UsageField>>,
   returned: Json | undefined,
-): Result<JsonObject | null, string> {
+): Result<JsonObject | null, Sentence> {
   if (returned === undefined || returned === null) return ok(null);
-  if (!isObject(returned)) return err('usage must be an object or null');
+  if (!isObject(returned)) return err(sentence('hook.usage_object'));
   const facts: [string, Json][] = [];
   for (const [name, value] of Object.entries(returned)) {
     const field = Object.hasOwn(schema, name) ? schema[name] : undefined;
-    let checked: Result<Json, string>;
+    let checked: Result<Json, Sentence>;
     if (field) checked = checkFact(field, value);
     else if (typeof value !== 'number') continue;
     else if (COMPLETION_COUNTERS.has(name)) checked = checkNumber(value, 'clamp');
     else checked = checkNumber(value, COUNT_NAMES.has(plainName(name)) ? MAX_COUNT : MAX_SECONDS);
-    if (!checked.ok) return err(`usage fact "${name}" ${checked.error}`);
+    if (!checked.ok) return err(sentence('hook.usage_fact', { name, fault: checked.error }));
     facts.push([name, checked.value]);
   }
   return ok(Object.fromEntries(facts));
@@ -94,7 +103,7 @@ const AUTOMATIC = -1;
 export function checkRequestQuantities(
   schema: Readonly<Record<string, UsageField>>,
   requestBody: Json,
-): Result<null, string> {
+): Result<null, Sentence> {
   const limits = new Map<string, number>();
   for (const name of SECOND_NAMES) limits.set(name, MAX_SECONDS);
   for (const name of COUNT_NAMES) limits.set(name, MAX_COUNT);
@@ -115,8 +124,8 @@ export function checkRequestQuantities(
       const limit = limits.get(plainName(name));
       const number = limit === undefined ? undefined : asNumber(member);
       if (limit === undefined || number === undefined || number === AUTOMATIC) continue;
-      if (number < 0) return err(`"${name}" must be at least 0`);
-      if (number > limit) return err(`"${name}" must be at most ${limit}`);
+      if (number < 0) return err(sentence('hook.quantity_min', { name, limit: '0' }));
+      if (number > limit) return err(sentence('hook.quantity_max', { name, limit }));
     }
   }
   return ok(null);

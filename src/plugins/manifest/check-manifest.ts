@@ -1,5 +1,5 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, sentence, toSentence } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { isHttpUrl, isWebsite, normalizeAllowedHost, normalizeBaseUrl } from './addresses.ts';
@@ -22,7 +22,7 @@ export function checkManifest(
   checkSchema: SchemaCheck,
 ): Result<Manifest, PluginFault[]> {
   if (!isObject(meta)) {
-    const message = meta === undefined ? 'the module exports no meta' : 'meta must be an object';
+    const message = meta === undefined ? sentence('fault.no_meta') : sentence('fault.meta_object');
     return err([makeFault('', 'manifest.type', message)]);
   }
   const prepared = trimTexts(translateProtocols(meta as Json, exports));
@@ -51,18 +51,14 @@ const readProtocolName = (entry: unknown): string => {
 
 function checkAddresses({ author, website, baseUrl, allowedHosts }: Meta, list: FaultList): void {
   if (isObject(author) && typeof author.url === 'string' && list.clean('/author/url') && !isHttpUrl(author.url)) {
-    list.add('/author/url', 'author.url.format', 'must be an absolute http or https URL');
+    list.add('/author/url', 'author.url.format', sentence('fault.http_url'));
   }
   if (list.clean('/website') && website && !isWebsite(website)) {
-    list.add(
-      '/website',
-      'website.format',
-      'must be an absolute https URL with a valid ASCII host name and without credentials',
-    );
+    list.add('/website', 'website.format', sentence('fault.website_host'));
   }
   if (list.clean('/baseUrl') && baseUrl !== undefined) {
     const normalized = normalizeBaseUrl(baseUrl);
-    if (!normalized.ok) list.add('/baseUrl', normalized.error.rule, normalized.error.message);
+    if (!normalized.ok) list.add('/baseUrl', normalized.error.rule, toSentence(normalized.error));
   }
   const seen = new Map<string, number>();
   for (const [index, entry] of toList(allowedHosts).entries()) {
@@ -75,7 +71,7 @@ function checkAddresses({ author, website, baseUrl, allowedHosts }: Meta, list: 
     }
     const other = seen.get(host.value);
     if (other === undefined) seen.set(host.value, index);
-    else list.add(at, 'allowedHosts.unique', `is the same host as entry ${other}`);
+    else list.add(at, 'allowedHosts.unique', sentence('fault.same_host', { number: other }));
   }
 }
 
@@ -87,7 +83,7 @@ function checkModels(meta: Meta, list: FaultList): void {
     if (typeof name !== 'string') continue;
     const other = models.get(name.trim());
     if (other === undefined) models.set(name.trim(), index);
-    else if (list.clean(at)) list.add(at, 'models.unique', `is the same as entry ${other}`);
+    else if (list.clean(at)) list.add(at, 'models.unique', sentence('fault.same_entry', { number: other }));
   }
   // Without a list of models every narrowed model would be reported, and none is the mistake.
   if (models.size === 0) return;
@@ -99,9 +95,10 @@ function checkModels(meta: Meta, list: FaultList): void {
       if (typeof name !== 'string' || !list.clean(itemAt)) continue;
       const other = seen.get(name.trim());
       seen.set(name.trim(), index);
-      if (other !== undefined) list.add(itemAt, `${subject}.models.unique`, `is the same as entry ${other}`);
+      if (other !== undefined)
+        list.add(itemAt, `${subject}.models.unique`, sentence('fault.same_entry', { number: other }));
       else if (!models.has(name.trim()))
-        list.add(itemAt, `${subject}.models.subset`, `${JSON.stringify(name)} is not in meta.models`);
+        list.add(itemAt, `${subject}.models.subset`, sentence('fault.not_in_models', { model: JSON.stringify(name) }));
     }
   };
   for (const [index, route] of toList(meta.routes).entries()) {
@@ -123,7 +120,11 @@ function checkTexts(meta: Meta, list: FaultList): void {
     for (const [value, label] of Object.entries(field.enumLabels)) {
       const labelAt = `${at}/enumLabels${pointer(value)}`;
       if (Array.isArray(field.enum) && !field.enum.includes(value)) {
-        list.add(labelAt, 'usageField.enumLabels.declared', `${JSON.stringify(value)} is not a value of this enum`);
+        list.add(
+          labelAt,
+          'usageField.enumLabels.declared',
+          sentence('fault.not_in_enum', { value: JSON.stringify(value) }),
+        );
       }
       checkLocaleCollisions(label as Json, labelAt, list);
     }
@@ -142,22 +143,22 @@ function checkRoutes(routes: readonly unknown[], list: FaultList): void {
     const shape = `${String(route.method)} ${routeShape(route.path)}`;
     const other = shapes.get(shape);
     if (other === undefined) shapes.set(shape, index);
-    else list.add(`${at}/path`, 'route.unique', `has the same method and shape as route ${other} (${shape})`);
+    else list.add(`${at}/path`, 'route.unique', sentence('fault.route_same', { number: other, shape }));
   }
 }
 
 function checkPath(path: string, at: string, list: FaultList): void {
   const reserved = reservedBy(path);
-  if (reserved) list.add(at, 'route.reserved', `reaches into "${reserved}", which is the gateway's own`);
+  if (reserved) list.add(at, 'route.reserved', sentence('fault.route_reserved', { path: reserved }));
   const params = routeParams(path);
-  if (new Set(params).size < params.length) list.add(at, 'route.path.params', 'names a path parameter twice');
+  if (new Set(params).size < params.length) list.add(at, 'route.path.params', sentence('fault.route_parameter_twice'));
 }
 
 function checkTaskIdParam(route: Record<string, unknown> & { path: string }, at: string, list: FaultList): void {
   if (route.type !== 'query' || !list.clean(`${at}/taskIdParam`)) return;
   const param = String(route.taskIdParam ?? 'task_id');
   if (!routeParams(route.path).includes(param)) {
-    list.add(`${at}/path`, 'route.path.task_id', `a query route's path must contain ":${param}"`);
+    list.add(`${at}/path`, 'route.path.task_id', sentence('fault.route_task_id', { name: param }));
   }
 }
 
@@ -173,7 +174,7 @@ function checkUsageExamples({ usageSchema = {}, usageExamples }: Meta, list: Fau
     for (const [name, field] of Object.entries(usageSchema)) {
       const factAt = at + pointer(name);
       if (!Object.hasOwn(facts, name)) {
-        list.add(factAt, 'usageExample.facts.complete', 'an example names every declared usage field');
+        list.add(factAt, 'usageExample.facts.complete', sentence('fault.example_complete'));
       } else if (list.clean(pointer('usageSchema', name))) {
         const checked = checkFact(toUsageField(field), facts[name]);
         if (!checked.ok) list.add(factAt, 'usageExample.facts.value', checked.error);
@@ -181,7 +182,7 @@ function checkUsageExamples({ usageSchema = {}, usageExamples }: Meta, list: Fau
     }
     for (const name of Object.keys(facts)) {
       if (!Object.hasOwn(usageSchema, name)) {
-        list.add(at + pointer(name), 'usageExample.facts.undeclared', `"${name}" is not declared in usageSchema`);
+        list.add(at + pointer(name), 'usageExample.facts.undeclared', sentence('fault.example_undeclared', { name }));
       }
     }
   }

@@ -1,8 +1,8 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import schema from '../../../contracts/v1.schema.json';
-import { isObject } from '../../kernel/index.ts';
+import { isObject, quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import type { ContractNeed, PluginFault } from '../types.ts';
-import { makeFault, pointer } from './faults.ts';
+import { makeFault, pointer, toHint } from './faults.ts';
 import { hintForMissing, REMOVED_NAMES, REMOVED_ROUTE_NAMES, type RuleId } from './rules.ts';
 
 export type SchemaCheck = (meta: unknown) => readonly ErrorObject[];
@@ -52,26 +52,30 @@ const readText = (schema: Record<string, unknown>, key: string): string | undefi
 const writeList = (values: unknown): string =>
   (Array.isArray(values) ? values : [values]).map((value) => JSON.stringify(value)).join(', ');
 
-function describe(error: ErrorObject, schemaMessage: string | undefined): string {
+/** `reason`: what the schema itself says of the rule. */
+function describe(error: ErrorObject, reason: string | undefined): Sentence {
   const { keyword, params } = error;
   switch (keyword) {
     case 'type':
-      return `must be ${[params.type].flat().join(' or ')}`;
+      return sentence('fault.type', { type: [params.type].flat().join(' or ') });
     case 'enum':
-      return `must be one of ${writeList(params.allowedValues)}`;
+      return sentence('fault.one_of', { values: writeList(params.allowedValues) });
     case 'const':
-      return `must be ${writeList(params.allowedValue)}`;
+      return sentence('fault.type', { type: writeList(params.allowedValue) });
     case 'maxLength':
-      return `must have at most ${params.limit} characters`;
+      return sentence('fault.max_characters', { max: params.limit });
     case 'minItems':
-      return `must have at least ${params.limit} ${params.limit === 1 ? 'entry' : 'entries'}`;
+      return params.limit === 1 ? sentence('fault.min_entry') : sentence('fault.min_entries', { limit: params.limit });
     case 'maxProperties':
-      return `must have at most ${params.limit} entries`;
+      return sentence('fault.max_entries', { max: params.limit });
     case 'minimum':
+      return sentence('fault.at_least', { limit: params.limit });
     case 'maximum':
-      return `must be ${params.comparison} ${params.limit}`;
+      return sentence('fault.at_most', { limit: params.limit });
     default:
-      return schemaMessage ?? error.message ?? 'is not valid';
+      // A test checks that every reason of the schema is in the catalogue.
+      if (reason !== undefined) return sentence(reason as 'fault.blank');
+      return error.message === undefined ? sentence('fault.invalid') : quoted(error.message);
   }
 }
 
@@ -85,13 +89,19 @@ function explainUnknown({ params, instancePath }: ErrorObject): PluginFault {
   const inRoute = /^\/routes\/\d+$/.test(instancePath);
   const removed = inRoute ? REMOVED_ROUTE_NAMES[name] : instancePath === '' ? REMOVED_NAMES[name] : undefined;
   return removed === undefined
-    ? { ...makeFault(path, 'unknown_property', `unknown property "${name}"`), needs: { code: 'fields' } }
-    : { ...makeFault(path, 'removed_name', `"${name}" is no longer part of the contract`), hint: removed };
+    ? {
+        ...makeFault(path, 'unknown_property', sentence('fault.unknown_property', { name })),
+        needs: { code: 'fields' },
+      }
+    : { ...makeFault(path, 'removed_name', sentence('fault.removed', { name })), ...toHint(sentence(removed)) };
 }
 
 function explainMissing({ params, instancePath }: ErrorObject, subject: string): PluginFault {
   const name: string = params.missingProperty;
-  return { ...makeFault(instancePath + pointer(name), 'required', 'is required'), hint: hintForMissing(subject, name) };
+  return {
+    ...makeFault(instancePath + pointer(name), 'required', sentence('fault.required')),
+    ...toHint(hintForMissing(subject, name)),
+  };
 }
 
 /** Reports every entry that equals an earlier one; the validator reports only one pair. */
@@ -102,7 +112,7 @@ function explainDuplicates({ data, instancePath }: ErrorObject, rule: RuleId): P
     const text = JSON.stringify(entry);
     const other = seen.get(text);
     if (other === undefined) seen.set(text, index);
-    else faults.push(makeFault(instancePath + pointer(index), rule, `is the same as entry ${other}`));
+    else faults.push(makeFault(instancePath + pointer(index), rule, sentence('fault.same_entry', { number: other })));
   }
   return faults;
 }
@@ -134,7 +144,7 @@ export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault
     const rule = `${subject}.${readText(schema, 'x-aspect') ?? ASPECTS[keyword] ?? keyword}` as RuleId;
     if (keyword === 'uniqueItems') return explainDuplicates(error, rule);
     const needs = findNeed(rule, error.data);
-    const fault = makeFault(locate(error), rule, describe(error, readText(schema, 'x-message')));
+    const fault = makeFault(locate(error), rule, describe(error, readText(schema, 'x-reason')));
     return [needs ? { ...fault, needs } : fault];
   });
 }

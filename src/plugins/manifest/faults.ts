@@ -1,11 +1,18 @@
+import { type Sentence, sentence, withoutMessage } from '../../kernel/index.ts';
 import type { ContractNeed, PluginFault } from '../types.ts';
 import { RULES, type RuleId } from './rules.ts';
 
 /** A fault with the hint of its rule. */
-export function makeFault(path: string, rule: RuleId, message: string): PluginFault {
+export function makeFault(path: string, rule: RuleId, said: Sentence): PluginFault {
   const hint = RULES[rule];
-  return hint === null ? { path, rule, message } : { path, rule, message, hint };
+  return hint === null ? { path, rule, ...said } : { path, rule, ...said, ...toHint(sentence(hint)) };
 }
+
+/** The members of a fault that say how it is mended. */
+export const toHint = (hint: Sentence): Pick<PluginFault, 'hint' | 'hint_sentence'> => ({
+  hint: hint.message,
+  hint_sentence: withoutMessage(hint),
+});
 
 /** One segment of a JSON pointer (RFC 6901). */
 const pointerSegment = (segment: string | number): string =>
@@ -35,8 +42,8 @@ export class FaultList {
   private readonly at = new Set<string>();
   private readonly above = new Set<string>();
 
-  add(path: string, rule: RuleId, message: string): void {
-    this.addAll([makeFault(path, rule, message)]);
+  add(path: string, rule: RuleId, said: Sentence): void {
+    this.addAll([makeFault(path, rule, said)]);
   }
 
   addAll(faults: readonly PluginFault[]): void {

@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../kernel/index.ts';
+import { isObject, type Json, sentence } from '../../kernel/index.ts';
 import type { LocalizedText } from '../types.ts';
 import { type FaultList, pointer } from './faults.ts';
 
@@ -63,7 +63,7 @@ export function checkLocaleCollisions(text: Json, path: string, list: FaultList)
     const canonical = canonicalLocale(tag);
     const other = seen.get(canonical);
     if (other !== undefined) {
-      list.add(path + pointer(tag), 'text.locale.unique', `"${tag}" and "${other}" are the same locale "${canonical}"`);
+      list.add(path + pointer(tag), 'text.locale.unique', sentence('fault.same_locale', { tag, other, canonical }));
     }
     seen.set(canonical, tag);
   }

@@ -1,5 +1,15 @@
 import schema from '../../../contracts/v1.schema.json';
-import { err, isObject, type Json, ok, parseJson, type Result, sanitizeMessage } from '../../kernel/index.ts';
+import {
+  err,
+  isObject,
+  type Json,
+  ok,
+  parseJson,
+  type Result,
+  type Sentence,
+  sanitizeMessage,
+  sentence,
+} from '../../kernel/index.ts';
 import { isWebsite, normalizeAllowedHost, normalizeBaseUrl } from '../manifest/addresses.ts';
 import { describeNeeds } from '../manifest/faults.ts';
 import { canonicalLocale } from '../manifest/localized-text.ts';
@@ -34,20 +44,20 @@ const LOCALE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
  * skipped with a reason; wrong details that are only displayed are hidden. Every URL in the result
  * is on the origin of `base`. Fails if the text is not an index at all.
  */
-export function readIndex(text: string, base: URL): Result<MarketIndex, string> {
+export function readIndex(text: string, base: URL): Result<MarketIndex, Sentence> {
   const index = parseJson(text);
-  if (index === undefined) return err('The index is not JSON.');
-  if (!isObject(index)) return err('The index is not a JSON object.');
+  if (index === undefined) return err(sentence('market.not_json'));
+  if (!isObject(index)) return err(sentence('market.not_object'));
   const { indexVersion, name, plugins } = index;
   if (indexVersion !== INDEX_VERSION) {
-    return err(`The index must have indexVersion ${INDEX_VERSION}: this gateway supports no other.`);
+    return err(sentence('market.version', { version: INDEX_VERSION }));
   }
-  if (!Array.isArray(plugins)) return err('The index has no list of plugins.');
+  if (!Array.isArray(plugins)) return err(sentence('market.no_plugins'));
 
   const reading = new Reading(base);
   for (const [at, entry] of plugins.slice(0, MAX_ENTRIES).entries()) reading.add(at, entry);
   if (plugins.length > MAX_ENTRIES) {
-    reading.skip({ index: MAX_ENTRIES }, `the index has more than ${MAX_ENTRIES} entries; the others are not read`);
+    reading.skip({ index: MAX_ENTRIES }, sentence('index.entries_max', { max: MAX_ENTRIES }));
   }
   const { skipped, hidden, revoked } = reading;
   const sorted = [...reading.plugins.values()].sort(
@@ -87,12 +97,12 @@ class Reading {
     this.base = base;
   }
 
-  skip(position: EntryPosition, reason: string, needs?: ContractNeed[]): undefined {
-    if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...position, reason, ...(needs ? { needs } : {}) });
+  skip(position: EntryPosition, said: Sentence, needs?: ContractNeed[]): undefined {
+    if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...position, ...said, ...(needs ? { needs } : {}) });
   }
 
-  private hide(position: EntryPosition, reason: string): void {
-    if (this.hidden.length < MAX_REMARKS) this.hidden.push({ ...position, reason });
+  private hide(position: EntryPosition, said: Sentence): void {
+    if (this.hidden.length < MAX_REMARKS) this.hidden.push({ ...position, ...said });
   }
 
   add(index: number, entry: unknown): void {
@@ -101,22 +111,22 @@ class Reading {
   }
 
   private read(index: number, entry: unknown): MarketPlugin | undefined {
-    if (!isObject(entry)) return this.skip({ index }, 'the entry is not an object');
+    if (!isObject(entry)) return this.skip({ index }, sentence('index.entry_object'));
     const { key } = entry;
     if (typeof key !== 'string' || key.length > schema.properties.key.maxLength || !KEY.test(key)) {
-      return this.skip({ index }, `key ${schema.properties.key['x-message']}`);
+      return this.skip({ index }, sentence('index.key_form'));
     }
     const position = { index, key };
     const name = readLine(entry.name);
-    if (name === undefined) return this.skip(position, 'name is missing');
-    if (this.plugins.has(key)) return this.skip(position, 'an earlier entry has this key');
+    if (name === undefined) return this.skip(position, sentence('index.name_missing'));
+    if (this.plugins.has(key)) return this.skip(position, sentence('index.key_twice'));
     const versions = this.readVersions(entry.versions, position);
     const [newest] = versions;
     if (!newest) return undefined;
 
     const names = versions.map(({ version }) => version);
     const latest = typeof entry.latest === 'string' && names.includes(entry.latest) ? entry.latest : undefined;
-    if (latest === undefined) this.hide(position, 'latest is not among the versions: the newest one is used');
+    if (latest === undefined) this.hide(position, sentence('index.latest'));
     return {
       key,
       name,
@@ -134,7 +144,7 @@ class Reading {
 
   private readVersions(value: unknown, position: EntryPosition): MarketVersion[] {
     if (!Array.isArray(value) || value.length === 0) {
-      this.skip(position, 'versions must be a list of at least one version');
+      this.skip(position, sentence('index.versions'));
       return [];
     }
     const versions: MarketVersion[] = [];
@@ -145,10 +155,10 @@ class Reading {
       if (isObject(entry) && this.readRevoked(entry, at)) continue;
       const needed = isObject(entry) ? findNewerApi(entry.minApiVersion) : undefined;
       if (needed !== undefined)
-        this.skip(at, `is made for a newer contract (needs ${describeNeeds([needed])})`, [needed]);
+        this.skip(at, sentence('index.newer_contract', { needs: describeNeeds([needed]) }), [needed]);
       else if (!read.ok) this.skip(at, read.error);
       else if (versions.some(({ version }) => version === read.value.version))
-        this.skip(at, 'the version is listed twice');
+        this.skip(at, sentence('index.version_twice'));
       else versions.push(read.value);
     }
     return versions.sort((a, b) => compareVersions(b.version, a.version));
@@ -164,16 +174,16 @@ class Reading {
     return true;
   }
 
-  private readVersion(entry: unknown, position: EntryPosition): Result<MarketVersion, string> {
-    if (!isObject(entry)) return err('the version is not an object');
+  private readVersion(entry: unknown, position: EntryPosition): Result<MarketVersion, Sentence> {
+    if (!isObject(entry)) return err(sentence('index.version_object'));
     const { version, path, sha256, minApiVersion = 1, kind } = entry;
-    if (typeof version !== 'string' || !VERSION.test(version)) return err('version must be a semantic version');
-    if (kind !== 'task') return err('kind must be "task": this gateway installs no other');
-    if (!Number.isSafeInteger(minApiVersion)) return err('minApiVersion must be a whole number');
+    if (typeof version !== 'string' || !VERSION.test(version)) return err(sentence('index.version_form'));
+    if (kind !== 'task') return err(sentence('index.kind'));
+    if (!Number.isSafeInteger(minApiVersion)) return err(sentence('index.whole', { name: 'minApiVersion' }));
     const hash = readHash(sha256);
-    if (hash === undefined) return err('sha256 must have 64 hexadecimal digits');
+    if (hash === undefined) return err(sentence('index.sha256'));
     const url = this.resolve(path);
-    if (!url.ok) return err(`path ${url.error}`);
+    if (!url.ok) return url;
     const baseUrl = typeof entry.baseUrl === 'string' ? normalizeBaseUrl(entry.baseUrl) : undefined;
     return ok({
       version,
@@ -194,19 +204,18 @@ class Reading {
     position: EntryPosition,
   ): Pick<MarketPlugin, 'description' | 'icon' | 'iconFile' | 'sortPriority' | 'website'> {
     const text = description === undefined ? undefined : this.textOf(description, position);
-    if (description !== undefined && !text) this.hide(position, 'description must be a text or texts by locale');
+    if (description !== undefined && !text) this.hide(position, sentence('index.description'));
     const hasValidPriority = sortPriority === undefined || isInt32(sortPriority);
-    if (!hasValidPriority) this.hide(position, 'sortPriority must be a whole number of 32 bits: 0 is used');
+    if (!hasValidPriority) this.hide(position, sentence('index.sort_priority'));
     const site = typeof website === 'string' && website !== '' && WEBSITE.test(website) && isWebsite(website);
     if (website !== undefined && website !== '' && !site) {
-      this.hide(position, 'website must be an absolute https URL without credentials');
+      this.hide(position, sentence('index.website'));
     }
     const glyph =
       typeof icon === 'string' && icon !== '' && icon.length <= schema.properties.icon.maxLength && ICON.test(icon);
-    if (icon !== undefined && icon !== '' && !glyph)
-      this.hide(position, 'icon must name an icon, not an image or a URL');
+    if (icon !== undefined && icon !== '' && !glyph) this.hide(position, sentence('index.icon'));
     const file = iconFile === undefined ? undefined : this.readIconFile(iconFile);
-    if (file && !file.ok) this.hide(position, `iconFile ${file.error}`);
+    if (file && !file.ok) this.hide(position, sentence('index.icon_file', { fault: file.error }));
     return {
       ...(text ? { description: text } : {}),
       ...(glyph ? { icon: String(icon) } : {}),
@@ -221,10 +230,9 @@ class Reading {
     const taken = items.slice(0, Math.min(max, this.detailsLeft));
     this.detailsLeft -= taken.length;
     if (items.length > max) {
-      if (name === 'versions') this.skip(position, `has more than ${max} versions; the others are not read`);
-      else this.hide(position, `${name} has more than ${max} entries; the others are not read`);
-    } else if (taken.length < items.length)
-      this.hide(position, `the index has more than ${MAX_DETAILS} details; the others are not read`);
+      if (name === 'versions') this.skip(position, sentence('index.versions_max', { max }));
+      else this.hide(position, sentence('index.list_max', { name, max }));
+    } else if (taken.length < items.length) this.hide(position, sentence('index.details_max', { max: MAX_DETAILS }));
     return taken;
   }
 
@@ -249,30 +257,30 @@ class Reading {
     return first && { en: first[1], ...Object.fromEntries(texts) };
   }
 
-  private readIconFile(value: unknown): Result<MarketIcon, string> {
-    if (!isObject(value)) return err('must be an object {path, sha256}');
+  private readIconFile(value: unknown): Result<MarketIcon, Sentence> {
+    if (!isObject(value)) return err(sentence('index.file_object', { name: 'iconFile' }));
     const url = this.resolve(value.path);
-    if (!url.ok) return err(`path ${url.error}`);
+    if (!url.ok) return url;
     const ending = /\.(svg|png)$/i.exec(new URL(url.value).pathname)?.[1]?.toLowerCase();
-    if (ending === undefined) return err('path must end in .svg or .png');
+    if (ending === undefined) return err(sentence('index.file_ending', { name: 'path' }));
     const sha256 = readHash(value.sha256);
-    if (value.sha256 !== undefined && sha256 === undefined) return err('sha256 must have 64 hexadecimal digits');
+    if (value.sha256 !== undefined && sha256 === undefined) return err(sentence('index.sha256'));
     const mimeType = ending === 'svg' ? ('image/svg+xml' as const) : ('image/png' as const);
     return ok({ url: url.value, mimeType, ...(sha256 === undefined ? {} : { sha256 }) });
   }
 
   /** Resolves a path of the index to a URL on the same origin. */
-  private resolve(path: unknown): Result<string, string> {
+  private resolve(path: unknown): Result<string, Sentence> {
     if (typeof path !== 'string' || path === '' || /[\s\p{Cc}\\#]/u.test(path)) {
-      return err('must be a path without whitespace, backslashes or a fragment');
+      return err(sentence('index.path_form', { name: 'path' }));
     }
-    if (!URL.canParse(path, this.base)) return err('is not a valid path');
+    if (!URL.canParse(path, this.base)) return err(sentence('index.path_valid', { name: 'path' }));
     const url = new URL(path, this.base);
     // `file:` URLs have no origin; `readMirror` checks that they are inside the folder.
     const isSameOrigin =
       url.protocol === 'file:' ? this.base.protocol === 'file:' && url.host === '' : url.origin === this.base.origin;
-    if (!isSameOrigin) return err('is on another origin than the index');
-    if (url.username !== '' || url.password !== '') return err('contains credentials');
+    if (!isSameOrigin) return err(sentence('index.path_origin', { name: 'path' }));
+    if (url.username !== '' || url.password !== '') return err(sentence('index.credentials', { name: 'path' }));
     return ok(url.href);
   }
 }

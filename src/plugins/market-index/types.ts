@@ -1,4 +1,4 @@
-import type { Result } from '../../kernel/index.ts';
+import type { Result, Sentence } from '../../kernel/index.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import type { ContractNeed, LocalizedText } from '../types.ts';
 
@@ -43,7 +43,7 @@ export type MarketPlugin = {
  * A part of an index that is ignored, and why. `index` is the position in `plugins`. `needs`: it
  * was made for a newer contract, and needs this of it.
  */
-export type MarketRemark = { index: number; key?: string; version?: string; reason: string; needs?: ContractNeed[] };
+export type MarketRemark = Sentence & { index: number; key?: string; version?: string; needs?: ContractNeed[] };
 
 /** A version that its publisher has taken back. It is not offered. */
 export type MarketRevocation = { key: string; version: string; sha256: string; reason: string };
@@ -65,8 +65,8 @@ export type MarketIndex = {
 
 export type MarketFile = 'index' | 'signature' | 'hand-over' | 'source' | 'icon';
 
-/** Why a file was not read, as a sentence for administrators. `isAbsent`: there is no such file. */
-export type ReadFault = { message: string; isAbsent: boolean };
+/** Why a file was not read. `isAbsent`: there is no such file. */
+export type ReadFault = Sentence & { isAbsent: boolean };
 
 /** Reads a file of a source. */
 export type ReadMarketFile = (

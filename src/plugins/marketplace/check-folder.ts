@@ -1,6 +1,6 @@
 import { relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { sha256Hex } from '../../kernel/index.ts';
+import { type Sentence, sha256Hex } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { openPlugin } from '../author/open-plugin.ts';
 import { readIcon } from '../icons/check-icon.ts';
@@ -34,7 +34,7 @@ export async function checkFolder(
   const base = pathToFileURL(`${root}${sep}${INDEX}`);
   const faults: MarketFault[] = [];
   const compiler = createCompiler(sandbox);
-  const failed = (message: string): CheckedMarket => {
+  const failed = ({ message }: Sentence): CheckedMarket => {
     faults.push({ file: INDEX, path: 'source', rule: 'market.index', message });
     return { faults, name: '', plugins: 0, versions: 0 };
   };
@@ -61,19 +61,19 @@ export async function checkFolder(
     const file = toPath(root, version.url);
     const text = decodeText(bytes);
     if (!text.ok) {
-      faults.push({ file, path: 'source', rule: 'market.file', message: text.error });
+      faults.push({ file, path: 'source', rule: 'market.file', ...text.error });
       return;
     }
     const opened = await openPlugin(text.value, sandbox, compiler);
     if (!opened.ok) faults.push(...opened.error.map((fault) => ({ ...fault, file })));
     else {
       const differences = compareEntry(plugin, version, opened.value.manifest);
-      faults.push(...differences.map((message) => ({ file, path: 'meta', rule: 'market.entry', message })));
+      faults.push(...differences.map((said) => ({ file, path: 'meta', rule: 'market.entry', ...said })));
     }
   }
 
   const bytes = await readMirror(root, base, MARKET_FILE_BYTES.index);
-  if (!bytes.ok) return failed(bytes.error.message);
+  if (!bytes.ok) return failed(bytes.error);
   const text = decodeText(bytes.value);
   const index = text.ok ? readIndex(text.value, base) : text;
   if (!index.ok) return failed(index.error);
@@ -88,9 +88,9 @@ export async function checkFolder(
       : signature.error.message;
     if (problem !== undefined) faults.push({ file, path: 'source', rule: 'market.signature', message: problem });
   }
-  for (const { index: at, key, version, reason } of [...skipped, ...hidden]) {
+  for (const { index: at, key, version, message } of [...skipped, ...hidden]) {
     const subject = key === undefined ? '' : `${key}${version === undefined ? '' : `@${version}`}: `;
-    faults.push({ file: INDEX, path: pointer('plugins', at), rule: 'market.entry', message: `${subject}${reason}` });
+    faults.push({ file: INDEX, path: pointer('plugins', at), rule: 'market.entry', message: `${subject}${message}` });
   }
   for (const plugin of plugins) {
     for (const version of plugin.versions) await checkVersion(plugin, version);
@@ -99,7 +99,7 @@ export async function checkFolder(
     if (!icon || !image) continue;
     const checked = readIcon(`data:${icon.mimeType};base64,${Buffer.from(image).toString('base64')}`);
     if (!checked.ok) {
-      faults.push({ file: toPath(root, icon.url), path: 'icon', rule: 'market.icon', message: checked.error });
+      faults.push({ file: toPath(root, icon.url), path: 'icon', rule: 'market.icon', ...checked.error });
     }
   }
   const versions = plugins.reduce((sum, each) => sum + each.versions.length, 0);

@@ -1,4 +1,4 @@
-import type { Result } from '../../kernel/index.ts';
+import { type Result, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { MarketFile, MarketIndex, MarketSource, ReadFault, ReadMarketFile } from '../market-index/types.ts';
 import { followHandOvers, readHandOvers } from '../signing/hand-over.ts';
 import { type PublicKey, parsePublicKey } from '../signing/keys.ts';
@@ -32,10 +32,10 @@ export type PinMarketKey = (source: MarketSource, key: PublicKey, reason: PinRea
 export type TrustDeps = { readFile: ReadMarketFile; memory: MarketMemory; pin: PinMarketKey };
 
 /** An index with the bytes that its signature covers. */
-type FetchedIndex = { bytes: Uint8Array; index: Result<MarketIndex, string> };
+type FetchedIndex = { bytes: Uint8Array; index: Result<MarketIndex, Sentence> };
 
 /** `error`: nothing could be checked. */
-export type CheckedTrust = { trust: MarketTrust; error?: undefined } | { error: string; trust?: undefined };
+export type CheckedTrust = { trust: MarketTrust; error?: undefined } | { error: Sentence; trust?: undefined };
 
 /** The URL of a file that stands beside an index, under its name with an ending. */
 function besideIndex(source: MarketSource, ending: string): string {
@@ -58,7 +58,8 @@ export async function checkTrust(deps: TrustDeps, source: MarketSource, fetched:
   const known = pinned ?? declared;
   if (!known) return { trust: { state: 'unsigned' } };
   const text = await readText(deps, source, { ending: SIGNATURE_ENDING, what: 'signature' });
-  if (!text.ok && !text.error.isAbsent) return { error: `The signature cannot be read. ${text.error.message}` };
+  if (!text.ok && !text.error.isAbsent)
+    return { error: sentence('market.signature_unread', { fault: toSentence(text.error) }) };
   const signature = text.ok ? readSignature(text.value) : undefined;
   const refuse = (reason: TrustFault, seen: SeenKey | undefined, why: string): CheckedTrust => {
     const names = `The known key is ${nameKey(known)}; seen: ${seen ? nameKey(seen) : 'none'}.`;
@@ -87,7 +88,7 @@ export async function checkTrust(deps: TrustDeps, source: MarketSource, fetched:
   const isOld = serial < (handedOver?.serial ?? 0) || !(await deps.memory.advance(source, key.text, serial));
   if (isOld) return refuse('rolled_back', key, `The index is older than one that was seen: its serial is ${serial}.`);
   if (key.text !== pinned?.text && !(await deps.pin(source, key, pinned ? 'hand_over' : 'first_use')))
-    return { error: 'The source was changed meanwhile. Refresh.' };
+    return { error: sentence('market.changed') };
   return { trust: { state: 'signed', key, serial, expiresAt } };
 }
 

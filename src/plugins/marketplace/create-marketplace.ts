@@ -1,5 +1,14 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
-import { AppError, type Clock, type Logger, sha256Hex, type WatchCache } from '../../kernel/index.ts';
+import {
+  AppError,
+  type Clock,
+  type Logger,
+  type Sentence,
+  sentence,
+  sha256Hex,
+  toSentence,
+  type WatchCache,
+} from '../../kernel/index.ts';
 import type { OptionStore, PluginSourceStore } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
@@ -31,7 +40,7 @@ export type SourceOffer = {
   source: MarketSource;
   /** The name in the index. */
   name: string;
-  error?: string;
+  error?: Sentence;
   /** Unix seconds. */
   fetchedAt: number;
   /** Whether its index is signed; missing if the index could not be checked. */
@@ -63,7 +72,7 @@ export type OfferedSource = {
   /** What it may do, compared with `current`; `null` if it has errors. */
   permissions: PermissionChanges | null;
   /** Differences between the index and the plugin. */
-  differences: string[];
+  differences: Sentence[];
   /** The active version of this key, or the factory plugin. */
   current: { version: string; source: string; sourceHash: string } | null;
 };
@@ -136,29 +145,35 @@ export function createMarketplace(deps: Deps): Marketplace {
   const listings = createListingCache({ readFile, memory, pin, worker, clock, watchCache: deps.watchCache });
 
   /** @throws for a `version` that the source has revoked too */
-  async function find({ source: name, key, version }: Partial<OfferedName> & { key: string }): Promise<Entry> {
+  async function find({
+    source: name,
+    key,
+    version,
+  }: Omit<OfferedName, 'version'> & { version?: string }): Promise<Entry> {
     const source = deps.sources().find((each) => each.name === name);
-    if (!source) throw pluginErrors.not_found({ message: `There is no marketplace source with the name "${name}".` });
+    if (!source) throw pluginErrors.not_found({ message: sentence('market.no_source', { name }) });
     const { index, trust } = await listings.of(source, false);
     if (!index.ok) {
-      const message = `The source "${name}" cannot be read. ${index.error}`;
+      const message = sentence('market.source_unread', { name, fault: index.error });
       if (trust?.state === 'refused') throw pluginErrors.market_untrusted({ message, details: untrusted(trust) });
       throw pluginErrors.market_failed({ message });
     }
     const revoked = index.value.revoked.find((each) => each.key === key && each.version === version);
     if (revoked) {
-      const message = `The publisher has revoked ${key}@${version}: ${revoked.reason}`;
+      const message = sentence('market.revoked', { version: `${key}@${version}`, words: revoked.reason });
       throw pluginErrors.market_revoked({ message, details: { reason: revoked.reason } });
     }
     const plugin = index.value.plugins.find((each) => each.key === key);
-    if (!plugin) throw pluginErrors.not_found({ message: `The source "${name}" offers no plugin "${key}".` });
+    if (!plugin) throw pluginErrors.not_found({ message: sentence('market.no_plugin', { name, plugin: key }) });
     return { source, plugin };
   }
 
   function findVersion({ source, plugin }: Entry, version: string): MarketVersion {
     const found = plugin.versions.find((each) => each.version === version);
     if (found) return found;
-    throw pluginErrors.not_found({ message: `The source "${source.name}" offers no ${plugin.key}@${version}.` });
+    throw pluginErrors.not_found({
+      message: sentence('market.no_version', { name: source.name, version: `${plugin.key}@${version}` }),
+    });
   }
 
   /** Fetches a file of an entry, and checks its hash if the index has one. */
@@ -168,12 +183,17 @@ export function createMarketplace(deps: Deps): Marketplace {
     what: 'source' | 'icon',
   ): Promise<Uint8Array> {
     const bytes = await readFile(source, file.url, what);
-    const subject = `The ${what} of "${plugin.key}" in "${source.name}"`;
+    const subject = sentence(what === 'source' ? 'market.source_file' : 'market.icon_file', {
+      plugin: plugin.key,
+      name: source.name,
+    });
     if (!bytes.ok)
-      throw pluginErrors.market_failed({ message: `${subject} could not be fetched. ${bytes.error.message}` });
+      throw pluginErrors.market_failed({
+        message: sentence('market.fetch', { subject, fault: toSentence(bytes.error) }),
+      });
     if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
       throw pluginErrors.market_mismatch({
-        message: `${subject} does not have the SHA-256 that the index announces. Refresh the marketplace. If the hash still differs, tell its owner.`,
+        message: sentence('market.hash', { subject }),
       });
     }
     return bytes.value;
@@ -182,7 +202,7 @@ export function createMarketplace(deps: Deps): Marketplace {
   async function fetchSource(entry: Entry, version: MarketVersion): Promise<string> {
     const text = decodeText(await fetchFile(entry, version, 'source'));
     if (text.ok) return text.value;
-    throw pluginErrors.market_mismatch({ message: `The source of "${entry.plugin.key}" is not in UTF-8.` });
+    throw pluginErrors.market_mismatch({ message: sentence('market.source_utf8', { plugin: entry.plugin.key }) });
   }
 
   async function fetchIcon(entry: Entry, icon: MarketIcon): Promise<{ image: IconImage; dataUrl: string }> {
@@ -190,7 +210,9 @@ export function createMarketplace(deps: Deps): Marketplace {
     const dataUrl = `data:${icon.mimeType};base64,${Buffer.from(bytes).toString('base64')}`;
     const image = await worker.run('readIcon', dataUrl);
     if (image.ok) return { image: image.value, dataUrl };
-    throw pluginErrors.icon_invalid({ message: `The icon of "${entry.plugin.key}" ${image.error}.` });
+    throw pluginErrors.icon_invalid({
+      message: sentence('icon.sentence_of', { plugin: entry.plugin.key, fault: image.error }),
+    });
   }
 
   return {
@@ -249,7 +271,7 @@ export function createMarketplace(deps: Deps): Marketplace {
       const version = findVersion(entry, requested);
       if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
         throw pluginErrors.market_changed({
-          message: `The source "${sourceName}" offers ${key}@${requested} with a different SHA-256 than the one you have seen. Refresh and review it again.`,
+          message: sentence('market.other_hash', { name: sourceName, version: `${key}@${requested}` }),
         });
       }
       const { iconFile } = entry.plugin;
@@ -260,7 +282,10 @@ export function createMarketplace(deps: Deps): Marketplace {
       const manifest = await plugins.check(source, owner);
       if (!isAnnounced(manifest, key, requested)) {
         throw pluginErrors.market_mismatch({
-          message: `The file that the index announces as ${key}@${requested} is ${manifest.key}@${manifest.version}.`,
+          message: sentence('market.other_file', {
+            version: `${key}@${requested}`,
+            found: `${manifest.key}@${manifest.version}`,
+          }),
         });
       }
       return plugins.upload(

@@ -2,7 +2,16 @@ import { constants } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import { relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Clock, err, type Logger, ok, type Result, trimTrailing } from '../../kernel/index.ts';
+import {
+  type Clock,
+  err,
+  type Logger,
+  ok,
+  type Result,
+  type Sentence,
+  sentence,
+  trimTrailing,
+} from '../../kernel/index.ts';
 import { canonicalHost, type Upstream, type UpstreamFailure } from '../../upstream/index.ts';
 import type { MarketFile, MarketSource, ReadFault, ReadMarketFile } from '../market-index/types.ts';
 import { MAX_HAND_OVER_BYTES } from '../signing/hand-over.ts';
@@ -40,7 +49,7 @@ export function createMarketReader(deps: {
   async function download(source: MarketSource, url: URL, maxBytes: number): Promise<Result<Uint8Array, ReadFault>> {
     const signal = AbortSignal.timeout(timeoutMs);
     const explain = (failure: UpstreamFailure) =>
-      err({ message: describeFailure(failure.kind, maxBytes, timeoutMs), isAbsent: false });
+      err({ ...describeFailure(failure.kind, maxBytes, timeoutMs), isAbsent: false });
     const answer = await upstream.request({
       url: url.href,
       method: 'GET',
@@ -59,10 +68,8 @@ export function createMarketReader(deps: {
     if (status !== 200) {
       answer.value.discard();
       const redirects = status >= 300 && status < 400;
-      const message = redirects
-        ? `The marketplace redirects (HTTP ${status}), which is not followed: enter the final address.`
-        : `The marketplace answered HTTP ${status}.`;
-      return err({ message, isAbsent: status === 404 || status === 410 });
+      const said = redirects ? sentence('market.redirect', { status }) : sentence('market.status', { status });
+      return err({ ...said, isAbsent: status === 404 || status === 410 });
     }
     const bytes = await answer.value.bytes();
     return bytes.ok ? bytes : explain(bytes.error);
@@ -94,36 +101,36 @@ function findPrivateHosts(source: MarketSource, shippedSources: readonly MarketS
   return isShipped ? [] : [canonicalHost(indexLocation(source))];
 }
 
-function describeFailure(kind: UpstreamFailure['kind'], maxBytes: number, timeoutMs: number): string {
+function describeFailure(kind: UpstreamFailure['kind'], maxBytes: number, timeoutMs: number): Sentence {
   switch (kind) {
     case 'refused':
-      return 'The address is not allowed: it is in a private or reserved network.';
+      return sentence('market.address');
     case 'dns':
-      return "The marketplace's name could not be resolved.";
+      return sentence('market.dns');
     case 'connect':
-      return 'No connection to the marketplace could be made.';
+      return sentence('market.connect');
     case 'tls':
-      return 'The TLS handshake with the marketplace failed.';
+      return sentence('market.tls');
     case 'broken':
-      return 'The connection ended before the answer was complete, or the answer is not HTTP.';
+      return sentence('market.ended');
     case 'too_large':
-      return `The marketplace sends more than ${maxBytes} bytes.`;
+      return sentence('market.size', { max: maxBytes });
     case 'timeout':
     case 'aborted':
-      return `The marketplace did not answer completely within ${timeoutMs / 1000} seconds.`;
+      return sentence('market.late', { seconds: timeoutMs / 1000 });
   }
 }
 
 /** Decodes UTF-8. A byte order mark is kept, so that text and bytes have the same hash. */
-export function decodeText(bytes: Uint8Array): Result<string, string> {
+export function decodeText(bytes: Uint8Array): Result<string, Sentence> {
   try {
     return ok(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
-    return err('The file is not in UTF-8.');
+    return err(sentence('market.utf8'));
   }
 }
 
-const OUTSIDE = 'The file is outside MARKETPLACE_DIR, the only folder that is read.';
+const OUTSIDE = sentence('market.outside');
 
 /**
  * Reads a regular file of at most `maxBytes` below `root`, the folder that the operator has opened
@@ -131,7 +138,7 @@ const OUTSIDE = 'The file is outside MARKETPLACE_DIR, the only folder that is re
  * refused before any access to the disk.
  */
 export async function readMirror(root: string, url: URL, maxBytes: number): Promise<Result<Uint8Array, ReadFault>> {
-  if (root === '') return refused('Folders are read only under MARKETPLACE_DIR, which is not set.');
+  if (root === '') return refused(sentence('market.no_folder'));
   const path = toPath(url);
   if (path === undefined || !isInside(resolve(root), path)) return refused(OUTSIDE);
   try {
@@ -141,21 +148,21 @@ export async function readMirror(root: string, url: URL, maxBytes: number): Prom
     const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const stat = await handle.stat();
-      if (!stat.isFile()) return refused('It is not a regular file.');
-      if (stat.size > maxBytes) return refused(`The file is larger than ${maxBytes} bytes.`);
+      if (!stat.isFile()) return refused(sentence('market.not_file'));
+      if (stat.size > maxBytes) return refused(sentence('market.file_size', { max: maxBytes }));
       const bytes = await handle.readFile();
-      return bytes.length > maxBytes ? refused(`The file is larger than ${maxBytes} bytes.`) : ok(bytes);
+      return bytes.length > maxBytes ? refused(sentence('market.file_size', { max: maxBytes })) : ok(bytes);
     } finally {
       await handle.close();
     }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const message = `The file cannot be read (${typeof code === 'string' ? code : 'unknown reason'}).`;
-    return err({ message, isAbsent: code === 'ENOENT' });
+    const said = sentence('market.file_unread', { code: typeof code === 'string' ? code : 'unknown reason' });
+    return err({ ...said, isAbsent: code === 'ENOENT' });
   }
 }
 
-const refused = (message: string): Result<never, ReadFault> => err({ message, isAbsent: false });
+const refused = (said: Sentence): Result<never, ReadFault> => err({ ...said, isAbsent: false });
 
 function toPath(url: URL): string | undefined {
   try {

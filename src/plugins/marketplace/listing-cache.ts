@@ -1,4 +1,14 @@
-import { type Clock, err, ok, type Result, type WatchCache } from '../../kernel/index.ts';
+import {
+  type Clock,
+  err,
+  ok,
+  quoted,
+  type Result,
+  type Sentence,
+  sentence,
+  toSentence,
+  type WatchCache,
+} from '../../kernel/index.ts';
 import type { MarketIndex, MarketSource } from '../market-index/types.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { checkTrust, type MarketTrust, type TrustDeps } from './check-trust.ts';
@@ -8,7 +18,7 @@ import { decodeText, indexLocation } from './fetch-file.ts';
  * A fetched index, or why it could not be fetched, or is refused. `fetchedAt` is in unix seconds;
  * `trust` is missing if nothing could be checked.
  */
-export type Listing = { index: Result<MarketIndex, string>; trust?: MarketTrust; fetchedAt: number };
+export type Listing = { index: Result<MarketIndex, Sentence>; trust?: MarketTrust; fetchedAt: number };
 
 /**
  * How long an index is cached. A failure is cached shorter, so that a repaired source returns soon.
@@ -36,25 +46,25 @@ export function createListingCache(deps: Deps): Listings {
   watchCache?.('marketplace_listings', () => cached.size);
   const pending = new Map<string, Promise<Listing>>();
 
-  const readText = (text: string, base: string): Promise<Result<MarketIndex, string>> =>
-    worker.run('readIndex', text, base).catch(() => err('The index could not be read in time.'));
+  const readText = (text: string, base: string): Promise<Result<MarketIndex, Sentence>> =>
+    worker.run('readIndex', text, base).catch(() => err(sentence('market.read_late')));
 
   async function fetchIndex(source: MarketSource): Promise<Omit<Listing, 'fetchedAt'>> {
     const base = indexLocation(source);
     const bytes = await readFile(source, base.href, 'index');
-    if (!bytes.ok) return { index: err(bytes.error.message) };
+    if (!bytes.ok) return { index: err(toSentence(bytes.error)) };
     const text = decodeText(bytes.value);
     const index = text.ok ? await readText(text.value.replace(/^\uFEFF/, ''), base.href) : err(text.error);
     const { trust, error } = await checkTrust(deps, source, { bytes: bytes.value, index });
     if (error !== undefined) return { index: err(error) };
-    if (trust.state === 'refused') return { index: err(trust.message), trust };
+    if (trust.state === 'refused') return { index: err(quoted(trust.message)), trust };
     if (!index.ok) return { index };
     await memory.keepRevoked(source, index.value.revoked);
     return { index: trust.state === 'signed' ? ok(withoutUnsignedFiles(index.value)) : index, trust };
   }
 
   async function fetchListing(source: MarketSource): Promise<Listing> {
-    const failed = () => ({ index: err('The stored state of the source could not be read or saved.') });
+    const failed = () => ({ index: err(sentence('market.memory')) });
     const listing: Listing = { ...(await fetchIndex(source).catch(failed)), fetchedAt: clock.unix() };
     const key = listing.trust?.state === 'signed' ? listing.trust.key.text : source.publicKey;
     const until = clock.monotonicMs() + (listing.index.ok ? FRESH_MS : FAILED_MS);

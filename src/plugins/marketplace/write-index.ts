@@ -64,7 +64,7 @@ export async function writeIndex(
     const bytes = readFileSync(join(folder, path));
     const text = decodeText(bytes);
     if (!text.ok) {
-      fault('market.file', text.error, 'Save it as UTF-8.');
+      fault('market.file', text.error.message, 'Save it as UTF-8.');
       continue;
     }
     const opened = await openPlugin(text.value, sandbox, compiler);
@@ -260,7 +260,7 @@ function findIcon(
     }
     const bytes = readFileSync(path);
     const image = readIcon(`data:${mimeType};base64,${bytes.toString('base64')}`);
-    if (!image.ok) output.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: image.error });
+    if (!image.ok) output.faults.push({ file: icon, path: 'icon', rule: 'market.icon', ...image.error });
     return { path: toUrlPath(icon, output), sha256: sha256Hex(bytes) };
   }
   return undefined;

@@ -1,6 +1,6 @@
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { Layer, LoadedPlugin } from '../types.ts';
-import { createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
+import { type Conflict, createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
 import type { Candidate } from './choose-sources.ts';
 
 /** A plugin and the identity of its candidate, to recognise an unchanged one. */
@@ -10,7 +10,7 @@ export type Assembly = {
   serving: ReadonlyMap<string, Serving>;
   index: OwnershipIndex;
   /** By key: why the candidate that should serve does not. */
-  errors: Record<string, string>;
+  errors: Record<string, Sentence>;
 };
 
 /** The plugins that may serve a key, in the order in which they are tried. */
@@ -23,14 +23,14 @@ const identify = ({ sourceHash, layer, narrowedModels }: Candidate): string =>
  * Decides which plugin serves each key: one of its candidates, or the one that serves it now. A
  * candidate that does not load, or that claims what another plugin has, leaves an error. Its key
  * stays with the plugin that serves it now, as long as that layer has a candidate, and otherwise
- * goes to the next lower layer. Errors of `load` are texts for people.
+ * goes to the next lower layer.
  */
 export async function assembleGeneration(
   candidates: readonly (readonly [key: string, candidates: readonly Candidate[]])[],
   current: ReadonlyMap<string, Serving>,
-  load: (candidate: Candidate) => Promise<Result<LoadedPlugin, string>>,
+  load: (candidate: Candidate) => Promise<Result<LoadedPlugin, Sentence>>,
 ): Promise<Assembly> {
-  const errors: Record<string, string> = {};
+  const errors: Record<string, Sentence> = {};
   const loadCandidates = async (key: string, layers: readonly Candidate[]): Promise<KeyCandidates> => {
     const incumbent = current.get(key);
     const entries = await Promise.all(
@@ -53,12 +53,14 @@ export async function assembleGeneration(
     const filled = fillIndex(keys);
     if (filled.ok) {
       for (const [key, { plugin }] of filled.value.serving) {
-        if (errors[key] !== undefined) errors[key] += `; ${plugin.layer} version ${plugin.version} serves instead`;
+        const fault = errors[key];
+        const { layer, version } = plugin;
+        if (fault !== undefined) errors[key] = sentence('plugins.other_serves', { fault, layer, version });
       }
       return { ...filled.value, errors };
     }
-    const { refused, message } = filled.error;
-    errors[refused.key] ??= message;
+    const { refused, conflict } = filled.error;
+    errors[refused.key] ??= toSentence(conflict);
     refused.remaining.shift();
   }
 }
@@ -72,7 +74,7 @@ const LAYERS: readonly Layer[] = ['development', 'database', 'factory'];
  */
 function fillIndex(
   keys: readonly KeyCandidates[],
-): Result<Pick<Assembly, 'serving' | 'index'>, { refused: KeyCandidates; message: string }> {
+): Result<Pick<Assembly, 'serving' | 'index'>, { refused: KeyCandidates; conflict: Conflict }> {
   const index = createOwnershipIndex();
   const serving = new Map<string, Serving>();
   const rank = (incumbent: Serving | undefined, first: Serving): number =>
@@ -83,7 +85,7 @@ function fillIndex(
   });
   for (const { candidates, first } of entries.sort((a, b) => a.rank - b.rank)) {
     const conflict = index.admit(first.plugin);
-    if (conflict) return err({ refused: candidates, message: conflict.message });
+    if (conflict) return err({ refused: candidates, conflict });
     serving.set(candidates.key, first);
   }
   return ok({ serving, index });

@@ -1,3 +1,4 @@
+import { type Sentence, sentence } from '../../kernel/index.ts';
 import { routeBranches, routeParams, routeShape } from '../manifest/route-paths.ts';
 import type {
   Generation,
@@ -10,13 +11,12 @@ import type {
 } from '../types.ts';
 
 /** Something that two plugins claim, and which of them has it. */
-export type Conflict = {
+export type Conflict = Sentence & {
   kind: 'channel_type' | 'route' | 'protocol_model';
   /** The key of the plugin that has it. */
   with: string;
   /** `61`, `POST /acme/v1/jobs`, `proto_video acme-1`. */
   subject: string;
-  message: string;
 };
 
 /** Which plugin owns what, among those admitted so far. Becomes the lookups of a generation. */
@@ -39,24 +39,34 @@ export function createOwnershipIndex(): OwnershipIndex {
     for (const type of manifest.channelTypes) {
       const owner = channelTypes.get(type)?.key;
       if (owner !== undefined) {
-        const message = `plugin ${key} channel type ${type} conflicts with plugin ${owner}`;
-        return { kind: 'channel_type', with: owner, subject: String(type), message };
+        const said = sentence('plugins.type_conflict', { plugin: key, type, other: owner });
+        return { kind: 'channel_type', with: owner, subject: String(type), ...said };
       }
     }
     for (const route of manifest.routes) {
       const owner = routes.findOwner(route);
       if (owner !== undefined) {
         const subject = `${route.method} ${route.path}`;
-        const message = `plugin ${key} route ${subject} conflicts with plugin ${owner} (same shape ${routeShape(route.path)})`;
-        return { kind: 'route', with: owner, subject, message };
+        const said = sentence('plugins.route_conflict', {
+          plugin: key,
+          route: subject,
+          other: owner,
+          shape: routeShape(route.path),
+        });
+        return { kind: 'route', with: owner, subject, ...said };
       }
     }
     for (const claim of manifest.protocols) {
       for (const model of claim.models) {
         const owner = claims.get(claimKey(claim.name, model))?.plugin.key;
         if (owner !== undefined) {
-          const message = `plugin ${key} protocol ${claim.name} model "${model}" conflicts with plugin ${owner}`;
-          return { kind: 'protocol_model', with: owner, subject: `${claim.name} ${model}`, message };
+          const said = sentence('plugins.model_conflict', {
+            plugin: key,
+            protocol: claim.name,
+            model,
+            other: owner,
+          });
+          return { kind: 'protocol_model', with: owner, subject: `${claim.name} ${model}`, ...said };
         }
       }
     }

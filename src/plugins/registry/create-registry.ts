@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
+import { type Clock, err, type Logger, ok, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import type { Generation, HookCall, LoadedPlugin, Pin, TaskPlugins } from '../types.ts';
@@ -29,16 +29,16 @@ export type RuntimeStatus = {
   generationPublishedAt: number;
   databaseRevision: string;
   /** Set while plugins cannot be read from the database. The published generation stays. */
-  databaseError?: string;
+  databaseError?: Sentence;
   lastRebuild: {
     status: 'never' | 'success' | 'partial' | 'failed';
     attemptedAt: number;
     generation: number;
     databaseRevision: string;
     pluginErrorCount: number;
-    error?: string;
+    error?: Sentence;
   };
-  pluginErrors: Record<string, string>;
+  pluginErrors: Record<string, Sentence>;
 };
 
 export interface Registry {
@@ -73,7 +73,7 @@ type Deps = {
   onHookCall?: (call: HookCall) => void;
 };
 
-const DATABASE_ERROR = 'database snapshot unavailable';
+const DATABASE_ERROR = sentence('plugins.snapshot');
 
 export function createRegistry(deps: Deps): Registry {
   const { compiler, clock, logger } = deps;
@@ -103,16 +103,16 @@ export function createRegistry(deps: Deps): Registry {
   const empty = createOwnershipIndex();
   const generations = createGenerations({ index: empty, taskPlugins: findTaskPlugins(empty) }, forgetUnused);
 
-  async function compile(candidate: Candidate): Promise<Result<CompiledPlugin, string>> {
+  async function compile(candidate: Candidate): Promise<Result<CompiledPlugin, Sentence>> {
     if ('compiled' in candidate) return ok(candidate.compiled);
     const compiled = await compiler.compile(candidate.source, candidate);
     if (!compiled.ok) return err(describeFailure(compiled.error));
     const { key, version } = compiled.value.manifest;
     if (key === candidate.key && version === candidate.version) return compiled;
-    return err(`the stored source declares itself as ${key}@${version}`);
+    return err(sentence('plugins.declares', { found: `${key}@${version}` }));
   }
 
-  async function load(candidate: Candidate): Promise<Result<LoadedPlugin, string>> {
+  async function load(candidate: Candidate): Promise<Result<LoadedPlugin, Sentence>> {
     const compiled = await compile(candidate);
     if (!compiled.ok) return compiled;
     const { layer, narrowedModels } = candidate;
@@ -136,8 +136,8 @@ export function createRegistry(deps: Deps): Registry {
     // Disabled rows too, because the list of plugins shows their manifests.
     neededSources = new Set([...layers, ...snapshot.rows].map(({ sourceHash }) => sourceHash));
     const { serving: next, index, errors: pluginErrors } = await assembleGeneration(candidates, serving, load);
-    for (const [key, message] of Object.entries(pluginErrors)) {
-      if (status.pluginErrors[key] !== message)
+    for (const [key, { message }] of Object.entries(pluginErrors)) {
+      if (status.pluginErrors[key]?.message !== message)
         logger.warn({ task_plugin: 'rebuild', plugin: key }, `plugin not updated: ${message}`);
     }
     const nextRules = taskRules(snapshot);
@@ -188,7 +188,7 @@ export function createRegistry(deps: Deps): Registry {
           ...status.lastRebuild,
           status: 'failed',
           attemptedAt: clock.unix(),
-          error: 'internal error',
+          error: sentence('plugins.internal'),
         };
       });
       return running;

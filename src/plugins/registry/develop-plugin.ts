@@ -1,4 +1,4 @@
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, sentence, toSentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
@@ -23,7 +23,7 @@ export function createDevelopment({ compiler, registry }: { compiler: Compiler; 
       const compiled = await compiler.compile(source);
       if (!compiled.ok) {
         if (compiled.error.kind === 'faults') return err(compiled.error.faults);
-        throw pluginErrors.unavailable({ message: `Plugin code cannot run at the moment: ${compiled.error.message}.` });
+        throw pluginErrors.unavailable({ message: sentence('plugins.down', { fault: toSentence(compiled.error) }) });
       }
       const plugin = compiled.value;
       const { key } = plugin.manifest;
@@ -37,8 +37,10 @@ export function createDevelopment({ compiler, registry }: { compiler: Compiler; 
       await registry.develop(last);
       const conflict = errors[key];
       if (databaseError === undefined && conflict !== undefined)
-        return err([{ path: '', rule: 'conflict', message: conflict }]);
-      throw pluginErrors.unavailable({ message: `The plugin cannot be served: ${databaseError ?? 'internal error'}.` });
+        return err([{ path: '', rule: 'conflict', ...conflict }]);
+      throw pluginErrors.unavailable({
+        message: sentence('plugins.not_served', { fault: databaseError ?? sentence('plugins.internal') }),
+      });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
+import { type Clock, err, type Logger, ok, quoted, type Result, type Sentence, sentence } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import type { HookCall, LoadedPlugin } from '../types.ts';
@@ -13,7 +13,7 @@ const IDLE_MS = 10 * 60_000;
 const FAILED_MS = 60_000;
 
 /** `temporary`: it may work later. Otherwise the source is missing or broken. */
-type LoadFailure = { temporary: boolean; message: string };
+type LoadFailure = Sentence & { temporary: boolean };
 
 /**
  * Versions that began tasks and no longer serve, by the hash of their source. They are loaded when
@@ -59,19 +59,19 @@ export function createRetainedPlugins(deps: {
     const known = shipped.get(sourceHash);
     if (known) return ok(known);
     const kept = await store.pluginSources.read(sourceHash);
-    if (!kept) return err({ temporary: false, message: 'its source is not stored' });
+    if (!kept) return err({ temporary: false, ...sentence('plugins.source_missing') });
     const compiled = await compiler.compile(kept.source, kept);
     if (!compiled.ok) {
       const temporary = compiled.error.kind === 'unavailable';
-      return err({ temporary, message: describeFailure(compiled.error) });
+      return err({ temporary, ...describeFailure(compiled.error) });
     }
     if (compiled.value.manifest.key === key) return compiled;
-    return err({ temporary: false, message: `its source is that of ${compiled.value.manifest.key}` });
+    return err({ temporary: false, ...sentence('plugins.source_of', { plugin: compiled.value.manifest.key }) });
   }
 
   async function open(sourceHash: string, key: string): Promise<Result<LoadedPlugin, LoadFailure>> {
     const compiled = await compile(sourceHash, key).catch((error: unknown) =>
-      err<LoadFailure>({ temporary: true, message: error instanceof Error ? error.message : String(error) }),
+      err<LoadFailure>({ temporary: true, ...quoted(error instanceof Error ? error.message : String(error)) }),
     );
     if (compiled.ok) {
       // Its kills must not suspend the version that serves.

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/index.ts';
+import { AppError, sentence } from '../../kernel/index.ts';
 import type {
   ActivationRecord,
   FailureVerdict,
@@ -81,7 +81,7 @@ export async function findActivatable(ctx: SourceContext, key: string, version: 
   const found = await findSource(ctx, key, version);
   if (found.row || version === FACTORY) return found;
   throw pluginErrors.not_found({
-    message: `There is no stored version ${version} of plugin ${key}. The version that ships with the gateway is called ${FACTORY}.`,
+    message: sentence('plugins.no_version_factory', { version, plugin: key, factory: FACTORY }),
   });
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, createSemaphore, type Logger, type Semaphore } from '../../kernel/index.ts';
+import { type Clock, createSemaphore, type Logger, type Semaphore, sentence } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Registry } from '../registry/create-registry.ts';
@@ -31,7 +31,7 @@ export function createPluginChangeMutex(deps: { store: Store; clock: Clock; regi
       if (outcome) return outcome.value;
       if (clock.monotonicMs() >= deadline) {
         throw pluginErrors.unavailable({
-          message: 'Another node is changing plugins. Try again in a moment.',
+          message: sentence('plugins.changing'),
           retryAfterSeconds: 5,
         });
       }

@@ -1,9 +1,9 @@
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, sentence, toSentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { describeNeeds, findNeeds } from '../manifest/faults.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { PluginFault } from '../types.ts';
-import type { CompiledPlugin, Compiler } from '../worker/compile-plugin.ts';
+import { type CompiledPlugin, type Compiler, sentenceOfFaults } from '../worker/compile-plugin.ts';
 import type { FoundSource } from './find-source.ts';
 
 /** `owner`: on whose behalf plugin code runs. */
@@ -23,7 +23,7 @@ export async function compileOrThrow(
   if (compiled.ok) return compiled.value;
   if (compiled.error.kind === 'unavailable') {
     throw pluginErrors.unavailable({
-      message: `Plugin code cannot run at the moment: ${compiled.error.message}.`,
+      message: sentence('plugins.down', { fault: toSentence(compiled.error) }),
       retryAfterSeconds: 5,
     });
   }
@@ -48,11 +48,12 @@ export function refuseHiddenNames(compiled: CompiledPlugin): void {
 export function invalidPlugin(errors: readonly PluginFault[]): AppError {
   const needs = findNeeds(errors);
   if (needs.length > 0) {
-    const message = `The plugin is made for a newer contract (needs ${describeNeeds(needs)}). Update the gateway, or ask for a version for this one.`;
+    const message = sentence('plugins.newer_contract', { needs: describeNeeds(needs) });
     return pluginErrors.invalid({ details: { errors, needs }, message });
   }
-  const [first] = errors;
-  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
-  const message = first ? `The plugin is not valid: ${first.path || 'meta'}: ${first.message}${more}.` : undefined;
-  return pluginErrors.invalid({ details: { errors }, ...(message === undefined ? {} : { message }) });
+  if (errors.length === 0) return pluginErrors.invalid({ details: { errors } });
+  return pluginErrors.invalid({
+    message: sentence('plugins.invalid_fault', { fault: sentenceOfFaults(errors) }),
+    details: { errors },
+  });
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../../kernel/index.ts';
+import { AppError, sentence, toSentence } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
@@ -56,7 +56,7 @@ async function requireServable(ctx: CompileContext & ConflictContext, found: Fou
     refuseConflict(ctx, { compiled, layer, narrowedModels: found.narrowedModels });
   } catch (error) {
     if (!(error instanceof AppError) || error.kind === 'unavailable') throw error;
-    const message = `Version ${versionName(found)} would take its place and cannot serve. ${error.message} Activate another version first, or delete with force=true.`;
+    const message = sentence('plugins.takes_place', { version: versionName(found), fault: toSentence(error) });
     throw new AppError(error.code, error.kind, { message, details: error.details });
   }
 }

@@ -1,5 +1,5 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
-import { isObject } from '../../kernel/index.ts';
+import { isObject, type Sentence } from '../../kernel/index.ts';
 import type { PluginRecord, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { IconImage } from '../icons/check-icon.ts';
@@ -43,7 +43,7 @@ export type PluginSummary = {
   /** `null`: it serves all models of its manifest. */
   narrowedModels: string[] | null;
   runtimeStatus: 'registered' | 'compile_failed' | 'not_registered' | 'disabled_fallback' | 'disabled';
-  runtimeError?: string;
+  runtimeError?: Sentence;
   /** The factory plugin of this key, if a stored version overrides it. */
   factoryMeta?: Meta;
   channelCount: number;

@@ -1,4 +1,12 @@
-import { createRedactor, isObject, type Json, redactJson, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
+import {
+  createRedactor,
+  isObject,
+  type Json,
+  mapSentence,
+  redactJson,
+  secretsOfKey,
+  secretsOfRequest,
+} from '../../kernel/index.ts';
 import { MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
@@ -55,15 +63,15 @@ export async function dryRunHook(ctx: DryRunContext, key: string, run: DryRun): 
   const redact = createRedactor(secrets);
   if (!outcome.ok) {
     const { kind, line, column } = outcome.error;
-    const message = redact(outcome.error.message);
+    const said = mapSentence(outcome.error, redact);
     const console = outcome.error.console.map(redact);
     if (kind === 'owner_refused') {
       const retryAfterSeconds = Math.ceil((outcome.error.retryAfterMs ?? 0) / 1000);
-      throw pluginErrors.calls_refused({ message: `${message}.`, retryAfterSeconds });
+      throw pluginErrors.calls_refused({ message: { ...said, message: `${said.message}.` }, retryAfterSeconds });
     }
-    if (isHostFailure(outcome.error)) throw pluginErrors.unavailable({ message, retryAfterSeconds: 5 });
+    if (isHostFailure(outcome.error)) throw pluginErrors.unavailable({ message: said, retryAfterSeconds: 5 });
     throw pluginErrors.hook_failed({
-      message,
+      message: said,
       details: { kind, console, ...(line === undefined ? {} : { line, column }) },
     });
   }
@@ -71,7 +79,7 @@ export async function dryRunHook(ctx: DryRunContext, key: string, run: DryRun): 
   const checked = checkHookResult({ manifest, path, args: run.args }, value);
   if (!checked.ok) {
     const details = { kind: 'invalid_result', console: console.map(redact) };
-    throw pluginErrors.hook_failed({ message: redact(checked.error), details });
+    throw pluginErrors.hook_failed({ message: mapSentence(checked.error, redact), details });
   }
   return { result: redactJson(value ?? null, secrets) ?? null, console: console.map(redact), ms };
 }

@@ -1,3 +1,4 @@
+import { sentence } from '../../kernel/index.ts';
 import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
@@ -40,8 +41,12 @@ export async function findSource(ctx: SourceContext, key: string, version?: stri
   const factory = ctx.registry.factory().get(key);
   if (factory && (version === undefined || version === FACTORY || version === factory.manifest.version))
     return { factory, narrowedModels: narrowFactory(await readSnapshot(ctx.store), factory) };
-  const what = version === undefined ? `plugin ${key}` : `version ${version} of plugin ${key}`;
-  throw pluginErrors.not_found({ message: `There is no ${what}.` });
+  throw pluginErrors.not_found({
+    message:
+      version === undefined
+        ? sentence('plugins.no_plugin', { plugin: key })
+        : sentence('plugins.no_version_of', { version, plugin: key }),
+  });
 }
 
 /** The active row of a key. */
@@ -55,6 +60,6 @@ export const findActiveRow = async (store: PluginRows, key: string): Promise<Plu
  */
 export async function readRow({ store }: { store: PluginRows }, key: string, version: string): Promise<PluginRecord> {
   const row = await store.plugins.byVersion(key, version);
-  if (!row) throw pluginErrors.not_found({ message: `There is no stored version ${version} of plugin ${key}.` });
+  if (!row) throw pluginErrors.not_found({ message: sentence('plugins.no_version', { version, plugin: key }) });
   return row;
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
+import { type Clock, sentence } from '../../kernel/index.ts';
 import { type ChannelRecord, type Repositories, STATUS } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Registry } from '../registry/create-registry.ts';
@@ -77,7 +77,7 @@ export async function refuseUse(
   const inFlightCount = await tx.tasks.countUnfinished({ platform: key });
   if ((channels.length > 0 && !cascade) || (inFlightCount > 0 && !force))
     throw pluginErrors.in_use({
-      message: `The plugin is still in use: ${channels.length} enabled channels, ${inFlightCount} unfinished tasks.`,
+      message: sentence('plugins.in_use', { channels: channels.length, tasks: inFlightCount }),
       details: { channels, inFlightCount },
     });
 }

@@ -1,4 +1,6 @@
+import { sentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { toHint } from '../manifest/faults.ts';
 import { setFactoryModels } from '../registry/choose-sources.ts';
 import type { PluginFault } from '../types.ts';
 import type { ActivationContext } from './activate-version.ts';
@@ -29,8 +31,15 @@ export async function narrowModels(
   const { models: known, version } = compiled.manifest;
   const faults = (models ?? []).flatMap((model, index): PluginFault[] => {
     if (known.includes(model)) return [];
-    const message = `${JSON.stringify(model)} is not a model of ${key}@${version}`;
-    return [{ path: `/models/${index}`, rule: 'models.unknown', message, hint: `Its models: ${known.join(', ')}.` }];
+    const said = sentence('plugins.not_a_model', { model: JSON.stringify(model), version: `${key}@${version}` });
+    return [
+      {
+        path: `/models/${index}`,
+        rule: 'models.unknown',
+        ...said,
+        ...toHint(sentence('plugins.models', { models: known.join(', ') })),
+      },
+    ];
   });
   if (faults.length > 0) throw invalidPlugin(faults);
   const narrowedModels = models && known.filter((model) => models.includes(model));
@@ -53,5 +62,5 @@ async function findNarrowable(ctx: SourceContext, key: string): Promise<FoundSou
   const row = await findActiveRow(ctx.store, key);
   if (row && (row.enabled || !ctx.registry.factory().has(key))) return { row, narrowedModels: row.narrowedModels };
   if (ctx.registry.factory().has(key)) return findSource(ctx, key, FACTORY);
-  throw pluginErrors.not_found({ message: `There is no plugin ${key}.` });
+  throw pluginErrors.not_found({ message: sentence('plugins.no_plugin', { plugin: key }) });
 }

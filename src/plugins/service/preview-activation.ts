@@ -1,6 +1,7 @@
-import { canonicalJson, sha256Hex } from '../../kernel/index.ts';
+import { canonicalJson, sentence, sha256Hex } from '../../kernel/index.ts';
 import type { ChannelRecord, PriceRecord, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { toHint } from '../manifest/faults.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { PermissionChanges } from '../source/describe-permissions.ts';
@@ -124,8 +125,9 @@ async function findPreviewed(
   const compiled = await compileOrThrow(ctx, source);
   const declared = compiled.manifest.key;
   if (declared !== key) {
-    const hint = 'Preview it under its own key.';
-    throw invalidPlugin([{ path: 'key', rule: 'preview.key', message: `is ${declared}, and not ${key}`, hint }]);
+    const said = sentence('plugins.other_key', { declared, key });
+    const hint = toHint(sentence('hint.preview.key'));
+    throw invalidPlugin([{ path: 'key', rule: 'preview.key', ...said, ...hint }]);
   }
   return { compiled, found: { narrowedModels: null } };
 }

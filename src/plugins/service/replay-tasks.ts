@@ -1,6 +1,5 @@
-import { err, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, type Json, ok, type Result, type Sentence, sentence, toSentence } from '../../kernel/index.ts';
 import type { ChannelRecord, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
-import { describeHookFailure } from '../hooks/call-hook.ts';
 import { parseBatchResult, parseTaskResult } from '../hooks/parse-answers.ts';
 import type { ParsedTask } from '../hooks/read-task-result.ts';
 import { listArtifacts } from '../hooks/serve-artifacts.ts';
@@ -9,7 +8,7 @@ import type { HookFailure, LoadedPlugin } from '../types.ts';
 /** The result of parsing a stored answer. */
 export type ReplayVerdict =
   | { status: ParsedTask['status']; progress: string | null; reason: string }
-  | { error: string };
+  | { error: Sentence };
 
 export type ReplayedTask = {
   taskId: string;
@@ -87,7 +86,7 @@ function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string
   };
   return {
     async parse(task) {
-      if (stopped) return { error: 'not parsed: an earlier call had to be killed' };
+      if (stopped) return { error: sentence('plugins.replay_stopped') };
       const parsed = await parseStored(plugin, task, { baseUrl: baseUrls.get(task.channelId) ?? '', owner });
       if (parsed.ok) {
         const { status, progress, reason } = parsed.value;
@@ -107,7 +106,7 @@ function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string
   };
 }
 
-type Failure = Pick<HookFailure, 'message'> & { kind: HookFailure['kind'] | 'absent'; hook?: string };
+type Failure = Sentence & { kind: HookFailure['kind'] | 'absent'; hook?: string };
 
 /** Parses the stored answer of a task, in the context of a poll but without its credential. */
 async function parseStored(
@@ -144,10 +143,12 @@ async function parseStored(
 }
 
 /** A plugin's own error message needs no hook's name. */
-const describeFailure = ({ kind, hook, message }: Failure): string =>
-  kind === 'invalid_result' && hook !== undefined ? describeHookFailure({ hook, message }) : message;
+const describeFailure = ({ kind, hook, ...said }: Failure): Sentence =>
+  kind === 'invalid_result' && hook !== undefined
+    ? sentence('hook.of', { hook, fault: toSentence(said) })
+    : toSentence(said);
 
-const NOT_FOUND: Failure = { kind: 'absent', message: 'the plugin does not find this task in its stored answer' };
+const NOT_FOUND: Failure = { kind: 'absent', ...sentence('plugins.replay_absent') };
 
 /**
  * Answers that may contain a stored item. A task of a batch has only its item stored, not the

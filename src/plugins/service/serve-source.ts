@@ -27,8 +27,11 @@ export function refuseConflict(
   const candidate = loadPlugin({ sandbox, clock, logger, compiled, layer, narrowedModels });
   const conflict = preflight(registry.current().plugins.values(), candidate);
   if (!conflict) return;
-  const { message, ...details } = conflict;
-  throw pluginErrors.conflict({ message: `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, details });
+  const { message, reason, params, ...details } = conflict;
+  throw pluginErrors.conflict({
+    message: { message: `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, reason: `${reason}_refused`, params },
+    details,
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
-import { constantTimeEqual, sha256Hex } from '../../kernel/index.ts';
+import { constantTimeEqual, type Sentence, sentence, sha256Hex } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { toHint } from '../manifest/faults.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import type { PluginFault } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
@@ -41,7 +42,7 @@ export type UploadedPlugin = PluginDetail & {
   /** Whether the version serves on this node now. */
   isServing: boolean;
   /** Why it does not serve although it is active and enabled. */
-  runtimeError: string | undefined;
+  runtimeError: Sentence | undefined;
   /** What its author should mend; such a version is stored all the same. */
   warnings: PluginFault[];
 };
@@ -66,15 +67,16 @@ export async function uploadPlugin(ctx: UploadContext, upload: PluginUpload): Pr
       {
         path: 'source',
         rule: 'source.sha256',
-        message: `has the SHA-256 ${sourceHash}, which is not the announced one`,
-        hint: 'Fetch the file again. If the hash still differs, ask its publisher.',
+        ...sentence('fault.sha256', { hash: sourceHash }),
+        ...toHint(sentence('hint.source.sha256')),
       },
     ]);
   }
   const compiled = await compileOrThrow(ctx, upload.source);
   if (upload.icon !== undefined) {
     const icon = await ctx.worker.run('readIcon', upload.icon);
-    if (!icon.ok) throw pluginErrors.icon_invalid({ message: `The icon ${icon.error}.`, param: 'icon' });
+    if (!icon.ok)
+      throw pluginErrors.icon_invalid({ message: sentence('icon.sentence', { fault: icon.error }), param: 'icon' });
   }
   const { key, version } = compiled.manifest;
   const existing = await ctx.store.plugins.byVersion(key, version);
@@ -122,13 +124,13 @@ async function findWarnings(
 
 const versionExists = (key: string, version: string) =>
   pluginErrors.version_exists({
-    message: `Version ${version} of ${key} is stored with another source. Give the changed source a new version.`,
+    message: sentence('plugins.stored_otherwise', { version, plugin: key }),
     details: { key, version },
   });
 
 const versionWasOther = (key: string, version: string) =>
   pluginErrors.version_exists({
-    message: `Version ${version} of ${key} was deleted and had another source. Give the changed source a new version.`,
+    message: sentence('plugins.deleted_otherwise', { version, plugin: key }),
     details: { key, version },
   });
 

@@ -1,4 +1,5 @@
 import { type Node, Parser } from 'acorn';
+import { quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import { MAX_FAULTS, makeFault } from '../manifest/faults.ts';
 import type { RuleId } from '../manifest/rules.ts';
 import type { PluginFault } from '../types.ts';
@@ -15,6 +16,10 @@ export type SourceCheck = { faults: PluginFault[]; program?: Node };
  */
 const MAX_LABELS = 32;
 const MAX_NAMED_GROUPS = 100;
+const TOO_MANY_GROUPS = sentence('fault.source_groups');
+const TOO_MANY_LABELS = sentence('fault.source_labels');
+/** What the parser is made to say; its own words have no reason. */
+const LIMITS = [TOO_MANY_GROUPS, TOO_MANY_LABELS];
 
 type Internals = { labels: unknown[]; start: number; raise(position: number, message: string): never };
 type ParseLabelled = (this: unknown, ...args: unknown[]) => unknown;
@@ -30,12 +35,12 @@ class ModuleParser extends Parser {
   checkLocalExport(): void {}
   validateRegExpPattern({ source, start }: { source: string; start: number }): void {
     if (source.split('(?<').length > MAX_NAMED_GROUPS) {
-      (this as unknown as Internals).raise(start, 'Too many groups in a regular expression');
+      (this as unknown as Internals).raise(start, TOO_MANY_GROUPS.message);
     }
   }
   parseLabeledStatement(...args: unknown[]): unknown {
     const { labels, start } = this as unknown as Internals;
-    if (labels.length > MAX_LABELS) (this as unknown as Internals).raise(start, 'Too many labels');
+    if (labels.length > MAX_LABELS) (this as unknown as Internals).raise(start, TOO_MANY_LABELS.message);
     return parseLabeledStatement.apply(this, args);
   }
 }
@@ -79,10 +84,10 @@ function findPosition(node: Node & Fields, source: string): { line: number; colu
   return { line: start.line, column: start.column + 1 + (/[\r\n\u2028\u2029]/.test(before) ? 0 : before.length) };
 }
 
-const ASYNC: [RuleId, string] = ['source.async', 'async functions are not allowed'];
+const ASYNC: [RuleId, Sentence] = ['source.async', sentence('fault.async')];
 
 /** The rule that a node breaks, and the message. */
-function findViolation(node: Node, text: string): [rule: RuleId, message: string] | undefined {
+function findViolation(node: Node, text: string): [rule: RuleId, said: Sentence] | undefined {
   const { async, await: awaits, source, callee, meta, value } = node as Node & Fields;
   switch (node.type) {
     case 'Property':
@@ -94,21 +99,25 @@ function findViolation(node: Node, text: string): [rule: RuleId, message: string
       // The function of a method begins after the keyword, and is reported with the method.
       return async && text.startsWith('async', node.start) ? ASYNC : undefined;
     case 'AwaitExpression':
-      return ['source.await', 'await is not allowed'];
+      return ['source.await', sentence('fault.not_allowed', { what: 'await' })];
     case 'ForOfStatement':
-      return awaits ? ['source.await', 'for await is not allowed'] : undefined;
+      return awaits ? ['source.await', sentence('fault.not_allowed', { what: 'for await' })] : undefined;
     case 'ImportDeclaration':
-      return ['source.import', 'import is not allowed'];
+      return ['source.import', sentence('fault.not_allowed', { what: 'import' })];
     case 'ImportExpression':
-      return ['source.dynamic_import', 'import() is not allowed'];
+      return ['source.dynamic_import', sentence('fault.not_allowed', { what: 'import()' })];
     case 'MetaProperty':
-      return meta?.name === 'import' ? ['source.import_meta', 'import.meta is not allowed'] : undefined;
+      return meta?.name === 'import'
+        ? ['source.import_meta', sentence('fault.not_allowed', { what: 'import.meta' })]
+        : undefined;
     case 'ExportAllDeclaration':
-      return ['source.reexport', 're-exports are not allowed'];
+      return ['source.reexport', sentence('fault.reexports')];
     case 'ExportNamedDeclaration':
-      return source ? ['source.reexport', 're-exports are not allowed'] : undefined;
+      return source ? ['source.reexport', sentence('fault.reexports')] : undefined;
     case 'CallExpression':
-      return isNamed(callee, 'require') ? ['source.require', 'require() is not allowed'] : undefined;
+      return isNamed(callee, 'require')
+        ? ['source.require', sentence('fault.not_allowed', { what: 'require()' })]
+        : undefined;
     default:
       return undefined;
   }
@@ -124,8 +133,8 @@ const ruleOfSyntaxError = (message: string): RuleId => (/\bawait\b/.test(message
 export function checkSource(source: string): SourceCheck {
   const bytes = Buffer.byteLength(source);
   if (bytes > MAX_SOURCE_BYTES) {
-    const message = `is ${bytes} bytes long; at most ${MAX_SOURCE_BYTES} are allowed`;
-    return { faults: [makeFault('source', 'source.size', message)] };
+    const said = sentence('fault.source_size', { bytes, max: MAX_SOURCE_BYTES });
+    return { faults: [makeFault('source', 'source.size', said)] };
   }
   let program: Node;
   try {
@@ -153,7 +162,7 @@ function syntaxFault(error: unknown): PluginFault {
   const { message, loc } = error as Error & { loc?: { line: number; column: number } };
   const text = message.replace(/ \(\d+:\d+\)$/, '');
   return {
-    ...makeFault('source', ruleOfSyntaxError(text), text),
+    ...makeFault('source', ruleOfSyntaxError(text), LIMITS.find(({ message }) => message === text) ?? quoted(text)),
     ...(loc ? { line: loc.line, column: loc.column + 1 } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { hasHiddenCharacters } from '../../kernel/index.ts';
+import { hasHiddenCharacters, sentence } from '../../kernel/index.ts';
 import { makeFault, pointer } from '../manifest/faults.ts';
 import type { RuleId } from '../manifest/rules.ts';
 import type { Manifest, PluginFault } from '../types.ts';
@@ -30,6 +30,6 @@ export function checkVisibleNames({ name, author, models }: Manifest): PluginFau
       model,
     ]),
   ];
-  const message = 'must have no control characters, no invisible ones, and none that change the direction of text';
+  const message = sentence('fault.hidden_characters');
   return names.flatMap(([path, rule, text]) => (hasHiddenCharacters(text) ? [makeFault(path, rule, message)] : []));
 }

@@ -1,4 +1,14 @@
-import { err, ok, type Result, SYSTEM_OWNER, sha256Hex } from '../../kernel/index.ts';
+import {
+  err,
+  ok,
+  quoted,
+  type Result,
+  type Sentence,
+  SYSTEM_OWNER,
+  sentence,
+  sha256Hex,
+  toSentence,
+} from '../../kernel/index.ts';
 import type { ExportShape, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
 import { makeFault } from '../manifest/faults.ts';
 import type { RuleId } from '../manifest/rules.ts';
@@ -14,7 +24,7 @@ export type CompiledPlugin = {
 };
 
 /** `unavailable`: the sandbox could not check it; the plugin may be valid. */
-export type CompileFailure = { kind: 'faults'; faults: PluginFault[] } | { kind: 'unavailable'; message: string };
+export type CompileFailure = { kind: 'faults'; faults: PluginFault[] } | (Sentence & { kind: 'unavailable' });
 
 export interface Compiler {
   /**
@@ -59,12 +69,12 @@ export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPl
     void worker.run('prepare').catch(() => undefined);
     const inspected = await inspecting;
     if (!inspected.ok) {
-      const { kind, message, line, column } = inspected.error;
-      if (HOST_FAILURES.has(kind)) return err({ kind: 'unavailable', message });
+      const { kind, line, column } = inspected.error;
+      if (HOST_FAILURES.has(kind)) return err({ kind: 'unavailable', ...toSentence(inspected.error) });
       if (UNCERTAIN.has(kind)) known.delete(sourceHash);
       const position = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
       // Loading a module calls no hook. Every other kind of failure has a rule.
-      const fault = makeFault('source', `source.${kind}` as RuleId, message);
+      const fault = makeFault('source', `source.${kind}` as RuleId, toSentence(inspected.error));
       return err({ kind: 'faults', faults: [{ ...fault, ...position }] });
     }
     const { exports, meta, vendorInfo } = inspected.value;
@@ -78,7 +88,7 @@ export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPl
     const cached = known.get(sourceHash);
     if (cached) return cached;
     const checked = check({ source, sourceHash, name, owner }).catch((error: unknown) =>
-      err<CompileFailure>({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) }),
+      err<CompileFailure>({ kind: 'unavailable', ...quoted(error instanceof Error ? error.message : String(error)) }),
     );
     const result = checked.then((outcome) => {
       if (!outcome.ok && outcome.error.kind === 'unavailable') known.delete(sourceHash);
@@ -100,10 +110,24 @@ export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPl
   };
 }
 
-/** All faults in one line, for logs and status. */
-export const describeFailure = (failure: CompileFailure): string =>
-  failure.kind === 'unavailable'
-    ? failure.message
-    : failure.faults
-        .map(({ path, message, line }) => `${path || 'meta'}${line === undefined ? '' : ` line ${line}`}: ${message}`)
-        .join('; ');
+/** All faults in one line, for logs and status; its values name the first one. */
+export function describeFailure(failure: CompileFailure): Sentence {
+  if (failure.kind === 'unavailable') return toSentence(failure);
+  const lines = failure.faults.map(
+    ({ path, message, line }) => `${path || 'meta'}${line === undefined ? '' : ` line ${line}`}: ${message}`,
+  );
+  return { ...sentenceOfFaults(failure.faults), message: lines.join('; ') };
+}
+
+/** The first of the faults, and how many there are besides. */
+export function sentenceOfFaults(faults: readonly PluginFault[]): Sentence {
+  const [first, ...others] = faults;
+  if (first === undefined) return sentence('plugins.internal');
+  const { message, reason, params } = first;
+  const fault = reason === undefined ? quoted(message) : { message, reason, params: params ?? {} };
+  const { path, line } = first;
+  const place = `${path || 'meta'}${line === undefined ? '' : `:${line}`}`;
+  return others.length === 0
+    ? sentence('plugins.fault', { place, fault })
+    : sentence('plugins.faults', { place, fault, count: others.length });
+}

@@ -1,3 +1,4 @@
+import { quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Tasks } from './tasks.ts';
 
@@ -18,7 +19,7 @@ export interface PluginWorker {
 
 /** A thread that can keep the process alive (`ref`) or not (`unref`). */
 type Thread = Worker & { ref(): void; unref(): void };
-type Reply = { value?: unknown; error?: string };
+type Reply = { value?: unknown; error?: string | Sentence };
 type Waiting = { task: string; args: unknown[]; resolve: (value: never) => void; reject: (error: unknown) => void };
 
 /** Far longer than any task takes on a busy machine. */
@@ -45,7 +46,7 @@ export function createPluginWorker(): PluginWorker {
   function start(): Thread {
     const started = new Worker(ENTRY, { smol: true }) as Thread;
     // A terminated thread may still send messages, which must not settle its successor's task.
-    const fail = (error: string) => {
+    const fail = (error: string | Sentence) => {
       if (thread !== started) return;
       end();
       settle({ error });
@@ -54,7 +55,7 @@ export function createPluginWorker(): PluginWorker {
       if (thread === started) settle(data);
     };
     started.onerror = ({ message }) => fail(message);
-    started.addEventListener('close', () => fail('its thread ended'));
+    started.addEventListener('close', () => fail(sentence('plugins.check_ended')));
     return started;
   }
 
@@ -63,7 +64,12 @@ export function createPluginWorker(): PluginWorker {
     busy = undefined;
     clearTimeout(timer);
     if (error === undefined) done?.resolve(value as never);
-    else done?.reject(pluginErrors.unavailable({ message: `The plugin could not be checked: ${error}.` }));
+    else
+      done?.reject(
+        pluginErrors.unavailable({
+          message: sentence('plugins.unchecked', { fault: typeof error === 'string' ? quoted(error) : error }),
+        }),
+      );
     runNext();
   }
 
@@ -88,7 +94,7 @@ export function createPluginWorker(): PluginWorker {
     }
     timer = setTimeout(() => {
       end();
-      settle({ error: 'it took too long' });
+      settle({ error: sentence('plugins.check_late') });
     }, TASK_TIMEOUT_MS);
   }
 

@@ -35,7 +35,7 @@ export async function describeResult(deps: ResultDeps, source: ResultSource): Pr
   const rules = { manifest: plugin.manifest, baseUrl: channel.baseUrl, method: client.method };
   const described = readContentRequest({ url, credentialless: true }, rules);
   if (described.ok) return described.value;
-  throw vendorErrors.artifact_request_rejected({ cause: new Error(described.error) });
+  throw vendorErrors.artifact_request_rejected({ cause: new Error(described.error.message) });
 }
 
 /** Queries the task once more, for a result that was too large to be stored. */

@@ -147,7 +147,7 @@ async function openResolved(
   const open = (url: string): Promise<VendorContent> => {
     const rules = { manifest: plugin.manifest, baseUrl: channel.baseUrl, method: client.method };
     const described = readContentRequest({ url, credentialless: true }, rules);
-    if (!described.ok) throw vendorErrors.artifact_request_rejected({ cause: new Error(described.error) });
+    if (!described.ok) throw vendorErrors.artifact_request_rejected({ cause: new Error(described.error.message) });
     return send(described.value);
   };
   const id = `${task.taskId} ${artifactKey} ${plugin.sourceHash}`;

@@ -115,10 +115,8 @@ export async function openGuest(
     if (evaluated.error) return ask(bridge.describe, evaluated.error, 'compile');
     const state = context.getPromiseState(evaluated.value);
     if (state.type === 'rejected') return ask(bridge.describe, state.error, 'compile');
-    if (state.type === 'pending')
-      return fail(running, { kind: 'async', message: 'the module awaits at its top level' });
-    if (runtime.hasPendingJob())
-      return fail(running, { kind: 'async', message: 'the module leaves a promise pending' });
+    if (state.type === 'pending') return fail(running, { kind: 'async', ...sentence('fault.awaits') });
+    if (runtime.hasPendingJob()) return fail(running, { kind: 'async', ...sentence('fault.promise') });
     context.callFunction(bridge.bind, context.undefined, [state.value]);
     return { reply: { console: running.call.console }, body: NO_BODY };
   });
@@ -205,8 +203,7 @@ const encodeCall = (request: HookRequest, path: readonly string[]): string =>
 function checkResult(running: Running, hasPendingJob: boolean, answer: Answer): Answer {
   if (answer.reply.failure) return answer;
   const name = running.request.path?.join('.') ?? '';
-  if (hasPendingJob)
-    return fail(running, { kind: 'async', message: `${name} left a promise pending; hooks are synchronous` });
+  if (hasPendingJob) return fail(running, { kind: 'async', ...sentence('hook.pending', { name }) });
   if (answer.body.length > running.request.maxResultBytes) return tooLarge(running, name);
   return answer;
 }
@@ -214,8 +211,7 @@ function checkResult(running: Running, hasPendingJob: boolean, answer: Answer): 
 function checkInspected(running: Running, answer: Answer): Answer {
   const { maxResultBytes } = running.request;
   if (answer.reply.failure || answer.body.length <= maxResultBytes) return answer;
-  const message = `meta and the names of all exports are over the limit of ${maxResultBytes} bytes together`;
-  return fail(running, { kind: 'too_large', message });
+  return fail(running, { kind: 'too_large', ...sentence('fault.exports_size', { bytes: maxResultBytes }) });
 }
 
 /** Turns the answer of a guest function (see guest-source.ts) into a reply. */
@@ -254,19 +250,19 @@ const timeoutFailure = (running: Running): Answer =>
 
 function memoryFailure(running: Running): Answer {
   const { path, memoryBytes } = running.request;
-  const what = path === undefined ? 'plugin' : 'hook';
-  const message = `out of memory: the ${what} used more than ${memoryBytes / MEBIBYTE} MB`;
-  return fail(running, { kind: 'memory', message });
+  const max = memoryBytes / MEBIBYTE;
+  const said = path === undefined ? sentence('fault.memory_plugin', { max }) : sentence('fault.memory_hook', { max });
+  return fail(running, { kind: 'memory', ...said });
 }
 const stackFailure = (running: Running): Answer =>
   fail(running, {
     kind: 'stack',
-    message: `nested deeper than the stack limit of ${GUEST_STACK_BYTES} bytes allows`,
+    ...sentence('fault.stack', { bytes: GUEST_STACK_BYTES }),
   });
 const tooLarge = (running: Running, name: string): Answer =>
   fail(running, {
     kind: 'too_large',
-    message: `the result of ${name} is over the limit of ${running.request.maxResultBytes} bytes`,
+    ...sentence('hook.result_size', { name, bytes: running.request.maxResultBytes }),
   });
 
 /** The first position in the plugin that a QuickJS stack names, 1-based. */

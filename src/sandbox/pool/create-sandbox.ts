@@ -113,7 +113,7 @@ async function inspectModule(
   const info = parseJson(answered.value.body) as
     | { exports: ModuleInfo['exports']; meta?: Json; vendorInfo?: Json }
     | undefined;
-  if (!info) return err(toFailure({ kind: 'codec', message: 'the exports are not JSON' }));
+  if (!info) return err(toFailure({ kind: 'codec', ...sentence('fault.exports_json') }));
   const { exports, meta, vendorInfo } = info;
   return ok({ exports, meta, ...(vendorInfo === undefined ? {} : { vendorInfo }) });
 }
@@ -252,12 +252,12 @@ function encodeArgs(call: HookCall): Result<Pick<Job, 'args' | 'argsBytes'>, San
   try {
     args = JSON.stringify(call.args.slice(0, count));
   } catch (error) {
-    return err(toFailure({ kind: 'codec', message: `the arguments are not JSON: ${String(error)}` }));
+    return err(toFailure({ kind: 'codec', ...sentence('hook.arguments_json', { words: String(error) }) }));
   }
   const argsBytes = Buffer.byteLength(args);
   if (argsBytes <= call.maxArgsBytes) return ok({ args, argsBytes });
-  const message = `the arguments of ${call.path.join('.')} are over the limit of ${call.maxArgsBytes} bytes`;
-  return err(toFailure({ kind: 'too_large', message }));
+  const said = sentence('hook.arguments_size', { name: call.path.join('.'), bytes: call.maxArgsBytes });
+  return err(toFailure({ kind: 'too_large', ...said }));
 }
 
 type UnnamedFailure = Omit<SandboxFailure, 'console' | 'reason' | 'params'> & Partial<Sentence>;

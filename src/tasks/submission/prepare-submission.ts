@@ -1,6 +1,6 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
-import { createRedactor, type JsonObject, mapSentence, quoted, sentence, userOwner } from '../../kernel/index.ts';
+import { createRedactor, type JsonObject, mapSentence, sentence, userOwner } from '../../kernel/index.ts';
 import {
   buildSubmitRequest,
   checkRequestQuantities,
@@ -150,7 +150,7 @@ async function usageFacts(
   { context, model, options }: { context: DriverContext; model: string; options: HookOptions },
 ): Promise<JsonObject> {
   const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
-  if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quoted(quantities.error) });
+  if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
   if (!deps.billing.needsFacts(plugin.key, model, context.upstreamModel)) return {};
   const extracted = await extractUsage(plugin, context, options);
   if (!extracted.ok) throw hookError(extracted.error);

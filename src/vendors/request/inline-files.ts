@@ -1,15 +1,5 @@
 import type { RequestFile } from '../../files/index.ts';
-import {
-  err,
-  isObject,
-  type Json,
-  ok,
-  quoted,
-  type Result,
-  randomToken,
-  type Sentence,
-  sentence,
-} from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, randomToken, type Sentence, sentence } from '../../kernel/index.ts';
 import { isPlaceholder, readPlaceholder } from '../../plugins/index.ts';
 import type { StreamedBytes } from '../../upstream/index.ts';
 
@@ -57,7 +47,7 @@ function placeFile(
   maxBytes: number,
 ): Result<Placed, Sentence> {
   const read = readPlaceholder(value);
-  if (!read.ok) return err(quoted(read.error));
+  if (!read.ok) return read;
   const { ref, encoding, mimeType, maxBytes: own = maxBytes } = read.value;
   const file = files.find((candidate) => candidate.ref === ref);
   if (!file) return err(sentence('tasks.file_unknown', { name: ref }));

@@ -1,11 +1,12 @@
 import type { Billing } from '../../../billing/index.ts';
-import { AppError } from '../../../kernel/index.ts';
+import { AppError, type Sentence, type StoredSentence, withoutMessage } from '../../../kernel/index.ts';
 import type {
   ActivationPreview,
   PluginDetail,
   PluginSummary,
   PluginVersion,
   ProtocolClaim,
+  ReplayVerdict,
   RuntimeStatus,
   Uploaded,
   VersionDiff,
@@ -48,26 +49,43 @@ export const describeSummary = (plugin: PluginSummary) => ({
   remark: plugin.remark,
   narrowed_models: plugin.narrowedModels,
   runtime_status: plugin.runtimeStatus,
-  ...(plugin.runtimeError === undefined ? {} : { runtime_error: plugin.runtimeError }),
+  ...describeRuntimeError(plugin.runtimeError),
   ...(plugin.factoryMeta === undefined ? {} : { factory_meta: plugin.factoryMeta }),
   channel_count: plugin.channelCount,
   in_flight_count: plugin.inFlightCount,
 });
 
+const describeRuntimeError = (
+  said: Sentence | undefined,
+): { runtime_error?: string; runtime_error_sentence?: StoredSentence } =>
+  said === undefined ? {} : { runtime_error: said.message, runtime_error_sentence: withoutMessage(said) };
+
 export const describeRuntime = ({ lastRebuild, ...status }: RuntimeStatus) => ({
   current_generation: status.currentGeneration,
   generation_published_at: status.generationPublishedAt,
   database_revision: status.databaseRevision,
-  ...(status.databaseError === undefined ? {} : { database_error: status.databaseError }),
+  ...(status.databaseError === undefined
+    ? {}
+    : {
+        database_error: status.databaseError.message,
+        database_error_sentence: withoutMessage(status.databaseError),
+      }),
   last_rebuild: {
     status: lastRebuild.status,
     attempted_at: lastRebuild.attemptedAt,
     generation: lastRebuild.generation,
     database_revision: lastRebuild.databaseRevision,
     plugin_error_count: lastRebuild.pluginErrorCount,
-    ...(lastRebuild.error === undefined ? {} : { error: lastRebuild.error }),
+    ...(lastRebuild.error === undefined
+      ? {}
+      : { error: lastRebuild.error.message, error_sentence: withoutMessage(lastRebuild.error) }),
   },
-  plugin_errors: status.pluginErrors,
+  ...describePluginErrors(status.pluginErrors),
+});
+
+const describePluginErrors = (errors: RuntimeStatus['pluginErrors']) => ({
+  plugin_errors: Object.fromEntries(Object.entries(errors).map(([key, { message }]) => [key, message])),
+  plugin_error_sentences: Object.fromEntries(Object.entries(errors).map(([key, said]) => [key, withoutMessage(said)])),
 });
 
 /** A version as the audit log shows it. */
@@ -145,7 +163,7 @@ export const describeOutcome = (billing: Billing, uploaded: Uploaded) => {
      * `not_registered`: it is active but cannot serve; `runtime_error` says why.
      */
     outcome,
-    ...(outcome === 'not_registered' && runtimeError !== undefined ? { runtime_error: runtimeError } : {}),
+    ...(outcome === 'not_registered' ? describeRuntimeError(runtimeError) : {}),
     /** What the author should mend, as `taskgate plugin lint` says it. */
     warnings,
     /** What needs the version that serves; null where nothing does. */
@@ -169,6 +187,13 @@ const chooseOutcome = ({ plugin, isServing }: Uploaded): Outcome => {
   if (!plugin.active) return 'waits_for_activation';
   return isServing ? 'serving' : 'not_registered';
 };
+
+type ReplayView = { error: string; error_sentence: StoredSentence } | Exclude<ReplayVerdict, { error: Sentence }>;
+
+const describeReplay = (verdict: ReplayVerdict): ReplayView =>
+  'error' in verdict
+    ? { error: verdict.error.message, error_sentence: withoutMessage(verdict.error) }
+    : { status: verdict.status, progress: verdict.progress, reason: verdict.reason };
 
 const describePreview = (preview: ActivationPreview) => ({
   digest: preview.digest,
@@ -195,8 +220,8 @@ const describePreview = (preview: ActivationPreview) => ({
   replay: preview.replay.map(({ taskId, storedStatus, before, after, changed, lostArtifacts }) => ({
     task_id: taskId,
     stored_status: storedStatus,
-    before,
-    after,
+    before: before && describeReplay(before),
+    after: describeReplay(after),
     changed,
     lost_artifacts: lostArtifacts,
   })),

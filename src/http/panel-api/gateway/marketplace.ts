@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
-import { type Json, sentence, userOwner } from '../../../kernel/index.ts';
+import { type Json, sentence, userOwner, withoutMessage } from '../../../kernel/index.ts';
 import type {
   Marketplace,
   MarketSource,
@@ -234,7 +234,7 @@ const iconPath = (source: string, key: string): string =>
 const describeOffer = (offer: SourceOffer) => ({
   source: describeSourceName(offer.source),
   name: offer.name,
-  ...(offer.error === undefined ? {} : { error: offer.error }),
+  ...(offer.error === undefined ? {} : { error: offer.error.message, error_sentence: withoutMessage(offer.error) }),
   trust: offer.trust ? describeTrust(offer.trust, offer.isExpired) : null,
   fetched_at: offer.fetchedAt,
   plugins: offer.plugins.map((plugin) => ({
@@ -263,7 +263,11 @@ const describeOffer = (offer: SourceOffer) => ({
     state: plugin.state,
   })),
   revoked: offer.revoked.map(({ key, version, reason }) => ({ key, version, reason })),
-  skipped: offer.skipped,
+  skipped: offer.skipped.map(({ message, reason, params, ...place }) => ({
+    ...place,
+    reason: message,
+    reason_sentence: { reason, params },
+  })),
 });
 
 /** reason is set while the source is refused; key is the known key, seen_key that of the index. */
@@ -294,8 +298,10 @@ function describeTrust(trust: MarketTrust, isExpired: boolean) {
 
 const describeKey = ({ id, text }: { id: string; text?: string }) => ({ id, public_key: text ?? null });
 
-const describeSource = ({ sourceHash, current, ...offered }: OfferedSource) => ({
+const describeSource = ({ sourceHash, current, differences, ...offered }: OfferedSource) => ({
   ...offered,
+  differences: differences.map(({ message }) => message),
+  difference_sentences: differences.map(withoutMessage),
   source_hash: sourceHash,
   current: current && { version: current.version, source: current.source, source_hash: current.sourceHash },
 });

@@ -17,7 +17,6 @@ import { NameLink } from '../../ui/page/links.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { TableSkeleton } from '../../ui/table/data-table.tsx';
 import { describeNeeds, RuleText } from '../plugins/plugin-errors.tsx';
-import { usePluginRules } from '../plugins/use-plugin-rules.ts';
 import classes from './marketplace.module.css';
 import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 import { SourcesDialog } from './sources-dialog.tsx';
@@ -111,7 +110,7 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
       {offer.error !== undefined && offer.trust?.state !== 'refused' && (
         // Nothing is lost while it is offline: plugins that were installed from it go on.
         <Text size="sm" c="dimmed">
-          {t('market.unreadable')}: <ServerText text={offer.error} />
+          {t('market.unreadable')}: <ServerText text={offer.error} sentence={offer.error_sentence} />
         </Text>
       )}
       {offer.error === undefined && found.length === 0 && (
@@ -144,17 +143,18 @@ function SourceSection({ offer, searchText }: { offer: MarketplaceSource; search
 /** Entries of the index that are not offered. */
 function SkippedEntries({ skipped }: { skipped: MarketplaceSource['skipped'] }) {
   const { t } = useTranslation();
-  const say = usePluginRules();
   return (
     <details className={classes.skipped}>
       <summary>{t('market.skipped', { count: skipped.length })}</summary>
       <ul>
-        {skipped.map(({ index, key, version, reason, needs }) => (
+        {skipped.map(({ index, key, version, reason, reason_sentence: sentence, needs }) => (
           <li key={`${index} ${key} ${version} ${reason}`}>
             {[key, version].filter((part) => part !== undefined).join(' ')}{' '}
-            {needs === undefined
-              ? say !== null && <RuleText say={say} text={reason} />
-              : t('market.newerContract', { needs: describeNeeds(needs, t) })}
+            {needs === undefined ? (
+              <RuleText said={{ ...sentence, message: reason }} />
+            ) : (
+              t('market.newerContract', { needs: describeNeeds(needs, t) })
+            )}
           </li>
         ))}
       </ul>

@@ -29,7 +29,6 @@ import { PermissionSection, pluginHosts } from '../plugins/permission-list.tsx';
 import { NewerContract, PluginErrorList, PluginErrors, RuleText } from '../plugins/plugin-errors.tsx';
 import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
-import { usePluginRules } from '../plugins/use-plugin-rules.ts';
 import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 
 type Install = { version: string; sha256: string; force: boolean };
@@ -199,8 +198,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
 
 function OfferedSource({ text }: { text: MarketplaceSourceText }) {
   const { t } = useTranslation();
-  const say = usePluginRules();
-  const { current, version, source, errors, needs, differences } = text;
+  const { current, version, source, errors, needs, differences, difference_sentences: sentences } = text;
   return (
     <Stack gap="md">
       {needs.length > 0 && <NewerContract needs={needs} />}
@@ -217,8 +215,10 @@ function OfferedSource({ text }: { text: MarketplaceSourceText }) {
           title={t('market.differs')}
         >
           <List size="sm">
-            {differences.map((difference) => (
-              <List.Item key={difference}>{say === null ? null : <RuleText say={say} text={difference} />}</List.Item>
+            {differences.map((difference, at) => (
+              <List.Item key={difference}>
+                <RuleText said={{ ...sentences[at], message: difference }} />
+              </List.Item>
             ))}
           </List>
         </Alert>

@@ -90,7 +90,7 @@ export function ActivatePage() {
                 title={t('plugins.preview.conflict', { key: data.conflict.with })}
               >
                 <Text size="sm">
-                  <ServerText text={data.conflict.message} />
+                  <ServerText text={data.conflict.message} sentence={data.conflict} />
                 </Text>
               </Alert>
             )}

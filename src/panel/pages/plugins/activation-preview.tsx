@@ -8,6 +8,7 @@ import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { RuleText } from './plugin-errors.tsx';
 import classes from './plugins.module.css';
 import { usageFieldLabel } from './usage-field.ts';
 
@@ -220,7 +221,7 @@ function ReplayResult({ result }: { result: Replayed['before'] }) {
   if ('error' in result) {
     return (
       <Text size="sm" c="var(--mantine-color-error)">
-        <ServerText text={result.error} />
+        <RuleText said={{ ...result.error_sentence, message: result.error }} />
       </Text>
     );
   }

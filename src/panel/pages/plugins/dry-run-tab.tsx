@@ -10,7 +10,6 @@ import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { RuleText } from './plugin-errors.tsx';
 import { pluginPath } from './plugin-paths.ts';
-import { usePluginRules } from './use-plugin-rules.ts';
 
 type Values = { hook: string; version: string; args: string };
 type DryRunBody = { hook: string; path: string[]; args: unknown[]; version?: string };
@@ -119,13 +118,14 @@ function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRu
 /** The hook's error with its console output; other errors as everywhere. */
 function RunFailure({ error }: { error: Error }) {
   const { t } = useTranslation();
-  const say = usePluginRules();
   if (!(error instanceof ApiError) || error.code !== 'PLUGIN_HOOK_FAILED') return <ErrorNotice error={error} />;
   const { console, line, column } = (error.details ?? {}) as { console?: string[]; line?: number; column?: number };
   return (
     <Stack gap="sm">
       <Alert color="red" variant="light" role="alert" title={t('plugins.dryrun.failed')}>
-        <Text size="sm">{say === null ? null : <RuleText say={say} text={error.message} />}</Text>
+        <Text size="sm">
+          <RuleText said={error} />
+        </Text>
         {line !== undefined && (
           <Text size="xs" c="dimmed" mt={4}>
             {t('plugins.faultPlace', { line, column: column ?? 1 })}

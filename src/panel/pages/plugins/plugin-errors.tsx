@@ -3,11 +3,10 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import { sayServerText } from '../../api/say-server-text.ts';
+import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
 import type { MarketplaceSourceText, PluginDetail } from '../../api/types.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import classes from './plugins.module.css';
-import type { SayRule } from './say-plugin-rule.ts';
 import { usePluginRules } from './use-plugin-rules.ts';
 
 type PluginError = PluginDetail['errors'][number];
@@ -20,7 +19,7 @@ export function PluginErrors({ error }: { error: Error }) {
   const errors = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readPluginErrors(error.details) : [];
   const needs = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readNeeds(error.details) : [];
   if (needs.length > 0) return <NewerContract needs={needs} />;
-  if (error instanceof ApiError && error.code === 'PLUGIN_ICON_INVALID') return <IconError fault={error.message} />;
+  if (error instanceof ApiError && error.code === 'PLUGIN_ICON_INVALID') return <IconError error={error} />;
   if (errors.length === 0) return <ErrorNotice error={error} />;
   return (
     <Alert
@@ -52,12 +51,10 @@ export function NewerContract({ needs }: { needs: readonly ContractNeed[] }) {
   );
 }
 
-function IconError({ fault }: { fault: string }) {
-  const say = usePluginRules();
-  if (say === null) return null;
+function IconError({ error }: { error: ApiError }) {
   return (
     <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}>
-      <RuleText say={say} text={fault} />
+      <RuleText said={error} />
     </Alert>
   );
 }
@@ -65,11 +62,10 @@ function IconError({ fault }: { fault: string }) {
 /** Rules of the contract, for the plugin's author. */
 export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) {
   const { t } = useTranslation();
-  const say = usePluginRules();
-  if (say === null) return null;
+  if (!usePluginRules()) return null;
   return (
     <ul className={classes.faults}>
-      {errors.map(({ path, rule, message, hint, line, column }) => (
+      {errors.map(({ path, rule, message, reason, params, hint, hint_sentence: hintSentence, line, column }) => (
         <li key={`${path} ${rule} ${line} ${column} ${message}`}>
           {/* Before the message, which says something of it. The manifest as a whole has no path. */}
           {(path !== '' || line !== undefined) && (
@@ -78,10 +74,10 @@ export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) 
               {line !== undefined && t('plugins.faultPlace', { line, column: column ?? 1 })}
             </Text>
           )}
-          <RuleText say={say} text={message} />
+          <RuleText said={{ message, reason, params }} />
           {hint !== undefined && (
             <Text size="sm" c="dimmed">
-              <RuleText say={say} text={hint} />
+              <RuleText said={{ ...hintSentence, message: hint }} />
             </Text>
           )}
         </li>
@@ -91,9 +87,10 @@ export function PluginErrorList({ errors }: { errors: readonly PluginError[] }) 
 }
 
 /** What a parser or the plugin says stays as it is. */
-export function RuleText({ say, text }: { say: SayRule; text: string }) {
+export function RuleText({ said }: { said: SaidSentence }) {
   const { t } = useTranslation();
-  return say(text) ?? sayServerText(text, t) ?? <span lang="en">{text}</span>;
+  if (!usePluginRules()) return null;
+  return saySentence(said, t) ?? <span lang="en">{said.message}</span>;
 }
 
 const readPluginErrors = (details: unknown): PluginError[] => readList(details, 'errors') as PluginError[];

@@ -1,4 +1,4 @@
-import { Code, Switch, Text } from '@mantine/core';
+import { Switch, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary } from '../../api/types.ts';
@@ -6,13 +6,10 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useApiMutation, withQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { notifySuccess } from '../../ui/display/notify.ts';
-import { ServerText } from '../../ui/display/server-text.tsx';
 import { StatusLabel, type Tone } from '../../ui/display/status-label.tsx';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { RuleText } from './plugin-errors.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
-import { readPlacedFaults } from './say-plugin-rule.ts';
-import { usePluginRules } from './use-plugin-rules.ts';
 
 const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Tone }> = {
   registered: { text: 'plugins.state.registered', tone: 'good' },
@@ -30,30 +27,17 @@ export function PluginStateWord({ plugin }: { plugin: Pick<PluginSummary, 'runti
 }
 
 /** The state, and the reason where it does not serve. */
-export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status' | 'runtime_error'> }) {
+export function PluginState({ plugin }: { plugin: PluginSummary }) {
   return (
     <>
       <PluginStateWord plugin={plugin} />
       {plugin.runtime_error !== undefined && (
         <Text size="xs" c="dimmed" mt={2} maw={280}>
-          <RuntimeError text={plugin.runtime_error} />
+          <RuleText said={{ ...plugin.runtime_error_sentence, message: plugin.runtime_error }} />
         </Text>
       )}
     </>
   );
-}
-
-/** Why a plugin is not active; the rules that its source breaks are in one line. */
-function RuntimeError({ text }: { text: string }) {
-  const say = usePluginRules();
-  const faults = readPlacedFaults(text);
-  if (faults === null) return <ServerText text={text} />;
-  if (say === null) return null;
-  return faults.map(({ place, message }) => (
-    <span key={`${place} ${message}`} style={{ display: 'block' }}>
-      <Code>{place}</Code> <RuleText say={say} text={message} />
-    </span>
-  ));
 }
 
 type StatusChange = { enabled: boolean; cascade: boolean };

@@ -60,7 +60,8 @@ export function PluginsPage() {
 /** Shown only if plugins could not be read or registered as a whole. */
 function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
   const { t } = useTranslation();
-  const problem = runtime.database_error ?? runtime.last_rebuild.error;
+  const { database_error: unread, database_error_sentence: unreadSentence, last_rebuild: rebuild } = runtime;
+  const problem = unread ?? rebuild.error;
   if (problem === undefined) return null;
   return (
     <Alert
@@ -70,7 +71,7 @@ function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
       title={t('plugins.rebuildFailed')}
     >
       <Text size="sm">
-        <ServerText text={problem} />
+        <ServerText text={problem} sentence={unread === undefined ? rebuild.error_sentence : unreadSentence} />
       </Text>
     </Alert>
   );

@@ -1,22 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { loadPluginRules } from '../../i18n/create-i18n.ts';
-import { createRuleSpeaker, type SayRule } from './say-plugin-rule.ts';
 
-/** If the texts cannot be loaded, the sentences stay as the gateway says them. */
-const sayNothing: SayRule = () => null;
-
-/** Says the gateway's rules for plugins in the user's language; null until its texts are loaded. */
-export function usePluginRules(): SayRule | null {
+/**
+ * Loads what the gateway says about faulty plugins in the user's language. True once the texts are
+ * there, or cannot be loaded: then the rules are in English.
+ */
+export function usePluginRules(): boolean {
   const { i18n } = useTranslation();
-  const { language } = i18n;
-  const { data, isError } = useQuery({
-    queryKey: ['plugin-rules', language],
+  const { isPending } = useQuery({
+    queryKey: ['plugin-rules', i18n.language],
     queryFn: async () => {
-      const { sentences, texts } = await loadPluginRules(language);
-      return createRuleSpeaker(sentences, texts);
+      await loadPluginRules(i18n);
+      return true;
     },
     staleTime: Infinity,
   });
-  return isError ? sayNothing : (data ?? null);
+  return !isPending;
 }

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { translateOrQuote } from '../../api/say-server-text.ts';
+import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem, NodeReport } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { QueryResult } from '../../ui/display/query-result.tsx';
@@ -131,7 +131,7 @@ function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
           ...errors.map(([key, error]) => ({
             label: t('system.pluginErrors'),
             value: key,
-            note: translateOrQuote(error, t),
+            note: translateOrQuote({ ...plugins.error_sentences[key], message: error }, t),
             isProblem: true,
           })),
         ]}

@@ -28,14 +28,14 @@ export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
         {t(ok ? 'trial.passed' : 'trial.failed')}
       </Text>
       <ol className={classes.steps}>
-        {steps.map(({ name, ok: passed, message }) => (
+        {steps.map(({ name, ok: passed, message, ...sentence }) => (
           <li key={`${name} ${message}`} data-ok={String(passed)}>
             <Outcome passed={passed} />
             <div>
               <span className={classes.name}>{readStepName(name)}</span>
               {message !== '' && (
                 <p>
-                  <ServerText text={message} />
+                  <ServerText text={message} sentence={sentence} />
                 </p>
               )}
             </div>
