@@ -7,10 +7,16 @@ import { addKey, describeEachStore } from './each-store.ts';
 const BERLIN = { zone: 'Europe/Berlin' };
 const monthly = (amount: number): Budget => ({ amount, period: 'month' });
 
-type Line = { apiKeyId?: number | null; taskId?: string; attempt?: number; group?: { name: string; budget: Budget } };
+type Line = {
+  amount: number;
+  apiKeyId?: number | null;
+  taskId?: string;
+  attempt?: number;
+  group?: { name: string; budget: Budget };
+};
 
-function reserve(store: Store, { id: userId, walletId }: UserRecord, amount: number, line: Line = {}) {
-  const { apiKeyId = null, taskId = newTaskId(Date.now()), attempt = 1, group } = line;
+function reserve(store: Store, { id: userId, walletId }: UserRecord, line: Line) {
+  const { amount, apiKeyId = null, taskId = newTaskId(Date.now()), attempt = 1, group } = line;
   const budgets = { ...BERLIN, group };
   return store.ledger.reserve({ userId, walletId, apiKeyId, taskId, attempt, amount, at: 1, budgets });
 }
@@ -29,14 +35,14 @@ describeEachStore('budgets by period', (opened) => {
     const user = await addUser(store, { balance: 100_000 });
     const key = await addKey(store, user.id, { budget: monthly(1000) });
     const verdicts = await Promise.all(
-      Array.from({ length: 40 }, (_, i) => reserve(nodes[i % 2] ?? store, user, 90, { apiKeyId: key.id })),
+      Array.from({ length: 40 }, (_, i) => reserve(nodes[i % 2] ?? store, user, { amount: 90, apiKeyId: key.id })),
     );
     expect(verdicts.filter((verdict) => verdict === 'ok')).toHaveLength(11);
     const refused = verdicts.filter((verdict) => verdict !== 'ok');
     expect(refused).toHaveLength(29);
     for (const verdict of refused)
       expect(verdict).toMatchObject({ owner: { scope: 'key', keyId: key.id }, budget: monthly(1000), spent: 990 });
-    expect(await reserve(store, user, 10, { apiKeyId: key.id })).toBe('ok');
+    expect(await reserve(store, user, { amount: 10, apiKeyId: key.id })).toBe('ok');
     // A refused one moved no money.
     expect((await store.users.byId(user.id))?.quota).toBe(99_000);
     expect((await store.ledger.imbalances(9)).wallets.filter(({ userId }) => userId === user.id)).toEqual([]);
@@ -49,17 +55,23 @@ describeEachStore('budgets by period', (opened) => {
     await store.users.update(user.id, { budget: { amount: 300, period: 'week' } });
     const group = { name: 'trial', budget: { amount: 200, period: 'day' } as const };
     const line = { apiKeyId: key.id, group };
-    expect(await reserve(store, user, 150, line)).toBe('ok');
-    expect(await reserve(store, user, 100, line)).toMatchObject({
+    expect(await reserve(store, user, { amount: 150, ...line })).toBe('ok');
+    expect(await reserve(store, user, { amount: 100, ...line })).toMatchObject({
       owner: { scope: 'group', group: 'trial' },
       spent: 150,
     });
-    expect(await reserve(store, user, 100, { apiKeyId: key.id })).toBe('ok');
-    expect(await reserve(store, user, 60)).toMatchObject({ owner: { scope: 'user', userId: user.id }, spent: 250 });
+    expect(await reserve(store, user, { amount: 100, apiKeyId: key.id })).toBe('ok');
+    expect(await reserve(store, user, { amount: 60 })).toMatchObject({
+      owner: { scope: 'user', userId: user.id },
+      spent: 250,
+    });
     await store.users.update(user.id, { budget: null });
-    expect(await reserve(store, user, 300, { apiKeyId: key.id })).toMatchObject({ owner: { scope: 'key' }, endsAt: 0 });
+    expect(await reserve(store, user, { amount: 300, apiKeyId: key.id })).toMatchObject({
+      owner: { scope: 'key' },
+      endsAt: 0,
+    });
     const other = await addUser(store, { balance: 9000 });
-    expect(await reserve(store, other, 150, { group })).toBe('ok');
+    expect(await reserve(store, other, { amount: 150, group })).toBe('ok');
   });
 
   test('settlement and refund count in the period of the reservation, whatever the budget is by then', async () => {
@@ -70,10 +82,10 @@ describeEachStore('budgets by period', (opened) => {
     const taskId = newTaskId(Date.now());
     const post = (kind: 'settle' | 'refund', amount: number, attempt = 0) =>
       store.ledger.post({ walletId: user.walletId, apiKeyId: null, taskId, kind, attempt, amount, at: 1 });
-    expect(await reserve(store, user, 400, { taskId })).toBe('ok');
+    expect(await reserve(store, user, { amount: 400, taskId })).toBe('ok');
     // It moved to another channel, with another price.
     await post('refund', 400, 1);
-    expect(await reserve(store, user, 500, { taskId, attempt: 2 })).toBe('ok');
+    expect(await reserve(store, user, { amount: 500, taskId, attempt: 2 })).toBe('ok');
     expect(await spent(user.id, budget)).toBe(500);
     await store.users.update(user.id, { budget: { amount: 5, period: 'day' } });
     await post('settle', -700);
@@ -93,7 +105,7 @@ describeEachStore('budgets by period', (opened) => {
     const user = await addUser(store, { balance: 90 });
     for (const budget of [day, total]) {
       await store.users.update(user.id, { budget: budget as Budget });
-      await reserve(store, user, 1);
+      await reserve(store, user, { amount: 1 });
     }
     const { endsAt } = presentSum(user.id, day as Budget);
     await store.ledger.deleteBudgetSums(endsAt - 1, 100);
