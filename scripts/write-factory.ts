@@ -54,7 +54,7 @@ export async function checkFactory(files: readonly FactoryFile[], sandbox: Sandb
   for (const [index, result] of results.entries()) {
     const name = files[index]?.name ?? '';
     if (!result.ok) {
-      faults.push(`${name}: ${describeFailure(result.error)}`);
+      faults.push(`${name}: ${describeFailure(result.error).message}`);
       continue;
     }
     const compiled = result.value;

@@ -237,8 +237,8 @@ describe('backup restore', () => {
     writeFileSync(join(older, 'taskgate.db'), Bun.zstdDecompressSync(readFileSync(packed)));
     const database = databaseOf(older);
     database.run('pragma journal_mode = delete');
-    database.run('drop table backup_runs');
-    database.run("delete from schema_migrations where name like '%_backup_runs'");
+    database.run('drop table task_views');
+    database.run("delete from schema_migrations where name like '%_task_views'");
     database.close();
     const plain = readFileSync(join(older, 'taskgate.db'));
     const bytes = Bun.zstdCompressSync(plain);
@@ -248,13 +248,13 @@ describe('backup restore', () => {
       sha256: new Bun.CryptoHasher('sha256').update(content).digest('hex'),
     });
     changeManifest(copy, ({ database: part = {} }) =>
-      Object.assign(part, { ...partOf(bytes), migration: 22, unpacked: partOf(plain) }),
+      Object.assign(part, { ...partOf(bytes), migration: 29, unpacked: partOf(plain) }),
     );
     const into = join(folder, 'older');
     const { code, err } = await restore(copy, into, ['--id', id, '--without-secrets']);
     expect([code, err]).toEqual([0, '']);
     const restored = databaseOf(into);
-    expect(restored.query('select count(*) from backup_runs').values()).toEqual([[0]]);
+    expect(restored.query('select count(*) from task_views').values()).toEqual([[0]]);
     restored.close();
     expect(readdirSync(into).filter((name) => name.includes('before'))).toEqual([]);
   });

@@ -273,7 +273,7 @@ describe('back', () => {
   for (const dialect of ['sqlite', 'postgres'] as const) {
     test(`${dialect}: crosses migrations that only add, and the next start finds what they held`, async () => {
       const path = install();
-      const to = 20;
+      const to = 37;
       const previous = previousOf(path, fakeExecutable('0.0.9', { database: to }));
       const place = join(temporaryFolder(), 'data');
       const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
@@ -287,7 +287,7 @@ describe('back', () => {
 
       const gone = await command(['upgrade', '--back'], path);
       expect(gone).toMatchObject({ code: 0, body: { version: '0.0.9', former: await versionOf(BINARY) } });
-      expect(gone.body.reverted).toContain('0024_imported_rows');
+      expect(gone.body.reverted).toContain('0038_budgets');
       // The one in its place would be refused a database that it does not know.
       expect(await databaseVersion({ databaseUrl, dataDir: place })).toBe(to);
 

@@ -9,7 +9,6 @@ import { codeTexts } from '../../src/panel/api/code-texts.ts';
 import { errorMessage, fieldMessage } from '../../src/panel/api/error-message.ts';
 import { readFieldErrors } from '../../src/panel/api/field-errors.ts';
 import { saySentence } from '../../src/panel/api/say-sentence.ts';
-import sentences from '../../src/panel/api/server-sentences.json';
 import { speak } from './speak.ts';
 
 /** What no page of the panel asks for, and why. */
@@ -101,7 +100,6 @@ describe('the gateway’s messages', () => {
       ...describeCodes().map(({ panel }) => `refusal.${panel}`),
       ...reasons.flatMap((reason) => [`error.${reason}`, `reason.${reason}`]),
       ...endings.map((code) => `reason.${code}`),
-      ...Object.keys(sentences).map((name) => `reason.${name}`),
     ]);
     const texts = Object.keys(english).filter((key) => /^(refusal|reason)\.|^error\.(auth|http)\./.test(key));
     expect(texts.filter((key) => !said.has(key.replace(/_(?:one|many|other)$/, '')))).toEqual([]);

@@ -183,7 +183,7 @@ describe('changing settings', () => {
 
   test('groups are edited as rows, and the first invalid field gets the focus', async () => {
     const page = await visit('/settings/billing');
-    await page.getByRole('button', { name: 'Add group' }).click();
+    await page.locator('#option-groups').getByRole('button', { name: 'Add group' }).click();
     const name = field(page, 'groups', ['Row 2', 'Group']);
     await waitForFocus(name);
     await field(page, 'groups', ['Row 2', 'Ratio']).fill('0.8');
@@ -220,7 +220,7 @@ describe('changing settings', () => {
     ]);
 
     await page.goto(`${origin()}/settings/limits`);
-    await page.getByRole('button', { name: 'Add group' }).click();
+    await page.locator('#option-groups').getByRole('button', { name: 'Add group' }).click();
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Group']).fill('vip');
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Successful']).fill('5000');
     expect(await findPageIssues(page)).toEqual([]);

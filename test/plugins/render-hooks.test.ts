@@ -89,7 +89,7 @@ describe('renderEvents', () => {
     ],
   ])('refuses %s', (_, result, fault) => {
     const read = readRenderedEvents(result);
-    expect(read.ok ? 'taken' : read.error).toMatch(fault);
+    expect(read.ok ? 'taken' : read.error.message).toMatch(fault);
   });
 });
 
@@ -159,6 +159,6 @@ describe('renderFinal', () => {
     ['metadata as a list', { metadata: [] }, /metadata must be an object/],
   ])('refuses %s', (_, result, fault) => {
     const read = readRenderedFinal(result);
-    expect(read.ok ? 'taken' : read.error).toMatch(fault);
+    expect(read.ok ? 'taken' : read.error.message).toMatch(fault);
   });
 });

@@ -282,7 +282,7 @@ describe('the preview of an activation', () => {
         taskId: fails,
         storedStatus: 'FAILURE',
         before: { status: 'UNKNOWN', progress: null, reason: 'was acme-1' },
-        after: { error: expect.stringContaining('missing') },
+        after: { error: expect.objectContaining({ message: expect.stringContaining('missing') }) },
         changed: true,
         lostArtifacts: [],
       },
@@ -343,7 +343,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
       { before: verdict, after: verdict, changed: false },
     ]);
     expect((await service.preview(key, { version: '3.0.0' })).replay).toMatchObject([
-      { before: verdict, after: { error: expect.any(String) }, changed: true },
+      { before: verdict, after: { error: { message: expect.any(String) } }, changed: true },
     ]);
   });
 
@@ -377,7 +377,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
       const stumbling = await upload();
       await insertEndedTask(store, stumbling, { data: { status: 'SUCCESS', stuck: true } });
       expect((await node.preview(stumbling, { version: '2.0.0' })).replay).toMatchObject([
-        { before: { error: expect.stringMatching(/limit of 2000 ms/) }, after: read, changed: true },
+        { before: { error: { message: expect.stringMatching(/limit of 2000 ms/) } }, after: read, changed: true },
       ]);
       expect(tight.isSuspended(stumbling)).toBe(false);
     } finally {
@@ -482,7 +482,7 @@ describe('a dry run', () => {
       expect(replay.map(({ before }) => before)).toMatchObject(
         Array.from({ length: 3 }, () => ({ status: 'SUCCESS' })),
       );
-      expect(replay.map(({ after }) => ('error' in after ? after.error : ''))).toEqual([
+      expect(replay.map(({ after }) => ('error' in after ? after.error?.message : ''))).toEqual([
         expect.stringMatching(/limit of 2000 ms/),
         'not parsed: an earlier call had to be killed',
         'not parsed: an earlier call had to be killed',

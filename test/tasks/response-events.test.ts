@@ -31,6 +31,7 @@ const task = (status: TaskStatus, change: Partial<TaskRecord> = {}) =>
     submitTime: 1_790_000_001,
     finishTime: status === 'SUCCESS' || status === 'FAILURE' ? 1_790_000_009 : 0,
     failReason: 'the vendor said so',
+    failReasonSentence: null,
     properties: { input: '', originModelName: 'alias', upstreamModelName: 'real' },
     billing: {},
     execution: { requestId: 'r', pluginKey: 'p', pluginVersion: '1.0.0', generation: 1, surface: 'proto_responses' },

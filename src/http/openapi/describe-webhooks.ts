@@ -26,13 +26,13 @@ const TASK = {
   status: { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] },
   progress: text('"0%" to "100%".'),
   fail_reason: text('Empty unless the task failed.'),
+  created_at: time('Unix seconds.'),
+  finished_at: time('Unix seconds; 0 while the task runs.'),
   fail_reason_sentence: {
     type: ['object', 'null'],
     description:
       'What fail_reason says: reason, a name that never changes, and params, its values. reason is plugin for the own words of a plugin or a vendor.',
   },
-  created_at: time('Unix seconds.'),
-  finished_at: time('Unix seconds; 0 while the task runs.'),
 };
 
 const HEADERS: [name: string, description: string][] = [

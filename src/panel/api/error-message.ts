@@ -3,8 +3,7 @@ import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
 import { codeTexts, isQuoted, isWrittenByOperator } from './code-texts.ts';
 import type { FieldError } from './field-errors.ts';
-import { saySentence } from './say-sentence.ts';
-import { sayBeyondCode, sayServerText, translateOrQuote } from './say-server-text.ts';
+import { saySentence, translateOrQuote } from './say-sentence.ts';
 import { UserError } from './user-error.ts';
 
 /** Says what went wrong and what to do, in the user's language. */
@@ -37,8 +36,7 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
   if (override !== undefined) return t(override, messageValues(error, t, language));
   if (isWrittenByOperator(error)) return error.message;
   const known = codeTexts[error.code];
-  const said =
-    saySentence(error, t) ?? (known !== undefined && isQuoted(error.code) ? null : sayBeyondCode(error.message, t));
+  const said = saySentence(error, t);
   if (said !== null) return said;
   if (known !== undefined) return withoutEmptyEnd(t(known, messageValues(error, t, language)));
   const key = `refusal.${error.code}`;
@@ -50,7 +48,7 @@ export function codeMessage({ error, t, language, overrides = {} }: CodeMessageI
 
 /** The text for what is wrong with one field. */
 export function fieldMessage({ message, reason, params, rule }: FieldError, t: TFunction, language: string): string {
-  const said = saySentence({ message, reason, params }, t) ?? sayServerText(message, t);
+  const said = saySentence({ message, reason, params }, t);
   if (said !== null) return said;
   // The API's own sentence is English, and more exact than the texts below.
   if (language === 'en') return message;
@@ -71,7 +69,7 @@ const messageValues = (error: ApiError, t: TFunction, language: string) => ({
  * is wrong with the first field.
  */
 function chooseMessage(error: ApiError, t: TFunction, language: string): string {
-  if (isQuoted(error.code)) return translateOrQuote(error.message, t);
+  if (isQuoted(error.code)) return translateOrQuote(error, t);
   if (language === 'en') return error.message;
   const [first] = error.fieldErrors;
   return first === undefined ? '' : `${first[0]}: ${fieldMessage(first[1], t, language)}`;

@@ -1,5 +1,4 @@
 import type { TFunction } from 'i18next';
-import { sayValue } from './say-server-text.ts';
 
 type Value = string | number | SaidSentence;
 
@@ -13,6 +12,8 @@ export type SaidSentence = {
 
 /** A plugin's, a vendor's or another server's own words. */
 const QUOTED = 'plugin';
+/** Values that are words of a vendor, an author or another server where they are no sentence. */
+const WORDS = /^(?:detail|fault|note|reason|event|source)$/;
 
 /**
  * The sentence in the user's language, or in English where its text is missing; null for words that
@@ -28,7 +29,10 @@ export function saySentence({ message, reason, params }: SaidSentence, t: TFunct
 
 /** As `saySentence`, with the words of others in quotation marks. */
 export const translateOrQuote = (said: SaidSentence, t: TFunction): string =>
-  saySentence(said, t) ?? (said.message.trim() === '' ? '' : t('error.quoted', { text: said.message.trim() }));
+  saySentence(said, t) ?? quote(said.message, t);
+
+const quote = (words: string, t: TFunction): string =>
+  words.trim() === '' ? '' : t('error.quoted', { text: words.trim() });
 
 /** i18next answers with the key where it has no text. */
 const hasText = (key: string, values: object, t: TFunction): boolean =>
@@ -38,6 +42,11 @@ const sayParams = (params: Readonly<Record<string, Value>>, t: TFunction): Recor
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
       if (typeof value === 'object') return [name, translateOrQuote(value, t)];
-      return [name, typeof value === 'string' ? sayValue(name, value, t) : value];
+      return [name, typeof value === 'string' ? sayText(name, value, t) : value];
     }),
   );
+
+function sayText(name: string, value: string, t: TFunction): string {
+  if (name === 'names') return value.replaceAll(' and ', ', ');
+  return WORDS.test(name) ? quote(value, t) : value;
+}

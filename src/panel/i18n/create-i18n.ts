@@ -1,6 +1,5 @@
 import { createInstance, type i18n } from 'i18next';
 import { initReactI18next } from 'react-i18next';
-import { learnSentences } from '../api/say-server-text.ts';
 import { languages, preferredLanguage, rememberLanguage } from './languages.ts';
 import type { Texts } from './texts.ts';
 
@@ -45,11 +44,7 @@ export const hasAllTexts = (instance: i18n): boolean => instance.hasResourceBund
 /** Loads the texts of the pages after sign-in, once per language. */
 export async function loadAllTexts(instance: i18n, language = instance.language): Promise<void> {
   if (instance.hasResourceBundle(language, restNamespace)) return;
-  const [texts, sentences] = await Promise.all([
-    findLanguage(language).loadRest(),
-    import('../api/server-sentences.json'),
-  ]);
-  learnSentences(sentences.default);
+  const texts = await findLanguage(language).loadRest();
   instance.addResourceBundle(language, restNamespace, texts.default);
 }
 

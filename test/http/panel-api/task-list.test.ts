@@ -114,7 +114,7 @@ describe('the list', () => {
 
   test('failures are counted by reason', async () => {
     const { json } = await panel.send('/api/task/failures?since=1', { token: tokens.user });
-    expect(json.data).toEqual([{ reason: 'blocked', count: 1 }]);
+    expect(json.data).toEqual([{ reason: 'blocked', reason_sentence: null, count: 1 }]);
   });
 });
 

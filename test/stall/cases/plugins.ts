@@ -1,4 +1,4 @@
-import { parseJson } from '../../../src/kernel/index.ts';
+import { parseJson, type Sentence } from '../../../src/kernel/index.ts';
 import { MAX_ICON_BYTES } from '../../../src/plugins/icons/check-icon.ts';
 import { MARKET_FILE_BYTES } from '../../../src/plugins/marketplace/fetch-file.ts';
 import {
@@ -134,7 +134,8 @@ export const pluginCases = [
       colons: svg(fill(':', size - 120, { before: '<animate attributeName="', after: '"/>' })),
     }),
     call: (dataUrl: string) => worker.run('readIcon', dataUrl),
-    refuses: (answer) => (answer as { ok: boolean; error?: string }).error?.includes('is larger than') === true,
+    refuses: (answer) =>
+      (answer as { ok: boolean; error?: Sentence }).error?.message.includes('is larger than') === true,
   }),
   stallCase({
     name: 'index of a marketplace',

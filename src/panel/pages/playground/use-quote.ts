@@ -3,7 +3,6 @@ import type { TFunction } from 'i18next';
 import { useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { errorMessage } from '../../api/error-message.ts';
-import { sayServerText } from '../../api/say-server-text.ts';
 import type { CallableModel, TaskQuote } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { type AttachedFiles, type RequestBody, withFileStandIns } from './attached-files.ts';
@@ -87,8 +86,6 @@ const pluginCodes: ReadonlySet<string> = new Set(['PLUGIN_REQUEST_INVALID', 'PLU
 export function refusalText(refusal: Refusal | null, t: TFunction, language: string): string | null {
   if (refusal === null) return null;
   const { code, message, reason, params } = refusal;
-  const known = sayServerText(message, t);
-  if (known !== null) return known;
   if (reason === null && pluginCodes.has(code)) return message;
   const said = reason === null ? {} : { reason, params: params ?? {} };
   return errorMessage(new ApiError({ status: 400, code, message, ...said }), t, language);

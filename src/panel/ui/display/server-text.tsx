@@ -1,6 +1,5 @@
 import { useTranslation } from 'react-i18next';
 import { type SaidSentence, saySentence } from '../../api/say-sentence.ts';
-import { sayServerText } from '../../api/say-server-text.ts';
 
 type ServerTextProps = {
   text: string;
@@ -14,6 +13,6 @@ type ServerTextProps = {
  */
 export function ServerText({ text, sentence }: ServerTextProps) {
   const { t } = useTranslation();
-  const said = saySentence({ ...sentence, message: text }, t) ?? sayServerText(text, t);
+  const said = saySentence({ ...sentence, message: text }, t);
   return said ?? <q data-quoted="">{text.trim()}</q>;
 }

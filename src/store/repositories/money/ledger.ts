@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
-import type { Sentence } from '../../../kernel/index.ts';
+import { type Sentence, withoutMessage } from '../../../kernel/index.ts';
 import { storeErrors } from '../../drivers/errors.ts';
 import type { LedgerStore, ReservationVerdict } from '../../ports/index.ts';
-import { atomic, type Context, columnPlaceholder, countAll, encodeSentence, lazy, paged } from '../context.ts';
+import { atomic, type Context, columnPlaceholder, countAll, lazy, paged } from '../context.ts';
 import { createAccountStatements, isOfOwnWallet } from './account-statements.ts';
 import { createBudgetSums } from './budgets.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
@@ -145,7 +145,7 @@ const ofNobody = { note: '', noteSentence: null, reason: '', actorId: null, abou
 
 /** People note their own words, the gateway a sentence. */
 const encodeNote = (note: string | Sentence) =>
-  typeof note === 'string' ? { note, noteSentence: null } : { note: note.message, noteSentence: encodeSentence(note) };
+  typeof note === 'string' ? { note, noteSentence: null } : { note: note.message, noteSentence: withoutMessage(note) };
 
 const toRecord = <T extends { grantKey: string | null; budgets: string }>({
   grantKey: _,
