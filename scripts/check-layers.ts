@@ -62,6 +62,7 @@ const folderOrder: FolderOrder = {
     ...['passwords', 'proofs', 'passkeys', 'oauth', 'telegram', 'wechat', 'api-keys', 'own-account'],
     ...['administration', 'service'],
   ],
+  panel: ['theme', 'i18n', 'api', 'session', 'ui', 'pages', 'shell', 'routes', '.', 'development', 'reference'],
   plugins: [
     ...['.', 'manifest', 'source', 'icons', 'signing', 'market-index', 'lint', 'worker', 'registry', 'hooks'],
     ...['author', 'service', 'marketplace'],
