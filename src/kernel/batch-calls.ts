@@ -46,7 +46,8 @@ export function batchCalls<In, Out>(options: BatchOptions<In, Out>): (input: In)
       }
     } catch (error) {
       if (calls.length === 1 || !isDivisible(error)) for (const { reject } of calls) reject(error);
-      else await Promise.all(calls.map((call) => serve([call])));
+      // One after the other: together they would take more connections than `maxRunning` allows.
+      else for (const call of calls) await serve([call]);
     }
   }
 

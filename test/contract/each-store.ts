@@ -79,10 +79,12 @@ export function describeEachStore(
  * In a database without wallets of nobody, a user's own wallet has the user's number: the fixtures
  * here rely on it.
  */
-export const addKey = (store: Store, userId: number, change: Partial<ApiKeyRecord> = {}): Promise<ApiKeyRecord> =>
-  store.apiKeys.insert({
+/** A key of the user's own wallet. */
+export async function addKey(store: Store, userId: number, change: Partial<ApiKeyRecord> = {}): Promise<ApiKeyRecord> {
+  const walletId = (await store.users.byId(userId))?.walletId ?? userId;
+  return store.apiKeys.insert({
     userId,
-    walletId: userId,
+    walletId,
     name: 'a key',
     keyHash: randomAlnum(64),
     prefix: 'sk-test',
@@ -96,6 +98,7 @@ export const addKey = (store: Store, userId: number, change: Partial<ApiKeyRecor
     createdAt: 100,
     ...change,
   });
+}
 
 export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
   taskId: newTaskId(Date.now()),

@@ -25,11 +25,11 @@ describeEachStore('money in groups', (opened) => {
     expect(await store.ledger.imbalances(10)).toEqual({ wallets: [], tasks: [] });
   });
 
-  type Payer = { id: number; keyId: number | null };
+  type Payer = { id: number; walletId: number; keyId: number | null };
   const addPayer = async (balance: number, keyBudget?: number): Promise<Payer> => {
-    const { id } = await addUser(store, { balance });
-    if (keyBudget === undefined) return { id, keyId: null };
-    return { id, keyId: (await addKey(store, id, { unlimitedQuota: false, quota: keyBudget })).id };
+    const { id, walletId } = await addUser(store, { balance });
+    if (keyBudget === undefined) return { id, walletId, keyId: null };
+    return { id, walletId, keyId: (await addKey(store, id, { unlimitedQuota: false, quota: keyBudget })).id };
   };
   const left = async ({ id, keyId }: Payer) => [
     (await store.users.byId(id))?.quota,
@@ -51,12 +51,12 @@ describeEachStore('money in groups', (opened) => {
 
   const open = (
     money: Groups,
-    { id: userId, keyId: apiKeyId }: Payer,
+    { id: userId, walletId, keyId: apiKeyId }: Payer,
     { quota, key, insert }: { quota: number; key?: string; insert?: (tx: Repositories) => Promise<TaskRecord> },
   ): Promise<TaskRecord> => {
-    const task = newTask({ userId, apiKeyId, quota });
+    const task = newTask({ userId, walletId, apiKeyId, quota });
     return money.open({
-      payer: { group: 'default', taskId: task.taskId, userId, walletId: userId, apiKeyId, quota },
+      payer: { group: 'default', taskId: task.taskId, userId, walletId, apiKeyId, quota },
       idempotency: key === undefined ? undefined : { key, requestHash: 'h' },
       insert: insert ?? ((tx) => tx.tasks.insert(task)),
     });

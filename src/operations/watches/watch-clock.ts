@@ -31,8 +31,12 @@ export function createClockCheck({ store, clock, logger }: Deps): ClockCheck {
   const stopping = new AbortController();
   let watching: Promise<void> = Promise.resolve();
   let latest = { byMs: 0, atMs: Number.NEGATIVE_INFINITY };
+  let movedMs = 0;
   let aheadMs = 0;
   const watch = watchClock(clock, (byMs) => {
+    // Several steps within the hour are one: a small one does not hide the large one before it.
+    const isRecent = clock.monotonicMs() - latest.atMs < HOLD_MS;
+    movedMs = isRecent ? movedMs + byMs : byMs;
     latest = { byMs, atMs: clock.monotonicMs() };
     const what =
       byMs < 0
@@ -41,7 +45,7 @@ export function createClockCheck({ store, clock, logger }: Deps): ClockCheck {
     logger.warn({ by_seconds: Math.round(byMs / 1000) }, what);
   });
 
-  const isFarAhead = () => latest.byMs >= FAR_MS && clock.monotonicMs() - latest.atMs < HOLD_MS;
+  const isFarAhead = () => movedMs >= FAR_MS && clock.monotonicMs() - latest.atMs < HOLD_MS;
   const differs = (ms: number) => Math.abs(ms) > CLOCK_LEEWAY_SECONDS * 1000;
 
   async function look(): Promise<void> {

@@ -41,7 +41,7 @@ const hasText = (key: string, values: object, t: TFunction): boolean =>
 const sayParams = (params: Readonly<Record<string, Value>>, t: TFunction): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(params).map(([name, value]) => {
-      if (typeof value === 'object') return [name, translateOrQuote(value, t)];
+      if (typeof value === 'object') return [name, value === null ? '' : translateOrQuote(value, t)];
       return [name, typeof value === 'string' ? sayText(name, value, t) : value];
     }),
   );

@@ -1,4 +1,4 @@
-import { type Clock, detachFromRequest, type Logger, watchClock } from '../../kernel/index.ts';
+import { AppError, type Clock, detachFromRequest, type Logger, watchClock } from '../../kernel/index.ts';
 
 /**
  * Moves the stored deadlines by `byMs` in one transaction. Calls `moved` at the end of its work,
@@ -29,8 +29,9 @@ export function followClock(clock: Clock, logger: Logger, move: MoveDeadlines): 
         behindMs -= byMs;
       });
     } catch (error) {
-      // What the transaction had moved was rolled back.
-      if (isMoved) behindMs += byMs;
+      // What the transaction had moved was rolled back, unless only its flush failed.
+      const stands = error instanceof AppError && error.code === 'store.outcome_unknown';
+      if (isMoved && !stands) behindMs += byMs;
       logger.warn({ err: error }, 'deadlines could not be moved with the clock; it is tried again');
     } finally {
       isMoving = false;

@@ -217,7 +217,7 @@ function OfferedSource({ text }: { text: MarketplaceSourceText }) {
           <List size="sm">
             {differences.map((difference, at) => (
               <List.Item key={difference}>
-                <RuleText said={{ ...sentences[at], message: difference }} />
+                <RuleText said={{ ...sentences?.[at], message: difference }} />
               </List.Item>
             ))}
           </List>

@@ -131,7 +131,7 @@ function Sandbox({ report: { sandbox, plugins }, problems }: PartProps) {
           ...errors.map(([key, error]) => ({
             label: t('system.pluginErrors'),
             value: key,
-            note: translateOrQuote({ ...plugins.error_sentences[key], message: error }, t),
+            note: translateOrQuote({ ...plugins.error_sentences?.[key], message: error }, t),
             isProblem: true,
           })),
         ]}
