@@ -86,7 +86,7 @@ const pluginCodes: ReadonlySet<string> = new Set(['PLUGIN_REQUEST_INVALID', 'PLU
 export function refusalText(refusal: Refusal | null, t: TFunction, language: string): string | null {
   if (refusal === null) return null;
   const { code, message, reason, params } = refusal;
-  if (reason === null && pluginCodes.has(code)) return message;
+  if ((reason === null || reason === 'plugin') && pluginCodes.has(code)) return message;
   const said = reason === null ? {} : { reason, params: params ?? {} };
   return errorMessage(new ApiError({ status: 400, code, message, ...said }), t, language);
 }
