@@ -21,7 +21,7 @@ export type AuthSettings = {
     /** Empty: any authenticator. */
     attachment: '' | 'platform' | 'cross-platform';
   };
-  /** Whose days, weeks and months the periods of budgets are. */
+  /** The time zone in which the days, weeks and months of budgets begin. */
   timezone: string;
   /** Whether people can sign in with a password. */
   passwordLogin: boolean;

@@ -114,7 +114,7 @@ export type BillingSettings = {
   groupRatios: Readonly<Record<string, number>>;
   /** What each user of a group may spend in each period. */
   groupBudgets: Readonly<Record<string, Budget>>;
-  /** Whose days, weeks and months the periods of budgets are. */
+  /** The time zone in which the days, weeks and months of budgets begin. */
   timezone: string;
   /** Who may use models without a price. */
   unpriced: 'admins' | 'everyone' | 'nobody';

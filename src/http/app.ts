@@ -131,7 +131,7 @@ type TaskRooms = {
   webhooks: Webhooks;
 };
 
-/** What is recorded of accounts. */
+/** This gives access to the records that the gateway keeps about accounts. */
 type AccountRecords = {
   exportUser: ExportUser;
   records: RecordsSource & { addAudit(row: NewAuditRow): Promise<void> };

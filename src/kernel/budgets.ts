@@ -19,7 +19,7 @@ export const isBudget = (value: unknown): value is Budget =>
   Number(value.amount) <= MAX_BUDGET &&
   BUDGET_PERIODS.includes(value.period as BudgetPeriod);
 
-/** Whose budget it is. A group's holds for each of its users apart. */
+/** A budget belongs to a key, a user or a group. A group's holds for each of its users apart. */
 export type BudgetOwner =
   | { scope: 'key'; keyId: number }
   | { scope: 'user'; userId: number }

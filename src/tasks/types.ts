@@ -138,8 +138,8 @@ export type Ending =
   | { status: 'FAILURE'; reason: Sentence; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
 /**
- * Who submits a task, and the wallet that pays for it: the key's, else the user's own. `group` is
- * the key's own, else the user's.
+ * The user who submits a task, and the wallet that pays for it: that of the key, else of the user.
+ * `group` is the key's own, else the user's.
  */
 export type Caller = { user: KeyOwner; key: PresentedKey | null; walletId: number; group: string };
 

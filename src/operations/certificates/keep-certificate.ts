@@ -128,7 +128,7 @@ function check({ cert, key }: Certificate, names: readonly string[], nowMs: numb
   return certificate;
 }
 
-/** What is served before the first certificate comes. */
+/** This certificate is served before the first ordered one comes. */
 export async function createSelfSigned(
   names: readonly string[],
   { nowMs, days }: { nowMs: number; days: number },

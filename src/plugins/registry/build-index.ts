@@ -140,7 +140,7 @@ export function createRouteIndex(): RouteIndex {
   const root = createBranch();
   /** The keys of plugins by method and shape of their routes. */
   const owners = new Map<string, string>();
-  /** Whose routes begin with a segment; undefined for those of several plugins. */
+  /** The plugin whose routes begin with a segment; undefined where several have such routes. */
   const namespaces = new Map<string, LoadedPlugin | undefined>();
 
   const findLeaf = (route: PluginRoute): Branch => {
