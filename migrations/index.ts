@@ -40,6 +40,7 @@ import postgres35 from './postgres/0035_ledger_reasons.sql' with { type: 'text' 
 import postgres36 from './postgres/0036_wallets.sql' with { type: 'text' };
 import postgres37 from './postgres/0037_sentences.sql' with { type: 'text' };
 import postgres38 from './postgres/0038_budgets.sql' with { type: 'text' };
+import postgres39 from './postgres/0039_waiting.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -78,6 +79,7 @@ import sqlite35 from './sqlite/0035_ledger_reasons.sql' with { type: 'text' };
 import sqlite36 from './sqlite/0036_wallets.sql' with { type: 'text' };
 import sqlite37 from './sqlite/0037_sentences.sql' with { type: 'text' };
 import sqlite38 from './sqlite/0038_budgets.sql' with { type: 'text' };
+import sqlite39 from './sqlite/0039_waiting.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -347,5 +349,15 @@ export const migrations: readonly Migration[] = [
         refusal: () => 'Budgets are set, which the program of before would not keep to.',
       })),
     },
+  },
+  {
+    number: 39,
+    name: '0039_waiting',
+    sql: { sqlite: sqlite39, postgres: postgres39 },
+    checks: [],
+    back: unless(
+      `select task_id from tasks where status = 'NOT_START' and phase = 'waiting' limit 1`,
+      'Tasks wait, which the program of before would end as interrupted. Set queue.max_wait_seconds to 0 and wait until none is left.',
+    ),
   },
 ];

@@ -61,7 +61,7 @@ CREATE TABLE channels (
   used_quota integer not null default 0,
   created_at integer not null,
   updated_at integer not null
-);
+, limits text default null, pool text not null default '');
 CREATE TABLE task_plugins (
   id integer primary key autoincrement,
   key text not null,
@@ -109,11 +109,10 @@ CREATE TABLE tasks (
   lease_seq integer not null default 0,
   execution text not null,
   billing text not null
-, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '', link_versions text not null default '', wallet_id integer default null, fail_reason_sentence text default null);
+, callback_url text, hidden_at integer not null default 0, source_hash varchar(64) not null default '', link_versions text not null default '', wallet_id integer default null, fail_reason_sentence text default null, phase text not null default 'sending', upstream_model text not null default '', slots integer not null default 1, waiting_since integer not null default 0, dispatched_at integer not null default 0, slot_until integer not null default 0, cancel_requested integer not null default 0, credential_id integer default null);
 CREATE UNIQUE INDEX tasks_task_id on tasks (task_id);
 CREATE INDEX tasks_user on tasks (user_id, id);
 CREATE INDEX tasks_overdue on tasks (submit_time) where status in ('SUBMITTED', 'QUEUED', 'IN_PROGRESS');
-CREATE INDEX tasks_submitting on tasks (lease_until) where status = 'NOT_START';
 CREATE INDEX tasks_unfinished on tasks (channel_id, platform) where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS');
 CREATE TABLE task_events (
   id integer primary key autoincrement,
@@ -196,7 +195,7 @@ CREATE TABLE nodes (
   started_at integer not null,
   heartbeat_at integer not null,
   fingerprints text not null
-);
+, features text not null default '[]');
 CREATE TABLE user_sessions (
   sid varchar(64) primary key not null,
   user_id integer not null references users (id),
@@ -692,6 +691,79 @@ CREATE TABLE budget_sums (
   spent integer not null
 );
 CREATE INDEX budget_sums_ended on budget_sums (ends_at);
+CREATE INDEX tasks_running on tasks (channel_id, upstream_model, slots)
+  where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS') and phase = 'sending';
+CREATE INDEX tasks_abandoned on tasks (channel_id, upstream_model, slot_until) where slot_until > 0;
+CREATE INDEX tasks_dispatched on tasks (channel_id, dispatched_at) where dispatched_at > 0;
+CREATE INDEX tasks_submitting on tasks (lease_until) where status = 'NOT_START' and phase = 'sending';
+CREATE TABLE waiting (
+  task_id text primary key not null,
+  class text not null,
+  priority integer not null,
+  -- Its place: of one class and priority the lowest goes first.
+  turn integer not null,
+  -- Unix milliseconds; 0: it may be sent now.
+  not_before integer not null default 0,
+  user_id integer not null,
+  api_key_id integer,
+  -- The only place of files from which it can be sent; empty: every node may send it.
+  node text not null default '',
+  -- The node whose client waits for the answer; empty: nobody has to.
+  attached text not null default '',
+  -- Unix milliseconds.
+  since integer not null,
+  deadline integer not null,
+  -- Unix milliseconds: the deadline, or before it the next moment at which it is moved up.
+  due_at integer not null,
+  -- How often it was moved up because it has waited long.
+  raised integer not null default 0,
+  -- How often the vendor had no room when it was sent.
+  returns integer not null default 0,
+  bytes integer not null default 0,
+  -- What it is sent from, as JSON.
+  request text not null
+) without rowid;
+CREATE INDEX waiting_next on waiting (class, node, priority desc, turn, task_id) where not_before = 0;
+CREATE INDEX waiting_user on waiting (user_id);
+CREATE INDEX waiting_later on waiting (not_before) where not_before > 0;
+CREATE INDEX waiting_due on waiting (due_at);
+CREATE INDEX waiting_attached on waiting (attached) where attached <> '';
+CREATE TABLE waiting_classes (
+  class text not null,
+  priority integer not null,
+  plugin text not null,
+  model text not null,
+  "group" text not null,
+  -- The only channel that may serve; 0: any.
+  channel_id integer not null default 0,
+  waiting integer not null default 0,
+  bytes integer not null default 0,
+  turn integer not null default 0,
+  primary key (class, priority)
+) without rowid;
+CREATE TABLE waiting_turns (
+  class text not null,
+  priority integer not null,
+  user_id integer not null,
+  turn integer not null,
+  primary key (class, priority, user_id)
+) without rowid;
+CREATE TABLE capacity (
+  pool text not null,
+  model text not null,
+  -- Tasks at once; 0: not known.
+  ceiling integer not null default 0,
+  ceiling_reason text not null default '',
+  -- Unix milliseconds.
+  resting_until integer not null default 0,
+  rest_reason text not null default '',
+  rest_step integer not null default 0,
+  rest_generation integer not null default 0,
+  trial_task_id text,
+  -- Unix seconds.
+  changed_at integer not null,
+  primary key (pool, model)
+) without rowid;
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

@@ -21,6 +21,8 @@ const channel = (id: number, change: Partial<ChannelRecord> = {}): ChannelRecord
   usedQuota: 0,
   createdAt: 0,
   updatedAt: 0,
+  limits: null,
+  pool: '',
   ...change,
 });
 const request = { pluginKey: 'demo', channelTypes: [45], model: 'm', group: 'default', except: [] as number[] };

@@ -20,6 +20,8 @@ const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
   status: 1,
   createdAt: 1,
   updatedAt: 1,
+  limits: { maxRunning: 5, models: { m: { maxPerMinute: 3 } } },
+  pool: 'shared',
   ...change,
 });
 

@@ -116,6 +116,8 @@ test('every migration says whether the program of before runs on what it leaves,
     /^insert into task_list select /,
     /^alter table \w+ add column .* default /,
     /^insert into options /,
+    // An index that is made again for fewer rows: the program of before walks others in its place.
+    /^drop index tasks_submitting$/,
     // Addresses in the spelling that the program of before looks for, too.
     /^update external_identity_claims as claim set subject /,
   ];

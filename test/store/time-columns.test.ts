@@ -41,6 +41,36 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
     comparedBy: 'tasks/polling/poll-engine.ts',
     shownBy: ['tasks/crash-safety.test.ts', 'a clock that jumps by a year, or back, makes no task too old'],
   },
+  'tasks.slot_until': {
+    longest: 'TASK_TIMEOUT_MINUTES; a slot that is held too long only slows its account',
+    comparedBy: 'store/ports/waiting.ts',
+    shownBy: [MOVED, 'all is due when it would have been'],
+  },
+  'tasks.dispatched_at': {
+    longest: 'the present; starts count for 62 seconds after it',
+    comparedBy: 'store/ports/waiting.ts',
+    shownBy: [MOVED, 'all is due when it would have been'],
+  },
+  'waiting.not_before': {
+    longest: 'LONGEST_RETURN_MS',
+    comparedBy: 'store/ports/waiting.ts',
+    shownBy: [MOVED, 'all is due when it would have been'],
+  },
+  'waiting.deadline': {
+    longest: 'LONGEST_WAIT_MS',
+    comparedBy: 'store/ports/waiting.ts',
+    shownBy: [MOVED, 'all is due when it would have been'],
+  },
+  'waiting.due_at': {
+    longest: 'LONGEST_WAIT_MS',
+    comparedBy: 'store/ports/waiting.ts',
+    shownBy: [MOVED, 'all is due when it would have been'],
+  },
+  'capacity.resting_until': {
+    longest: 'six hours',
+    comparedBy: 'store/ports/waiting.ts',
+    shownBy: [MOVED, 'all is due when it would have been'],
+  },
   'webhook_outbox.next_attempt_at': {
     longest: 'LONGEST_WEBHOOK_PAUSE_MS',
     comparedBy: 'store/repositories/tasks/webhooks.ts',
@@ -210,7 +240,9 @@ const RECORDS: Readonly<Record<string, string>> = {
   nodes: 'started_at',
   usage_logs: 'created_at',
   audit_logs: 'created_at',
-  tasks: 'start_time finish_time created_at updated_at hidden_at',
+  tasks: 'start_time finish_time created_at updated_at hidden_at waiting_since',
+  waiting: 'since',
+  capacity: 'changed_at',
   task_list: 'created_at hidden_at',
   task_events: 'at',
   ledger_entries: 'created_at',
@@ -229,7 +261,7 @@ const RECORDS: Readonly<Record<string, string>> = {
 
 /** Numbers that are no times: ids, counts, sums and lengths. */
 const NO_TIMES =
-  /^(id|.*_id|role|status|type|version|.*_version|tries|counter|auth_style|failures|cases|priority|weight|.*quota|request_count|redacted_by|.*seconds|.*_?tasks|position|skipped|polls|poll_failures|lease_seq|outputs_after|http_status|.*attempts?|amount|.*spend|retries|duration(_ms)?|.*bytes|refs|width|height|threshold|told_threshold|succeeded|failed|lag_ms|lateness_ms|unfinished|due|.*spent|.*budget.*|max_running|requests_per_minute)$/;
+  /^(id|.*_id|role|status|type|version|.*_version|tries|counter|auth_style|failures|cases|priority|weight|.*quota|request_count|redacted_by|.*seconds|.*_?tasks|position|skipped|polls|poll_failures|lease_seq|outputs_after|http_status|.*attempts?|amount|.*spend|retries|duration(_ms)?|.*bytes|refs|width|height|threshold|told_threshold|succeeded|failed|lag_ms|lateness_ms|unfinished|due|.*spent|.*budget.*|max_running|requests_per_minute|slots|turn|raised|returns|waiting|ceiling|rest_step|rest_generation)$/;
 
 const columns = Object.values(tablesFor('sqlite') as Record<string, SQLiteTable>).flatMap((table) => {
   const { name, columns: all } = getTableConfig(table);

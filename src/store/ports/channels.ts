@@ -28,9 +28,20 @@ export type ChannelRecord = {
   usedQuota: number;
   createdAt: number;
   updatedAt: number;
+  /** What its account may run; null: nothing is declared, so the gateway learns it. */
+  limits: DeclaredLimits | null;
+  /** The name that channels of one limit share; empty: the channel has its own. */
+  pool: string;
 };
 
-export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota'>;
+/** Tasks at once and starts in a minute; `burst`: starts at once. */
+export type DeclaredLimit = { maxRunning?: number; maxPerMinute?: number; burst?: number };
+
+/** Those of all models together, and of single upstream models. */
+export type DeclaredLimits = DeclaredLimit & { models?: Record<string, DeclaredLimit> };
+
+export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota' | 'limits' | 'pool'> &
+  Partial<Pick<ChannelRecord, 'limits' | 'pool'>>;
 
 export interface ChannelStore {
   insert(channel: NewChannel): Promise<ChannelRecord>;

@@ -21,4 +21,5 @@ export * from './task-records.ts';
 export * from './tasks.ts';
 export * from './usage.ts';
 export * from './users.ts';
+export * from './waiting.ts';
 export * from './webhooks.ts';

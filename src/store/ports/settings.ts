@@ -20,6 +20,8 @@ export type NodeRecord = {
   startedAt: number;
   heartbeatAt: number;
   fingerprints: string[];
+  /** What it can do that nodes of before cannot. */
+  features: string[];
 };
 
 /** `silentSeconds`: the age of its latest heartbeat, by the store's clock. */
@@ -27,7 +29,7 @@ export type AliveNode = NodeRecord & { silentSeconds: number };
 
 export interface NodeStore {
   /** Written by the store's clock: that of a node may be wrong. */
-  heartbeat(node: Omit<NodeRecord, 'heartbeatAt'>): Promise<void>;
+  heartbeat(node: Omit<NodeRecord, 'heartbeatAt' | 'features'> & Partial<Pick<NodeRecord, 'features'>>): Promise<void>;
   /**
    * Nodes whose latest heartbeat is at most `seconds` old. One of the future was written before the
    * clock was set back, and does not count.

@@ -8,6 +8,12 @@ export const TASK_STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS',
 
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
+/**
+ * A task that is not started waits, and then provably no vendor has it, or is being sent. Once sent
+ * it stays `sending`.
+ */
+export type TaskPhase = 'waiting' | 'sending';
+
 export type TaskProperties = {
   /** A short human-readable input (the prompt); empty where the request has none. */
   input: string;
@@ -190,6 +196,21 @@ export type TaskRecord = {
    * Empty: never.
    */
   linkVersions: string;
+  phase: TaskPhase;
+  /** The model as the channel maps it, before a plugin's own rewrite. */
+  upstreamModel: string;
+  /** What it takes of its account's limit. */
+  slots: number;
+  /** When it began to wait; 0: it never waited. */
+  waitingSince: number;
+  /** By the store's clock; 0: it was sent when it was created. */
+  dispatchedAtMs: number;
+  /** An ended task whose vendor may still run it takes its slots until then; 0: it takes none. */
+  slotUntil: number;
+  /** It was cancelled while it was being sent, so it does not wait again. */
+  cancelRequested: boolean;
+  /** The credential of its channel; null: the only one. */
+  credentialId: number | null;
 };
 
 /** What a task's own status page shows. */

@@ -22,7 +22,15 @@ export type NewTask = Pick<
   | 'execution'
   | 'billing'
   | 'createdAt'
-> & { walletId: number; leaseOwner: string; leaseForMs: number; callbackUrl?: string | null; sourceHash?: string };
+> &
+  Partial<Pick<TaskRecord, 'callbackUrl' | 'sourceHash' | 'phase' | 'upstreamModel' | 'slots' | 'waitingSince'>> & {
+    walletId: number;
+    /** null: it waits, and nobody has it. */
+    leaseOwner: string | null;
+    leaseForMs: number;
+    /** Its start counts in the rate that is declared for its account. */
+    countsStart?: boolean;
+  };
 
 /**
  * The longest lease of any claim but a backup's: that of webhooks whose receivers may take a minute
@@ -113,7 +121,10 @@ export interface TaskStore extends TaskListStore {
   keepStreamedOutputs(taskId: string, after: number): Promise<number>;
   /** Moves the number up by one. */
   shiftStreamedOutputs(taskId: string): Promise<void>;
-  /** Inserts in NOT_START under a submit lease (`lease_seq` 1); returns the stored row. */
+  /**
+   * Inserts in NOT_START (`lease_seq` 1), under a submit lease unless it waits; returns the stored
+   * row.
+   */
   insert(task: NewTask): Promise<TaskRecord>;
   /** Advances any number of tasks in one statement, in order. */
   insertAll(tasks: readonly NewTask[]): Promise<TaskRecord[]>;

@@ -3,6 +3,7 @@ import type {
   AuditChainName,
   BackupStatus,
   BackupTrigger,
+  DeclaredLimits,
   EnabledStatus,
   FailureVerdict,
   ImportedKind,
@@ -33,6 +34,8 @@ export const defineGateway = (kit: Kit) => ({
     usedQuota: kit.big('used_quota').notNull().default(0),
     createdAt: kit.big('created_at').notNull(),
     updatedAt: kit.big('updated_at').notNull(),
+    limits: kit.json<DeclaredLimits>('limits'),
+    pool: kit.text('pool').notNull().default(''),
   }),
 
   taskPlugins: kit.table('task_plugins', {
@@ -69,6 +72,7 @@ export const defineGateway = (kit: Kit) => ({
     startedAt: kit.big('started_at').notNull(),
     heartbeatAt: kit.big('heartbeat_at').notNull(),
     fingerprints: kit.json<string[]>('fingerprints').notNull(),
+    features: kit.json<string[]>('features').notNull().default([]),
   }),
 
   usageLogs: kit.table('usage_logs', {

@@ -2,12 +2,13 @@ import { defineAccounts, defineAlerts } from './accounts.ts';
 import { defineFigures } from './figures.ts';
 import { defineBackups, defineGateway, defineImports, definePluginHistory } from './gateway.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
-import { defineRelay, defineResults, defineTasks } from './tasks.ts';
+import { defineRelay, defineResults, defineTasks, defineWaiting } from './tasks.ts';
 
 const defineTables = (kit: Kit) => ({
   ...defineAccounts(kit),
   ...defineGateway(kit),
   ...defineTasks(kit),
+  ...defineWaiting(kit),
   ...defineRelay(kit),
   ...definePluginHistory(kit),
   ...defineResults(kit),

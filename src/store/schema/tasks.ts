@@ -10,6 +10,7 @@ import type {
   ResultState,
   TaskEventKind,
   TaskExecution,
+  TaskPhase,
   TaskProperties,
   TaskStatus,
   WebhookEvent,
@@ -59,6 +60,14 @@ export const defineTasks = (kit: Kit) => ({
     hiddenAt: kit.big('hidden_at').notNull().default(0),
     sourceHash: kit.varchar('source_hash', 64).notNull().default(''),
     linkVersions: kit.text('link_versions').notNull().default(''),
+    phase: kit.text('phase').$type<TaskPhase>().notNull().default('sending'),
+    upstreamModel: kit.text('upstream_model').notNull().default(''),
+    slots: kit.int('slots').notNull().default(1),
+    waitingSince: kit.big('waiting_since').notNull().default(0),
+    dispatchedAtMs: kit.big('dispatched_at').notNull().default(0),
+    slotUntil: kit.big('slot_until').notNull().default(0),
+    cancelRequested: kit.bool('cancel_requested').notNull().default(false),
+    credentialId: kit.big('credential_id'),
   }),
 
   responseStreams: kit.table('response_streams', {
@@ -247,5 +256,62 @@ export const defineRelay = (kit: Kit) => ({
     channelId: kit.big('channel_id').notNull(),
     relayId: kit.varchar('relay_id', 64).notNull(),
     createdAt: kit.big('created_at').notNull(),
+  }),
+});
+
+/**
+ * Tasks that wait to be sent, and what is known of accounts' limits. Times are Unix seconds where
+ * the property's name does not end in `Ms`.
+ */
+export const defineWaiting = (kit: Kit) => ({
+  waiting: kit.table('waiting', {
+    taskId: kit.text('task_id').primaryKey(),
+    class: kit.text('class').notNull(),
+    priority: kit.int('priority').notNull(),
+    turn: kit.big('turn').notNull(),
+    notBeforeMs: kit.big('not_before').notNull().default(0),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id'),
+    node: kit.text('node').notNull().default(''),
+    attached: kit.text('attached').notNull().default(''),
+    sinceMs: kit.big('since').notNull(),
+    deadlineMs: kit.big('deadline').notNull(),
+    dueAtMs: kit.big('due_at').notNull(),
+    raised: kit.int('raised').notNull().default(0),
+    returns: kit.int('returns').notNull().default(0),
+    bytes: kit.big('bytes').notNull().default(0),
+    request: kit.json<JsonObject>('request').notNull(),
+  }),
+
+  waitingClasses: kit.table('waiting_classes', {
+    class: kit.text('class').notNull(),
+    priority: kit.int('priority').notNull(),
+    plugin: kit.text('plugin').notNull(),
+    model: kit.text('model').notNull(),
+    group: kit.text('group').notNull(),
+    channelId: kit.big('channel_id').notNull().default(0),
+    waiting: kit.int('waiting').notNull().default(0),
+    bytes: kit.big('bytes').notNull().default(0),
+    turn: kit.big('turn').notNull().default(0),
+  }),
+
+  waitingTurns: kit.table('waiting_turns', {
+    class: kit.text('class').notNull(),
+    priority: kit.int('priority').notNull(),
+    userId: kit.big('user_id').notNull(),
+    turn: kit.big('turn').notNull(),
+  }),
+
+  capacity: kit.table('capacity', {
+    pool: kit.text('pool').notNull(),
+    model: kit.text('model').notNull(),
+    ceiling: kit.int('ceiling').notNull().default(0),
+    ceilingReason: kit.text('ceiling_reason').notNull().default(''),
+    restingUntilMs: kit.big('resting_until').notNull().default(0),
+    restReason: kit.text('rest_reason').notNull().default(''),
+    restStep: kit.int('rest_step').notNull().default(0),
+    restGeneration: kit.int('rest_generation').notNull().default(0),
+    trialTaskId: kit.text('trial_task_id'),
+    changedAt: kit.big('changed_at').notNull(),
   }),
 });

@@ -29,12 +29,17 @@ const PAUSES = [
   inMs('kept_results', 'lease_until', sql`${WANTED} and lease_until > 0`),
   inMs('relay_requests', 'lease_until', sql.raw(`status = 'OPEN' and lease_until > 0`)),
   inMs('backup_runs', 'lease_until', sql.raw(`status = 'running'`)),
+  inMs('waiting', 'not_before', sql.raw('not_before > 0')),
+  inMs('capacity', 'resting_until', sql.raw('resting_until > 0')),
+  inSeconds('tasks', 'slot_until'),
 ];
 
 /** At their end something is given up, or somebody is let in or kept out. */
 const ENDS = [
   inMs('webhook_outbox', 'give_up_at', PENDING),
   inMs('kept_results', 'give_up_at', WANTED),
+  inMs('waiting', 'deadline', sql.raw('true')),
+  inMs('waiting', 'due_at', sql.raw('true')),
   inSeconds('two_factor', 'locked_until'),
   inSeconds('user_sessions', 'previous_valid_until'),
 ];

@@ -72,8 +72,8 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
   const isRunning = sql`${tasks.status} in ${RUNNING}`;
   const isDue = sql`${tasks.channelId} = ${at('channelId')} and ${isRunning} and ${tasks.nextPollAtMs} <= ${nowMs}`;
   const due = lazy(() => prepareClaim(isDue, sql`${tasks.nextPollAtMs}`));
-  // A lease that was ended, and has not merely run out, is held by nobody.
-  const isLeft = sql`${tasks.status} = 'NOT_START' and (${tasks.leaseUntilMs} = 0 or not ${amongTexts(tasks.taskId, 'held')})`;
+  // A lease that was ended, and has not merely run out, is held by nobody. What waits has none.
+  const isLeft = sql`${tasks.status} = 'NOT_START' and ${tasks.phase} = 'sending' and (${tasks.leaseUntilMs} = 0 or not ${amongTexts(tasks.taskId, 'held')})`;
   const interrupted = lazy(() => prepareWrittenClaim(isLeft, sql`${tasks.leaseUntilMs}`));
   const overdue = lazy(() =>
     prepareClaim(sql`${isRunning} and ${tasks.submitTime} <= ${at('submittedBefore')}`, sql`${tasks.submitTime}`),

@@ -21,6 +21,10 @@ const GIVEN = {
   lease_owner: 'text',
   callback_url: 'text',
   source_hash: 'text',
+  phase: 'text',
+  upstream_model: 'text',
+  slots: 'bigint',
+  waiting_since: 'bigint',
 } as const satisfies RecordColumns;
 
 /** What the row of a new task holds beside what it is given. */
@@ -41,6 +45,14 @@ export const NEW_TASK = {
   leaseSeq: 1,
   hiddenAt: 0,
   linkVersions: '',
+  phase: 'sending',
+  upstreamModel: '',
+  slots: 1,
+  waitingSince: 0,
+  dispatchedAtMs: 0,
+  slotUntil: 0,
+  cancelRequested: false,
+  credentialId: null,
 } as const satisfies Partial<TaskRecord>;
 
 /** Inserts any number of tasks in one statement. */
@@ -52,28 +64,29 @@ export function createTaskInserts({ nowMs, now, prepare, lists: { records } }: C
   );
   const insert = lazy(() =>
     prepare(sql`
-      insert into tasks (${names}, status, progress, lease_seq, updated_at, lease_until)
+      insert into tasks (${names}, status, progress, lease_seq, updated_at, lease_until, dispatched_at)
       select ${names}, ${sql.raw(`'${NEW_TASK.status}', '${NEW_TASK.progress}', ${NEW_TASK.leaseSeq}`)}, given.created_at,
-        ${nowMs} + given.lease_for
-      from ${records('given', { ...GIVEN, lease_for: 'bigint' })}
-      returning task_id, id, lease_until`),
+        case when given.phase = 'waiting' then 0 else ${nowMs} + given.lease_for end,
+        case when given.counts_start = 1 then ${nowMs} else 0 end
+      from ${records('given', { ...GIVEN, lease_for: 'bigint', counts_start: 'bigint' })}
+      returning task_id, id, lease_until, dispatched_at`),
   );
   return {
     async insertAll(tasks) {
-      const stored = new Map<string, { id: number; leaseUntilMs: number }>();
+      const stored = new Map<string, Pick<TaskRecord, 'id' | 'leaseUntilMs' | 'dispatchedAtMs'>>();
       for (const group of groupBySize(tasks.map((task) => JSON.stringify(encode(task))))) {
-        for (const [taskId, id, untilMs] of await insert()({ given: `[${group.join()}]`, ...now() }))
-          stored.set(String(taskId), { id: Number(id), leaseUntilMs: Number(untilMs) });
+        for (const [taskId, id, untilMs, atMs] of await insert()({ given: `[${group.join()}]`, ...now() }))
+          stored.set(String(taskId), { id: Number(id), leaseUntilMs: Number(untilMs), dispatchedAtMs: Number(atMs) });
       }
-      return tasks.map(({ leaseForMs: _, ...task }) => {
-        const row = stored.get(task.taskId) as { id: number; leaseUntilMs: number };
+      return tasks.map(({ leaseForMs: _, countsStart: __, ...task }) => {
+        const row = stored.get(task.taskId) as Pick<TaskRecord, 'id' | 'leaseUntilMs' | 'dispatchedAtMs'>;
         return { ...NEW_TASK, callbackUrl: null, sourceHash: '', ...task, updatedAt: task.createdAt, ...row };
       });
     },
   };
 }
 
-const encode = (task: NewTask): Record<keyof typeof GIVEN | 'lease_for', string | number | null> => ({
+const encode = (task: NewTask): Record<keyof typeof GIVEN | 'lease_for' | 'counts_start', string | number | null> => ({
   task_id: task.taskId,
   platform: task.platform,
   user_id: task.userId,
@@ -90,5 +103,10 @@ const encode = (task: NewTask): Record<keyof typeof GIVEN | 'lease_for', string 
   lease_owner: task.leaseOwner,
   callback_url: task.callbackUrl ?? null,
   source_hash: task.sourceHash ?? '',
+  phase: task.phase ?? NEW_TASK.phase,
+  upstream_model: plainText(task.upstreamModel ?? ''),
+  slots: task.slots ?? NEW_TASK.slots,
+  waiting_since: task.waitingSince ?? 0,
   lease_for: task.leaseForMs,
+  counts_start: task.countsStart ? 1 : 0,
 });

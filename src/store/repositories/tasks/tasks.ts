@@ -306,7 +306,13 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       const released = await db
         .update(tasks)
         .set(release)
-        .where(and(sql`${tasks.status} in ${expireSubmits ? UNFINISHED : RUNNING}`, eq(tasks.leaseOwner, owner)))
+        .where(
+          and(
+            sql`${tasks.status} in ${expireSubmits ? UNFINISHED : RUNNING}`,
+            eq(tasks.phase, 'sending'),
+            eq(tasks.leaseOwner, owner),
+          ),
+        )
         .returning({ id: tasks.id });
       return released.length + (memory?.leases.expire(owner) ?? 0);
     },
@@ -315,7 +321,7 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       const expired = await db
         .update(tasks)
         .set(release)
-        .where(and(isUnfinished, sql`${tasks.leaseUntilMs} <> 0`))
+        .where(and(isUnfinished, eq(tasks.phase, 'sending'), sql`${tasks.leaseUntilMs} <> 0`))
         .returning({ id: tasks.id });
       return expired.length + (memory?.leases.expire() ?? 0);
     },
