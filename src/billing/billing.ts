@@ -53,6 +53,8 @@ export type BillableTask = Pick<
   properties: Pick<TaskRecord['properties'], 'originModelName'>;
   /** When it was created; absent where that does not tell its duration. */
   createdAt?: number;
+  /** When a task that waited was sent, by the store's clock; 0 or absent: when it was created. */
+  dispatchedAtMs?: number;
 };
 
 /** How a task has ended. `refund`: it failed, and why. */
@@ -324,6 +326,10 @@ const owner = (task: Omit<ReservedTask, 'quota' | 'group'>) => ({
   apiKeyId: task.apiKeyId,
 });
 
+/** In Unix seconds. The time in which a task waited is none of its vendor's. */
+const sentAt = (createdAt: number, { dispatchedAtMs = 0 }: BillableTask): number =>
+  Math.max(createdAt, Math.floor(dispatchedAtMs / 1000));
+
 type UsageEntry = {
   kind: 'settle' | 'refund';
   quota: number;
@@ -338,7 +344,7 @@ const usageRow = (task: BillableTask, entry: UsageEntry) => ({
   channelId: task.channelId,
   pluginKey: task.platform,
   model: task.properties.originModelName,
-  seconds: task.createdAt === undefined ? -1 : Math.max(0, entry.createdAt - task.createdAt),
+  seconds: task.createdAt === undefined ? -1 : Math.max(0, entry.createdAt - sentAt(task.createdAt, task)),
 });
 
 /**

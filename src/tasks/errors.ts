@@ -45,6 +45,7 @@ export const taskErrors = defineErrors('tasks', {
     'The first request with this Idempotency-Key is still being submitted. Ask again with the same key and body.',
   ],
   task_finished: ['conflict', 'The task has ended, so there is nothing to cancel.'],
+  task_not_waiting: ['conflict', 'The task does not wait: it was sent, or has ended.'],
   task_cancelled: ['conflict', 'The task was cancelled before the vendor accepted it.'],
   keep_result_invalid: ['invalid', 'Whether to keep the result must be true or false.'],
   cancel_unsupported: ['conflict', 'The task cannot be cancelled.'],

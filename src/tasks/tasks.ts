@@ -12,6 +12,7 @@ import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import { awaitChange } from './observation/await-change.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
+import { createQueuePlaces, type QueuePlaces } from './observation/queue-places.ts';
 import { createTaskWatchers } from './observation/watch-task.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { cancelTask } from './state/cancel-task.ts';
@@ -112,6 +113,8 @@ export type Tasks = {
   page(userId: number, request: TaskPageRequest): Promise<TaskPage>;
   /** Ends all waiting clients, now and from now on: the gateway is stopping. */
   endObservations(): void;
+  /** Where tasks stand that wait. */
+  readonly queue: QueuePlaces;
   /** Tasks by any filter, at a bounded cost. */
   readonly lists: TaskListStore;
   /** `userId`: the task's required owner; null: any user. @throws tasks.task_not_found */
@@ -124,6 +127,7 @@ export type Tasks = {
 export function createTasks(deps: TaskDeps): Tasks {
   const { store, clock, logger } = deps;
   const engine = createPollEngine(deps);
+  const queue = createQueuePlaces(deps);
 
   async function requireOwn(userId: number, taskId: string): Promise<TaskRecord> {
     const task = await ownTask(deps, userId, taskId);
@@ -163,12 +167,13 @@ export function createTasks(deps: TaskDeps): Tasks {
       const task = anyTask ? (await readDetail(taskId, null)).task : await requireOwn(user.id, taskId);
       // The observation counts for the observer, not for the task's owner.
       const observed = { ...task, userId: user.id };
-      return followTask(deps, { task: observed, keyId: key?.id ?? null, left, requestId });
+      return followTask({ ...deps, queue }, { task: observed, keyId: key?.id ?? null, left, requestId });
     },
     cancel: async (userId, taskId) => cancelTask(deps, await requireOwn(userId, taskId)),
     delete: (userId, taskId) => deleteTask(deps, userId, taskId),
     page: (userId, request) => pageTasks(deps, userId, request),
     endObservations: () => deps.node.watchers.close(),
+    queue,
     lists: store.tasks,
     detail: readDetail,
     cleanUpSteps: [

@@ -22,4 +22,5 @@ export * from './tasks.ts';
 export * from './usage.ts';
 export * from './users.ts';
 export * from './waiting.ts';
+export * from './waiting-list.ts';
 export * from './webhooks.ts';

@@ -56,6 +56,7 @@ export const AUDIT_ACTIONS = [
   'task.cancel',
   'task.delete',
   'task.links.revoke',
+  'task.move_to_front',
   'task.retry',
   'task.submit',
   'task.webhook_redeliver',

@@ -27,6 +27,7 @@ import type { TaskViewStore } from './task-list.ts';
 import type { IdempotencyStore, TaskStore } from './tasks.ts';
 import type { FigureStore, SampleStore, UsageStore } from './usage.ts';
 import type { UserStore } from './users.ts';
+import type { WaitingListStore } from './waiting-list.ts';
 import type { WebhookStore } from './webhooks.ts';
 
 /** Kinds of stored data whose changes are published to all nodes. */
@@ -66,6 +67,7 @@ export interface Repositories {
   readonly balanceAlerts: BalanceAlertStore;
   readonly imports: ImportStore;
   readonly taskViews: TaskViewStore;
+  readonly waitingList: WaitingListStore;
   readonly sealed: SealedStore;
   readonly clock: ClockStore;
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './paging.ts';
 
 /** Events of tasks go to the receivers of their API keys. */
-type TaskEvent = 'task.updated' | 'task.finished' | 'task.artifacts_kept';
+type TaskEvent = 'task.queued' | 'task.updated' | 'task.finished' | 'task.artifacts_kept';
 
 /** Events of the gateway go to its operator and to users. */
 export const GATEWAY_EVENTS = [
@@ -123,6 +123,11 @@ export interface WebhookStore {
    * update of the task is superseded.
    */
   putFinish(webhook: NewWebhook, forMs: number): Promise<void>;
+  /**
+   * Writes a `task.queued`, due at once, in the transaction after which the task waits; nothing where
+   * a notice with its id is there.
+   */
+  putQueued(webhook: NewWebhook, forMs: number): Promise<void>;
   /**
    * Writes a `task.artifacts_kept`, due at once, in the transaction that ends the work on a result;
    * call `results.lockTask` first. False, and nothing is written, while results of the task are

@@ -26,6 +26,7 @@ import { createIdempotencyStore } from './tasks/idempotency.ts';
 import { createRelayStore } from './tasks/relays.ts';
 import { createTaskViewStore } from './tasks/task-list.ts';
 import { createTaskStore } from './tasks/tasks.ts';
+import { createWaitingList } from './tasks/waiting-list.ts';
 import { createWebhookStore } from './tasks/webhooks.ts';
 import { createFigureStore } from './usage/figures.ts';
 import { createSampleStore } from './usage/samples.ts';
@@ -69,6 +70,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     balanceAlerts: withStoreErrors(createBalanceAlertStore(context)),
     imports: withStoreErrors(createImportStore(context)),
     taskViews: withStoreErrors(createTaskViewStore(context)),
+    waitingList: withStoreErrors(createWaitingList(context)),
     sealed: withStoreErrors(createSealedStore(context)),
     clock: withStoreErrors(createClockStore(context)),
   };

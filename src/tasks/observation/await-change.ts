@@ -1,6 +1,6 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, publicStatus } from '../state/describe-task.ts';
+import { hasEnded, isWaiting, publicStatus } from '../state/describe-task.ts';
 import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { watchTask } from './watch-task.ts';
@@ -10,13 +10,15 @@ type Waiting = { task: TaskRecord; observer: Pick<Observer, 'userId' | 'keyId'>;
 
 /**
  * Waits until clients see another status than that of `task`, and returns the task as it is then,
- * or as it is when the time is over. Counts as an observation; all that watch a task share its
- * reads.
+ * or as it is when the time is over. Counts as an observation, unless the task waits; all that watch
+ * a task share its reads.
  * @throws tasks.rate_limit_exceeded
  */
 export async function awaitChange(deps: TaskDeps, { task, observer, ms, left }: Waiting): Promise<TaskRecord> {
   if (hasEnded(task)) return task;
-  const release = deps.node.observations.acquire({ ...observer, pluginKey: task.platform });
+  const release = isWaiting(task)
+    ? () => {}
+    : deps.node.observations.acquire({ ...observer, pluginKey: task.platform });
   const deadline = deadlineSignal(deps.clock, ms, left);
   let latest = task;
   try {

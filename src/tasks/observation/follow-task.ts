@@ -1,9 +1,10 @@
 import { deadlineSignal, type JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, taskObject } from '../state/describe-task.ts';
+import { hasEnded, isWaiting, taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
+import type { QueuePlaces } from './queue-places.ts';
 import { watchTask } from './watch-task.ts';
 
 /** `data` is what `GET /v1/tasks/:id` returns at that moment. */
@@ -14,18 +15,21 @@ type Following = { task: TaskRecord; keyId: Observer['keyId']; left: AbortSignal
 /**
  * Yields the task as it is now, then after each change of its status or progress; the ended task
  * comes last. Ends early when the client has `left`, at the protocol timeout, or when the gateway
- * stops. Counts as an observation until it has ended or was returned.
+ * stops. Counts as an observation from the moment in which the task waits no longer; where there is
+ * no room for it then, it ends early too.
  * @throws tasks.rate_limit_exceeded
  */
 export function followTask(
-  deps: TaskDeps,
-  { task: { taskId, platform, userId }, keyId, left, requestId }: Following,
+  deps: TaskDeps & { queue: Pick<QueuePlaces, 'find'> },
+  { task, keyId, left, requestId }: Following,
 ): AsyncIterableIterator<TaskEvent, undefined> {
-  const release = deps.node.observations.acquire({ pluginKey: platform, userId, keyId });
+  const { taskId, platform, userId } = task;
+  const acquire = () => deps.node.observations.acquire({ pluginKey: platform, userId, keyId });
+  let release = isWaiting(task) ? undefined : acquire();
   const logFields = { request_id: requestId, task_id: taskId, plugin: platform, stream: true };
   traceEvent(deps.logger, 'observation_start', logFields);
   const leave = () => {
-    release();
+    release?.();
     traceEvent(deps.logger, 'observation_end', logFields);
   };
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
@@ -33,6 +37,15 @@ export function followTask(
   if (deadline.signal.aborted) leave();
   const watched = watchTask(deps.node, taskId, deadline);
   let lastSent = '';
+
+  function acquireOrLeave(): (() => void) | undefined {
+    try {
+      return acquire();
+    } catch {
+      deadline.end();
+      return undefined;
+    }
+  }
 
   // Not a generator: `return` on a waiting generator would wait as well.
   return {
@@ -46,12 +59,18 @@ export function followTask(
           deadline.end();
           return { done: true, value: undefined };
         }
-        const task = step.value;
-        const state = `${task.status} ${task.progress}`;
+        const seen = step.value;
+        const state = `${seen.status} ${seen.progress}`;
         if (state === lastSent) continue;
+        if (release === undefined && !isWaiting(seen) && !hasEnded(seen)) {
+          release = acquireOrLeave();
+          if (release === undefined) return { done: true, value: undefined };
+        }
         lastSent = state;
-        const event = hasEnded(task) ? 'task.finished' : 'task.updated';
-        return { done: false, value: { id: `${task.polls}-${task.status}`, event, data: taskObject(task) } };
+        const event = hasEnded(seen) ? 'task.finished' : 'task.updated';
+        const queue = (await deps.queue.find([seen])).get(taskId);
+        const data = { ...taskObject(seen), ...(queue && { queue }) };
+        return { done: false, value: { id: `${seen.polls}-${seen.status}`, event, data } };
       }
     },
     async return() {

@@ -10,6 +10,10 @@ export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT
 
 export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status === 'SUCCESS' || status === 'FAILURE';
 
+/** No vendor has it yet, and none is being asked. */
+export const isWaiting = ({ status, phase }: Pick<TaskRecord, 'status' | 'phase'>): boolean =>
+  status === 'NOT_START' && phase === 'waiting';
+
 /** The answer to a generic submission and to `GET /v1/tasks/:id`. */
 export function taskObject(task: TaskSummary) {
   return {

@@ -1,4 +1,4 @@
-import { isoTime, newMessageId } from '../../kernel/index.ts';
+import { isoTime, newMessageId, sha256Hex } from '../../kernel/index.ts';
 import { GIVE_UP_AFTER_MS } from '../../notifications/index.ts';
 import type { NewWebhook, Repositories, TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
@@ -18,21 +18,42 @@ export async function recordTransition(
   tx: Repositories,
   { task, change }: { task: TaskRecord; change: TaskChange },
 ): Promise<void> {
-  const { callbackUrl: url, taskId, userId, apiKeyId } = task;
-  if (url === null || apiKeyId === null) return;
   const after: TaskRecord = { ...task, ...change };
-  const event = hasEnded(after) ? ('task.finished' as const) : ('task.updated' as const);
-  const notice: NewWebhook = {
-    eventId: newMessageId(node.random),
-    taskId,
-    userId,
-    apiKeyId,
-    event,
-    url,
-    host: canonicalHost(new URL(url)),
-    payload: { type: event, timestamp: isoTime(clock.nowMs()), data: taskNotice(after) },
-    createdAt: clock.unix(),
-  };
+  const event = hasEnded(after) ? 'task.finished' : 'task.updated';
+  const notice = describeNotice(clock, after, { event, eventId: newMessageId(node.random) });
+  if (!notice) return;
   if (event === 'task.finished') await tx.webhooks.putFinish(notice, GIVE_UP_AFTER_MS);
   else await tx.webhooks.putUpdate(notice, webhooks.updateEveryMs, GIVE_UP_AFTER_MS);
+}
+
+/**
+ * Writes the webhook notice of a task that waits from this transaction on. Its id is that of the
+ * task, so a task that waits again sends no second one.
+ */
+export async function recordQueued(
+  { clock }: Pick<TransitionDeps, 'clock'>,
+  tx: Pick<Repositories, 'webhooks'>,
+  task: TaskRecord,
+): Promise<void> {
+  const eventId = `msg_${sha256Hex(`${QUEUED}\0${task.taskId}`).slice(0, 27)}`;
+  const notice = describeNotice(clock, task, { event: QUEUED, eventId });
+  if (notice) await tx.webhooks.putQueued(notice, GIVE_UP_AFTER_MS);
+}
+
+const QUEUED = 'task.queued';
+
+/** Undefined for a task that nobody is told about. */
+function describeNotice(
+  clock: TaskDeps['clock'],
+  task: TaskRecord,
+  { event, eventId }: Pick<NewWebhook, 'event' | 'eventId'>,
+): NewWebhook | undefined {
+  const { callbackUrl: url, taskId, userId, apiKeyId } = task;
+  if (url === null || apiKeyId === null) return undefined;
+  return {
+    ...{ eventId, taskId, userId, apiKeyId, event, url },
+    host: canonicalHost(new URL(url)),
+    payload: { type: event, timestamp: isoTime(clock.nowMs()), data: taskNotice(task) },
+    createdAt: clock.unix(),
+  };
 }

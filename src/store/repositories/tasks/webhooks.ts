@@ -215,6 +215,10 @@ export function createWebhookStore(context: Context): WebhookStore {
       await insert(webhook, forMs, { retries: 0, notBeforeMs: 0 });
     }),
 
+    async putQueued(webhook, forMs) {
+      await insertOnce().execute({ ...webhook, retries: 0, notBeforeMs: 0, forMs, ...now() });
+    },
+
     putKept: atomic(async (webhook, forMs) => {
       const { taskId } = webhook;
       if ((await findWanted()({ taskId })).length > 0) return false;

@@ -1,0 +1,59 @@
+/** What people see of tasks that wait to be sent. */
+import type { Page, Paged } from './paging.ts';
+import type { TaskProperties } from './task-records.ts';
+import type { WaitingClass } from './waiting.ts';
+
+/** What decides on the place of a waiting task. Times are Unix seconds. */
+export type WaitingPlace = {
+  taskId: string;
+  class: string;
+  priority: number;
+  turn: number;
+  /** It is not sent before; 0: it may be sent now. */
+  notBefore: number;
+  since: number;
+  /** Its wait ends then. */
+  deadline: number;
+};
+
+/** A waiting task in a list, with the names of what it belongs to; null where that is gone. */
+export type ListedWaiting = WaitingPlace & {
+  userId: number;
+  username: string | null;
+  apiKeyId: number | null;
+  keyName: string | null;
+  action: string;
+  properties: TaskProperties;
+  /** How often the vendor had no room when it was sent. */
+  returns: number;
+  /** Its client waits for the answer. */
+  isAttached: boolean;
+};
+
+/** How much of a class waits, all priorities together. */
+export type WaitingTotal = WaitingClass & { waiting: number };
+
+/** What comes before what: the higher priority, then the lower turn, then the older task. */
+export type WaitingOrder = Pick<WaitingPlace, 'priority' | 'turn' | 'taskId'>;
+
+/** How long tasks of a model took at its vendors, in seconds. */
+export type ModelDuration = { plugin: string; model: string; tasks: number; meanSeconds: number };
+
+/** Slots in use by tasks that a vendor has, or is being sent. */
+export type RunningSlots = { channelId: number; upstreamModel: string; slots: number };
+
+export interface WaitingListStore {
+  /** Those of the tasks that wait. */
+  places(taskIds: readonly string[]): Promise<WaitingPlace[]>;
+  /** The first `limit` tasks of a class that could be sent now, in their order. */
+  next(waitingClass: string, limit: number): Promise<WaitingOrder[]>;
+  /** The oldest first. `classes`: only tasks of these. */
+  list(filter: { userId?: number; classes?: readonly string[] }, page: Page): Promise<Paged<ListedWaiting>>;
+  /** Those of which something waits, the largest first. */
+  totals(): Promise<WaitingTotal[]>;
+  /** Of the latest `limit` tasks that succeeded since then. */
+  durations(since: number, limit: number): Promise<ModelDuration[]>;
+  running(): Promise<RunningSlots[]>;
+  /** Puts a task before all others of its priority. False: it does not wait. */
+  moveToFront(taskId: string): Promise<boolean>;
+}

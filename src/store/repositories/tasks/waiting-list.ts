@@ -1,0 +1,161 @@
+import { and, asc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import type { WaitingListStore, WaitingOrder } from '../../ports/index.ts';
+import { type Context, countAll } from '../context.ts';
+import { UNFINISHED } from './claim-tasks.ts';
+
+const toSeconds = (ms: number): number => Math.floor(ms / 1000);
+
+/** Lists of what waits. The request of a waiting task is never read for them: it may be large. */
+export function createWaitingList({ db, tables, statement }: Context): WaitingListStore {
+  const { waiting, tasks, users, apiKeys } = tables;
+  const place = {
+    taskId: waiting.taskId,
+    class: waiting.class,
+    priority: waiting.priority,
+    turn: waiting.turn,
+    notBeforeMs: waiting.notBeforeMs,
+    sinceMs: waiting.sinceMs,
+    deadlineMs: waiting.deadlineMs,
+  };
+  const inSeconds = <Row extends { notBeforeMs: number; sinceMs: number; deadlineMs: number }>({
+    notBeforeMs,
+    sinceMs,
+    deadlineMs,
+    ...row
+  }: Row) => ({
+    ...row,
+    // Rounded up: a task that may be sent now has 0.
+    notBefore: Math.ceil(notBeforeMs / 1000),
+    since: toSeconds(sinceMs),
+    deadline: toSeconds(deadlineMs),
+  });
+
+  /** The places of files that tasks of a class are bound to: one step along the index for each. */
+  async function placesOfFiles(waitingClass: string): Promise<string[]> {
+    const rows = await statement(sql`
+      with recursive places (node) as (
+        select min(node) from waiting where class = ${waitingClass} and not_before = 0
+        union all
+        select (select min(w.node) from waiting w where w.class = ${waitingClass} and w.not_before = 0 and w.node > places.node)
+        from places where places.node is not null
+      ) select node from places where node is not null`);
+    return rows.map(([node]) => String(node));
+  }
+
+  return {
+    async places(taskIds) {
+      if (taskIds.length === 0) return [];
+      const rows = await db
+        .select(place)
+        .from(waiting)
+        .where(inArray(waiting.taskId, [...taskIds]));
+      return rows.map(inSeconds);
+    },
+
+    async next(waitingClass, limit) {
+      const nodes = await placesOfFiles(waitingClass);
+      const parts = await Promise.all(
+        nodes.map((node) =>
+          statement(sql`
+            select task_id, priority, turn from waiting
+            where class = ${waitingClass} and node = ${node} and not_before = 0
+            order by priority desc, turn, task_id limit ${limit}`),
+        ),
+      );
+      const found = parts.flat().map(
+        ([taskId, priority, turn]): WaitingOrder => ({
+          taskId: String(taskId),
+          priority: Number(priority),
+          turn: Number(turn),
+        }),
+      );
+      return found.sort(compareOrder).slice(0, limit);
+    },
+
+    async list({ userId, classes }, { page, pageSize }) {
+      const where: SQL | undefined = and(
+        userId === undefined ? undefined : eq(waiting.userId, userId),
+        classes === undefined ? undefined : inArray(waiting.class, [...classes, '']),
+      );
+      const [counted] = await db.select({ total: countAll() }).from(waiting).where(where);
+      const rows = await db
+        .select({
+          ...place,
+          userId: waiting.userId,
+          username: users.username,
+          apiKeyId: waiting.apiKeyId,
+          keyName: apiKeys.name,
+          action: tasks.action,
+          properties: tasks.properties,
+          returns: waiting.returns,
+          attached: waiting.attached,
+        })
+        .from(waiting)
+        .innerJoin(tasks, eq(tasks.taskId, waiting.taskId))
+        .leftJoin(users, eq(users.id, waiting.userId))
+        .leftJoin(apiKeys, eq(apiKeys.id, waiting.apiKeyId))
+        .where(where)
+        // An id begins with the time.
+        .orderBy(asc(waiting.taskId))
+        .limit(pageSize)
+        .offset((page - 1) * pageSize);
+      return {
+        total: counted?.total ?? 0,
+        items: rows.map(({ attached, ...row }) => ({ ...inSeconds(row), isAttached: attached !== '' })),
+      };
+    },
+
+    async totals() {
+      const rows = await statement(sql`
+        select class, plugin, model, "group", channel_id, sum(waiting) from waiting_classes
+        where waiting > 0 group by 1, 2, 3, 4, 5 order by 6 desc, 1`);
+      return rows.map(([name, plugin, model, group, channelId, count]) => ({
+        class: String(name),
+        plugin: String(plugin),
+        model: String(model),
+        group: String(group),
+        channelId: Number(channelId),
+        waiting: Number(count),
+      }));
+    },
+
+    async durations(since, limit) {
+      const rows = await statement(sql`
+        select plugin_key, model, count(*), avg(seconds) from (
+          select plugin_key, model, seconds from usage_logs
+          where created_at >= ${since} and kind = 'settle' and seconds >= 0
+          order by created_at desc limit ${limit}
+        ) as ended group by 1, 2`);
+      return rows.map(([plugin, model, count, mean]) => ({
+        plugin: String(plugin),
+        model: String(model),
+        tasks: Number(count),
+        meanSeconds: Number(mean),
+      }));
+    },
+
+    async running() {
+      const rows = await statement(sql`
+        select channel_id, upstream_model, sum(slots) from tasks
+        where status in ${UNFINISHED} and phase = 'sending' group by 1, 2`);
+      return rows.map(([channelId, upstreamModel, slots]) => ({
+        channelId: Number(channelId),
+        upstreamModel: String(upstreamModel),
+        slots: Number(slots),
+      }));
+    },
+
+    async moveToFront(taskId) {
+      const moved = await db
+        .update(waiting)
+        .set({ turn: 0 })
+        .where(eq(waiting.taskId, taskId))
+        .returning({ taskId: waiting.taskId });
+      return moved.length > 0;
+    },
+  };
+}
+
+/** As the index orders them, but for two ids of one turn where the database sorts by a language. */
+const compareOrder = (one: WaitingOrder, other: WaitingOrder): number =>
+  other.priority - one.priority || one.turn - other.turn || (one.taskId < other.taskId ? -1 : 1);
