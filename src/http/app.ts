@@ -64,6 +64,7 @@ import { wechatRoutes } from './panel-api/sign-in/wechat.ts';
 import { artifactLinkRoutes } from './panel-api/tasks/artifact-links.ts';
 import { modelCatalogRoutes } from './panel-api/tasks/model-catalog.ts';
 import { playgroundRoutes } from './panel-api/tasks/playground.ts';
+import { queueRoutes } from './panel-api/tasks/queue.ts';
 import { taskViewRoutes } from './panel-api/tasks/task-views.ts';
 import { panelTaskRoutes } from './panel-api/tasks/tasks.ts';
 import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
@@ -322,6 +323,7 @@ const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
   const deps = { auth, clock, ...own, ...taskRooms };
   return [
     panelTaskRoutes(kit, deps),
+    queueRoutes(kit, deps),
     playgroundRoutes(kit, { ...deps, heartbeatMs: config.heartbeatMs, watchAccess: auth.watchAccess }),
     modelCatalogRoutes(kit, { ...taskRooms, billing: gateway.billing }),
     webhookRoutes(kit, deps),

@@ -78,7 +78,7 @@ export type Surfaces = {
    * `GET /v1/videos/:id`: the plugin's rendering inside the gateway's object, as JSON.
    * @throws tasks.task_not_found
    */
-  readVideo(userId: number, request: VideoRequest): Promise<string>;
+  readVideo(userId: number, request: VideoRequest): ReturnType<typeof readVideo>;
   /** Renders a task that was read already. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
   /** Whether a plugin serves the model to the caller on `POST /v1/images/generations`. */

@@ -104,7 +104,10 @@ const describeMessage = (type: string, summary: string, { data, beside = {} }: M
 });
 
 const describeEvent = (type: string, summary: string) =>
-  describeMessage(type, summary, { data: TASK, beside: type === 'task.updated' ? {} : { artifacts: ARTIFACTS } });
+  describeMessage(type, summary, {
+    data: TASK,
+    beside: type === 'task.finished' || type === 'task.artifacts_kept' ? { artifacts: ARTIFACTS } : {},
+  });
 
 const CHANNEL = { channel_id: time('As in the panel.'), channel: text('Its name; empty when it was deleted.') };
 const TO_OPERATOR = 'to the receiver of the option alerts.webhook_url';
@@ -148,6 +151,10 @@ const GATEWAY_WEBHOOKS = {
 };
 
 export const WEBHOOKS = {
+  'task.queued': describeEvent(
+    'task.queued',
+    'A task waits for a free slot at the vendor; sent once, before every update, and only for tasks that wait',
+  ),
   'task.updated': describeEvent(
     'task.updated',
     'The status or the progress of a task changed; of changes in quick succession only the last one is sent',

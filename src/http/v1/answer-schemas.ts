@@ -20,20 +20,41 @@ const TASK_STATUS = { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS
 const VIDEO_STATUS = { type: 'string', enum: ['queued', 'in_progress', 'completed', 'failed'] };
 const RESPONSE_STATUS = { type: 'string', enum: [...VIDEO_STATUS.enum, 'cancelled', 'incomplete'] };
 
-const Task = object({
-  id: { ...TEXT, examples: ['task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
-  task_id: { ...TEXT, description: 'The same as id.' },
-  object: constant('task'),
-  platform: { ...TEXT, description: 'The key of the plugin.' },
-  model: TEXT,
-  action: TEXT,
-  status: TASK_STATUS,
-  progress: { ...TEXT, examples: ['42%'] },
-  fail_reason: TEXT,
-  created_at: WHOLE,
-  finished_at: { ...WHOLE, description: '0 until the task has ended.' },
-});
-const SubmittedTask = object({ id: TEXT, task_id: TEXT, status: constant('queued'), model: TEXT, created_at: WHOLE });
+/** Only of a task that waits. */
+const QUEUE = {
+  ...object({
+    position: {
+      anyOf: [{ ...WHOLE, minimum: 1 }, constant('over 1,000')],
+      description: 'Its place among the tasks that wait for the same model, exact up to 1,000.',
+    },
+    waiting_since: WHOLE,
+    estimated_start_at: {
+      type: ['integer', 'null'],
+      description: 'null while fewer than five tasks of the model ended within an hour.',
+    },
+  }),
+  description: 'Present while the task waits for a free slot at the vendor; it starts by itself.',
+};
+const Task = object(
+  {
+    id: { ...TEXT, examples: ['task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
+    task_id: { ...TEXT, description: 'The same as id.' },
+    object: constant('task'),
+    platform: { ...TEXT, description: 'The key of the plugin.' },
+    model: TEXT,
+    action: TEXT,
+    status: TASK_STATUS,
+    progress: { ...TEXT, examples: ['42%'] },
+    fail_reason: TEXT,
+    created_at: WHOLE,
+    finished_at: { ...WHOLE, description: '0 until the task has ended.' },
+  },
+  { queue: QUEUE },
+);
+const SubmittedTask = object(
+  { id: TEXT, task_id: TEXT, status: constant('queued'), model: TEXT, created_at: WHOLE },
+  { queue: QUEUE },
+);
 const Video = object(
   {
     id: TEXT,
@@ -51,6 +72,7 @@ const Video = object(
     completed_at: WHOLE,
     error: object({ code: TEXT, message: TEXT }),
     metadata: ANY_OBJECT,
+    queue: QUEUE,
   },
 );
 /**

@@ -24,11 +24,19 @@ export const readCursor = ({ after, limit = String(DEFAULT_LIMIT), order = 'desc
 
 type Page = Awaited<ReturnType<Tasks['page']>>;
 
-/** A page in OpenAI's form. */
-export function toPage<T>({ tasks, hasMore }: Page, describe: (task: Page['tasks'][number]) => T) {
+/** A page in OpenAI's form; what waits has its place. */
+export async function toPage<T extends object>(
+  { queue }: Pick<Tasks, 'queue'>,
+  { tasks, hasMore }: Page,
+  describe: (task: Page['tasks'][number]) => T,
+) {
+  const places = await queue.find(tasks);
   return {
     object: 'list' as const,
-    data: tasks.map(describe),
+    data: tasks.map((task) => {
+      const place = places.get(task.taskId);
+      return place ? { ...describe(task), queue: place } : describe(task);
+    }),
     first_id: tasks[0]?.taskId ?? null,
     last_id: tasks.at(-1)?.taskId ?? null,
     has_more: hasMore,

@@ -10,6 +10,7 @@ import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
+import { withPlace } from './with-place.ts';
 
 /**
  * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.
@@ -48,8 +49,9 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
             request: client,
           });
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          if (seconds === 0) return submittedObject(submitted);
-          return taskObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
+          if (seconds === 0) return withPlace(deps, submitted, { object: submittedObject(submitted), set });
+          const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
+          return withPlace(deps, task, { object: taskObject(task), set });
         } finally {
           await client.release();
         }
@@ -67,11 +69,19 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         },
       },
     )
-    .get('/v1/tasks', async ({ query, api }) => toPage(await tasks.page(api.user.id, readCursor(query)), taskObject), {
-      apiKey: true,
-      query: cursorQuery,
-      detail: { operationId: 'listTasks', summary: 'List tasks, by default the newest first', ...answersPage('Task') },
-    })
+    .get(
+      '/v1/tasks',
+      async ({ query, api }) => toPage(tasks, await tasks.page(api.user.id, readCursor(query)), taskObject),
+      {
+        apiKey: true,
+        query: cursorQuery,
+        detail: {
+          operationId: 'listTasks',
+          summary: 'List tasks, by default the newest first',
+          ...answersPage('Task'),
+        },
+      },
+    )
     .delete(
       '/v1/tasks/:taskId',
       async ({ params, api }) => {
@@ -91,9 +101,15 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       '/v1/tasks/:taskId',
       async ({ request, params, api, set }) => {
         const seconds = readWait(request);
-        if (seconds === 0) return taskObject(await tasks.ownSummary(api.user.id, params.taskId));
-        const task = await tasks.own(api.user.id, params.taskId);
-        return taskObject(await waitForChange(deps, { request, api, set }, { task, seconds }));
+        const found =
+          seconds === 0
+            ? await tasks.ownSummary(api.user.id, params.taskId)
+            : await waitForChange(
+                deps,
+                { request, api, set },
+                { task: await tasks.own(api.user.id, params.taskId), seconds },
+              );
+        return withPlace(deps, found, { object: taskObject(found), set });
       },
       {
         apiKey: true,

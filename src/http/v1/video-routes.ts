@@ -22,6 +22,7 @@ import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { createIfRelayed, createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
+import { withPlace } from './with-place.ts';
 
 /** A link to an artifact with this key also opens the video's address, as in new-api. */
 const LINKED_ARTIFACT = 'video';
@@ -63,7 +64,8 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           assertForPlugin();
           const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
+          const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
+          return await withPlace(deps, task, { object: videoObject(task), set });
         } finally {
           await client.release();
         }
@@ -98,7 +100,8 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
               keepOpen();
               const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
               if (submitted.replayed) set.headers[REPLAYED] = 'true';
-              return videoObject(await waitForChange(deps, { request, api, set }, { task: submitted, seconds }));
+              const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
+              return withPlace(deps, task, { object: videoObject(task), set });
             },
             async () => {
               const remix = await relay.remixSource(api.user.id, id);
@@ -127,7 +130,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .get(
       '/v1/videos',
       async ({ query, api }) =>
-        toPage(await tasks.page(api.user.id, { ...readCursor(query), videos: true }), videoObject),
+        toPage(tasks, await tasks.page(api.user.id, { ...readCursor(query), videos: true }), videoObject),
       {
         apiKey: true,
         query: cursorQuery,
@@ -167,11 +170,13 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
             const read = () => readClientRequest(request, params, fileStorage(deps, api));
             if (seconds === 0) {
               const { url } = request;
-              return jsonResponse(await asVideo(surfaces.readVideo(api.user.id, { taskId: id, url, read })));
+              const { task, json } = await asVideo(surfaces.readVideo(api.user.id, { taskId: id, url, read }));
+              if (task.status !== 'NOT_START') return jsonResponse(json);
+              return withPlace(deps, task, { object: JSON.parse(json) as object, set });
             }
             const found = await ownVideo(tasks, api, id);
             const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
-            return surfaces.renderVideo(task, await read());
+            return withPlace(deps, task, { object: await surfaces.renderVideo(task, await read()), set });
           },
           () => forwardRelayed(relay, { request, api, keepOpen }, { kind: 'video', id, operation: 'retrieve' }),
         );

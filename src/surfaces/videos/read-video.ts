@@ -14,7 +14,7 @@ type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger'>;
 export type VideoRequest = { taskId: string; url: string; read: () => Promise<ClientRequest> };
 
 /**
- * The user's own video as JSON. It is rendered where task, plugins or address differ from those of
+ * The user's own video, and its object as JSON. It is rendered where task, plugins or address differ from those of
  * the last rendering.
  * @throws tasks.task_not_found
  */
@@ -22,18 +22,18 @@ export async function readVideo(
   deps: VideoDeps & { rendered: RenderedVideos },
   userId: number,
   { taskId, url, read }: VideoRequest,
-): Promise<string> {
+): Promise<{ task: TaskShown; json: string }> {
   const task = await ownTaskShown(deps, userId, taskId);
   if (!task) throw taskErrors.task_not_found();
   const pin = deps.pin();
   try {
     const origin = { generation: pin.generation.number, url };
     const kept = deps.rendered.find(task, origin);
-    if (kept !== undefined) return kept;
+    if (kept !== undefined) return { task, json: kept };
     const { video, varies } = await render(deps, pin.generation, { task: parseShown(task), request: await read() });
     const json = JSON.stringify(video);
     if (!varies) deps.rendered.keep(task, origin, json);
-    return json;
+    return { task, json };
   } finally {
     pin.release();
   }

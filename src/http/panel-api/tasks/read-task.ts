@@ -21,12 +21,14 @@ export function createTaskReader({ tasks, results, surfaces }: { tasks: Tasks; r
   /** @throws tasks.task_not_found */
   async function readDetail(panel: PanelPrincipal, taskId: string) {
     const { task, events, ledger } = await tasks.detail(taskId, readableUser(panel));
-    const [named] = await tasks.lists.byIds([task.id]);
+    const [[named], places] = await Promise.all([tasks.lists.byIds([task.id]), tasks.queue.find([task])]);
+    const queue = places.get(task.taskId);
     const { request } = task.execution;
     const block = await surfaces.retryBlock(task);
     const isOwn = task.userId === panel.user.id;
     return {
       ...describeListedTask({ ...WITHOUT_NAMES, ...named, ...task }, isAdmin(panel)),
+      ...(queue && { queue: { ...queue, channels: isAdmin(panel) ? await listAccounts(task) : [] } }),
       // Only the owner sees the request.
       request: (isOwn && request) || null,
       retryable: isOwn && block === undefined,
@@ -53,6 +55,16 @@ export function createTaskReader({ tasks, results, surfaces }: { tasks: Tasks; r
       })),
       artifacts: await listArtifacts(task),
     };
+  }
+
+  /** The accounts that may serve a task that waits. */
+  async function listAccounts({ platform, group, properties }: Task) {
+    const classes = await tasks.queue.classes();
+    const within = classes.find(
+      ({ plugin, model, ...each }) =>
+        plugin === platform && model === properties.originModelName && each.group === group,
+    );
+    return (within?.channels ?? []).map(({ id, name }) => ({ id, name }));
   }
 
   /**

@@ -28,10 +28,15 @@ export function panelTaskRoutes(
   const { readableUser, readDetail } = createTaskReader({ tasks, results, surfaces });
 
   async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]) {
-    const posters = await results.posters(found);
+    const [posters, places] = await Promise.all([results.posters(found), tasks.queue.find(found)]);
     return found.map((task) => {
       const poster = posters.get(task.taskId);
-      return { ...describeListedTask(task, isAdmin(panel)), ...(poster && { poster }) };
+      const queue = places.get(task.taskId);
+      return {
+        ...describeListedTask(task, isAdmin(panel)),
+        ...(poster && { poster }),
+        ...(queue && { queue }),
+      };
     });
   }
 

@@ -1,0 +1,116 @@
+import { Elysia, t } from 'elysia';
+import type { QueueClass, QueuedTask, Tasks } from '../../../tasks/index.ts';
+import { isAdmin } from '../../pipeline/admit-request.ts';
+import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
+import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+
+/** What waits to be sent: administrators see all of it, users their own with its place. */
+export function queueRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['Queue'] })
+    .use(kit)
+    .get(
+      '/api/queue',
+      async ({ query, panel }) => {
+        const page = readPage(query);
+        const forAdmin = isAdmin(panel);
+        const wanted = query.user_id ? readInteger('user_id', query.user_id, { min: 1, max: 1e15 }) : undefined;
+        const userId = forAdmin ? wanted : panel.user.id;
+        const filter = { ...(userId !== undefined && { userId }), ...(query.model && { model: query.model }) };
+        const [found, classes] = await Promise.all([tasks.queue.list(filter, page), tasks.queue.classes()]);
+        return ok({
+          ...paged(page, { total: found.total, items: found.items.map((task) => describeQueued(task, forAdmin)) }),
+          classes: forAdmin ? classes.map(describeClass) : [],
+        });
+      },
+      {
+        user: true,
+        query: strictObject({
+          ...pageQuery,
+          model: t.Optional(t.String({ maxLength: 200, description: 'As the client named it.' })),
+          user_id: t.Optional(integerText({ minimum: 1, description: 'Administrators; users see their own.' })),
+        }),
+        detail: {
+          summary: 'Tasks that wait to be sent, the oldest first',
+          description:
+            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is no_channel (no enabled channel serves it), returned (the vendor refused it, and it is sent again at reason_until) or full (each slot is in use).',
+        },
+      },
+    )
+    .post(
+      '/api/queue/:task_id/front',
+      async ({ panel, origin, params }) => {
+        await tasks.queue.moveToFront(params.task_id);
+        await audit({ panel, origin }, { action: 'task.move_to_front', target: `task:${params.task_id}`, detail: {} });
+        return ok(null);
+      },
+      {
+        admin: true,
+        detail: {
+          summary: 'Move a waiting task to the front',
+          description: 'It is sent before all others of its model, group and priority.',
+        },
+      },
+    )
+    .post(
+      '/api/queue/:task_id/cancel',
+      async ({ panel, origin, params }) => {
+        const { task } = await tasks.detail(params.task_id, isAdmin(panel) ? null : panel.user.id);
+        await tasks.cancel(task.userId, task.taskId);
+        await audit({ panel, origin }, { action: 'task.cancel', target: `task:${task.taskId}`, detail: {} });
+        return ok(null);
+      },
+      {
+        user: true,
+        detail: {
+          summary: 'Cancel a waiting task: your own, or as an administrator any',
+          description: 'It ends as failed and its reservation is refunded. 409 once a vendor has it.',
+        },
+      },
+    );
+}
+
+function describeQueued(task: QueuedTask, forAdmin: boolean) {
+  const { properties, within } = task;
+  return {
+    id: task.taskId,
+    model: properties.originModelName,
+    platform: within?.plugin ?? '',
+    action: task.action,
+    input: properties.input,
+    api_key_id: task.apiKeyId,
+    api_key_name: task.keyName,
+    ...task.queue,
+    /** Its wait is over then, and it fails. */
+    deadline: task.deadline,
+    ...(forAdmin
+      ? {
+          user_id: task.userId,
+          username: task.username,
+          group: within?.group ?? '',
+          channels: describeChannels(within),
+          returns: task.returns,
+          is_attached: task.isAttached,
+          ...describeReason(task),
+        }
+      : {}),
+  };
+}
+
+const describeChannels = (within: QueueClass | undefined) =>
+  (within?.channels ?? []).map(({ id, name }) => ({ id, name }));
+
+function describeReason({ within, notBefore }: QueuedTask) {
+  const reason = within?.channels.length === 0 ? 'no_channel' : notBefore > 0 ? 'returned' : 'full';
+  return { reason: reason as 'no_channel' | 'returned' | 'full', reason_until: notBefore > 0 ? notBefore : null };
+}
+
+const describeClass = (each: QueueClass) => ({
+  platform: each.plugin,
+  model: each.model,
+  group: each.group,
+  waiting: each.waiting,
+  /** Slots in use of the channels that may serve it. */
+  running: each.running,
+  channels: describeChannels(each),
+});
