@@ -32,7 +32,8 @@ const {
   TelegramLoginPage,
   TelegramBindPage,
 } = lazyPages(signedOutPages);
-const { HomePage, TasksPage, TaskPage, ModelsPage, ReferencePage, PlaygroundPage } = lazyPages(signedInPages);
+const { HomePage, TasksPage, TaskPage, QueuePage, ModelsPage, ReferencePage, PlaygroundPage } =
+  lazyPages(signedInPages);
 const { KeysPage, NewKeyPage, KeyPage, RotateKeyPage, ProfilePage, NotificationsPage, SecurityPage } =
   lazyPages(accountPages);
 const { UsagePage, ChannelPage, UserPage, SystemPage } = lazyPages(figurePages);
@@ -156,6 +157,7 @@ export function AppRoutes() {
           <Route path="/" element={<HomePage />} />
           <Route path="/tasks" element={<TasksPage />} />
           <Route path="/tasks/:id" element={<TaskPage />} />
+          <Route path="/queue" element={<QueuePage />} />
           <Route path="/models" element={<ModelsPage />} />
           <Route path="/reference" element={<ReferencePage />} />
           <Route path="/playground" element={<PlaygroundPage />} />

@@ -21,6 +21,7 @@ export const signedInPages = {
   HomePage: () => import('../pages/home/home-page.tsx'),
   TasksPage: () => import('../pages/tasks/tasks-page.tsx'),
   TaskPage: () => import('../pages/tasks/task/task-page.tsx'),
+  QueuePage: () => import('../pages/queue/queue-page.tsx'),
   ModelsPage: () => import('../pages/models/models-page.tsx'),
   ReferencePage: () => import('../pages/reference/reference-page.tsx'),
   PlaygroundPage: () => import('../pages/playground/playground-page.tsx'),

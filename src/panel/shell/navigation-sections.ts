@@ -9,6 +9,7 @@ import {
   IconCoin,
   IconFlask,
   IconHome,
+  IconHourglass,
   IconKey,
   IconListDetails,
   IconPlug,
@@ -31,6 +32,7 @@ export const sections: readonly { text: TextKey | null; entries: readonly Sectio
     entries: [
       { path: '/', text: 'nav.home', icon: IconHome, role: roles.user },
       { path: '/tasks', text: 'nav.tasks', icon: IconListDetails, role: roles.user },
+      { path: '/queue', text: 'nav.queue', icon: IconHourglass, role: roles.user },
       { path: '/models', text: 'nav.models', icon: IconBoxModel2, role: roles.user },
       { path: '/playground', text: 'nav.playground', icon: IconFlask, role: roles.user },
       { path: '/keys', text: 'nav.keys', icon: IconKey, role: roles.user },

@@ -50,6 +50,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'task.cancel': 'audit.action.task.cancel',
   'task.delete': 'audit.action.task.delete',
   'task.links.revoke': 'audit.action.task.links.revoke',
+  'task.move_to_front': 'audit.action.task.move_to_front',
   'task.webhook_redeliver': 'audit.action.task.webhook_redeliver',
   'user.create': 'audit.action.user.create',
   'user.update': 'audit.action.user.update',

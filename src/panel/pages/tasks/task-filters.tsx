@@ -9,7 +9,7 @@ import { SearchField } from '../../ui/form/filter-bar.tsx';
 import { NameSelect } from '../../ui/form/name-select.tsx';
 import { useDebouncedFilter } from '../../ui/form/use-filters.ts';
 import classes from './tasks-page.module.css';
-import { usePluginNames } from './use-task-columns.tsx';
+import { usePluginNames } from './use-plugin-names.ts';
 import { narrowingNames, periods, type TaskQuery, taskSorts } from './use-task-query.ts';
 
 const taskStatusTexts = {

@@ -1,16 +1,17 @@
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { translateOrQuote } from '../../api/say-sentence.ts';
-import type { CallableModel, TaskSummary } from '../../api/types.ts';
-import { useApiQuery } from '../../session/use-api.ts';
+import type { TaskSummary } from '../../api/types.ts';
 import { ServerText } from '../../ui/display/server-text.tsx';
 import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { type Column, RowLink } from '../../ui/table/data-table.tsx';
 import { BriefText, RowBrief } from '../../ui/table/row-brief.tsx';
+import { sayPlace } from '../queue/queue-place.ts';
 import { sentAt, tookSeconds } from './read-task.ts';
 import { TaskProgress } from './task/task-headline.tsx';
 import { TaskPoster } from './task-poster.tsx';
+import { usePluginNames } from './use-plugin-names.ts';
 import classes from './use-task-columns.module.css';
 
 export const taskPath = ({ id }: Pick<TaskSummary, 'id'>): string => `/tasks/${encodeURIComponent(id)}`;
@@ -42,8 +43,10 @@ export function useTaskColumns({ all, tasks }: TaskColumnsInput): readonly Colum
       key: 'channel',
       minor: true,
       heading: t('tasks.channel'),
-      render: ({ channel_name, channel_id }) => (
-        <span className={classes.short}>{channel_name ?? t('tasks.channelNumber', { id: channel_id ?? 0 })}</span>
+      render: ({ channel_name, channel_id, queue }) => (
+        <span className={classes.short}>
+          {queue === undefined ? (channel_name ?? t('tasks.channelNumber', { id: channel_id ?? 0 })) : '–'}
+        </span>
       ),
     };
     return [
@@ -151,20 +154,15 @@ export function TaskBrief({ task, all }: { task: TaskSummary; all: boolean }) {
             <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />
           </BriefText>
         ) : (
-          <TaskStatus status={task.status} />
+          <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />
         )
       }
       facts={[
+        task.queue === undefined ? '' : sayPlace(task.queue, t, format),
         all ? (task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })) : '',
         task.quota === 0 ? '' : format.money(task.quota),
         format.ago(sentAt(task)),
       ]}
     />
   );
-}
-
-/** Names of the plugins that the user may use, by key. */
-export function usePluginNames(): ReadonlyMap<string, string> {
-  const { data } = useApiQuery<CallableModel[]>('/api/model');
-  return useMemo(() => new Map(data?.map(({ plugin_key, plugin_name }) => [plugin_key, plugin_name])), [data]);
 }

@@ -5,6 +5,7 @@ import classes from './status-label.module.css';
 export type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'quiet';
 
 const taskStatuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
+  WAITING: { text: 'task.status.WAITING', tone: 'waiting' },
   NOT_START: { text: 'task.status.NOT_START', tone: 'quiet' },
   SUBMITTED: { text: 'task.status.SUBMITTED', tone: 'waiting' },
   QUEUED: { text: 'task.status.QUEUED', tone: 'waiting' },
@@ -22,8 +23,9 @@ export function StatusLabel({ tone, children }: { tone: Tone; children: string }
   );
 }
 
-export function TaskStatus({ status }: { status: string }) {
+/** `isWaiting`: no vendor has the task yet, and none is being asked. */
+export function TaskStatus({ status, isWaiting = false }: { status: string; isWaiting?: boolean }) {
   const { t } = useTranslation();
-  const known = taskStatuses[status];
+  const known = taskStatuses[isWaiting ? 'WAITING' : status];
   return <StatusLabel tone={known?.tone ?? 'quiet'}>{known === undefined ? status : t(known.text)}</StatusLabel>;
 }

@@ -57,7 +57,7 @@ export const GalleryTile = memo(function GalleryTile(props: GalleryTileProps) {
             {tile.status === 'SUCCESS' ? (
               <IconPhoto size={26} stroke={1.3} aria-hidden="true" />
             ) : (
-              <TaskStatus status={tile.status} />
+              <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
             )}
           </span>
         ) : (

@@ -64,7 +64,7 @@ export function GalleryViewer({ tiles, index, onIndex, onNearEnd, onClose }: Gal
       </ActionIcon>
       <div className={classes.stage}>
         {tile.status !== 'SUCCESS' ? (
-          <TaskStatus status={tile.status} />
+          <TaskStatus status={tile.status} isWaiting={tile.isWaiting} />
         ) : files.data === undefined ? (
           files.isError ? (
             <Text>{t('task.artifact.failed')}</Text>

@@ -6,7 +6,9 @@ import { withQuery } from '../../../session/use-api.ts';
 import type { TaskQuery } from '../use-task-query.ts';
 
 /** What a tile shows of a task: thousands of them are in memory. */
-export type Tile = Pick<TaskSummary, 'id' | 'status' | 'model' | 'input' | 'poster' | 'user_id' | 'progress'>;
+export type Tile = Pick<TaskSummary, 'id' | 'status' | 'model' | 'input' | 'poster' | 'user_id' | 'progress'> & {
+  isWaiting: boolean;
+};
 
 const partSize = 100;
 /** Tiles in memory. Who looks for older tasks narrows the period. */
@@ -14,8 +16,8 @@ export const maxTiles = 10_000;
 /** Characters of a prompt that a tile can show. */
 const maxTitle = 160;
 
-const toTile = ({ id, status, model, input, poster, user_id, progress }: TaskSummary): Tile => ({
-  ...{ id, status, model, input: input.slice(0, maxTitle), progress },
+const toTile = ({ id, status, model, input, poster, user_id, progress, queue }: TaskSummary): Tile => ({
+  ...{ id, status, model, input: input.slice(0, maxTitle), progress, isWaiting: queue !== undefined },
   ...(poster === undefined ? {} : { poster }),
   ...(user_id === undefined ? {} : { user_id }),
 });

@@ -75,7 +75,7 @@ function Outcome({ task }: { task: TaskDetail }) {
   return (
     <div className={classes.outcome}>
       {picture !== undefined && <img src={artifactPath(picture)} alt="" loading="lazy" />}
-      <TaskStatus status={task.status} />
+      <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />
       {task.fail_reason !== '' && (
         <Text size="sm">
           <ServerText text={task.fail_reason} sentence={task.fail_reason_sentence} />

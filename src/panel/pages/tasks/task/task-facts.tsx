@@ -7,7 +7,7 @@ import { roles, useRole } from '../../../session/roles.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
-import { usePluginNames } from '../use-task-columns.tsx';
+import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
 
 /** Names, ids and times of a task; administrators also see its user and channel. */
@@ -34,6 +34,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     ],
     [t('task.facts.action'), task.action, true],
     [t('task.facts.sent'), at(task.submit_time)],
+    [t('queue.column.since'), task.queue && at(task.queue.waiting_since)],
     [t('task.facts.started'), at(task.start_time)],
     [t('task.facts.ended'), at(task.finish_time)],
     [t('task.facts.polls'), t(poll_failures > 0 ? 'task.facts.pollFailures' : 'task.facts.pollCount', polls)],
@@ -46,7 +47,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('tasks.key'), key && (isOwn ? <FactLink to={`/keys/${api_key_id}`}>{key}</FactLink> : key)],
     [
       t('task.facts.channel'),
-      channel_id !== undefined && (
+      channel_id !== undefined && task.queue === undefined && (
         <FactLink to={`/channels/${channel_id}`}>
           {task.channel_name ?? t('tasks.channelNumber', { id: channel_id })}
         </FactLink>

@@ -5,8 +5,12 @@ import type { TaskDetail } from '../../../api/types.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { StatusLabel, TaskStatus, type Tone } from '../../../ui/display/status-label.tsx';
 import { useFormat } from '../../../ui/display/use-format.ts';
+import { type Place, sayPlace, sayStart } from '../../queue/queue-place.ts';
 import { isFinished, parsePercent, sentAt, tookSeconds } from '../read-task.ts';
+import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-headline.module.css';
+
+const waiting: { text: TextKey; tone: Tone } = { text: 'task.status.WAITING', tone: 'waiting' };
 
 const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
   SUBMITTED: { text: 'task.status.SUBMITTED', tone: 'waiting' },
@@ -18,7 +22,7 @@ const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
 export function TaskHeadline({
   task,
 }: {
-  task: Pick<TaskDetail, 'status' | 'progress' | 'submit_time' | 'created_at' | 'finish_time'>;
+  task: Pick<TaskDetail, 'status' | 'progress' | 'submit_time' | 'created_at' | 'finish_time' | 'platform' | 'queue'>;
 }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -26,7 +30,7 @@ export function TaskHeadline({
   const now = useNow(!ended);
   const seconds = ended ? tookSeconds(task) : Math.max(0, Math.round(now - sentAt(task)));
   const duration = seconds === null ? null : format.duration(seconds);
-  const state = running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' };
+  const state = task.queue ? waiting : (running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' });
   const endedText = t(task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE');
   return (
     <div className={classes.headline}>
@@ -41,7 +45,8 @@ export function TaskHeadline({
           <StatusLabel tone={state.tone}>{t('task.runningFor', { status: t(state.text), duration })}</StatusLabel>
         )}
       </div>
-      {!ended && <TaskProgress task={task} wide />}
+      {task.queue !== undefined && <TaskPlace queue={task.queue} platform={task.platform} />}
+      {!ended && task.queue === undefined && <TaskProgress task={task} wide />}
       <span className={classes.unseen} role="status">
         {ended ? endedText : t(state.text)}
       </span>
@@ -50,7 +55,7 @@ export function TaskHeadline({
 }
 
 type TaskProgressProps = {
-  task: { status: string; progress: string };
+  task: { status: string; progress: string; queue?: Place };
   /** Wide layout for the task's own page. */
   wide?: boolean;
 };
@@ -59,10 +64,11 @@ type TaskProgressProps = {
 export function TaskProgress({ task, wide = false }: TaskProgressProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const percent = isFinished(task) ? null : parsePercent(task.progress);
+  const percent = isFinished(task) || task.queue ? null : parsePercent(task.progress);
   return (
     <div className={classes.progress} data-wide={wide || undefined}>
-      {!wide && <TaskStatus status={task.status} />}
+      {!wide && <TaskStatus status={task.status} isWaiting={task.queue !== undefined} />}
+      {!wide && task.queue !== undefined && <span className={classes.share}>{sayPlace(task.queue, t, format)}</span>}
       {percent !== null && (
         <div className={classes.line}>
           <Progress.Root size={wide ? 8 : 4} className={classes.bar}>
@@ -71,6 +77,29 @@ export function TaskProgress({ task, wide = false }: TaskProgressProps) {
           <span className={classes.share}>{format.percent(percent / 100)}</span>
         </div>
       )}
+    </div>
+  );
+}
+
+/** Where a task stands that waits, when it is expected to start, and what it waits for. */
+function TaskPlace({ queue, platform }: { queue: NonNullable<TaskDetail['queue']>; platform: string }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const plugins = usePluginNames();
+  const start = sayStart(queue, t, format);
+  const accounts = queue.channels.map(({ name }) => name);
+  const where =
+    accounts.length === 0
+      ? (plugins.get(platform) ?? platform)
+      : new Intl.ListFormat(i18n.language, { type: 'disjunction' }).format(accounts);
+  return (
+    <div className={classes.place}>
+      <span>
+        {sayPlace(queue, t, format)}
+        <span aria-hidden="true"> · </span>
+        {start === null ? t('queue.noEstimate') : t('queue.startsAt', { when: start })}
+      </span>
+      <span className={classes.where}>{t('queue.waitsForSlot', { where })}</span>
     </div>
   );
 }

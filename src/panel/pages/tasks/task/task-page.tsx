@@ -89,7 +89,7 @@ function LoadedTask({ task, error, back }: LoadedTaskProps) {
       heading={heading}
       longHeading
       intro={`${task.model} · ${t('task.sent', { ago: format.ago(sentAt(task)) })}`}
-      mark={<TaskStatus status={task.status} />}
+      mark={<TaskStatus status={task.status} isWaiting={task.queue !== undefined} />}
       back={back}
       actions={
         <>

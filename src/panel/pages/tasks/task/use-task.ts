@@ -23,7 +23,9 @@ export function useTask(id: string, { isOneOfMany = false } = {}): UseQueryResul
   const [isStreaming, setStreaming] = useState(false);
   const path = `/api/task/${encodeURIComponent(id)}`;
   const task = useApiQuery<TaskDetail>(path, {
-    refreshMs: (data) => (data === undefined || isFinished(data) ? false : isStreaming ? streamingPollMs : pollMs),
+    // Events tell of no change of the place.
+    refreshMs: (data) =>
+      data === undefined || isFinished(data) ? false : isStreaming && !data.queue ? streamingPollMs : pollMs,
   });
   const isRunning = task.data !== undefined && !isFinished(task.data);
 
@@ -75,10 +77,17 @@ async function followEvents({ session, queries, path, signal, onStreaming }: Eve
       return;
     }
     if (event !== 'task.updated') continue;
-    const update = JSON.parse(data) as Pick<TaskDetail, 'status' | 'progress'>;
-    queries.setQueryData<TaskDetail>(['api', path], (before) => before && { ...before, ...update });
+    const { queue, ...update } = JSON.parse(data) as Pick<TaskDetail, 'status' | 'progress' | 'queue'>;
+    queries.setQueryData<TaskDetail>(
+      ['api', path],
+      (before) => before && withoutPlace({ ...before, ...update }, queue),
+    );
   }
 }
+
+/** A task that was sent has no place any more. */
+const withoutPlace = ({ queue, ...task }: TaskDetail, place: object | undefined): TaskDetail =>
+  place === undefined || queue === undefined ? task : { ...task, queue };
 
 /** When a task finishes, its result, its bill and the balance change too. */
 const invalidateFinished = (queries: QueryClient): Promise<void> =>

@@ -1,0 +1,88 @@
+import { Anchor, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { QueueClass } from '../../api/types.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { usePluginNames } from '../tasks/use-plugin-names.ts';
+import classes from './queue-page.module.css';
+
+type QueueClassesProps = { queue: readonly QueueClass[]; chosen: string; onChoose(model: string): void };
+
+/** What waits in all, by model and group, and how many slots its accounts have in use. */
+export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const plugins = usePluginNames();
+  if (queue.length === 0) return null;
+  const columns: readonly Column<QueueClass>[] = [
+    {
+      key: 'model',
+      heading: t('tasks.model'),
+      render: ({ model, platform, group }) => (
+        <div className={classes.who}>
+          <Anchor component="button" type="button" ta="start" onClick={() => onChoose(chosen === model ? '' : model)}>
+            {model}
+          </Anchor>
+          <span className={classes.detail}>
+            {plugins.get(platform) ?? platform}
+            <span aria-hidden="true"> · </span>
+            {group}
+          </span>
+        </div>
+      ),
+    },
+    { key: 'account', heading: t('queue.column.account'), render: ({ channels }) => <Accounts accounts={channels} /> },
+    {
+      key: 'running',
+      heading: t('queue.column.running'),
+      numeric: true,
+      render: ({ running }) => format.number(running),
+    },
+    {
+      key: 'waiting',
+      heading: t('queue.column.waiting'),
+      numeric: true,
+      render: ({ waiting }) => format.number(waiting),
+    },
+  ];
+  return (
+    <Section heading={t('queue.byModel')}>
+      <PlainTable
+        label={t('queue.byModel')}
+        columns={columns}
+        rows={queue}
+        rowKey={({ platform, model, group }) => `${platform} ${model} ${group}`}
+      />
+      {chosen !== '' && (
+        <Text size="sm">
+          {t('queue.chosen', { model: chosen })}{' '}
+          <Anchor component="button" type="button" size="sm" onClick={() => onChoose('')}>
+            {t('list.clear')}
+          </Anchor>
+        </Text>
+      )}
+    </Section>
+  );
+}
+
+/** The channels that may serve a task, two of them by name. */
+export function Accounts({ accounts }: { accounts: readonly { id: number; name: string }[] }) {
+  const { t } = useTranslation();
+  if (accounts.length === 0) return <span>–</span>;
+  const shown = accounts.length > 2 ? accounts.slice(0, 1) : accounts;
+  return (
+    <span title={accounts.map(({ name }) => name).join('\n')}>
+      {shown.map(({ id, name }, index) => (
+        <span key={id}>
+          {index > 0 && ', '}
+          <Anchor component={Link} to={`/channels/${id}`} inherit>
+            {name}
+          </Anchor>
+        </span>
+      ))}
+      {accounts.length > shown.length && ` ${t('channels.modelsMore', { count: accounts.length - shown.length })}`}
+    </span>
+  );
+}

@@ -1,0 +1,222 @@
+import { ActionIcon, Button } from '@mantine/core';
+import { IconArrowBarToUp, IconX } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { QueuedTask, QueuePage as QueuedTasks } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { roles, useRole } from '../../session/roles.ts';
+import { useApiMutation, useApiQuery, withQuery } from '../../session/use-api.ts';
+import { EmptyState, NoMatches } from '../../ui/display/empty-state.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { useFilters } from '../../ui/form/use-filters.ts';
+import { Page } from '../../ui/page/page.tsx';
+import { type Column, DataTable, RowLink } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { usePluginNames } from '../tasks/use-plugin-names.ts';
+import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
+import { Accounts, QueueClasses } from './queue-classes.tsx';
+import classes from './queue-page.module.css';
+import { sayPlace, sayStart } from './queue-place.ts';
+
+const refreshMs = 4000;
+const filterNames = ['model'] as const;
+
+/** What waits for a free slot at a vendor: the user's own, or everybody's for administrators. */
+export function QueuePage() {
+  const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  const filters = useFilters(filterNames);
+  const query = useApiQuery<QueuedTasks>(withQuery('/api/queue', { page: filters.page, ...filters.values }), {
+    refreshMs,
+  });
+  const columns = useColumns(isAdmin);
+  return (
+    <Page heading={t('nav.queue')} intro={t(isAdmin ? 'queue.introAll' : 'queue.intro')}>
+      <div className={classes.parts}>
+        <QueueClasses
+          queue={query.data?.classes ?? []}
+          chosen={filters.values.model}
+          onChoose={(model) => filters.set('model', model)}
+        />
+        <DataTable
+          label={t('queue.waiting')}
+          query={query}
+          columns={columns}
+          rowKey={({ id }) => id}
+          onPage={filters.setPage}
+          brief={(task) => <QueueBrief task={task} />}
+          empty={
+            filters.isFiltered ? (
+              <NoMatches text={t('queue.noMatchText')} onClear={filters.clear} />
+            ) : (
+              <EmptyState
+                heading={t('queue.empty')}
+                text={t(isAdmin ? 'queue.emptyTextAll' : 'queue.emptyText')}
+                action={
+                  <Button component={Link} to={isAdmin ? '/channels' : '/tasks'} variant="default">
+                    {t(isAdmin ? 'nav.channels' : 'nav.tasks')}
+                  </Button>
+                }
+              />
+            )
+          }
+        />
+      </div>
+    </Page>
+  );
+}
+
+function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const plugins = usePluginNames();
+  const toTitle = useTaskTitle();
+  const columns: Column<QueuedTask>[] = [
+    {
+      key: 'task',
+      heading: t('tasks.column.task'),
+      render: (task) => (
+        <div className={classes.task}>
+          <RowLink to={taskPath(task)} className={classes.name ?? ''}>
+            {toTitle(task)}
+          </RowLink>
+          <span className={classes.detail}>
+            {task.model}
+            <span aria-hidden="true"> · </span>
+            {plugins.get(task.platform) ?? task.platform}
+          </span>
+        </div>
+      ),
+    },
+    {
+      key: 'place',
+      corner: true,
+      heading: t('queue.column.place'),
+      render: (task) => <StatusLabel tone="waiting">{sayPlace(task, t, format)}</StatusLabel>,
+    },
+    {
+      key: 'since',
+      heading: t('queue.column.since'),
+      numeric: true,
+      render: ({ waiting_since: since }) => <span title={format.time(since)}>{format.ago(since)}</span>,
+    },
+    {
+      key: 'start',
+      heading: t('queue.column.start'),
+      numeric: true,
+      render: (task) => sayStart(task, t, format) ?? '–',
+    },
+    { key: 'actions', heading: t('queue.column.actions'), actions: true, render: (task) => <Actions task={task} /> },
+  ];
+  if (!isAdmin) return columns;
+  const user: Column<QueuedTask> = {
+    key: 'user',
+    heading: t('tasks.column.user'),
+    render: (task) => (
+      <div className={classes.who}>
+        <span>{task.username ?? t('tasks.userNumber', { id: task.user_id ?? 0 })}</span>
+        {task.api_key_name !== null && <span className={classes.detail}>{task.api_key_name}</span>}
+      </div>
+    ),
+  };
+  const account: Column<QueuedTask> = {
+    key: 'account',
+    heading: t('queue.column.account'),
+    render: (task) => (
+      <div className={classes.who}>
+        <Accounts accounts={task.channels ?? []} />
+        <span className={classes.detail}>
+          <Reason task={task} />
+        </span>
+      </div>
+    ),
+  };
+  const [task, place, ...others] = columns;
+  return [...(task && place ? [task, place] : []), user, account, ...others];
+}
+
+type Reasons = NonNullable<QueuedTask['reason']>;
+
+const reasons: Readonly<Record<Reasons, TextKey>> = {
+  full: 'queue.reason.full',
+  returned: 'queue.reason.returned',
+  no_channel: 'queue.reason.no_channel',
+};
+
+function Reason({ task: { reason = 'full', reason_until: until } }: { task: QueuedTask }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return t(reasons[reason], { when: until ? format.ago(until) : '' });
+}
+
+/** What can be done with a task that waits: its owner cancels it, administrators also move it. */
+function Actions({ task }: { task: QueuedTask }) {
+  const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  const confirm = useConfirm();
+  const path = `/api/queue/${encodeURIComponent(task.id)}`;
+  const invalidates = ['/api/queue', '/api/task'];
+  const front = useApiMutation<void>({
+    request: () => ({ method: 'POST', path: `${path}/front` }),
+    invalidates,
+    onSuccess: () => notifySuccess(t('queue.moved')),
+  });
+  const cancel = useApiMutation<void>({
+    request: () => ({ method: 'POST', path: `${path}/cancel` }),
+    invalidates,
+    onSuccess: () => notifySuccess(t('task.cancelled')),
+  });
+  const confirmAndCancel = async (): Promise<void> => {
+    const question = { title: t('task.cancelTitle'), text: t('task.cancelText'), action: t('task.cancel') };
+    if (await confirm(question)) cancel.mutate();
+  };
+  return (
+    <div className={classes.actions}>
+      {isAdmin && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={t('queue.front')}
+          title={t('queue.front')}
+          disabled={task.position === 1}
+          loading={front.isPending}
+          onClick={() => front.mutate()}
+        >
+          <IconArrowBarToUp size={18} stroke={1.6} aria-hidden="true" />
+        </ActionIcon>
+      )}
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        aria-label={t('task.cancel')}
+        title={t('task.cancel')}
+        loading={cancel.isPending}
+        onClick={() => void confirmAndCancel()}
+      >
+        <IconX size={18} stroke={1.6} aria-hidden="true" />
+      </ActionIcon>
+      {front.isError && <ErrorNotice error={front.error} codeTexts={{ TASK_NOT_WAITING: 'queue.gone' }} />}
+      {cancel.isError && <ErrorNotice error={cancel.error} codeTexts={{ CANCEL_UNSUPPORTED: 'queue.gone' }} />}
+    </div>
+  );
+}
+
+/** A waiting task in two lines, for a phone. */
+function QueueBrief({ task }: { task: QueuedTask }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const toTitle = useTaskTitle();
+  return (
+    <RowBrief
+      name={toTitle(task)}
+      to={taskPath(task)}
+      state={<StatusLabel tone="waiting">{sayPlace(task, t, format)}</StatusLabel>}
+      facts={[task.username ?? '', sayStart(task, t, format) ?? format.ago(task.waiting_since)]}
+      actions={<Actions task={task} />}
+    />
+  );
+}
