@@ -124,8 +124,8 @@ export interface WebhookStore {
    */
   putFinish(webhook: NewWebhook, forMs: number): Promise<void>;
   /**
-   * Writes a `task.queued`, due at once, in the transaction after which the task waits; nothing where
-   * a notice with its id is there.
+   * Writes a `task.queued`, due at once, in the transaction after which the task waits; nothing
+   * where a notice with its id is there.
    */
   putQueued(webhook: NewWebhook, forMs: number): Promise<void>;
   /**

@@ -14,8 +14,8 @@ type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger'>;
 export type VideoRequest = { taskId: string; url: string; read: () => Promise<ClientRequest> };
 
 /**
- * The user's own video, and its object as JSON. It is rendered where task, plugins or address differ from those of
- * the last rendering.
+ * The user's own video, and its object as JSON. It is rendered where task, plugins or address differ
+ * from those of the last rendering.
  * @throws tasks.task_not_found
  */
 export async function readVideo(

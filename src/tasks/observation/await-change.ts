@@ -10,8 +10,8 @@ type Waiting = { task: TaskRecord; observer: Pick<Observer, 'userId' | 'keyId'>;
 
 /**
  * Waits until clients see another status than that of `task`, and returns the task as it is then,
- * or as it is when the time is over. Counts as an observation, unless the task waits; all that watch
- * a task share its reads.
+ * or as it is when the time is over. Counts as an observation, unless the task waits; all that
+ * watch a task share its reads.
  * @throws tasks.rate_limit_exceeded
  */
 export async function awaitChange(deps: TaskDeps, { task, observer, ms, left }: Waiting): Promise<TaskRecord> {

@@ -12,7 +12,7 @@ import type {
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 
-/** Places up to this one are exact. */
+/** A place up to this one is exact. */
 const EXACT_PLACES = 1000;
 export const BEYOND_EXACT = 'over 1,000';
 
@@ -36,7 +36,7 @@ export type TaskQueue = {
   estimated_start_at: number | null;
 };
 
-/** A class of what waits, with the channels that may serve it and the slots that they have in use. */
+/** A class of what waits, the channels that may serve it, and the slots that they have in use. */
 export type QueueClass = WaitingTotal & { channels: ChannelRecord[]; running: number };
 
 export type QueueFilter = { userId?: number; model?: string };

@@ -4,7 +4,7 @@ import type { Format } from '../../ui/display/use-format.ts';
 /** Where a task stands that waits. */
 export type Place = { position: number | string; estimated_start_at: number | null };
 
-/** Places are exact up to here. */
+/** A place up to this one is exact. */
 const exactPlaces = 1000;
 
 /** An estimate that is nearer than this, or over, is no time to wait for. */
