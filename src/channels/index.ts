@@ -15,5 +15,19 @@ export {
   RELAY_TYPE,
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';
+export { createCapacity } from './capacity/capacity.ts';
+export { checkLimits, checkPool } from './capacity/declared-limits.ts';
+export type {
+  Capacity,
+  CapacityService,
+  CapacityView,
+  Dispatch,
+  Places,
+  Refusal,
+  RefusalKind,
+  Room,
+  Scope,
+  Start,
+} from './capacity/types.ts';
 export { channelErrors } from './errors.ts';
 export { serves } from './pick-channel.ts';

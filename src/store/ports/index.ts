@@ -1,5 +1,6 @@
 export * from './api-keys.ts';
 export * from './backups.ts';
+export * from './capacity.ts';
 export * from './channels.ts';
 export * from './clock.ts';
 export * from './counters.ts';

@@ -11,6 +11,7 @@
 import { AppError, type Sentence } from '../../kernel/index.ts';
 import type { ApiKeyStore } from './api-keys.ts';
 import type { BackupStore } from './backups.ts';
+import type { CapacityStore } from './capacity.ts';
 import type { ChannelStore, PriceStore } from './channels.ts';
 import type { ClockStore } from './clock.ts';
 import type { ImportStore } from './imports.ts';
@@ -31,7 +32,7 @@ import type { WaitingListStore } from './waiting-list.ts';
 import type { WebhookStore } from './webhooks.ts';
 
 /** Kinds of stored data whose changes are published to all nodes. */
-export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options';
+export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options' | 'capacity';
 
 /** The repositories, bound to one transaction or to none. */
 export interface Repositories {
@@ -44,6 +45,7 @@ export interface Repositories {
   readonly providers: OAuthProviderStore;
   readonly apiKeys: ApiKeyStore;
   readonly channels: ChannelStore;
+  readonly capacity: CapacityStore;
   readonly plugins: PluginStore;
   readonly pluginSources: PluginSourceStore;
   readonly pluginOutcomes: PluginOutcomeStore;

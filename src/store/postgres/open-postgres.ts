@@ -30,7 +30,7 @@ const WATCH_MS = 5000;
 /** Tries of a transaction that PostgreSQL aborts for a deadlock or a serialization failure. */
 const MAX_TRIES = 4;
 const CHANNEL = 'taskgate_changes';
-const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] satisfies ChangeTopic[];
+const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options', 'capacity'] satisfies ChangeTopic[];
 
 /**
  * Repositories for one transaction at a time. Their prepared queries are built once and serve every

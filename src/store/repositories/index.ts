@@ -22,6 +22,7 @@ import { createPreviewStore } from './results/previews.ts';
 import { createResultStore } from './results/results.ts';
 import { createPersonalDataStore } from './retention/personal-data.ts';
 import { createRetentionStore } from './retention/retention.ts';
+import { createCapacityStore } from './tasks/capacity.ts';
 import { createIdempotencyStore } from './tasks/idempotency.ts';
 import { createRelayStore } from './tasks/relays.ts';
 import { createTaskViewStore } from './tasks/task-list.ts';
@@ -47,6 +48,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     providers: withStoreErrors(createOAuthProviderStore(context)),
     apiKeys: withStoreErrors(createApiKeyStore(context)),
     channels: withStoreErrors(createChannelStore(context)),
+    capacity: withStoreErrors(createCapacityStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),
     pluginSources: withStoreErrors(createPluginSourceStore(context)),
     pluginOutcomes: withStoreErrors(createPluginOutcomeStore(context)),

@@ -1,0 +1,285 @@
+import { type Clock, createReplica, type Logger, type Random, sleepInStep } from '../../kernel/index.ts';
+import type { CapacityKey, ChannelRecord, DeclaredLimit, Store } from '../../store/ports/index.ts';
+import { findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
+import { describeCapacity } from './describe-capacity.ts';
+import { forgetRise, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
+import { createOutageWatch } from './outages.ts';
+import { openPlaces } from './places.ts';
+import { type PoolState, createPoolStates } from './pool-states.ts';
+import { restPhase } from './rests.ts';
+import { createRunningSlots } from './running-slots.ts';
+import type { CapacityService, Dispatch, HeldSlots, Refusal, Room, Scope, Start } from './types.ts';
+
+/** How often what runs is counted again, while something does. */
+const RECOUNT_MS = 5000;
+/** Another node has the trial: look again after this. */
+const TRIAL_AGAIN_MS = 2000;
+
+/**
+ * What accounts run at once and in a minute, whether declared or learned, and when they rest. The
+ * database has the truth; a node's memory decides where nothing is declared.
+ */
+export function createCapacity(deps: {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** All channels in this node's replica; a new list after each change. */
+  channels: () => readonly ChannelRecord[];
+  syncFrequencyMs: number;
+}): CapacityService {
+  const { store, clock, random, logger } = deps;
+  const mono = () => clock.monotonicMs();
+  const stopping = new AbortController();
+  const listeners = new Set<(room: Room) => void>();
+  const outages = new Map<number, ReturnType<typeof createOutageWatch>>();
+  /** When a declared rate allows the next start, by key. */
+  const startsFrom = new Map<string, number>();
+  let isTouched = false;
+
+  let known: readonly ChannelRecord[] = [];
+  let byPool = new Map<string, ChannelRecord[]>();
+  let poolOf = new Map<number, string>();
+  /** Reads pools and members anew after a change of channels. */
+  function members(pool: string): readonly ChannelRecord[] {
+    const channels = deps.channels();
+    if (channels !== known) {
+      known = channels;
+      byPool = Map.groupBy(channels, findPool);
+      poolOf = new Map(channels.map((channel) => [channel.id, findPool(channel)]));
+      slots.rebuild();
+    }
+    return byPool.get(pool) ?? [];
+  }
+
+  const slots = createRunningSlots({
+    monotonicMs: mono,
+    findPool: (channelId) => poolOf.get(channelId) ?? ownPool(channelId),
+  });
+
+  /** A rest of an account concerns the pool that it shares. */
+  function emit({ pool, model }: Room): void {
+    const room = { pool: pool.startsWith('#') ? (poolOf.get(Number(pool.slice(1))) ?? pool) : pool, model };
+    for (const listener of listeners) listener(room);
+  }
+  const alarms = new Map<string, number>();
+  /** Tells of room in so many milliseconds, unless something does so before. */
+  function emitIn(room: Room, ms: number): void {
+    const key = JSON.stringify([room.pool, room.model]);
+    const at = mono() + ms;
+    if ((alarms.get(key) ?? Number.POSITIVE_INFINITY) <= at) return;
+    alarms.set(key, at);
+    void clock.sleep(Math.max(1, ms), stopping.signal).then(() => {
+      if (alarms.get(key) === at) alarms.delete(key);
+      if (!stopping.signal.aborted) emit(room);
+    });
+  }
+
+  const states = createPoolStates({
+    ...{ store, clock, random, logger, emit, emitIn },
+    inFlight: ({ pool, model }) => slots.find(pool, model).inFlight,
+  });
+  const { find } = states;
+  const replica = createReplica({
+    topic: 'capacity',
+    read: () => store.capacity.all(),
+    apply: states.apply,
+    subscribe: store.subscribe,
+    intervalMs: deps.syncFrequencyMs,
+    logger,
+  });
+  states.onLost(() => void replica.reload());
+
+  const account = ({ channelId }: Scope): PoolState => find({ pool: ownPool(channelId), model: '' });
+  const ofModel = ({ pool, model }: Scope): PoolState => find({ pool, model });
+  /** What may rest: the account, and the model of what shares its limit. */
+  const restable = (scope: Scope): PoolState[] => {
+    const [whole, one] = [account(scope), ofModel(scope)];
+    return whole === one ? [whole] : [whole, one];
+  };
+
+  const levels = ({ pool, model }: Scope) => {
+    const channels = members(pool);
+    const channelIds = channels.map(({ id }) => id);
+    return (model === '' ? [''] : ['', model]).flatMap((name) => {
+      const limit = findStrictest(channels, name);
+      return limit ? [{ pool, model: name, limit, channelIds }] : [];
+    });
+  };
+  const isDeclared = (scope: Scope): boolean => levels(scope).some(({ limit }) => limit.maxRunning !== undefined);
+
+  const phases = (scope: Scope) => {
+    const nowMs = mono();
+    return restable(scope).map((state) => ({ state, phase: restPhase(state.rest, nowMs) }));
+  };
+  const dueTrials = (scope: Scope) => {
+    const found = phases(scope);
+    if (found.some(({ phase }) => phase === 'resting')) return undefined;
+    return found.flatMap(({ state: { pool, model, rest }, phase }) =>
+      phase === 'trial' ? [{ pool, model, generation: rest.generation }] : [],
+    );
+  };
+
+  function room(scope: Scope): number {
+    isTouched = true;
+    const nowMs = mono();
+    const due = dueTrials(scope);
+    if (!due) return 0;
+    let free = Number.POSITIVE_INFINITY;
+    for (const { pool, model, limit } of levels(scope)) {
+      if ((startsFrom.get(JSON.stringify([pool, model])) ?? 0) > nowMs) return 0;
+      if (limit.maxRunning !== undefined) free = Math.min(free, limit.maxRunning - slots.find(pool, model).inFlight);
+    }
+    const state = ofModel(scope);
+    if (free === Number.POSITIVE_INFINITY) {
+      members(scope.pool);
+      free = roomBelow(state.learned, slots.find(scope.pool, scope.model).inFlight, nowMs);
+    }
+    if (state.window !== undefined) free = Math.min(free, state.window - slots.find(scope.pool, scope.model).sending);
+    return Math.max(0, due.length > 0 ? Math.min(free, 1) : free);
+  }
+
+  function begin(scope: Scope, task: Start): Dispatch {
+    isTouched = true;
+    members(scope.pool);
+    const nowMs = mono();
+    const resting = restable(scope);
+    for (const { rest } of resting) if (rest.reason !== '') rest.trialTaskId ??= task.taskId;
+    slots.begin({ ...task, channelId: scope.channelId, upstreamModel: scope.model });
+    const state = ofModel(scope);
+    const { inFlight } = slots.find(scope.pool, scope.model);
+    const isLearned = !isDeclared(scope);
+    const isRise = isLearned && noteBegun(state.learned, { taskId: task.taskId, inFlight }, nowMs);
+    const riseMs = isLearned ? riseAtMs(state.learned) : undefined;
+    if (riseMs !== undefined) emitIn(scope, riseMs - nowMs);
+    const generations = new Map(resting.map(({ key, rest }) => [key, rest.generation]));
+    return { ...task, scope, generations, isRise };
+  }
+
+  /** Gives back what a task has of trials; they are another's then. */
+  function leaveTrials({ scope, taskId }: Pick<Dispatch, 'scope' | 'taskId'>): void {
+    for (const { rest } of restable(scope)) if (rest.trialTaskId === taskId) rest.trialTaskId = undefined;
+    forgetRise(ofModel(scope).learned, taskId);
+  }
+
+  function end(task: HeldSlots): void {
+    if (!slots.end(task)) return;
+    const pool = poolOf.get(task.channelId) ?? ownPool(task.channelId);
+    const scope = { channelId: task.channelId, pool, model: task.upstreamModel };
+    leaveTrials({ scope, taskId: task.taskId });
+    noteInFlight(ofModel(scope).learned, slots.find(pool, scope.model).inFlight, mono());
+    emit({ pool, model: '' });
+  }
+
+  function accepted(dispatch: Dispatch): void {
+    const { scope } = dispatch;
+    const state = ofModel(scope);
+    slots.accept(dispatch.taskId);
+    outageWatch(scope.channelId).note({ failed: false, userId: dispatch.userId });
+    const running = slots.find(scope.pool, scope.model).accepted;
+    if (!isDeclared(scope)) states.learnAccepted(state, dispatch, running);
+    states.widen(state);
+    for (const one of restable(scope)) states.endRest(one, dispatch);
+    leaveTrials(dispatch);
+  }
+
+  function refused(dispatch: Dispatch, { kind, retryAfterMs }: Refusal): void {
+    const { scope } = dispatch;
+    const state = ofModel(scope);
+    const failed = kind === 'in_doubt' || kind === 'vendor_busy';
+    const isOut = outageWatch(scope.channelId).note({ failed, userId: dispatch.userId });
+    if (isOut) states.beginRest(account(scope), dispatch, { kind: 'outage' });
+    const rest = retryAfterMs === undefined ? {} : { retryAfterMs };
+    if (kind === 'balance' || kind === 'credential') states.beginRest(account(scope), dispatch, { kind, ...rest });
+    else if (kind === 'rate' || kind === 'vendor_busy') states.beginRest(state, dispatch, { kind, ...rest });
+    if (kind === 'in_doubt') slots.doubt(dispatch.taskId);
+    else slots.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
+    if (kind === 'capacity') {
+      const running = () => slots.find(scope.pool, scope.model).accepted;
+      const learns = !isDeclared(scope);
+      states.refusedFull(state, dispatch, { running, recount, learns, ...rest });
+    }
+    leaveTrials(dispatch);
+    noteInFlight(state.learned, slots.find(scope.pool, scope.model).inFlight, mono());
+    emit({ pool: scope.pool, model: '' });
+  }
+
+  function outageWatch(channelId: number) {
+    const watch = outages.get(channelId) ?? createOutageWatch(mono);
+    outages.set(channelId, watch);
+    return watch;
+  }
+
+  async function recount(): Promise<void> {
+    isTouched = false;
+    members('');
+    await slots.recount(store.capacity.running);
+  }
+
+  async function keepCounting(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await sleepInStep(clock, RECOUNT_MS, stopping.signal);
+      if (stopping.signal.aborted || (!isTouched && slots.isIdle())) continue;
+      await recount().catch((error: unknown) => logger.warn({ err: error }, 'running tasks could not be counted'));
+    }
+  }
+
+  const notes = {
+    begin,
+    startsIn(key: CapacityKey, ms: number): void {
+      startsFrom.set(JSON.stringify([key.pool, key.model]), mono() + ms);
+      emitIn(key, ms);
+    },
+    trialTaken(key: CapacityKey): void {
+      find(key).rest.nextTrialMs = mono() + TRIAL_AGAIN_MS;
+      emitIn(key, TRIAL_AGAIN_MS);
+    },
+  };
+
+  async function byHand(work: Promise<number>): Promise<number> {
+    const changed = await work;
+    await store.publish('capacity');
+    await Promise.all([replica.load(), recount()]);
+    return changed;
+  }
+
+  return {
+    scope: (channel, model) => ({ channelId: channel.id, pool: findPool(channel), model }),
+    declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
+    room,
+    asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
+    places: (tx, scopes) => openPlaces({ tx, rules: { levels, trials: dueTrials }, notes }, scopes),
+    begin,
+    accepted,
+    refused,
+    end,
+    recount,
+    onRoom(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async start() {
+      await replica.start();
+      await recount();
+      void keepCounting();
+    },
+    stop() {
+      stopping.abort();
+      replica.stop();
+    },
+    describe(channel) {
+      const pool = findPool(channel);
+      members(pool);
+      return describeCapacity({ channel, pool, slots, states, levels, clock });
+    },
+    wake(channel) {
+      const pools = [...new Set([ownPool(channel.id), findPool(channel)])];
+      return byHand(store.capacity.wake(pools));
+    },
+    clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findPool(channel))),
+    clearAbandoned: (channel) =>
+      byHand(store.capacity.clearAbandoned(members(findPool(channel)).map(({ id }) => id))),
+  };
+}
+
+const findPool = ({ id, pool }: Pick<ChannelRecord, 'id' | 'pool'>): string => (pool === '' ? ownPool(id) : pool);

@@ -1,0 +1,57 @@
+import type { Clock } from '../../kernel/index.ts';
+import type { ChannelRecord, DeclaredLimit } from '../../store/ports/index.ts';
+import { ownPool } from './declared-limits.ts';
+import type { PoolState, PoolStates } from './pool-states.ts';
+import type { RunningSlots, SlotCount } from './running-slots.ts';
+import type { CapacityView, ModelCapacity, Scope } from './types.ts';
+
+type Described = {
+  channel: ChannelRecord;
+  pool: string;
+  slots: RunningSlots;
+  states: PoolStates;
+  /** What is declared for a scope: of the pool, then of the model. */
+  levels: (scope: Scope) => { model: string; limit: DeclaredLimit }[];
+  clock: Clock;
+};
+
+/** What people see of a channel: its own tasks, what limits it, and each model that it has run. */
+export function describeCapacity({ channel, pool, slots, states, levels, clock }: Described): CapacityView {
+  const known = states.list(pool).filter(({ model, stored, rest }) => model !== '' && (stored > 0 || rest.reason !== ''));
+  const names = [...new Set([...known.map(({ model }) => model), ...slots.listModels(pool)])].sort();
+  const scope = (model: string): Scope => ({ channelId: channel.id, pool, model });
+
+  const describeRest = (found: PoolState[]): Pick<ModelCapacity, 'restingUntil' | 'restReason'> => {
+    const longest = found.filter(({ rest }) => rest.reason !== '').sort((a, b) => b.rest.untilMs - a.rest.untilMs)[0];
+    if (!longest) return { restingUntil: 0, restReason: '' };
+    const leftMs = Math.max(0, longest.rest.untilMs - clock.monotonicMs());
+    return { restingUntil: clock.unix() + Math.ceil(leftMs / 1000), restReason: longest.rest.reason };
+  };
+  const count = ({ inFlight, abandoned }: SlotCount) => ({ running: Math.max(0, inFlight - abandoned), abandoned });
+  const maxRunning = (model: string): number | undefined =>
+    levels(scope(model)).find((level) => level.model === model)?.limit.maxRunning;
+
+  const models = names.map((model) => {
+    const state = states.find({ pool, model });
+    const declared = levels(scope(model)).flatMap(({ limit }) => limit.maxRunning ?? []);
+    const learned = declared.length === 0;
+    return {
+      model,
+      ...count(slots.find(pool, model)),
+      limit: learned ? state.learned.ceiling : Math.min(...declared),
+      learned,
+      limitReason: learned ? state.learned.reason : ('' as const),
+      ...describeRest([state]),
+    };
+  });
+  const whole = maxRunning('') ?? null;
+  const own = states.find({ pool: ownPool(channel.id), model: '' });
+  return {
+    ...count(slots.ofChannel(channel.id)),
+    limit: whole ?? (models.length > 0 ? models.reduce((sum, { limit }) => sum + (limit ?? 0), 0) : null),
+    learned: whole === null,
+    limitReason: '',
+    ...describeRest([own, ...models.map(({ model }) => states.find({ pool, model }))]),
+    models,
+  };
+}

@@ -1,0 +1,31 @@
+const LATEST = 10;
+const FAILURES = 5;
+const WITHIN_MS = 120_000;
+const USERS_OF_MS = 3_600_000;
+
+/**
+ * Tells whether a vendor is out: 5 of the last 10 submissions failed within two minutes, from two
+ * users or from the only one of the last hour, whose requests alone might be at fault otherwise.
+ */
+export function createOutageWatch(monotonicMs: () => number) {
+  let latest: { failed: boolean; userId: number; atMs: number }[] = [];
+  const users = new Map<number, number>();
+  return {
+    /** Returns whether it looks like an outage. */
+    note(submission: { failed: boolean; userId: number }): boolean {
+      const atMs = monotonicMs();
+      users.delete(submission.userId);
+      users.set(submission.userId, atMs);
+      for (const [userId, seenMs] of users) {
+        if (seenMs > atMs - USERS_OF_MS) break;
+        users.delete(userId);
+      }
+      latest = [...latest, { ...submission, atMs }].slice(-LATEST);
+      if (!submission.failed) return false;
+      const failures = latest.filter((one) => one.failed && one.atMs > atMs - WITHIN_MS);
+      const isOut = failures.length >= FAILURES && (users.size === 1 || new Set(failures.map((one) => one.userId)).size > 1);
+      if (isOut) latest = [];
+      return isOut;
+    },
+  };
+}

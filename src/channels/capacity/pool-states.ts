@@ -1,0 +1,216 @@
+import type { Clock, Logger, Random } from '../../kernel/index.ts';
+import type { CapacityKey, CapacityRecord, Store } from '../../store/ports/index.ts';
+import {
+  afterAcceptance,
+  afterRefusal,
+  type LearnedCeiling,
+  noteInFlight,
+  riseAtMs,
+  setCeiling,
+  startCeiling,
+} from './learned-ceiling.ts';
+import { NO_REST, nextRest, type Rest, restReason } from './rests.ts';
+import type { CeilingReason, Dispatch, RestReason, Room } from './types.ts';
+
+/** Ends and trials come later by a random share of a tenth at most, so that nodes do not coincide. */
+const SPREAD = 0.1;
+/** After a rest so many may be sent at once, then twice as many with each acceptance. */
+const FIRST_WINDOW = 2;
+const LAST_WINDOW = 64;
+
+export type PoolState = CapacityKey & {
+  key: string;
+  rest: Rest;
+  learned: LearnedCeiling;
+  /** The ceiling as stored; 0: none. */
+  stored: number;
+  /** How many may be sent at once after a rest; `undefined`: as many as have room. */
+  window: number | undefined;
+  /** A rest because all was taken: what was accepted when it began, and since then. */
+  full: { generation: number; accepted: number } | undefined;
+  /** Writes on their way: what the database says is older than this. */
+  writes: number;
+};
+
+type Full = { retryAfterMs?: number; learns: boolean; running: () => number; recount: () => Promise<void> };
+
+/** Rests and learned ceilings: decided in memory at once, then stored for the other nodes. */
+export function createPoolStates(deps: {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  /** The slots in use there. */
+  inFlight: (key: CapacityKey) => number;
+  emit: (room: Room) => void;
+  emitIn: (room: Room, ms: number) => void;
+}) {
+  const { store, clock, random, logger, inFlight, emit, emitIn } = deps;
+  const states = new Map<string, PoolState>();
+  let lost = () => {};
+  const share = () => random.below(1000 * SPREAD) / 1000;
+
+  function find({ pool, model }: CapacityKey): PoolState {
+    const key = JSON.stringify([pool, model]);
+    const found = states.get(key);
+    if (found) return found;
+    const state: PoolState = {
+      ...{ pool, model, key, rest: { ...NO_REST }, learned: startCeiling(share()), stored: 0 },
+      ...{ window: undefined, full: undefined, writes: 0 },
+    };
+    states.set(key, state);
+    return state;
+  }
+
+  /** Stores a change. One that another node has overtaken is read again. */
+  async function write(state: PoolState, change: () => Promise<boolean>): Promise<void> {
+    state.writes += 1;
+    let isStored = false;
+    try {
+      isStored = await change();
+      if (isStored) await store.publish('capacity');
+    } catch (error) {
+      logger.warn({ err: error, pool: state.pool, model: state.model }, 'the state of a pool could not be stored');
+    } finally {
+      state.writes -= 1;
+    }
+    if (!isStored) lost();
+  }
+
+  /** Its slots may be taken already, and then a rise is due later. */
+  function setLearned(state: PoolState, learned: LearnedCeiling): void {
+    const nowMs = clock.monotonicMs();
+    state.learned = learned;
+    noteInFlight(learned, inFlight(state), nowMs);
+    const riseMs = riseAtMs(learned);
+    if (riseMs !== undefined) emitIn(state, riseMs - nowMs);
+  }
+
+  function learn(state: PoolState, learned: LearnedCeiling | undefined): void {
+    if (!learned) return;
+    const { stored: before } = state;
+    const { ceiling: after, reason } = learned;
+    setLearned(state, learned);
+    state.stored = after;
+    const { pool, model } = state;
+    logger.info({ pool, model, ceiling: after, reason }, 'learned how many tasks an account runs at once');
+    void write(state, () => store.capacity.putCeiling({ pool, model }, { before, after, reason }));
+    emit({ pool, model });
+  }
+
+  /** Begins a rest; false: the answer belongs to a request from before the latest one. */
+  function beginRest(
+    state: PoolState,
+    dispatch: Dispatch,
+    { kind, retryAfterMs }: { kind: RestReason; retryAfterMs?: number },
+  ): boolean {
+    const { pool, model, rest: before } = state;
+    if (dispatch.generations.get(state.key) !== before.generation) return false;
+    const { forMs, ...next } = nextRest(before, {
+      ...{ reason: kind, share: share() },
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+    state.rest = { ...NO_REST, ...next, untilMs: clock.monotonicMs() + forMs };
+    state.window = undefined;
+    const line = { pool, model, reason: kind, seconds: Math.ceil(forMs / 1000), in_a_row: next.step };
+    logger[kind === 'capacity' ? 'info' : 'warn'](line, 'nothing is sent to an account for a while');
+    const { reason, step } = next;
+    void write(state, () =>
+      store.capacity.beginRest({ pool, model }, { generation: before.generation, reason, step, forMs }),
+    );
+    emitIn({ pool, model }, forMs);
+    return true;
+  }
+
+  return {
+    find,
+    list: (pool: string): PoolState[] => [...states.values()].filter((state) => state.pool === pool),
+    /** `listener`: what is stored is newer than this node's memory. */
+    onLost(listener: () => void): void {
+      lost = listener;
+    },
+    beginRest,
+
+    /** Ends the rest whose trial was accepted. */
+    endRest(state: PoolState, dispatch: Dispatch): void {
+      const { pool, model, rest } = state;
+      const isTrial = rest.reason !== '' && rest.trialTaskId === dispatch.taskId;
+      if (!isTrial || dispatch.generations.get(state.key) !== rest.generation) return;
+      state.rest = { ...NO_REST, generation: rest.generation };
+      state.window = FIRST_WINDOW;
+      logger.info({ pool, model, reason: rest.reason }, 'tasks are sent to an account again');
+      void write(state, () => store.capacity.endRest({ pool, model }, rest.generation));
+      emit({ pool, model });
+    },
+
+    widen(state: PoolState): void {
+      if (state.window === undefined) return;
+      state.window = state.window >= LAST_WINDOW ? undefined : state.window * 2;
+      emit({ pool: state.pool, model: state.model });
+    },
+
+    /** `running`: accepted tasks on all nodes, this one included. */
+    learnAccepted(state: PoolState, dispatch: Dispatch, running: number): void {
+      const { full, learned, rest } = state;
+      const isOlder = dispatch.generations.get(state.key) !== rest.generation;
+      if (!full || !isOlder || full.generation !== rest.generation) {
+        learn(state, afterAcceptance(learned, { isRise: dispatch.isRise, running }));
+        return;
+      }
+      // It was sent before the refusal that began the rest: the vendor runs it beside the others.
+      full.accepted += 1;
+      const proven = { isRise: false, running: Math.max(running, full.accepted) };
+      learn(state, learned.reason === 'refused' ? afterAcceptance(learned, proven) : afterRefusal(learned, proven));
+    },
+
+    /** The vendor said that it runs as many as it may. */
+    refusedFull(state: PoolState, dispatch: Dispatch, { retryAfterMs, learns, running, recount }: Full): void {
+      const { rest } = state;
+      const accepted = running();
+      const { isRise } = dispatch;
+      const kind = isRise ? 'capacity' : restReason('capacity', { rest, runningOthers: accepted });
+      const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+      if (!kind || !beginRest(state, dispatch, { kind, ...wait })) return;
+      // A trial was refused: nothing new about the ceiling.
+      if (!learns || (rest.reason !== '' && !isRise)) return;
+      const { generation } = state.rest;
+      const full = { generation, accepted };
+      state.full = full;
+      if (isRise) state.learned = { ...state.learned, failedRises: state.learned.failedRises + 1 };
+      // Other nodes have tasks there too.
+      void recount()
+        .catch((error: unknown) => logger.warn({ err: error }, 'running tasks could not be counted'))
+        .then(() => {
+          if (state.full !== full || state.rest.generation !== generation) return;
+          full.accepted = Math.max(full.accepted, running());
+          if (state.learned.reason !== 'refused' || full.accepted < state.learned.ceiling || isRise)
+            learn(state, afterRefusal(state.learned, { isRise: false, running: full.accepted }));
+        });
+    },
+
+    /** Takes over what other nodes stored. */
+    apply(rows: readonly CapacityRecord[]): void {
+      for (const row of rows) {
+        const { pool, model } = row;
+        const state = find(row);
+        if (state.writes > 0 || row.restGeneration < state.rest.generation) continue;
+        if (row.ceiling !== state.stored) {
+          state.stored = row.ceiling;
+          const reason = row.ceilingReason as CeilingReason;
+          const { ceiling } = row;
+          setLearned(state, ceiling === 0 ? startCeiling(share()) : setCeiling(state.learned, { ceiling, reason }));
+        }
+        const isKnown = row.restGeneration === state.rest.generation && row.restReason === state.rest.reason;
+        if (!isKnown) {
+          const untilMs = clock.monotonicMs() + row.restingForMs;
+          const reason = row.restReason as Rest['reason'];
+          state.rest = { ...NO_REST, reason, untilMs, step: row.restStep, generation: row.restGeneration };
+          if (reason === '') state.window = FIRST_WINDOW;
+          emitIn({ pool, model }, row.restingForMs);
+        }
+      }
+    },
+  };
+}
+
+export type PoolStates = ReturnType<typeof createPoolStates>;

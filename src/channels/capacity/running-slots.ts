@@ -1,0 +1,123 @@
+import type { RunningCount } from '../../store/ports/index.ts';
+import type { HeldSlots } from './types.ts';
+
+/**
+ * A task that was sent or ended a moment ago is counted here and not in the database, where the row
+ * may not say so yet.
+ */
+const OWN_MS = 3000;
+/** One that has been sent for so long is counted in the database, whatever became of its sender. */
+const SENDING_MS = 60_000;
+
+export type SlotCount = {
+  /** Being sent, accepted or abandoned. */
+  inFlight: number;
+  accepted: number;
+  abandoned: number;
+  /** Tasks, not slots, that this node is sending. */
+  sending: number;
+};
+
+type Entry = HeldSlots & { state: 'sending' | 'accepted' | 'ended'; atMs: number; count: SlotCount };
+
+const none = (): SlotCount => ({ inFlight: 0, accepted: 0, abandoned: 0, sending: 0 });
+
+/**
+ * The slots in use, as this node knows them: what the database counted last, and the tasks that it
+ * began or ended since. A count leaves those out by their ids, so that no task counts twice or is
+ * missed, and whatever another node ends is found by the next count.
+ */
+export function createRunningSlots(deps: { monotonicMs: () => number; findPool: (channelId: number) => string }) {
+  const { monotonicMs, findPool } = deps;
+  const entries = new Map<string, Entry>();
+  let counted: readonly RunningCount[] = [];
+  /** By pool, then by model; an empty model stands for all of them. */
+  let totals = new Map<string, Map<string, SlotCount>>();
+  let byChannel = new Map<number, SlotCount>();
+
+  function add({ channelId, model }: { channelId: number; model: string }, count: SlotCount, sign: 1 | -1): void {
+    const pool = findPool(channelId);
+    const models = totals.get(pool) ?? new Map<string, SlotCount>();
+    totals.set(pool, models);
+    const sums = [models.get(''), models.get(model), byChannel.get(channelId)].map((sum) => sum ?? none());
+    const [whole = none(), one = none(), channel = none()] = sums;
+    models.set('', whole);
+    if (model !== '') models.set(model, one);
+    byChannel.set(channelId, channel);
+    for (const sum of model === '' ? [whole, channel] : [whole, one, channel]) {
+      sum.inFlight += sign * count.inFlight;
+      sum.accepted += sign * count.accepted;
+      sum.abandoned += sign * count.abandoned;
+      sum.sending += sign * count.sending;
+    }
+  }
+
+  function put(task: HeldSlots, state: Entry['state'], count: SlotCount): void {
+    const before = entries.get(task.taskId);
+    const place = { channelId: task.channelId, model: task.upstreamModel };
+    if (before) add({ channelId: before.channelId, model: before.upstreamModel }, before.count, -1);
+    entries.set(task.taskId, { ...task, state, atMs: monotonicMs(), count });
+    add(place, count, 1);
+  }
+
+  function rebuild(): void {
+    totals = new Map();
+    byChannel = new Map();
+    for (const { channelId, model, accepted, sending, abandoned } of counted)
+      add({ channelId, model }, { ...none(), inFlight: accepted + sending + abandoned, accepted, abandoned }, 1);
+    for (const { channelId, upstreamModel, count } of entries.values())
+      add({ channelId, model: upstreamModel }, count, 1);
+  }
+
+  return {
+    begin(task: HeldSlots): void {
+      put(task, 'sending', { ...none(), inFlight: task.slots, sending: 1 });
+    },
+
+    accept(taskId: string): void {
+      const entry = entries.get(taskId);
+      if (entry?.state === 'sending') put(entry, 'accepted', { ...none(), inFlight: entry.slots, accepted: entry.slots });
+    },
+
+    /** Its vendor may have a job: it is counted here until the database says what became of it. */
+    doubt(taskId: string): void {
+      const entry = entries.get(taskId);
+      if (entry?.state === 'sending') put(entry, 'accepted', { ...entry.count, sending: 0 });
+    },
+
+    /** Returns whether that freed a slot. */
+    end(task: HeldSlots): boolean {
+      const entry = entries.get(task.taskId);
+      if (entry?.state === 'ended') return false;
+      // Otherwise the database has counted it.
+      put(task, 'ended', entry ? none() : { ...none(), inFlight: -task.slots, accepted: -task.slots });
+      return true;
+    },
+
+    find: (pool: string, model: string): Readonly<SlotCount> => totals.get(pool)?.get(model) ?? none(),
+    ofChannel: (channelId: number): Readonly<SlotCount> => byChannel.get(channelId) ?? none(),
+    listModels: (pool: string): string[] => [...(totals.get(pool)?.keys() ?? [])].filter((model) => model !== ''),
+    isIdle: (): boolean => entries.size === 0 && counted.length === 0,
+    rebuild,
+
+    /** Counts by `read`, which leaves out the tasks that are counted here. */
+    async recount(read: (except: readonly string[]) => Promise<readonly RunningCount[]>): Promise<void> {
+      const nowMs = monotonicMs();
+      const own = [...entries.values()].filter(
+        ({ state, atMs }) => atMs > nowMs - (state === 'sending' ? SENDING_MS : OWN_MS),
+      );
+      const isOwn = new Set(own.map(({ taskId }) => taskId));
+      const before = [...entries.values()];
+      counted = await read([...isOwn]);
+      for (const entry of before) {
+        // What came since stays; an end that the last count did not know is known now.
+        if (entries.get(entry.taskId) !== entry) continue;
+        if (!isOwn.has(entry.taskId)) entries.delete(entry.taskId);
+        else if (entry.state === 'ended') entry.count = none();
+      }
+      rebuild();
+    },
+  };
+}
+
+export type RunningSlots = ReturnType<typeof createRunningSlots>;

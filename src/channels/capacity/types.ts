@@ -1,0 +1,102 @@
+import type { ChannelRecord, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
+
+/**
+ * Where a task would run. `pool`: what shares the vendor's limit, `#ID` for a channel that names
+ * none. `model`: the upstream model.
+ */
+export type Scope = { channelId: number; pool: string; model: string };
+
+/** What became free; an empty model stands for every model of the pool. */
+export type Room = Pick<Scope, 'pool' | 'model'>;
+
+/**
+ * Why a vendor did not accept a task. `content` and `request` say nothing about the account.
+ * `in_doubt`: it failed (5xx) or was silent, and may have a job all the same.
+ */
+export type RefusalKind =
+  | ('capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy')
+  | ('content' | 'request' | 'in_doubt');
+
+export type Refusal = { kind: RefusalKind; retryAfterMs?: number };
+
+/** A task that is about to be sent. */
+export type Start = { taskId: string; slots: number; userId: number };
+
+/** A task on its way to a vendor. Hand it back with the vendor's answer. */
+export type Dispatch = Start & {
+  readonly scope: Scope;
+  /** The rests that it was sent after, by key: an answer never ends or renews a later one. */
+  readonly generations: ReadonlyMap<string, number>;
+  /** It tries whether the vendor runs one more than was learned. */
+  readonly isRise: boolean;
+};
+
+/** The columns of a task by which its slots are found. */
+export type HeldSlots = { taskId: string; channelId: number; upstreamModel: string; slots: number };
+
+/** The places that one transaction may give away. */
+export type Places = {
+  /**
+   * Begins a task that this transaction moves to `sending`, in the order of the calls. `undefined`:
+   * it waits. `dispatchedAtMs` is the store's clock after the lock. If the transaction is rolled
+   * back, call `end`.
+   */
+  take(scope: Scope, task: Start): Promise<(Dispatch & { dispatchedAtMs: number }) | undefined>;
+};
+
+/**
+ * What accounts may run. A start: where `room` is above 0 and `asksStore` is true, `places.take` in
+ * the transaction that moves the task to `sending`, else `begin`; then the request; then `accepted`
+ * or `refused`, or `end` for a start that did not happen.
+ */
+export type Capacity = {
+  scope(channel: { id: number; pool: string }, upstreamModel: string): Scope;
+  /** The strictest that the pool's channels declare for the pool or the model; `undefined`: none. */
+  declared(scope: Scope): DeclaredLimit | undefined;
+  /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
+  room(scope: Scope): number;
+  /** Whether a start there needs `places`: a limit is declared, or a rest ends with a trial. */
+  asksStore(scope: Scope): boolean;
+  /** Locks and counts: the first statements of a transaction. */
+  places(tx: Repositories, scopes: readonly Scope[]): Promise<Places>;
+  /** Takes slots in this node's memory. */
+  begin(scope: Scope, task: Start): Dispatch;
+  accepted(dispatch: Dispatch): void;
+  refused(dispatch: Dispatch, refusal: Refusal): void;
+  /** The vendor is known to have no job. Idempotent. */
+  end(task: HeldSlots): void;
+  /** Counts again what runs, on all nodes. */
+  recount(): Promise<void>;
+  /** Returns a function that ends it. */
+  onRoom(listener: (room: Room) => void): () => void;
+};
+
+/** The operator's side. */
+export type CapacityService = Capacity & {
+  start(): Promise<void>;
+  stop(): void;
+  describe(channel: ChannelRecord): CapacityView;
+  /** Ends the rests of a channel and of its pool. Returns how many. */
+  wake(channel: ChannelRecord): Promise<number>;
+  /** Forgets what was learned of its pool. Returns of how many models. */
+  clearCeilings(channel: ChannelRecord): Promise<number>;
+  /** Frees the slots that ended tasks of its pool still take. Returns how many tasks had one. */
+  clearAbandoned(channel: ChannelRecord): Promise<number>;
+};
+
+/** What people see of a channel's capacity. Times are Unix seconds; 0: none. */
+export type CapacityView = ModelCapacity & { models: (ModelCapacity & { model: string })[] };
+
+export type ModelCapacity = {
+  running: number;
+  /** Null: not known yet. */
+  limit: number | null;
+  learned: boolean;
+  limitReason: CeilingReason | '';
+  abandoned: number;
+  restingUntil: number;
+  restReason: RestReason | '';
+};
+
+export type CeilingReason = 'start' | 'grown' | 'refused' | 'raised';
+export type RestReason = 'capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy' | 'outage';

@@ -1,0 +1,229 @@
+import { beforeEach, describe, expect, test } from 'bun:test';
+import { type CapacityService, createCapacity, type Dispatch, type RefusalKind } from '../../src/channels/index.ts';
+import { type Clock, silentLogger } from '../../src/kernel/index.ts';
+import type { CapacityRecord, CapacityStore, ChannelRecord, RunningCount, Store } from '../../src/store/ports/index.ts';
+
+/** A clock that stands still until it is moved, and then ends the sleeps that are over. */
+function createStillClock() {
+  let nowMs = 1_700_000_000_000;
+  let sleeping: { at: number; wake: () => void }[] = [];
+  const clock: Clock = {
+    nowMs: () => nowMs,
+    unix: () => Math.floor(nowMs / 1000),
+    monotonicMs: () => nowMs,
+    sleep: (ms) => new Promise((wake) => sleeping.push({ at: nowMs + ms, wake: () => wake() })),
+  };
+  return {
+    ...clock,
+    async pass(ms: number) {
+      nowMs += ms;
+      const over = sleeping.filter(({ at }) => at <= nowMs);
+      sleeping = sleeping.filter(({ at }) => at > nowMs);
+      for (const { wake } of over) wake();
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    },
+  };
+}
+
+const channel = (change: Partial<ChannelRecord> = {}): ChannelRecord => ({
+  ...{ id: 1, name: 'vendor', type: 61, keySealed: '', keyHint: '', baseUrl: 'https://vendor.example' },
+  ...{ models: ['m'], groups: ['default'], priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo' },
+  ...{ settings: {}, status: 1, usedQuota: 0, createdAt: 1, updatedAt: 1, limits: null, pool: '' },
+  ...change,
+});
+
+describe('what an account runs, learned', () => {
+  let clock: ReturnType<typeof createStillClock>;
+  let capacity: CapacityService;
+  let channels: ChannelRecord[];
+  /** What the database counts beside this node's own tasks. */
+  let elsewhere: RunningCount[];
+  let rows: CapacityRecord[];
+  let sent = 0;
+  const running = new Set<Dispatch>();
+
+  beforeEach(async () => {
+    clock = createStillClock();
+    channels = [channel()];
+    elsewhere = [];
+    rows = [];
+    running.clear();
+    const stored: Partial<CapacityStore> = {
+      all: async () => rows,
+      running: async (except) => {
+        const stored = [...running].filter(({ taskId }) => !except.includes(taskId)).length;
+        return [...elsewhere, { channelId: 1, model: 'm', accepted: stored, sending: 0, abandoned: 0 }];
+      },
+      beginRest: async () => true,
+      endRest: async () => true,
+      putCeiling: async () => true,
+    };
+    capacity = createCapacity({
+      store: { capacity: stored, publish: async () => {}, subscribe: () => () => {} } as unknown as Store,
+      clock,
+      random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
+      logger: silentLogger,
+      channels: () => channels,
+      syncFrequencyMs: 60_000,
+    });
+    await capacity.start();
+    return () => capacity.stop();
+  });
+
+  const scope = (model = 'm', id = 1) => capacity.scope(channels.find((one) => one.id === id) ?? channel(), model);
+  const room = (model = 'm') => capacity.room(scope(model));
+  const begin = (userId = 1): Dispatch => {
+    sent += 1;
+    return capacity.begin(scope(), { taskId: `task_${sent}`, slots: 1, userId });
+  };
+  const accept = (dispatch: Dispatch) => {
+    running.add(dispatch);
+    capacity.accepted(dispatch);
+  };
+  /** Sends all that have room and lets the vendor run so many. Returns how many it refused. */
+  async function fill(limit: number, kind: RefusalKind = 'capacity'): Promise<number> {
+    const sending = Array.from({ length: room() }, () => begin());
+    let refused = 0;
+    for (const dispatch of sending) {
+      if (running.size < limit) accept(dispatch);
+      else {
+        refused += 1;
+        capacity.refused(dispatch, { kind });
+      }
+    }
+    await clock.pass(0);
+    return refused;
+  }
+  const finish = (count = 1) => {
+    for (const { taskId, slots, scope: place } of [...running].slice(0, count)) {
+      running.delete([...running].find((one) => one.taskId === taskId) as Dispatch);
+      capacity.end({ taskId, channelId: place.channelId, upstreamModel: place.model, slots });
+    }
+  };
+  const view = () => {
+    const { restReason } = capacity.describe(channels[0] as ChannelRecord);
+    const [model] = capacity.describe(channels[0] as ChannelRecord).models;
+    return { ceiling: model?.limit ?? 0, reason: model?.limitReason ?? '', rest: restReason };
+  };
+
+  test('it starts at four at once and doubles with each full set of acceptances', async () => {
+    expect(room()).toBe(4);
+    for (const expected of [8, 16, 32]) {
+      await fill(1000);
+      expect(view().ceiling).toBe(expected);
+    }
+  });
+
+  test('it does not grow while fewer are sent than it may run', async () => {
+    for (let round = 0; round < 10; round++) {
+      const dispatch = begin();
+      accept(dispatch);
+      finish();
+    }
+    expect(room()).toBe(4);
+  });
+
+  test.each([1, 2, 3, 5, 7, 20])('a vendor that runs %i at once is learned with few refusals', async (limit) => {
+    let refused = 0;
+    for (let second = 0; second < 50; second++) {
+      refused += await fill(limit);
+      await clock.pass(1000);
+    }
+    expect(view()).toMatchObject({ ceiling: limit, reason: 'refused' });
+    expect(refused).toBeLessThan(2 * limit + 6);
+    // Then each task that ends makes room for one, and nothing is refused.
+    for (let turn = 0; turn < 5; turn++) {
+      await clock.pass(6000);
+      finish();
+      expect(await fill(limit)).toBe(0);
+    }
+  });
+
+  test('refusals that arrive before the acceptances of their burst teach the same', async () => {
+    const burst = Array.from({ length: 4 }, () => begin());
+    capacity.refused(burst[3] as Dispatch, { kind: 'capacity' });
+    capacity.refused(burst[2] as Dispatch, { kind: 'capacity' });
+    await clock.pass(0);
+    accept(burst[0] as Dispatch);
+    accept(burst[1] as Dispatch);
+    expect(view().ceiling).toBe(2);
+  });
+
+  test('a burst that is refused counts once, and its rest is not renewed by it', async () => {
+    await fill(1000);
+    const burst = Array.from({ length: room() }, () => begin());
+    expect(burst).toHaveLength(4);
+    capacity.refused(burst[0] as Dispatch, { kind: 'capacity' });
+    await clock.pass(4000);
+    for (const dispatch of burst.slice(1)) capacity.refused(dispatch, { kind: 'capacity', retryAfterMs: 60_000 });
+    expect(view()).toMatchObject({ ceiling: 4, rest: 'capacity' });
+    finish();
+    expect(room()).toBe(0);
+    await clock.pass(1000);
+    expect(room()).toBe(1);
+  });
+
+  test('tasks that other nodes have there count for the ceiling', async () => {
+    const [first, second] = [begin(), begin()];
+    accept(first);
+    elsewhere = [{ channelId: 1, model: 'm', accepted: 6, sending: 0, abandoned: 0 }];
+    capacity.refused(second, { kind: 'capacity' });
+    await clock.pass(0);
+    expect(view().ceiling).toBe(7);
+  });
+
+  describe('at the ceiling', () => {
+    const LIMIT = 5;
+    beforeEach(async () => {
+      for (let second = 0; second < 20; second++) {
+        await fill(LIMIT);
+        await clock.pass(1000);
+      }
+    });
+
+    test('a rise of one is tried after a minute, and each failure doubles the time, up to an hour', async () => {
+      let limit = LIMIT;
+      const tries: number[] = [];
+      let sinceMs = 0;
+      for (let second = 0; second < 4 * 3600; second++) {
+        sinceMs += 1000;
+        if ((await fill(limit)) > 0) {
+          tries.push(Math.round(sinceMs / 60_000));
+          sinceMs = 0;
+        }
+        await clock.pass(1000);
+      }
+      expect(tries.slice(0, 7)).toEqual([1, 2, 4, 8, 16, 32, 60]);
+      expect(view().ceiling).toBe(LIMIT);
+      limit = LIMIT + 1;
+      for (let second = 0; second < 3660; second++) {
+        await fill(limit);
+        await clock.pass(1000);
+      }
+      expect(view()).toMatchObject({ ceiling: LIMIT + 1 });
+    });
+
+    test('a success is the ceiling, and the next try comes after a minute again', async () => {
+      for (let second = 0; second < 110; second++) {
+        await fill(1000);
+        await clock.pass(1000);
+      }
+      expect(view()).toMatchObject({ ceiling: LIMIT + 2, reason: 'raised' });
+    });
+
+    test('a refusal at less than half of it rests only: somebody else uses the account', async () => {
+      finish();
+      expect(await fill(LIMIT)).toBe(0);
+      finish(3);
+      expect(await fill(2)).toBeGreaterThan(0);
+      expect(view()).toMatchObject({ ceiling: LIMIT, rest: 'capacity' });
+    });
+
+    test('a refusal with none running is of the rate, and leaves it', async () => {
+      finish(LIMIT);
+      capacity.refused(begin(), { kind: 'capacity' });
+      await clock.pass(0);
+      expect(view()).toMatchObject({ ceiling: LIMIT, rest: 'rate' });
+    });
+  });
+});
