@@ -1,5 +1,6 @@
 import { type Clock, createReplica, type Logger, type Random, type SecretBox } from '../kernel/index.ts';
 import { type ChannelRecord, type Page, type Paged, STATUS, type Store } from '../store/ports/index.ts';
+import { checkLimits, checkPool } from './capacity/declared-limits.ts';
 import {
   boundPlugin,
   type ChannelInput,
@@ -155,6 +156,8 @@ export function createChannels(deps: {
         taskPluginKey: binding.taskPluginKey,
         settings: checkSettings(input.settings ?? {}),
         status: input.status ?? STATUS.enabled,
+        limits: checkLimits(input.limits ?? null),
+        pool: checkPool(input.pool ?? ''),
         createdAt: now,
         updatedAt: now,
       });
@@ -191,6 +194,8 @@ export function createChannels(deps: {
           : { modelMapping: checkMapping(change.modelMapping, before.modelMapping) }),
         ...(change.settings === undefined ? {} : { settings: checkSettings(change.settings) }),
         ...(change.status === undefined ? {} : { status: change.status }),
+        ...(change.limits === undefined ? {} : { limits: checkLimits(change.limits) }),
+        ...(change.pool === undefined ? {} : { pool: checkPool(change.pool) }),
         updatedAt: clock.unix(),
       });
       if (!channel) throw channelErrors.not_found();

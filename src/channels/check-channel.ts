@@ -1,5 +1,5 @@
 import { hasHiddenCharacters, type JsonObject, type Sentence, sentence, trimTrailing } from '../kernel/index.ts';
-import type { EnabledStatus } from '../store/ports/index.ts';
+import type { DeclaredLimits, EnabledStatus } from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
 
 /** A channel bound to a plugin by `task_plugin_key` (specification, "Channels"). */
@@ -20,6 +20,10 @@ export type ChannelInput = {
   taskPluginKey?: string;
   settings?: JsonObject;
   status?: EnabledStatus;
+  /** null: nothing is declared. */
+  limits?: DeclaredLimits | null;
+  /** Empty: it shares its limit with no other channel. */
+  pool?: string;
 };
 
 /** `keyFormat`: how the vendor's keys usually look. */

@@ -2,6 +2,20 @@
  * Owns: channels (accounts at vendors), their sealed credentials, and which of them serves a model.
  * May touch: the store's channels. Never touches: plugins' code, HTTP, money.
  */
+
+export { createCapacity } from './capacity/capacity.ts';
+export type {
+  Capacity,
+  CapacityService,
+  CapacityView,
+  Dispatch,
+  Places,
+  Refusal,
+  RefusalKind,
+  Room,
+  Scope,
+  Start,
+} from './capacity/types.ts';
 export { type ChannelChange, type Channels, createChannels, type SavedChannel, shortenKey } from './channels.ts';
 export {
   type ChannelInput,
@@ -15,19 +29,5 @@ export {
   RELAY_TYPE,
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';
-export { createCapacity } from './capacity/capacity.ts';
-export { checkLimits, checkPool } from './capacity/declared-limits.ts';
-export type {
-  Capacity,
-  CapacityService,
-  CapacityView,
-  Dispatch,
-  Places,
-  Refusal,
-  RefusalKind,
-  Room,
-  Scope,
-  Start,
-} from './capacity/types.ts';
 export { channelErrors } from './errors.ts';
 export { serves } from './pick-channel.ts';

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { AccountStatements, Billing, OfferedModel } from '../billing/index.ts';
-import type { Channels } from '../channels/index.ts';
+import type { CapacityService, Channels } from '../channels/index.ts';
 import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
 import type { Webhooks } from '../notifications/index.ts';
 import type { AttentionItem, SystemHistory, SystemView } from '../operations/index.ts';
@@ -113,6 +113,7 @@ type GatewayRooms = {
   plugins: PluginService;
   marketplace: Marketplace;
   channels: Channels;
+  capacity: CapacityService;
   billing: Billing;
   /** Every model that a plugin declares or a channel lists. */
   offeredModels: () => OfferedModel[];

@@ -4,7 +4,7 @@ import { addUser } from '../support/add-user.ts';
 import { describeEachStore } from './each-store.ts';
 import { runRaw } from './open-raw.ts';
 
-const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
+const channel = (change: Partial<NewChannel> = {}): Required<NewChannel> => ({
   name: 'vendor',
   type: 61,
   keySealed: 'v1.a.b.c',

@@ -46,7 +46,7 @@ export function composeHttp(
   { port, isDraining, certificateFault, installation }: ListenerState & { installation: string },
 ): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
-  const { auth, channels, billing, plugins, options, node, upstream, watches } = services;
+  const { auth, channels, capacity, billing, plugins, options, node, upstream, watches } = services;
   const { tasks, surfaces, results, relay, reports, webhooks, tryChannel } = services.taskRooms;
   const { metrics, tracing, lag, watchCache } = services.observed;
   const currentAuthSettings = () => authSettings(options, node);
@@ -92,7 +92,7 @@ export function composeHttp(
     },
     auth,
     gateway: {
-      ...{ plugins, marketplace, channels, billing, offeredModels },
+      ...{ plugins, marketplace, channels, capacity, billing, offeredModels },
       options: settingsService,
       optionTrials: createOptionTrials({
         options,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { factoryPlugins } from '../../../build/factory/manifest.gen.ts';
 import { createAuth } from '../../auth/index.ts';
 import { createBilling } from '../../billing/index.ts';
-import { createChannels } from '../../channels/index.ts';
+import { createCapacity, createChannels } from '../../channels/index.ts';
 import { createMetrics } from '../../http/index.ts';
 import { systemRandom } from '../../kernel/index.ts';
 import { createCallbackUrls } from '../../notifications/index.ts';
@@ -102,6 +102,14 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     plugins: facts,
     syncFrequencyMs,
   });
+  const capacity = createCapacity({
+    store,
+    clock,
+    random: systemRandom,
+    logger,
+    channels: channels.known,
+    syncFrequencyMs,
+  });
   const node: NodeAddress = { ...configuredNode(config), listening: '' };
   const warnOfRisks = createRiskLog(logger);
   const options = createLiveOptions({
@@ -120,11 +128,14 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     watchCache,
     settings: () => billingSettings(options),
   });
-  for (const [name, service] of Object.entries({ plugins, channels, billing, options })) {
+  for (const [name, service] of Object.entries({ plugins, channels, capacity, billing, options })) {
     shutdown.add(name, () => service.stop());
   }
   // The first sandbox process checks the stored plugins; everything below is created beside it.
-  const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
+  const started = Promise.all([
+    ...[plugins.start(), channels.start().then(capacity.start)],
+    ...[billing.start(), options.start()],
+  ]);
 
   const auth = createAuth({
     onSignIn: countSignIns(metrics.registry),
@@ -265,6 +276,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   return {
     plugins,
     channels,
+    capacity,
     options,
     billing,
     auth,

@@ -1,6 +1,6 @@
 import type { Auth } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
-import type { Channels } from '../../channels/index.ts';
+import type { CapacityService, Channels } from '../../channels/index.ts';
 import type { InRequest, Metrics, ViewDevelopment } from '../../http/index.ts';
 import type { Clock, Logger, SecretBox, WatchCache } from '../../kernel/index.ts';
 import type { Backups } from '../../operations/backup/backup-schedule.ts';
@@ -46,6 +46,8 @@ export type Development = { onHookCall: (call: HookCall) => void; view: ViewDeve
 export type DomainServices = {
   plugins: PluginService;
   channels: Channels;
+  /** What accounts run, and when they rest. */
+  capacity: CapacityService;
   options: LiveOptions;
   billing: Billing;
   auth: Auth;

@@ -5,7 +5,7 @@ import { describeCapacity } from './describe-capacity.ts';
 import { forgetRise, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
 import { createOutageWatch } from './outages.ts';
 import { openPlaces } from './places.ts';
-import { type PoolState, createPoolStates } from './pool-states.ts';
+import { createPoolStates, type PoolState } from './pool-states.ts';
 import { restPhase } from './rests.ts';
 import { createRunningSlots } from './running-slots.ts';
 import type { CapacityService, Dispatch, HeldSlots, Refusal, Room, Scope, Start } from './types.ts';
@@ -120,22 +120,22 @@ export function createCapacity(deps: {
     );
   };
 
+  function learnedRoom(scope: Scope): number {
+    const { learned, window = Number.POSITIVE_INFINITY } = ofModel(scope);
+    const { inFlight, sending } = slots.find(scope.pool, scope.model);
+    const free = isDeclared(scope) ? Number.POSITIVE_INFINITY : roomBelow(learned, inFlight, mono());
+    return Math.max(0, Math.min(free, window - sending));
+  }
+
   function room(scope: Scope): number {
     isTouched = true;
-    const nowMs = mono();
     const due = dueTrials(scope);
     if (!due) return 0;
-    let free = Number.POSITIVE_INFINITY;
+    let free = learnedRoom(scope);
     for (const { pool, model, limit } of levels(scope)) {
-      if ((startsFrom.get(JSON.stringify([pool, model])) ?? 0) > nowMs) return 0;
+      if ((startsFrom.get(JSON.stringify([pool, model])) ?? 0) > mono()) return 0;
       if (limit.maxRunning !== undefined) free = Math.min(free, limit.maxRunning - slots.find(pool, model).inFlight);
     }
-    const state = ofModel(scope);
-    if (free === Number.POSITIVE_INFINITY) {
-      members(scope.pool);
-      free = roomBelow(state.learned, slots.find(scope.pool, scope.model).inFlight, nowMs);
-    }
-    if (state.window !== undefined) free = Math.min(free, state.window - slots.find(scope.pool, scope.model).sending);
     return Math.max(0, due.length > 0 ? Math.min(free, 1) : free);
   }
 
@@ -248,7 +248,7 @@ export function createCapacity(deps: {
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
     room,
     asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
-    places: (tx, scopes) => openPlaces({ tx, rules: { levels, trials: dueTrials }, notes }, scopes),
+    places: (tx, scopes) => openPlaces({ tx, rules: { levels, trials: dueTrials, learnedRoom }, notes }, scopes),
     begin,
     accepted,
     refused,
@@ -277,8 +277,7 @@ export function createCapacity(deps: {
       return byHand(store.capacity.wake(pools));
     },
     clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findPool(channel))),
-    clearAbandoned: (channel) =>
-      byHand(store.capacity.clearAbandoned(members(findPool(channel)).map(({ id }) => id))),
+    clearAbandoned: (channel) => byHand(store.capacity.clearAbandoned(members(findPool(channel)).map(({ id }) => id))),
   };
 }
 

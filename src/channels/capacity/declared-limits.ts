@@ -17,9 +17,11 @@ export function checkLimits(limits: DeclaredLimits | null): DeclaredLimits | nul
   if (limits === null) return null;
   const { models = {}, ...whole } = limits;
   const names = Object.keys(models);
-  if (names.length > MAX_MODELS) throw invalid('limits.models', sentence('channels.list_max', { field: 'limits.models', max: MAX_MODELS }));
+  if (names.length > MAX_MODELS)
+    throw invalid('limits.models', sentence('channels.list_max', { field: 'limits.models', max: MAX_MODELS }));
   const checked = names.map((name) => {
-    if (name.trim() === '') throw invalid('limits.models', sentence('channels.list_empty_entry', { field: 'limits.models' }));
+    if (name.trim() === '')
+      throw invalid('limits.models', sentence('channels.list_empty_entry', { field: 'limits.models' }));
     return [name, checkLimit(models[name] ?? {}, `limits.models.${name}`)] as const;
   });
   const given = checked.filter(([, limit]) => Object.keys(limit).length > 0);
@@ -32,7 +34,11 @@ function checkLimit({ maxRunning, maxPerMinute, burst }: DeclaredLimit, param: s
   const fields = { max_running: maxRunning, max_per_minute: maxPerMinute, burst };
   for (const [field, value] of Object.entries(fields)) {
     const isFit = value === undefined || (Number.isInteger(value) && value >= 1 && value <= HIGHEST);
-    if (!isFit) throw invalid(`${param}.${field}`, sentence('channels.limit_range', { field: `${param}.${field}`, max: HIGHEST }));
+    if (!isFit)
+      throw invalid(
+        `${param}.${field}`,
+        sentence('channels.limit_range', { field: `${param}.${field}`, max: HIGHEST }),
+      );
   }
   if (burst !== undefined && (maxPerMinute === undefined || burst > maxPerMinute)) {
     throw invalid(`${param}.burst`, sentence('channels.limit_burst', { field: `${param}.burst` }));

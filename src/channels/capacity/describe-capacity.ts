@@ -17,7 +17,9 @@ type Described = {
 
 /** What people see of a channel: its own tasks, what limits it, and each model that it has run. */
 export function describeCapacity({ channel, pool, slots, states, levels, clock }: Described): CapacityView {
-  const known = states.list(pool).filter(({ model, stored, rest }) => model !== '' && (stored > 0 || rest.reason !== ''));
+  const known = states
+    .list(pool)
+    .filter(({ model, stored, rest }) => model !== '' && (stored > 0 || rest.reason !== ''));
   const names = [...new Set([...known.map(({ model }) => model), ...slots.listModels(pool)])].sort();
   const scope = (model: string): Scope => ({ channelId: channel.id, pool, model });
 

@@ -26,7 +26,8 @@ export type LearnedCeiling = {
   spread: number;
 };
 
-export const startCeiling = (spread = 0): LearnedCeiling => setCeiling(undefined, { ceiling: START, reason: 'start', spread });
+export const startCeiling = (spread = 0): LearnedCeiling =>
+  setCeiling(undefined, { ceiling: START, reason: 'start', spread });
 
 /** `ceiling`: what is learned now. What was learned of rises stays. */
 export function setCeiling(

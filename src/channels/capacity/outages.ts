@@ -23,7 +23,8 @@ export function createOutageWatch(monotonicMs: () => number) {
       latest = [...latest, { ...submission, atMs }].slice(-LATEST);
       if (!submission.failed) return false;
       const failures = latest.filter((one) => one.failed && one.atMs > atMs - WITHIN_MS);
-      const isOut = failures.length >= FAILURES && (users.size === 1 || new Set(failures.map((one) => one.userId)).size > 1);
+      const isOut =
+        failures.length >= FAILURES && (users.size === 1 || new Set(failures.map((one) => one.userId)).size > 1);
       if (isOut) latest = [];
       return isOut;
     },

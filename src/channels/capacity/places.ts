@@ -12,6 +12,8 @@ type Rules = {
   levels(scope: Scope): Level[];
   /** `undefined`: it rests, or its trial runs. */
   trials(scope: Scope): DueTrial[] | undefined;
+  /** Slots that are free by what was learned, and after a rest; a declared limit is counted here. */
+  learnedRoom(scope: Scope): number;
 };
 
 type Notes = {
@@ -51,23 +53,44 @@ export async function openPlaces(
     }),
   );
 
-  const hasPlace = (level: Level, slots: number): boolean => {
-    const { inUse, startsMs } = taken.get(keyText(level)) ?? { inUse: 0, startsMs: [] };
-    const { maxRunning = Number.POSITIVE_INFINITY } = level.limit;
+  const useOf = (level: Level) => taken.get(keyText(level)) ?? { inUse: 0, startsMs: [] };
+  /** Slots that are free at a level; 0 until its rate allows the next start. */
+  function freeSlots(level: Level): number {
+    const { inUse, startsMs } = useOf(level);
     const startMs = nextStartMs(level.limit, startsMs);
-    if (startMs > nowMs) notes.startsIn(level, startMs - nowMs);
-    // A task that is larger than the limit runs alone.
-    return startMs <= nowMs && (inUse + slots <= maxRunning || inUse === 0);
+    if (startMs > nowMs) {
+      notes.startsIn(level, startMs - nowMs);
+      return 0;
+    }
+    return Math.max(0, (level.limit.maxRunning ?? Number.POSITIVE_INFINITY) - inUse);
+  }
+  /** A task that is larger than the limit runs alone. */
+  const hasPlace = (level: Level, slots: number): boolean => {
+    const free = freeSlots(level);
+    return free >= slots || (free > 0 && useOf(level).inUse === 0);
   };
+  /** Rests that end with this task; `undefined`: it rests, or something is not locked. */
+  function findTrials(scope: Scope): DueTrial[] | undefined {
+    const due = rules.trials(scope);
+    return due && [...rules.levels(scope), ...due].every((one) => locked.has(keyText(one))) ? due : undefined;
+  }
 
   return {
+    left(scope) {
+      const due = findTrials(scope);
+      if (!due) return 0;
+      const own = rules.levels(scope);
+      // Whether a second one may start at once is known when the first has.
+      const most =
+        due.length > 0 || own.some(({ limit }) => limit.maxPerMinute !== undefined) ? 1 : rules.learnedRoom(scope);
+      return Math.min(most, ...own.map(freeSlots));
+    },
+
     async take(scope, task) {
       const { taskId, slots } = task;
       const own = rules.levels(scope);
-      const due = rules.trials(scope);
-      // What became due or was declared a moment ago is not locked.
-      if (!due || ![...own, ...due].every((one) => locked.has(keyText(one)))) return undefined;
-      if (!own.every((level) => hasPlace(level, slots))) return undefined;
+      const due = findTrials(scope);
+      if (!due || !own.every((level) => hasPlace(level, slots))) return undefined;
       for (const trial of due) {
         const { pool, model, generation } = trial;
         if (await tx.capacity.claimTrial({ pool, model }, { generation, taskId })) continue;
@@ -75,10 +98,10 @@ export async function openPlaces(
         return undefined;
       }
       for (const level of own) {
-        const use = taken.get(keyText(level));
-        use?.startsMs.push(nowMs);
-        if (use) use.inUse += slots;
-        const nextMs = nextStartMs(level.limit, use?.startsMs ?? []);
+        const use = useOf(level);
+        use.startsMs.push(nowMs);
+        use.inUse += slots;
+        const nextMs = nextStartMs(level.limit, use.startsMs);
         if (nextMs > nowMs) notes.startsIn(level, nextMs - nowMs);
       }
       return { ...notes.begin(scope, task), dispatchedAtMs: nowMs };

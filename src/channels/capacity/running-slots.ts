@@ -76,7 +76,8 @@ export function createRunningSlots(deps: { monotonicMs: () => number; findPool: 
 
     accept(taskId: string): void {
       const entry = entries.get(taskId);
-      if (entry?.state === 'sending') put(entry, 'accepted', { ...none(), inFlight: entry.slots, accepted: entry.slots });
+      if (entry?.state === 'sending')
+        put(entry, 'accepted', { ...none(), inFlight: entry.slots, accepted: entry.slots });
     },
 
     /** Its vendor may have a job: it is counted here until the database says what became of it. */

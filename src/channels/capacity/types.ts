@@ -36,6 +36,8 @@ export type HeldSlots = { taskId: string; channelId: number; upstreamModel: stri
 
 /** The places that one transaction may give away. */
 export type Places = {
+  /** How many tasks of one slot could begin now. */
+  left(scope: Scope): number;
   /**
    * Begins a task that this transaction moves to `sending`, in the order of the calls. `undefined`:
    * it waits. `dispatchedAtMs` is the store's clock after the lock. If the transaction is rolled

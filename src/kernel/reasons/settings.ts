@@ -15,7 +15,8 @@ export const settingsReasons = {
   'channels.mapping_names': 'model_mapping must map model names to model names.',
   'channels.mapping_cycle': 'model_mapping has a cycle at "{{model}}".',
   'channels.grace_range': 'settings.not_found_grace_seconds must be a whole number of seconds from 0 to {{max}}.',
-  'channels.limit_range': '{{field}} must be a whole number from 1 to {{max}}. Leave it out where the vendor has no such limit.',
+  'channels.limit_range':
+    '{{field}} must be a whole number from 1 to {{max}}. Leave it out where the vendor has no such limit.',
   'channels.limit_burst': '{{field}} needs max_per_minute beside it, and must not be above it.',
   'channels.pool_name': 'pool must have at most {{max}} characters, no hidden ones, and must not begin with #.',
   'channels.plugin_needed': 'A channel of type 61 needs task_plugin_key.',

@@ -2,6 +2,8 @@ import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import {
+  type CapacityService,
+  type CapacityView,
   type ChannelChange,
   type ChannelInput,
   type Channels,
@@ -23,6 +25,16 @@ import type { RecordAudit } from '../record-audit.ts';
 import { readChannelChoices } from './channel-choices.ts';
 
 type Channel = SavedChannel['channel'];
+
+const limitFields = {
+  max_running: t.Optional(integerSchema({ minimum: 1, maximum: 1_000_000, description: 'Tasks at once.' })),
+  max_per_minute: t.Optional(
+    integerSchema({ minimum: 1, maximum: 1_000_000, description: 'Submissions in a minute, spaced evenly.' }),
+  ),
+  burst: t.Optional(
+    integerSchema({ minimum: 1, maximum: 1_000_000, description: 'So many of max_per_minute may be sent at once.' }),
+  ),
+};
 
 const optional = {
   base_url: t.Optional(t.String({ maxLength: 2048, description: "Empty: the plugin's default address." })),
@@ -48,6 +60,29 @@ const optional = {
     }),
   ),
   status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
+  limits: t.Optional(
+    t.Union(
+      [
+        strictObject({
+          ...limitFields,
+          models: t.Optional(
+            t.Record(t.String({ maxLength: 191 }), strictObject(limitFields), {
+              maxProperties: 1000,
+              description: "By the vendor's model name; they hold beside those of the account.",
+            }),
+          ),
+        }),
+        t.Null(),
+      ],
+      {
+        description:
+          "What the vendor lets the account run, all models together. null or without max_running: the gateway learns it from the vendor's refusals.",
+      },
+    ),
+  ),
+  pool: t.Optional(
+    t.String({ maxLength: 200, description: 'Channels with the same name here share one limit. Empty: its own.' }),
+  ),
 };
 const required = {
   name: t.String({ maxLength: 500 }),
@@ -71,6 +106,7 @@ export function channelRoutes(
     auth: Auth;
     billing: Billing;
     channels: Channels;
+    capacity: CapacityService;
     plugins: PluginService;
     options: SettingsService;
     reports: Reports;
@@ -79,13 +115,17 @@ export function channelRoutes(
     once: AnswerOnce;
   },
 ) {
-  const { auth, channels, reports, tryChannel, audit, once } = deps;
+  const { auth, channels, capacity, reports, tryChannel, audit, once } = deps;
 
   const describeWithPrices = (channel: Channel) => {
     const pluginKey = findDriver(deps.plugins.current(), channel)?.key ?? '*';
     const isPriced = (model: string): boolean =>
       deps.billing.prices.find(pluginKey, model, mapModel(channel.modelMapping, model)) !== undefined;
-    return { ...describeChannel(channel), unpriced_models: channel.models.filter((model) => !isPriced(model)) };
+    return {
+      ...describeChannel(channel),
+      unpriced_models: channel.models.filter((model) => !isPriced(model)),
+      capacity: describeCapacity(capacity.describe(channel)),
+    };
   };
 
   const show = (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
@@ -254,6 +294,53 @@ export function channelRoutes(
         },
       },
     )
+    .post(
+      '/api/channel/:id/wake',
+      async ({ params, panel, origin }) => {
+        const channel = await channels.get(readId(params.id));
+        const rests = await capacity.wake(channel);
+        await audit({ panel, origin }, { action: 'channel.wake', target: `channel:${channel.id}`, detail: { rests } });
+        return ok({ rests });
+      },
+      {
+        admin: true,
+        detail: {
+          summary: 'End the rests of a channel and of the channels that share its limit',
+          description: 'Tasks are sent at once again. If the vendor refuses one, the channel rests anew.',
+        },
+      },
+    )
+    .post(
+      '/api/channel/:id/clear-ceilings',
+      async ({ params, panel, origin }) => {
+        const channel = await channels.get(readId(params.id));
+        const models = await capacity.clearCeilings(channel);
+        const target = `channel:${channel.id}`;
+        await audit({ panel, origin }, { action: 'channel.clear_ceilings', target, detail: { models } });
+        return ok({ models });
+      },
+      {
+        admin: true,
+        detail: { summary: 'Forget how many tasks at once the vendor was found to run; it is learned again' },
+      },
+    )
+    .post(
+      '/api/channel/:id/clear-abandoned',
+      async ({ params, panel, origin }) => {
+        const channel = await channels.get(readId(params.id));
+        const tasks = await capacity.clearAbandoned(channel);
+        const target = `channel:${channel.id}`;
+        await audit({ panel, origin }, { action: 'channel.clear_abandoned', target, detail: { tasks } });
+        return ok({ tasks });
+      },
+      {
+        admin: true,
+        detail: {
+          summary: 'Free the slots of ended tasks that the vendor may still run',
+          description: 'For when you have looked at the vendor and found that it runs none of them.',
+        },
+      },
+    )
     .delete(
       '/api/channel/:id',
       async ({ params, panel, origin }) => {
@@ -280,8 +367,22 @@ function readOptional(
     taskPluginKey: body.task_plugin_key,
     settings: body.settings as JsonObject | undefined,
     status: body.status,
+    limits: body.limits && readLimits(body.limits),
+    pool: body.pool,
   });
 }
+
+type DeclaredLimits = NonNullable<Channel['limits']>;
+type DeclaredLimit = Omit<DeclaredLimits, 'models'>;
+type LimitsBody = NonNullable<Partial<typeof createBody.static>['limits']>;
+
+function readLimits({ models, ...limit }: LimitsBody): DeclaredLimits {
+  const ofModels = Object.entries(models ?? {}).map(([name, own]) => [name, readLimit(own)]);
+  return { ...readLimit(limit), ...(models === undefined ? {} : { models: Object.fromEntries(ofModels) }) };
+}
+
+const readLimit = (limit: Omit<LimitsBody, 'models'>): DeclaredLimit =>
+  withoutUndefined({ maxRunning: limit.max_running, maxPerMinute: limit.max_per_minute, burst: limit.burst });
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
@@ -335,8 +436,41 @@ function describeChannel(channel: Channel) {
     task_plugin_key: channel.taskPluginKey,
     settings: channel.settings,
     status: channel.status,
+    limits: channel.limits && describeLimits(channel.limits),
+    pool: channel.pool,
     used_quota: channel.usedQuota,
     created_at: channel.createdAt,
     updated_at: channel.updatedAt,
   };
 }
+
+function describeLimits({ models, ...limit }: NonNullable<Channel['limits']>) {
+  const ofModels = Object.entries(models ?? {}).map(([name, own]) => [name, describeLimit(own)]);
+  return {
+    ...describeLimit(limit),
+    ...(models === undefined
+      ? {}
+      : { models: Object.fromEntries(ofModels) as Record<string, ReturnType<typeof describeLimit>> }),
+  };
+}
+
+const describeLimit = ({ maxRunning, maxPerMinute, burst }: DeclaredLimit) => ({
+  ...(maxRunning === undefined ? {} : { max_running: maxRunning }),
+  ...(maxPerMinute === undefined ? {} : { max_per_minute: maxPerMinute }),
+  ...(burst === undefined ? {} : { burst }),
+});
+
+const describeCapacity = (view: CapacityView) => ({
+  ...describeModelCapacity(view),
+  models: view.models.map((one) => ({ model: one.model, ...describeModelCapacity(one) })),
+});
+
+const describeModelCapacity = (view: Omit<CapacityView, 'models'>) => ({
+  running: view.running,
+  limit: view.limit,
+  learned: view.learned,
+  limit_reason: view.limitReason,
+  abandoned: view.abandoned,
+  resting_until: view.restingUntil,
+  rest_reason: view.restReason,
+});
