@@ -1,0 +1,180 @@
+import { expect, test } from 'bun:test';
+import { type CapacityService, createCapacity } from '../../src/channels/index.ts';
+import { newTaskId, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
+import type { ChannelRecord, NewTask, Store } from '../../src/store/ports/index.ts';
+import { describeEachStore, newTask, type OpenedStore } from './each-store.ts';
+import { runRaw } from './open-raw.ts';
+
+let channels = 1000;
+const AT_ONCE = 24;
+
+function suite(opened: () => OpenedStore): void {
+  /** Two nodes; SQLite has one, which works twice at once. */
+  let second: Store | undefined;
+  const openNodes = async (): Promise<[Store, Store]> => {
+    const { store, openAnother } = opened();
+    second ??= store.dialect === 'sqlite' ? store : await openAnother();
+    return [store, second];
+  };
+  const newChannel = (change: Partial<ChannelRecord> = {}): ChannelRecord => {
+    channels += 1;
+    return {
+      ...{ id: channels, name: 'vendor', type: 61, keySealed: '', keyHint: '', baseUrl: 'https://vendor.example' },
+      ...{ models: ['m'], groups: ['default'], priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo' },
+      ...{ settings: {}, status: 1, usedQuota: 0, createdAt: 1, updatedAt: 1, limits: null, pool: '' },
+      ...change,
+    };
+  };
+  const createNode = (store: Store, known: ChannelRecord[]): CapacityService =>
+    createCapacity({
+      ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger, channels: () => known },
+      syncFrequencyMs: 60_000,
+    });
+  const task = (channelId: number, change: Partial<NewTask> = {}): NewTask =>
+    newTask({ taskId: newTaskId(Date.now()), channelId, upstreamModel: 'm', ...change });
+
+  /** So many submissions at once on both nodes, each in a transaction of its own. Returns how many began. */
+  async function submitAtOnce(known: ChannelRecord[], change: Partial<NewTask> = {}): Promise<string[]> {
+    const nodes = (await openNodes()).map((store) => ({ store, capacity: createNode(store, known) }));
+    const begun = await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, index) => {
+        const { store, capacity } = nodes[index % 2] as (typeof nodes)[number];
+        const scope = capacity.scope(known[index % known.length] as ChannelRecord, 'm');
+        return store.transaction(async (tx) => {
+          const places = await capacity.places(tx, [scope]);
+          const row = task(scope.channelId, { countsStart: true, ...change });
+          const taken = await places.take(scope, { taskId: row.taskId, slots: row.slots ?? 1, userId: 1 });
+          if (taken) await tx.tasks.insert(row);
+          return taken?.taskId;
+        });
+      }),
+    );
+    return begun.flatMap((taskId) => taskId ?? []);
+  }
+
+  test('two nodes that start at once never exceed what a channel declares', async () => {
+    const known = [newChannel({ limits: { maxRunning: 5 } })];
+    expect(await submitAtOnce(known)).toHaveLength(5);
+    expect(await submitAtOnce(known)).toHaveLength(0);
+  });
+
+  test('nor what channels of one pool declare for all of them, and for a model', async () => {
+    const pool = `pool ${channels}`;
+    const known = [newChannel({ pool, limits: { maxRunning: 7 } }), newChannel({ pool, limits: { maxRunning: 9 } })];
+    expect(await submitAtOnce(known)).toHaveLength(7);
+    const models = { m: { maxRunning: 3 } };
+    expect(await submitAtOnce([newChannel({ limits: { maxRunning: 10, models } })])).toHaveLength(3);
+  });
+
+  test('a task takes as many slots as it says', async () => {
+    const known = [newChannel({ limits: { maxRunning: 5 } })];
+    expect(await submitAtOnce(known, { slots: 2 })).toHaveLength(2);
+  });
+
+  test('starts are spaced over the minute, but for a declared burst', async () => {
+    expect(await submitAtOnce([newChannel({ limits: { maxPerMinute: 10 } })])).toHaveLength(1);
+    expect(await submitAtOnce([newChannel({ limits: { maxPerMinute: 10, burst: 4 } })])).toHaveLength(4);
+    expect(await submitAtOnce([newChannel({ limits: { maxPerMinute: 3, burst: 3 } })])).toHaveLength(3);
+  });
+
+  test('an ended task whose vendor may run it takes its slot until it is over, or is cleared', async () => {
+    const { store, databaseUrl, dataDir } = opened();
+    const channel = newChannel({ limits: { maxRunning: 2 } });
+    const [first] = await submitAtOnce([channel]);
+    const until = systemClock.unix() + 600;
+    const end = `update tasks set status = 'FAILURE', slot_until = ${until} where task_id = '${first}'`;
+    await runRaw({ databaseUrl, dataDir }, end);
+    expect(await submitAtOnce([channel])).toHaveLength(0);
+    const node = createNode(store, [channel]);
+    await node.recount();
+    expect(node.describe(channel)).toMatchObject({ running: 1, abandoned: 1, limit: 2, learned: false });
+    expect(await node.clearAbandoned(channel)).toBe(1);
+    expect(node.describe(channel)).toMatchObject({ running: 1, abandoned: 0 });
+    expect(await submitAtOnce([channel])).toHaveLength(1);
+  });
+
+  test('of a rest that is over, one task on all nodes is the trial, and the next one if it proved nothing', async () => {
+    const [store, other] = await openNodes();
+    const channel = newChannel();
+    const key = { pool: `#${channel.id}`, model: 'm' };
+    expect(await store.capacity.beginRest(key, { generation: 0, reason: 'rate', step: 1, forMs: 60_000 })).toBe(true);
+    const claim = (generation: number, row: NewTask, on = store) =>
+      on.transaction(async (tx) => {
+        await tx.capacity.lock([key]);
+        await tx.tasks.insert(row);
+        return tx.capacity.claimTrial(key, { generation, taskId: row.taskId });
+      });
+    expect(await claim(1, task(channel.id))).toBe(false);
+    expect(await store.capacity.beginRest(key, { generation: 1, reason: 'rate', step: 2, forMs: 0 })).toBe(true);
+    const rows = Array.from({ length: AT_ONCE }, () => task(channel.id));
+    const claims = await Promise.all(rows.map((row, index) => claim(2, row, index % 2 === 0 ? store : other)));
+    expect(claims.filter(Boolean)).toHaveLength(1);
+    const trial = rows[claims.indexOf(true)] as NewTask;
+    expect(await claim(2, task(channel.id))).toBe(false);
+    const { databaseUrl, dataDir } = opened();
+    await runRaw({ databaseUrl, dataDir }, `update tasks set status = 'FAILURE' where task_id = '${trial.taskId}'`);
+    expect(await claim(1, task(channel.id))).toBe(false);
+    expect(await claim(2, task(channel.id))).toBe(true);
+    expect(await store.capacity.endRest(key, 1)).toBe(false);
+    expect(await store.capacity.endRest(key, 2)).toBe(true);
+    expect(await store.capacity.endRest(key, 2)).toBe(false);
+  });
+
+  test('of two nodes that begin a rest after the same one, one does, and a wake is newer than both', async () => {
+    const [store, other] = await openNodes();
+    const key = { pool: `#${newChannel().id}`, model: 'm' };
+    const rest = { generation: 0, reason: 'capacity', step: 1, forMs: 60_000 };
+    const begun = await Promise.all([store, other, store, other].map((node) => node.capacity.beginRest(key, rest)));
+    expect(begun.filter(Boolean)).toHaveLength(1);
+    expect(await store.capacity.wake([key.pool])).toBe(1);
+    expect(await store.capacity.beginRest(key, { ...rest, generation: 1 })).toBe(false);
+    expect((await store.capacity.all()).find(({ pool }) => pool === key.pool)).toMatchObject({
+      ...{ restingForMs: 0, restReason: '', restGeneration: 2, ceiling: 0 },
+    });
+  });
+
+  test('a ceiling is written by the node that knew the one before, and cleared by hand', async () => {
+    const [store, other] = await openNodes();
+    const channel = newChannel();
+    const key = { pool: `#${channel.id}`, model: 'm' };
+    const put = (node: Store, before: number, after: number) =>
+      node.capacity.putCeiling(key, { before, after, reason: 'refused' });
+    const written = await Promise.all([put(store, 0, 5), put(other, 0, 6), put(store, 0, 7)]);
+    expect(written.filter(Boolean)).toHaveLength(1);
+    const node = createNode(store, [channel]);
+    await node.start();
+    const scope = node.scope(channel, 'm');
+    expect(node.room(scope)).toBe([5, 6, 7][written.indexOf(true)] as number);
+    expect(await node.clearCeilings(channel)).toBe(1);
+    expect(node.room(scope)).toBe(4);
+    node.stop();
+  });
+
+  test('a node counts what runs on all of them, and loses no slot that another ends', async () => {
+    const [store, other] = await openNodes();
+    const channel = newChannel();
+    const node = createNode(store, [channel]);
+    const scope = node.scope(channel, 'm');
+    const rows = Array.from({ length: 3 }, () => task(channel.id));
+    for (const row of rows) {
+      node.begin(scope, { taskId: row.taskId, slots: 1, userId: 1 });
+      await store.tasks.insert(row);
+    }
+    expect(node.room(scope)).toBe(1);
+    await node.recount();
+    expect(node.room(scope)).toBe(1);
+    const foreign = task(channel.id);
+    await other.tasks.insert(foreign);
+    await node.recount();
+    expect(node.room(scope)).toBe(0);
+    node.end({ taskId: foreign.taskId, channelId: channel.id, upstreamModel: 'm', slots: 1 });
+    node.end({ taskId: foreign.taskId, channelId: channel.id, upstreamModel: 'm', slots: 1 });
+    expect(node.room(scope)).toBe(1);
+    const { databaseUrl, dataDir } = opened();
+    await runRaw({ databaseUrl, dataDir }, `update tasks set status = 'FAILURE' where task_id = '${foreign.taskId}'`);
+    await node.recount();
+    expect(node.room(scope)).toBe(1);
+  });
+}
+
+describeEachStore('capacity', suite);
