@@ -64,6 +64,7 @@ export function buildRelayRequest(
     headers: { ...headers, authorization: `Bearer ${key}` },
     body,
     privateHosts: [vendorHost(channel)],
+    isKnownHost: (hop) => canonicalHost(hop) === vendorHost(channel),
     maxRedirects: method === 'GET' || method === 'HEAD' ? MAX_REDIRECTS : 0,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     ...(redirects ? { ...redirects, headersForEveryOrigin: CONTENT_HEADERS } : {}),

@@ -1,14 +1,11 @@
-import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/index.ts';
-import { Connection } from './connection.ts';
+import { Connection, type DialHost } from './connection.ts';
 
 /** Who waits for a connection; gets one, or is refused because the client closes. */
 export type Waiter = { onConnection(connection: Connection): void; onClosed(): void };
 
 type PoolOptions = {
   clock: Clock;
-  secure: boolean;
-  open: (url: URL) => Socket;
   maxPerHost: number;
   /** The limit of all hosts together. */
   maxTotal: number;
@@ -20,11 +17,13 @@ type PoolOptions = {
 
 export interface ConnectionPool {
   /** The function that is returned gives up the wait. */
-  acquire(url: URL, waiter: Waiter): () => void;
+  acquire(host: Host, waiter: Waiter): () => void;
   close(): void;
 }
 
-type Waiting = { url: URL; waiter: Waiter };
+/** A host as it is reached: targets of one name share connections. */
+type Host = { name: string; dial: DialHost };
+type Waiting = { dial: DialHost; waiter: Waiter };
 /** A host and port. `open` counts all of its connections; the last idle one is the latest. */
 type Target = { name: string; open: number; idle: Connection[]; waiting: Set<Waiting> };
 
@@ -40,11 +39,11 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   let idle = 0;
   let isSweeping = false;
 
-  function findTarget({ host }: URL): Target {
-    const known = targets.get(host);
+  function findTarget(name: string): Target {
+    const known = targets.get(name);
     if (known) return known;
-    const target: Target = { name: host, open: 0, idle: [], waiting: new Set() };
-    targets.set(host, target);
+    const target: Target = { name, open: 0, idle: [], waiting: new Set() };
+    targets.set(name, target);
     return target;
   }
 
@@ -74,8 +73,8 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     return false;
   }
 
-  function open(target: Target, url: URL): Connection {
-    const connection = new Connection(options.open(url), options.secure, {
+  function open(target: Target, dial: DialHost): Connection {
+    const connection = new Connection(dial, {
       onIdle: (_, keepForMs) => release(target, connection, keepForMs),
       onClosed: () => forget(target, connection),
     });
@@ -145,7 +144,7 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
     const [next] = target.waiting;
     if (!next || !hasRoom(target)) return;
     target.waiting.delete(next);
-    next.waiter.onConnection(open(target, next.url));
+    next.waiter.onConnection(open(target, next.dial));
   }
 
   async function sweep(): Promise<void> {
@@ -160,14 +159,14 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   }
 
   return {
-    acquire(url, waiter) {
-      const target = findTarget(url);
+    acquire({ name, dial }, waiter) {
+      const target = findTarget(name);
       const kept = takeIdle(target);
       if (kept || hasRoom(target)) {
-        waiter.onConnection(kept ?? open(target, url));
+        waiter.onConnection(kept ?? open(target, dial));
         return () => undefined;
       }
-      const waiting = { url, waiter };
+      const waiting = { dial, waiter };
       target.waiting.add(waiting);
       return () => {
         target.waiting.delete(waiting);

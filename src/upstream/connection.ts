@@ -25,9 +25,12 @@ const LARGE_CHUNK = 16 * 1024;
 /** Smaller pieces of one chunk are passed on together: there may be a hundred thousand of them. */
 const SMALL_PIECE = 1024;
 
+/** Opens the way to a host. `onConnected`: the host is reached, and only TLS is left. */
+export type DialHost = (signal: AbortSignal, onConnected: () => void) => Promise<Socket>;
+
 /** One connection to a vendor. It carries one request at a time. */
 export class Connection {
-  /** TCP was connected. */
+  /** The vendor was reached. */
   hasConnected = false;
   /** Connected, TLS included: from then on a byte may have been sent. */
   isReady = false;
@@ -42,7 +45,9 @@ export class Connection {
   #isClosed = false;
   #isPaused = false;
   #failWrite: ((error: Error) => void) | undefined;
-  readonly #socket: Socket;
+  /** Absent while the way to the vendor is being opened. */
+  #socket: Socket | undefined;
+  readonly #giveUp = new AbortController();
   readonly #owner: Owner;
   readonly #parser = createAnswerParser({
     onHead: (head) => {
@@ -58,21 +63,21 @@ export class Connection {
   #small: Uint8Array | undefined;
   #gathered: ReturnType<typeof createByteBuffer> | undefined;
 
-  constructor(socket: Socket, secure: boolean, owner: Owner) {
-    this.#socket = socket;
+  constructor(dial: DialHost, owner: Owner) {
     this.#owner = owner;
-    socket.once('connect', () => {
+    const onConnected = () => {
       this.hasConnected = true;
-      if (!secure) this.#becomeReady();
-    });
-    if (secure) socket.once('secureConnect', () => this.#becomeReady());
-    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
-    socket.on('end', () => this.#endOfStream());
-    socket.on('error', (error) => this.#fail(error));
-    socket.on('close', () => this.#onClose());
+    };
+    dial(this.#giveUp.signal, onConnected).then(
+      (socket) => this.#begin(socket),
+      (error) => {
+        this.#fail(error);
+        this.#onClose();
+      },
+    );
   }
 
-  isUsable = (): boolean => !this.#isClosed && !this.#socket.destroyed;
+  isUsable = (): boolean => !this.#isClosed && this.#socket?.destroyed === false;
 
   use(exchange: Exchange): void {
     this.#exchange = exchange;
@@ -83,7 +88,7 @@ export class Connection {
   /** Writes the head of a request, and its body where that is one text. */
   begin(method: string, bytes: Uint8Array): void {
     this.#parser.begin(method);
-    this.#socket.write(bytes);
+    this.#socket?.write(bytes);
   }
 
   /** Resolves when the system has the chunk; rejects when the connection is gone. */
@@ -91,20 +96,20 @@ export class Connection {
     return new Promise((resolve, reject) => {
       if (!this.isUsable()) return reject(new Error('the connection is gone'));
       this.#failWrite = reject;
-      this.#socket.write(chunk, (error) => (error ? reject(error) : resolve()));
+      this.#socket?.write(chunk, (error) => (error ? reject(error) : resolve()));
     });
   }
 
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    this.#socket.pause();
+    this.#socket?.pause();
   }
 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#socket.resume();
+    this.#socket?.resume();
   }
 
   /** Its exchange is not interested any more and hears nothing. */
@@ -114,10 +119,22 @@ export class Connection {
   }
 
   destroy(): void {
-    this.#socket.destroy();
+    this.#giveUp.abort();
+    if (this.#socket) this.#socket.destroy();
+    // A resolver may take its time.
+    else queueMicrotask(() => this.#onClose());
   }
 
-  #becomeReady(): void {
+  #begin(socket: Socket): void {
+    this.#socket = socket;
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.on('end', () => this.#endOfStream());
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#onClose());
+    if (this.#giveUp.signal.aborted) {
+      socket.destroy();
+      return;
+    }
     this.isReady = true;
     this.#exchange?.onReady();
   }
@@ -187,7 +204,7 @@ export class Connection {
     this.#exchange = undefined;
     this.resume();
     const isSent = exchange?.onEnd() ?? true;
-    const isKept = isSent && isClean && this.#keepForMs > 0 && this.#socket.writableLength === 0;
+    const isKept = isSent && isClean && this.#keepForMs > 0 && this.#socket?.writableLength === 0;
     if (!isKept || !this.isUsable()) {
       this.destroy();
       return;

@@ -1,9 +1,11 @@
 import { type Clock, err, type Logger, memoizeTexts, ok, type Result, sentence, toSentence } from '../kernel/index.ts';
 import { canonicalHost } from './check-address.ts';
 import { checkRequest } from './check-request.ts';
+import { type Resolve, refusedLiteral } from './dial.ts';
 import { abortedFailure, refused } from './failures.ts';
 import { followRedirect, isRedirect } from './follow-redirects.ts';
-import { openConnections, type Resolve, type Route, refusedLiteral } from './open-connections.ts';
+import { openConnections, type Route } from './open-connections.ts';
+import { DIRECT_NETWORK, type Network, type ProxyServer } from './proxies.ts';
 import { readResponse } from './read-response.ts';
 import { type Answer, type SendFailure, sendOnce } from './send-once.ts';
 import type { Upstream, UpstreamFailure, UpstreamRequest, UpstreamResponse } from './types.ts';
@@ -20,6 +22,8 @@ export type UpstreamOptions = {
   privateRanges?: readonly string[];
   clock: Clock;
   logger: Logger;
+  /** The proxy and the authorities; without it everything leaves directly. */
+  network?: Network;
   /** Replaces the system's resolver. */
   resolve?: Resolve;
   /**
@@ -38,8 +42,8 @@ const IDEMPOTENT = new Set(['GET', 'HEAD']);
  * or a vendor can cause.
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const { allowPrivate, clock, logger } = options;
-  const connections = openConnections(options);
+  const { allowPrivate, clock, logger, network = DIRECT_NETWORK } = options;
+  const connections = openConnections({ ...options, network });
   const deadlines = createDeadlines(clock);
   const closing = new AbortController();
   const refusals = {
@@ -72,6 +76,11 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     }
   }
 
+  function chooseProxy({ proxy }: UpstreamRequest, url: URL): ProxyServer | undefined {
+    if (proxy !== undefined) return proxy ?? undefined;
+    return network.isDirect(url.hostname) ? undefined : network.proxy;
+  }
+
   /**
    * Sends to one target. If a kept-alive connection turns out to be closed, a request that is safe
    * to repeat is sent once more on a new one.
@@ -81,11 +90,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     const refusal = (mayBePrivate ? refusals.any : refusals.public)(url.hostname);
     if (refusal !== undefined) return err({ ...refused(refusal), stale: false });
 
+    const proxy = chooseProxy(request, url);
+    const isKnown = request.isKnownHost?.(url) ?? false;
     const isRepeatable = request.mayRepeat !== false && IDEMPOTENT.has(request.method) && request.body.kind === 'none';
     const sendBy = async (reuse: Route['reuse']): Promise<Result<Answer, SendFailure>> => {
       const written = writeRequest(request, { url, keepAlive: reuse !== 'fresh' });
       if (!written.ok) return err({ ...written.error, stale: false });
-      const route = { secure: url.protocol === 'https:', mayBePrivate, reuse };
+      const route = { url, secure: url.protocol === 'https:', mayBePrivate, isKnown, proxy, reuse };
       return sendOnce({ connections, deadlines }, route, written.value);
     };
     const sent = await sendBy(isRepeatable ? 'idempotent' : 'once');

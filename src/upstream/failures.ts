@@ -1,4 +1,5 @@
 import { type Sentence, SentenceError, sentence, toSentence } from '../kernel/index.ts';
+import { ProxyFailure } from './open-tunnel.ts';
 import { InvalidAnswer } from './parse-answer.ts';
 import type { UpstreamFailure } from './types.ts';
 
@@ -29,9 +30,10 @@ export function errorCode(error: unknown): string {
 
 const RESOLVER_CODES = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|DNS_\w+)$/;
 
-/** Why no connection was made. `reachedHost`: TCP connected, so the TLS handshake failed. */
+/** Why no connection was made. `reachedHost`: the TLS handshake failed. */
 export function connectFailure(error: unknown, reachedHost: boolean): UpstreamFailure {
   if (error instanceof AddressRefused) return refused(toSentence(error));
+  if (error instanceof ProxyFailure) return failure('connect', true, toSentence(error));
   const code = errorCode(error);
   if (reachedHost) return failure('tls', true, sentence('upstream.tls', { code }));
   if (RESOLVER_CODES.test(code)) return failure('dns', true, sentence('upstream.dns', { code }));

@@ -9,6 +9,14 @@ export { decodeBody, decodedStream, findDecoder, readEncodings } from './content
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
 export type * from './mail-types.ts';
 export { type CallProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './provider-requests.ts';
+export {
+  configuredNetwork,
+  type Network,
+  type NetworkConfig,
+  type ProxyServer,
+  parseDirectHosts,
+  parseProxy,
+} from './proxies.ts';
 export { MAX_RETRY_AFTER_MS, retryAfterMs } from './retry-after.ts';
 export { createSendMail } from './send-mail.ts';
 export {

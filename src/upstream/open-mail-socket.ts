@@ -1,15 +1,13 @@
-import { lookup as systemLookup } from 'node:dns/promises';
-import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { err, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
+import { err, ok, type Result, type Sentence, SentenceError, sentence, toSentence } from '../kernel/index.ts';
 import { checkAddress } from './check-address.ts';
+import { type Dial, type Resolve, resolveBySystem } from './dial.ts';
 import { errorCode } from './failures.ts';
-import type { Resolve } from './open-connections.ts';
+import type { ProxyServer } from './proxies.ts';
 
 /** The most addresses that are tried, each with an equal share of the timeout. */
 const MAX_ADDRESSES = 3;
-
-const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
 
 /**
  * The addresses of a mail server. Private and loopback ones are allowed. Metadata services,
@@ -49,53 +47,75 @@ async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T | 
   }
 }
 
+/** Opens a connection to one address of a mail server. */
+export type ConnectMail = (address: string, port: number, timeoutMs: number) => Promise<Result<Socket, Sentence>>;
+
+/** Connections through a proxy, which may be asked for the name. */
+export function connectMailThrough(proxy: ProxyServer, dial: Dial): ConnectMail {
+  return async (address, port, timeoutMs) => {
+    const url = new URL(`http://${isIP(address) === 6 ? `[${address}]` : address}:${port}`);
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      const way = { url, secure: false, mayBePrivate: true, isKnown: true, proxy };
+      const socket = await dial(way, signal, () => {});
+      return ok(withoutErrors(socket));
+    } catch (error) {
+      const code = signal.aborted ? 'timeout' : errorCode(error);
+      return err(error instanceof SentenceError ? toSentence(error) : sentence('mail.connect', { port, code }));
+    }
+  };
+}
+
 /** A TCP connection to the first address that accepts one. */
 export async function openMailSocket(
   addresses: readonly string[],
   port: number,
-  timeoutMs: number,
+  { timeoutMs, connect = connectDirectly }: { timeoutMs: number; connect?: ConnectMail | undefined },
 ): Promise<Result<{ socket: Socket; address: string }, Sentence>> {
-  let code = 'unknown';
+  let fault = sentence('mail.connect', { port, code: 'unknown' });
   for (const address of addresses) {
-    const opened = await openSocket(address, port, timeoutMs / addresses.length);
+    const opened = await connect(address, port, timeoutMs / addresses.length);
     if (opened.ok) return ok({ socket: opened.value, address });
-    code = opened.error;
+    fault = opened.error;
   }
-  return err(sentence('mail.connect', { port, code }));
+  return err(fault);
 }
 
-function openSocket(host: string, port: number, timeoutMs: number): Promise<Result<Socket, string>> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port });
-    const settle = (result: Result<Socket, string>) => {
+const connectDirectly: ConnectMail = (host, port, timeoutMs) =>
+  new Promise((resolve) => {
+    const socket = connectTcp({ host, port });
+    const settle = (code?: string) => {
       clearTimeout(timer);
       socket.removeAllListeners('connect').removeAllListeners('error');
-      // An error before the conversation starts shows there as an ended connection.
-      socket.on('error', () => {});
-      if (!result.ok) socket.destroy();
-      resolve(result);
+      if (code === undefined) return resolve(ok(withoutErrors(socket)));
+      withoutErrors(socket).destroy();
+      resolve(err(sentence('mail.connect', { port, code })));
     };
-    const timer = setTimeout(() => settle(err('timeout')), timeoutMs);
-    socket.once('connect', () => settle(ok(socket)));
-    socket.once('error', (error) => settle(err(errorCode(error))));
+    const timer = setTimeout(() => settle('timeout'), timeoutMs);
+    socket.once('connect', () => settle());
+    socket.once('error', (error) => settle(errorCode(error)));
   });
-}
+
+/** An error before the conversation starts shows there as an ended connection. */
+const withoutErrors = (socket: Socket): Socket => socket.on('error', () => {});
 
 /**
  * Whether a port begins with TLS, or with a greeting in clear, found by a connection of its own.
  */
-export function mailPortBegins(
-  { host, port }: { host: string; port: number },
+export async function mailPortBegins(
+  { address, port }: { address: string; port: number },
   way: 'tls' | 'plain',
-  timeoutMs: number,
+  { timeoutMs, connect = connectDirectly }: { timeoutMs: number; connect?: ConnectMail | undefined },
 ): Promise<boolean> {
+  const opened = await connect(address, port, timeoutMs);
+  if (!opened.ok) return false;
   return new Promise((resolve) => {
     // Nothing is sent there, so whose certificate it is does not matter.
-    const socket: Socket =
-      way === 'tls' ? connectTls({ host, port, rejectUnauthorized: false }) : connect({ host, port });
+    const socket = way === 'tls' ? connectTls({ socket: opened.value, rejectUnauthorized: false }) : opened.value;
     const settle = (begins: boolean) => {
       clearTimeout(timer);
       socket.destroy();
+      opened.value.destroy();
       resolve(begins);
     };
     const timer = setTimeout(() => settle(false), timeoutMs);

@@ -48,6 +48,7 @@ export function openProvider(
       headers: { accept: 'application/json', ...contentType(body), ...headers },
       body: body ? { kind: 'text', text: encode(body) } : { kind: 'none' },
       privateHosts,
+      isKnownHost: () => true,
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
       headersTimeoutMs: timeoutMs,

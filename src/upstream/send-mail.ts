@@ -1,10 +1,20 @@
 import type { Socket } from 'node:net';
+import { getCACertificates } from 'node:tls';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
-import { redactSecrets, type Sentence, SentenceError, sanitizeMessage, sentence, toSentence } from '../kernel/index.ts';
+import {
+  redactSecrets,
+  type Sentence,
+  SentenceError,
+  sanitizeMessage,
+  sentence,
+  silentLogger,
+  toSentence,
+} from '../kernel/index.ts';
 import { checkAddress } from './check-address.ts';
+import { createDial, type Resolve } from './dial.ts';
 import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './mail-types.ts';
-import type { Resolve } from './open-connections.ts';
-import { mailPortBegins, openMailSocket, resolveMailServer } from './open-mail-socket.ts';
+import { connectMailThrough, mailPortBegins, openMailSocket, resolveMailServer } from './open-mail-socket.ts';
+import { DIRECT_NETWORK, describeProxy, type ProxyServer } from './proxies.ts';
 import { type WrittenMail, writeMail } from './write-mail.ts';
 
 /**
@@ -34,6 +44,9 @@ export type SendMailOptions = {
    * authority).
    */
   trustedCertificates?: readonly string[];
+  /** PEM certificates of authorities that are trusted besides the well-known ones. */
+  authorities?: readonly string[];
+  proxy?: ProxyServer | undefined;
 };
 
 /**
@@ -45,8 +58,13 @@ export type SendMailOptions = {
  * offers no STARTTLS, or refuses it, is used without encryption.
  */
 export function createSendMail(options: SendMailOptions = {}): SendMail {
-  const { stepMs = STEP_MS, wholeMs = WHOLE_MS, open = openMailSocket } = options;
-  const probeMs = Math.min(PROBE_MS, stepMs);
+  const { stepMs = STEP_MS, wholeMs = WHOLE_MS, open = openMailSocket, proxy, resolve, authorities = [] } = options;
+  const network = { ...DIRECT_NETWORK, authorities };
+  const connect = proxy && connectMailThrough(proxy, createDial({ logger: silentLogger, network, resolve }));
+  const probe = { timeoutMs: Math.min(PROBE_MS, stepMs), connect };
+  /** A proxy that takes names is asked for the name, whether it resolves here or not. */
+  const takesNames = proxy !== undefined && proxy.scheme !== 'socks5';
+  const trusted = options.trustedCertificates ?? (authorities.length > 0 ? getCACertificates('default') : undefined);
 
   return async (server, mail) => {
     const steps: MailStep[] = [];
@@ -59,16 +77,22 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
     const written = await writeMail(mail);
     if (!written.ok) return fail({ step: 'send', permanent: true, reply: 0 }, written.error);
 
-    const resolved = await resolveMailServer(server.host, stepMs, options.resolve);
-    if (!resolved.ok) {
+    const resolved = await resolveMailServer(server.host, takesNames ? probe.timeoutMs : stepMs, resolve);
+    if (!resolved.ok && (!takesNames || resolved.error.permanent)) {
       return fail({ step: 'resolve', permanent: resolved.error.permanent, reply: 0 }, toSentence(resolved.error));
     }
-    done('resolve', sentence('mail.resolved', { host: server.host, addresses: resolved.value.join(', ') }));
+    const addresses = takesNames || !resolved.ok ? [server.host] : resolved.value;
+    if (!takesNames) done('resolve', sentence('mail.resolved', { host: server.host, addresses: addresses.join(', ') }));
 
-    const opened = await open(resolved.value, server.port, stepMs);
+    const opened = await open(addresses, server.port, { timeoutMs: stepMs, connect });
     if (!opened.ok) return fail({ step: 'connect', permanent: false, reply: 0 }, opened.error);
     const { socket, address } = opened.value;
-    done('connect', sentence('mail.connected', { address, port: server.port }));
+    done(
+      'connect',
+      proxy === undefined
+        ? sentence('mail.connected', { address, port: server.port })
+        : sentence('mail.connected_by', { address, port: server.port, proxy: describeProxy(proxy) }),
+    );
 
     const { default: Connection } = await import('nodemailer/lib/smtp-connection');
     const connection = new Connection({
@@ -87,10 +111,10 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
       tls: {
         rejectUnauthorized: !server.skipVerify,
         minVersion: 'TLSv1.2',
-        ...(options.trustedCertificates && { ca: [...options.trustedCertificates] }),
+        ...(trusted && { ca: [...trusted, ...authorities] }),
       },
     });
-    const silence = watchSilence(connection, { server, socket, address, probeMs });
+    const silence = watchSilence(connection, { server, socket, address, probe });
     try {
       const isPrivate = checkAddress(address) === 'private';
       await converse(connection, {
@@ -110,7 +134,7 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
       if (
         server.tls === 'implicit' &&
         !hasGreeted &&
-        (await mailPortBegins({ host: address, port: server.port }, 'plain', probeMs))
+        (await mailPortBegins({ address, port: server.port }, 'plain', probe))
       ) {
         return fail({ step: 'tls', permanent: false, reply: 0 }, BEGINS_PLAIN);
       }
@@ -130,14 +154,19 @@ const BEGINS_PLAIN = sentence('mail.begins_plain');
  */
 function watchSilence(
   connection: SMTPConnection,
-  { server, socket, address, probeMs }: { server: MailServer; socket: Socket; address: string; probeMs: number },
+  {
+    server,
+    socket,
+    address,
+    probe,
+  }: { server: MailServer; socket: Socket; address: string; probe: Parameters<typeof mailPortBegins>[2] },
 ): { found: Promise<never>; stop(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const found = new Promise<never>((_, reject) => {
     if (server.tls === 'implicit') return;
     timer = setTimeout(async () => {
       const isSilent = socket.bytesRead === 0 && !connection.secure;
-      if (isSilent && (await mailPortBegins({ host: address, port: server.port }, 'tls', probeMs))) {
+      if (isSilent && (await mailPortBegins({ address, port: server.port }, 'tls', probe))) {
         reject(new Refusal(BEGINS_TLS, { cause: 'greeting' }));
       }
     }, SILENCE_MS);

@@ -48,9 +48,9 @@ class RequestExchange implements Exchange {
   }
 
   start(connections: Connections, route: Route): void {
-    const { signal, url } = this.#request;
+    const { signal } = this.#request;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    this.#giveUp = connections.acquire(route, url, {
+    this.#giveUp = connections.acquire(route, {
       onConnection: (connection) => {
         this.#connection = connection;
         connection.use(this);

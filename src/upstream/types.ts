@@ -1,4 +1,5 @@
 import type { Result, Sentence } from '../kernel/index.ts';
+import type { ProxyServer } from './proxies.ts';
 
 /**
  * `size` bytes that are read when they are sent; each attempt reads them again. A chunk is valid
@@ -31,6 +32,13 @@ export type UpstreamRequest = {
    * private or loopback: the channel's own base host, never more.
    */
   privateHosts: readonly string[];
+  /**
+   * Whether an administrator has chosen a host. Only then is a proxy asked for its name; other
+   * names are resolved here, and the proxy is asked for the checked address.
+   */
+  isKnownHost?: (url: URL) => boolean;
+  /** The proxy of this request; null: none. Absent: that of the gateway. */
+  proxy?: ProxyServer | null | undefined;
   /**
    * 0: a redirect is returned as it is. Otherwise each hop must satisfy `allowRedirect` and may not
    * leave https.
@@ -105,8 +113,9 @@ export type UpstreamFailure = Sentence & {
 };
 
 /**
- * All outbound HTTP. Checks addresses when the connection is made, ignores proxy variables, keeps
- * connections alive.
+ * All outbound HTTP. Checks addresses when the connection is made, keeps connections alive, and
+ * goes through the proxies that are named to it; the usual variables of the environment are not
+ * read.
  */
 export interface Upstream {
   request(request: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>>;

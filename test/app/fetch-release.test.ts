@@ -24,7 +24,7 @@ async function serve() {
 
 test('a release at an https address: files, redirects to a store, limits, and what is not there', async () => {
   const server = await serve();
-  const release = openRelease(`https://localhost:${server.port}/latest`, trustedCertificates);
+  const release = openRelease(`https://localhost:${server.port}/latest`, { certificates: trustedCertificates });
   const read = async (name: string, maxBytes = 100) => {
     const result = await release.read(name, maxBytes);
     return result.ok ? Buffer.from(result.value).toString() : result.error;

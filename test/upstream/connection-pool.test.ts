@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { systemClock } from '../../src/kernel/index.ts';
-import type { Connection } from '../../src/upstream/connection.ts';
+import type { Connection, DialHost } from '../../src/upstream/connection.ts';
 import { createConnectionPool } from '../../src/upstream/connection-pool.ts';
 import { until } from '../support/until.ts';
 
@@ -16,6 +16,14 @@ function startServer(): URL {
   closers.push(() => server.stop(true));
   return server.url;
 }
+
+/** Connects without any check. */
+const dialTo =
+  ({ port }: URL): DialHost =>
+  () =>
+    new Promise((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1', () => resolve(socket));
+    });
 
 /** Asks once, and calls `ended` before the connection goes back to the pool. */
 function ask(connection: Connection, { host }: URL, ended: () => void): void {
@@ -35,21 +43,23 @@ test.each(['closes', 'is free again'])(
   'a host that always has requests takes no place from others: one %s',
   async (how) => {
     const pool = createConnectionPool({
-      ...{ clock: systemClock, secure: false, maxPerHost: 8, maxTotal: 4, maxIdlePerHost: 8, idleMs: 4000 },
-      open: (url) => connect(Number(url.port), '127.0.0.1'),
+      ...{ clock: systemClock, maxPerHost: 8, maxTotal: 4, maxIdlePerHost: 8, idleMs: 4000 },
     });
     closers.unshift(() => pool.close());
     const [busy, other] = [startServer(), startServer()];
     const got: string[] = [];
     const held: Connection[] = [];
     const acquire = (url: URL, name: string) =>
-      pool.acquire(url, {
-        onConnection(connection) {
-          got.push(name);
-          held.push(connection);
+      pool.acquire(
+        { name: url.host, dial: dialTo(url) },
+        {
+          onConnection(connection) {
+            got.push(name);
+            held.push(connection);
+          },
+          onClosed: () => {},
         },
-        onClosed: () => {},
-      });
+      );
     for (let i = 0; i < 12; i += 1) acquire(busy, 'busy');
     acquire(other, 'other');
     expect(got).toEqual(['busy', 'busy', 'busy', 'busy']);

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { ok } from '../../src/kernel/index.ts';
-import { createSendMail, type Mail, type MailOutcome, type MailServer } from '../../src/upstream/index.ts';
+import { createSendMail, type Mail, type MailOutcome, type MailServer, parseProxy } from '../../src/upstream/index.ts';
 import { openMailSocket } from '../../src/upstream/open-mail-socket.ts';
 import { startLivedTime } from '../support/lived-time.ts';
+import { startProxy } from '../support/outbound-proxy.ts';
 import { MAIL_CERTIFICATE, type MailServerOptions, startBadServer, startMailServer } from '../support/smtp.ts';
 
 const MAIL: Mail = {
@@ -103,6 +105,28 @@ describe('mail that arrives', () => {
   });
 });
 
+test.each(['http', 'https', 'socks5h'] as const)(
+  'a mail leaves through a proxy with %s, by the server’s name',
+  async (scheme) => {
+    const key = readFileSync(new URL('./certificates/server-key.pem', import.meta.url), 'utf8');
+    const login = { user: 'gate', password: 'secret' };
+    const proxy = await startProxy({ scheme, login, tls: { key, cert: MAIL_CERTIFICATE } });
+    opened.push(proxy);
+    const server = await openServer({ tls: 'starttls' });
+    const parsed = parseProxy(proxy.url);
+    const send = createSendMail({
+      ...(parsed.ok ? { proxy: parsed.value } : {}),
+      authorities: [MAIL_CERTIFICATE],
+      resolve: () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })),
+    });
+    const outcome = await send(at(server, { host: 'localhost' }), MAIL);
+    expect(outcome.failure).toBeUndefined();
+    expect(await server.next()).toMatchObject({ secure: true });
+    expect(proxy.asked).toEqual([`localhost:${server.port}`]);
+    expect(JSON.stringify(outcome)).not.toContain(login.password);
+  },
+);
+
 describe('header injection', () => {
   for (const [what, change] of Object.entries<Partial<Mail>>({
     'a line break in the recipient': { to: 'you@example.net\r\nBcc: victim@example.net' },
@@ -176,8 +200,8 @@ describe('TLS and the password', () => {
   test('a server in a public network without TLS gets no password, whatever mechanism is forced', async () => {
     const server = await openServer({ tls: 'none', account: ACCOUNT });
     const far = createSendMail({
-      async open(addresses, port, timeoutMs) {
-        const opened = await openMailSocket(addresses, port, timeoutMs);
+      async open(addresses, port, options) {
+        const opened = await openMailSocket(addresses, port, options);
         return opened.ok ? ok({ ...opened.value, address: '1.1.1.1' }) : opened;
       },
     });

@@ -5,7 +5,7 @@ import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import { authSettings, createSettingsService, readOptions, type SettingsService } from '../../settings/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { AuditAction, Store } from '../../store/ports/index.ts';
-import { createSendMail, createUpstream } from '../../upstream/index.ts';
+import { configuredNetwork, createSendMail, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { configuredNode } from '../config/node-address.ts';
 import type { CommandInput } from './command.ts';
@@ -50,7 +50,10 @@ export async function withAccounts<T>(
     logger: silentLogger,
     exclusive: false,
   });
-  const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger });
+  const upstream = createUpstream({
+    ...{ allowPrivate: false, clock: systemClock, logger: silentLogger },
+    network: configuredNetwork(config),
+  });
   try {
     const secrets = loadSecrets(config, dataDir);
     const secretBox = createSecretBox(secrets.crypto);
@@ -58,7 +61,7 @@ export async function withAccounts<T>(
     const options = readOptions(await store.options.all(), secretBox);
     const auth = createAuth({
       upstream,
-      sendMail: createSendMail(),
+      sendMail: createSendMail({ proxy: config.smtpProxy, authorities: config.outboundAuthorities }),
       store,
       shared: {
         counters: createMemoryCounters(),

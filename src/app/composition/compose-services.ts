@@ -24,7 +24,7 @@ import {
   taskPublicAddress,
 } from '../../settings/index.ts';
 import { measureLag } from '../../telemetry/metrics/event-loop-lag.ts';
-import { createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
+import { configuredNetwork, createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { configuredNode } from '../config/node-address.ts';
 import { billingSettings, resultSettings, retentionSettings } from '../config/option-settings.ts';
@@ -67,7 +67,9 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   sandbox.watchCaches(watchCache);
   const shared = await openShared(foundation, watchCache);
 
+  const network = configuredNetwork(config);
   const upstream = createUpstream({
+    network,
     allowPrivate: config.upstreamAllowPrivate,
     clock,
     logger,
@@ -78,7 +80,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   // UPSTREAM_ALLOW_PRIVATE is for vendors, whom administrators choose. Anybody with an API key
   // chooses a receiver.
   const { ranges: privateRanges } = config.webhookAllowedHosts;
-  const receivers = createUpstream({ allowPrivate: false, privateRanges, clock, logger });
+  const receivers = createUpstream({ allowPrivate: false, network, privateRanges, clock, logger });
   shutdown.add('receivers', () => receivers.close());
 
   const measured = measureHooks(metrics.registry, sandbox, clock);
@@ -140,7 +142,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   const auth = createAuth({
     onSignIn: countSignIns(metrics.registry),
     upstream,
-    sendMail: createSendMail(),
+    sendMail: createSendMail({ proxy: config.smtpProxy, authorities: config.outboundAuthorities }),
     store,
     shared,
     watchCache,

@@ -6,7 +6,7 @@ import { openCertificateFiles } from '../../operations/certificates/certificate-
 import { keepCertificate } from '../../operations/certificates/keep-certificate.ts';
 import { orderCertificate } from '../../operations/certificates/order-certificate.ts';
 import { type Certificate, createCertificateWatch } from '../../operations/certificates/watch-certificate.ts';
-import { createUpstream } from '../../upstream/index.ts';
+import { configuredNetwork, createUpstream } from '../../upstream/index.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 /** Where the listeners' certificate comes from. */
@@ -51,7 +51,7 @@ function openAcme(
     config.acmeCa === ''
       ? undefined
       : createUpstream({
-          ...{ allowPrivate: false, clock, logger },
+          ...{ allowPrivate: false, clock, logger, network: configuredNetwork(config) },
           trustedCertificates: [readFileSync(config.acmeCa, 'utf8')],
         });
   if (own) shutdown.add('ACME', () => own.close());

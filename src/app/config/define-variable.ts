@@ -3,6 +3,7 @@ import type { ValueKind } from './config-kinds.ts';
 export const CONFIG_GROUPS = {
   server: 'Server',
   storage: 'Database and cache',
+  network: 'Outbound network',
   secrets: 'Secrets',
   sessions: 'Panel sessions',
   limits: 'Rate limits',

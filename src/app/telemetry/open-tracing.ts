@@ -5,7 +5,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { TaskMeter, TaskTracer } from '../../tasks/index.ts';
 import type { SpanFate } from '../../telemetry/index.ts';
-import { createUpstream, type Upstream } from '../../upstream/index.ts';
+import { configuredNetwork, createUpstream, type Upstream } from '../../upstream/index.ts';
 import { collectorSettings } from '../config/collector-settings.ts';
 import type { Config } from '../config/config-variables.ts';
 import { VERSION } from '../version.ts';
@@ -48,7 +48,7 @@ export async function openTracing({ config, nodeId, registry, clock, logger }: D
     version: VERSION,
     // The collector is the operator's own choice, so it may be on this machine.
     upstream: createUpstream({
-      ...{ allowPrivate: true, clock, logger },
+      ...{ allowPrivate: true, clock, logger, network: configuredNetwork(config) },
       ...(collector.certificate === '' ? {} : { trustedCertificates: [readFileSync(collector.certificate, 'utf8')] }),
     }),
     count: countSpans(registry),

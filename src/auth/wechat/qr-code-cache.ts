@@ -35,6 +35,7 @@ export function createQrCodeCache(deps: {
       headers: { accept: 'image/png,image/jpeg,image/gif,image/webp' },
       body: { kind: 'none' },
       privateHosts: [new URL(url).host.toLowerCase()],
+      isKnownHost: () => true,
       maxRedirects: 3,
       connectTimeoutMs: TIMEOUT_MS,
       headersTimeoutMs: TIMEOUT_MS,

@@ -42,6 +42,7 @@ export const settingsReasons = {
   'settings.named_twice': '{{option}} is named twice: send it once.',
   'mail.resolved': '{{host}} resolves to {{addresses}}.',
   'mail.connected': 'Connected to {{address}}, port {{port}}.',
+  'mail.connected_by': 'Connected to {{address}}, port {{port}}, through {{proxy}}.',
   'mail.greeting': 'The server speaks SMTP.',
   'mail.encrypted': 'The connection is encrypted.',
   'mail.encrypted_unchecked': 'The connection is encrypted; the certificate was not checked, as configured.',

@@ -3,6 +3,19 @@ export const vendorsReasons = {
   'upstream.tls': 'The TLS handshake with the vendor failed ({{code}}).',
   'upstream.dns': "The vendor's name could not be resolved ({{code}}).",
   'upstream.connect': 'No connection to the vendor could be made ({{code}}).',
+  'upstream.proxy_form':
+    'Write the proxy as scheme://host:port, with http, https, socks5 or socks5h, and user:password@ before the host where it asks for them.',
+  'upstream.proxy_user':
+    'The user and the password of the proxy must be percent-encoded, of at most 255 bytes each, and without colon in the user.',
+  'upstream.proxy_dns': "The proxy's name could not be resolved ({{code}}).",
+  'upstream.proxy_address': 'The proxy has a reserved address, which is closed to the gateway.',
+  'upstream.proxy_connect': 'No connection to the proxy could be made ({{code}}).',
+  'upstream.proxy_tls': 'The TLS handshake with the proxy failed ({{code}}).',
+  'upstream.proxy_login': 'The proxy did not accept the user and the password.',
+  'upstream.proxy_vendor': 'The proxy did not connect to the vendor ({{code}}).',
+  'upstream.proxy_broken': 'The proxy closed the connection, or does not speak {{scheme}}.',
+  'upstream.proxy_name':
+    'The name could not be resolved here ({{code}}), and the proxy is not asked for names that users and vendors write (OUTBOUND_PROXY_RESOLVES).',
   'upstream.http': 'The vendor did not answer in valid HTTP.',
   'upstream.ended': 'The connection ended before the answer was complete.',
   'upstream.cancelled': 'The request was cancelled.',

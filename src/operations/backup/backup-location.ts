@@ -45,7 +45,7 @@ export function openBackupPlace(
   if (credentials.accessKeyId === '' || credentials.secretAccessKey === '') {
     throw new OperatorError(sentence('backup.no_s3_keys'));
   }
-  const { send, close } = openBucketSender(place, { clock, logger, transfers: 4 });
+  const { send, close } = openBucketSender(place, { config, clock, logger, transfers: 4 });
   const options = {
     credentials,
     send,

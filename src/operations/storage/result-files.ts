@@ -14,7 +14,7 @@ import {
   type SendToBucket,
 } from '../../store/index.ts';
 import type { FileStore, Store } from '../../store/ports/index.ts';
-import { canonicalHost, createUpstream } from '../../upstream/index.ts';
+import { canonicalHost, configuredNetwork, createUpstream, type NetworkConfig } from '../../upstream/index.ts';
 
 /** In the data directory. */
 const RESULTS_FOLDER = 'results';
@@ -29,7 +29,7 @@ const ANSWER_MS = 60_000;
 export type StorageLocation = { kind: 'folder'; path: string } | ({ kind: 's3' } & BucketPlace);
 
 /** The settings of kept results. */
-export type ResultFilesConfig = {
+export type ResultFilesConfig = NetworkConfig & {
   dataDir: string;
   resultsPlace: StorageLocation;
   resultsMinFreeMb: number;
@@ -88,7 +88,8 @@ export function openUnguardedFiles(
     return { files, close: async () => {} };
   }
   // Downloads by link, and as many again with API keys.
-  const { send, close } = openBucketSender(place, { clock, logger, transfers: 2 * artifactGlobalConcurrency });
+  const transfers = 2 * artifactGlobalConcurrency;
+  const { send, close } = openBucketSender(place, { config, clock, logger, transfers });
   const credentials = { accessKeyId: config.resultsS3KeyId, secretAccessKey: config.resultsS3Secret };
   const spoolFolder = join(resolve(config.dataDir), SPOOL_FOLDER);
   const access = { place, credentials, send, clock };
@@ -99,14 +100,18 @@ export function openUnguardedFiles(
 /** What sends requests to a bucket that the operator has chosen; no user can choose one. */
 export function openBucketSender(
   place: BucketPlace,
-  { clock, logger, transfers }: { clock: Clock; logger: Logger; transfers: number },
+  { config, clock, logger, transfers }: { config: NetworkConfig; clock: Clock; logger: Logger; transfers: number },
 ): { send: SendToBucket; close: () => Promise<void> } {
-  const upstream = createUpstream({ allowPrivate: false, clock, logger, transfers });
+  const upstream = createUpstream({
+    ...{ allowPrivate: false, clock, logger, transfers },
+    network: configuredNetwork(config),
+  });
   const privateHosts = [canonicalHost(new URL(bucketUrl(place)))];
   const send: SendToBucket = (request) =>
     upstream.request({
       ...request,
       privateHosts,
+      isKnownHost: () => true,
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
       headersTimeoutMs: ANSWER_MS,

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { err, ok, type Result, silentLogger, systemClock } from '../../kernel/index.ts';
 import { hashData, type PublicKey, readSignature, verifySignature } from '../../plugins/index.ts';
-import { canonicalHost, createUpstream } from '../../upstream/index.ts';
+import { canonicalHost, createUpstream, type Network } from '../../upstream/index.ts';
 
 /** `absent`: the release has no such file. */
 export type ReadFault = { message: string; absent: boolean };
@@ -22,7 +22,7 @@ const MAX_REDIRECTS = 5;
  */
 export function openRelease(
   place: string,
-  certificates?: readonly string[],
+  { certificates, network }: { certificates?: readonly string[]; network?: Network } = {},
 ): { read: ReadFile; close: () => Promise<void> } {
   if (isAbsolute(place))
     return { read: (name, maxBytes) => readFromFolder(join(place, name), maxBytes), close: async () => {} };
@@ -30,6 +30,7 @@ export function openRelease(
     allowPrivate: false,
     clock: systemClock,
     logger: silentLogger,
+    ...(network ? { network } : {}),
     ...(certificates ? { trustedCertificates: certificates } : {}),
   });
   const base = place.endsWith('/') ? place : `${place}/`;
@@ -41,6 +42,7 @@ export function openRelease(
       body: { kind: 'none' },
       // The operator has named it.
       privateHosts: [canonicalHost(new URL(base))],
+      isKnownHost: () => true,
       maxRedirects: MAX_REDIRECTS,
       allowRedirect: (url) => url.protocol === 'https:',
       connectTimeoutMs: CONNECT_MS,

@@ -56,6 +56,7 @@ export function createMarketReader(deps: {
       headers: {},
       body: { kind: 'none' },
       privateHosts: findPrivateHosts(source, shippedSources),
+      isKnownHost: () => true,
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
       headersTimeoutMs: timeoutMs,

@@ -37,6 +37,7 @@ export function createSender({ url, headers, timeoutMs, gzip, upstream, clock }:
       },
       body: gzip ? toBody(await compress(json)) : { kind: 'text', text: new TextDecoder().decode(json) },
       privateHosts: [],
+      isKnownHost: () => true,
       maxRedirects: 0,
       connectTimeoutMs: timeoutMs,
       headersTimeoutMs: timeoutMs,

@@ -117,6 +117,7 @@ function contentRequest(
         !pointsToSelf(own, hop) &&
         (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop) || isRedirectHost(redirectHosts, hop)),
     }),
+    isKnownHost: (hop) => allowsHost(plugin.manifest, channel.baseUrl, hop),
     maxRedirects: MAX_REDIRECTS,
     headersForEveryOrigin: CLIENT_HEADERS,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,

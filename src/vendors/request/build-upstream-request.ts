@@ -43,6 +43,7 @@ export function buildUpstreamRequest(
     headers: described.headers,
     body: body.value,
     privateHosts: [canonicalHost(new URL(channel.baseUrl))],
+    isKnownHost: (url) => allowsHost(plugin.manifest, channel.baseUrl, url),
     // Submissions follow no redirect and are not repeated, whatever their method is: a second
     // request could buy the job twice.
     maxRedirects: submit ? 0 : MAX_REDIRECTS,

@@ -191,6 +191,7 @@ const plainRequest = (channel: ChannelRecord, url: string, headers: Record<strin
   headers,
   body: { kind: 'none' },
   privateHosts: [canonicalHost(new URL(channel.baseUrl))],
+  isKnownHost: () => true,
   maxRedirects: 0,
   connectTimeoutMs: CONNECT_TIMEOUT_MS,
   headersTimeoutMs: ANSWER_MS,

@@ -23,6 +23,7 @@ import {
 } from '../../../operations/upgrade/swap-executable.ts';
 import { parsePublicKey } from '../../../plugins/index.ts';
 import { databaseVersion, revertStore } from '../../../store/index.ts';
+import { configuredNetwork } from '../../../upstream/index.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { TARGET, VERSION } from '../../version.ts';
 import { asOwner, becomeOwner } from '../become-owner.ts';
@@ -49,7 +50,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   // The owner of the executable could put another one into its place at any time.
   becomeOwner(dirname(process.execPath));
   if (input.values.back === true) return goBack(input, config);
-  const release = openRelease(requirePlace(config));
+  const release = openRelease(requirePlace(config), { network: configuredNetwork(config) });
   try {
     return await upgrade(input, config, release.read);
   } finally {
