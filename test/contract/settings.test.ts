@@ -29,7 +29,7 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
   test('a channel is read as stored, the order of its JSON keys included', async () => {
     const { channels } = opened().store;
     const row = await channels.insert(channel());
-    expect(row).toEqual({ ...channel(), id: row.id, usedQuota: 0 });
+    expect<unknown>(row).toEqual({ ...channel(), id: row.id, usedQuota: 0 });
     expect(Object.keys((await channels.byId(row.id))?.modelMapping ?? {})).toEqual(['z', 'a']);
     expect(await channels.update(row.id, { models: ['m3'], taskPluginKey: null, updatedAt: 2 })).toEqual({
       ...row,

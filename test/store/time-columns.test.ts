@@ -43,32 +43,32 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   },
   'tasks.slot_until': {
     longest: 'TASK_TIMEOUT_MINUTES; a slot that is held too long only slows its account',
-    comparedBy: 'store/ports/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'tasks.dispatched_at': {
     longest: 'the present; starts count for 62 seconds after it',
-    comparedBy: 'store/ports/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'waiting.not_before': {
     longest: 'LONGEST_RETURN_MS',
-    comparedBy: 'store/ports/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'waiting.deadline': {
     longest: 'LONGEST_WAIT_MS',
-    comparedBy: 'store/ports/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'waiting.due_at': {
     longest: 'LONGEST_WAIT_MS',
-    comparedBy: 'store/ports/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'capacity.resting_until': {
     longest: 'six hours',
-    comparedBy: 'store/ports/waiting.ts',
+    comparedBy: 'store/repositories/tasks/waiting.ts',
     shownBy: [MOVED, 'all is due when it would have been'],
   },
   'webhook_outbox.next_attempt_at': {

@@ -28,6 +28,7 @@ import type { TaskViewStore } from './task-list.ts';
 import type { IdempotencyStore, TaskStore } from './tasks.ts';
 import type { FigureStore, SampleStore, UsageStore } from './usage.ts';
 import type { UserStore } from './users.ts';
+import type { WaitingStore } from './waiting.ts';
 import type { WaitingListStore } from './waiting-list.ts';
 import type { WebhookStore } from './webhooks.ts';
 
@@ -51,6 +52,7 @@ export interface Repositories {
   readonly pluginOutcomes: PluginOutcomeStore;
   readonly tasks: TaskStore;
   readonly idempotency: IdempotencyStore;
+  readonly waiting: WaitingStore;
   readonly webhooks: WebhookStore;
   readonly relays: RelayStore;
   readonly results: ResultStore;

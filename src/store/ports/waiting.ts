@@ -2,13 +2,21 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from './task-records.ts';
 
+/** No task waits for longer. */
+export const LONGEST_WAIT_MS = 12 * 3_600_000;
+/** No task that came back waits for longer until it may be sent again. */
+export const LONGEST_RETURN_MS = 60_000;
+
+/** The `node` of tasks that came with a copy of the database: no node sends them. */
+export const RESTORED_NODE = '#restored';
+
 /**
  * What waits for the same places: tasks of one plugin and model of one group. `channelId`: the only
  * channel that may serve; 0: any.
  */
 export type WaitingClass = { class: string; plugin: string; model: string; group: string; channelId: number };
 
-/** A task that waits. Times are Unix milliseconds by the store's clock. */
+/** A task that waits. */
 export type WaitingRecord = {
   taskId: string;
   class: string;
@@ -39,24 +47,24 @@ export type WaitingRecord = {
   request: JsonObject;
 };
 
-/** `cost`: what its turn takes; 1,000 is that of a usual task of its class. `forMs`: the longest wait. */
+/** `cost`: what its turn takes; 1,000 is that of a usual task. `forMs`: the longest wait. */
 export type NewWaiting = Pick<
   WaitingRecord,
   'taskId' | 'priority' | 'userId' | 'apiKeyId' | 'node' | 'attached' | 'bytes' | 'request'
 > & { class: WaitingClass; cost: number; forMs: number };
 
-/** How the numbers of a class and priority change. `turn`: one that was sent; 0: none was. */
-export type WaitingChange = { class: string; priority: number; tasks: number; bytes: number; turn: number };
-
 /** What waits of a class at a priority. `turn`: the highest that was ever sent. */
 export type WaitingCount = WaitingClass & { priority: number; waiting: number; bytes: number; turn: number };
+
+/** What takes a task out: the channel that it is sent by, or nothing for one that ends. */
+export type Takeout = { taskId: string; sending?: { channelId: number; upstreamModel: string; slots: number } };
 
 /** A task that was taken out, as it is stored now, and its former place. */
 export type TakenWaiting = { task: TaskRecord; place: WaitingRecord };
 
 /**
  * In a transaction that moves money, rows of tasks and places come after those of wallets, and
- * `put` and `count` last of all: they lock rows of whole classes.
+ * `put`, `putBack` and `count` last of all: they lock rows of whole classes.
  */
 export interface WaitingStore {
   /**
@@ -65,51 +73,48 @@ export interface WaitingStore {
    */
   put(tasks: readonly NewWaiting[]): Promise<void>;
   /**
-   * Takes the first of a class out and begins to send them: `sending`, with a lease, a channel and
-   * the time of the start. Two nodes never get the same. `nodes`: the places of files that this
-   * node has.
+   * The first of a class that may be sent now, locked: other nodes find those behind them. `nodes`:
+   * the places of files that this node has.
    */
-  claim(claim: {
+  heads(of: {
     class: string;
-    /** Those of other priorities stay. */
     priority: number;
     nodes: readonly string[];
     limit: number;
-    owner: string;
-    leaseForMs: number;
-    channelId: number;
-    upstreamModel: string;
-  }): Promise<TakenWaiting[]>;
+  }): Promise<Pick<WaitingRecord, 'taskId' | 'userId' | 'turn' | 'sinceMs'>[]>;
   /**
-   * Takes these out, wherever they are, under a lease of `owner`: to end them in the same
-   * transaction. Those that do not wait any more are left out.
+   * Takes these out under a lease, to send them or to end them in the same transaction; then call
+   * `count`. Those that do not wait any more are left out.
    */
-  take(taskIds: readonly string[], lease: { owner: string; leaseForMs: number }): Promise<TakenWaiting[]>;
-  /** Changes the numbers by what was taken out. */
-  count(changes: readonly WaitingChange[]): Promise<void>;
+  take(tasks: readonly Takeout[], lease: { owner: string; leaseForMs: number }): Promise<TakenWaiting[]>;
+  /** Counts what was taken out. `isSent`: turns move on to theirs. */
+  count(taken: readonly TakenWaiting[], options: { isSent: boolean }): Promise<void>;
   /**
-   * Puts a task that is being sent back to its place, not before `waitMs` have passed. False: its
-   * lease was lost, or it was cancelled; nothing was written.
+   * Puts a task that is being sent back to its place, not before `waitMs` have passed, and counts
+   * it. False: its lease was lost, or it was cancelled; nothing was written.
    */
-  putBack(
-    task: Pick<TaskRecord, 'taskId' | 'leaseOwner' | 'leaseSeq' | 'channelId'>,
-    place: WaitingRecord,
-    waitMs: number,
-  ): Promise<boolean>;
-  /** Lets those be sent whose pause is over. Returns the classes that they are of. */
-  wake(): Promise<string[]>;
-  /** Those to look at: the wait of some is over, others have waited for a quarter more of it. */
-  due(limit: number): Promise<WaitingRecord[]>;
-  /** Moves tasks up by one priority, to its end. Only those that are still where they were. */
-  raise(places: readonly WaitingRecord[]): Promise<void>;
+  putBack(taken: TakenWaiting, waitMs: number): Promise<boolean>;
+  /** As `put`, for a task that is being sent under a lease. */
+  putSent(task: TaskRecord, place: NewWaiting, waitMs: number): Promise<boolean>;
+  /** Lets those be sent whose pause is over. Returns how many. */
+  wake(): Promise<number>;
+  /** Milliseconds until one may be sent again, or is to be looked at; undefined: none waits. */
+  untilDue(): Promise<number | undefined>;
+  /**
+   * Moves up those that have waited for a quarter more, and returns those whose wait is over, by the
+   * store's clock.
+   */
+  age(limit: number): Promise<Pick<WaitingRecord, 'taskId' | 'node' | 'attached' | 'sinceMs' | 'deadlineMs'>[]>;
   /** Tasks that wait for clients of nodes other than these. */
-  abandoned(liveNodes: readonly string[], limit: number): Promise<string[]>;
-  /** Tasks of a user, of an API key, or that a deleted channel alone could serve. */
-  ofOwner(owner: { userId: number } | { apiKeyId: number } | { channelId: number }, limit: number): Promise<string[]>;
+  leftBehind(liveNodes: readonly string[], limit: number): Promise<string[]>;
+  /** Tasks of users or API keys that are gone or were switched off. */
+  ofLost(limit: number): Promise<string[]>;
   /** What waits, by class and priority. */
   classes(): Promise<WaitingCount[]>;
-  /** How many of a user's tasks wait. */
-  countOfUser(userId: number): Promise<number>;
+  /** How many tasks of each of these users wait. */
+  countByUser(userIds: readonly number[]): Promise<Map<number, number>>;
+  /** Notes that a task which is being sent shall not wait again. False: it is not being sent. */
+  requestCancel(taskId: string): Promise<boolean>;
   /** Removes turns of users that are not ahead of what was sent any more, and empty classes. */
   sweep(limit: number): Promise<number>;
 }

@@ -27,6 +27,7 @@ import { createIdempotencyStore } from './tasks/idempotency.ts';
 import { createRelayStore } from './tasks/relays.ts';
 import { createTaskViewStore } from './tasks/task-list.ts';
 import { createTaskStore } from './tasks/tasks.ts';
+import { createWaitingStore } from './tasks/waiting.ts';
 import { createWaitingList } from './tasks/waiting-list.ts';
 import { createWebhookStore } from './tasks/webhooks.ts';
 import { createFigureStore } from './usage/figures.ts';
@@ -54,6 +55,7 @@ export function createRepositories(deps: ContextDeps, memory?: LeaseBinding): Re
     pluginOutcomes: withStoreErrors(createPluginOutcomeStore(context)),
     tasks: withStoreErrors(createTaskStore(context, memory)),
     idempotency: withStoreErrors(createIdempotencyStore(context)),
+    waiting: withStoreErrors(createWaitingStore(context)),
     webhooks: withStoreErrors(createWebhookStore(context)),
     relays: withStoreErrors(createRelayStore(context)),
     results: withStoreErrors(createResultStore(context)),

@@ -1,0 +1,364 @@
+import { and, eq, getTableColumns, gt, inArray, sql } from 'drizzle-orm';
+import {
+  LONGEST_RETURN_MS,
+  LONGEST_WAIT_MS,
+  type NewWaiting,
+  STATUS,
+  type TakenWaiting,
+  type TaskRecord,
+  type WaitingClass,
+  type WaitingRecord,
+  type WaitingStore,
+} from '../../ports/index.ts';
+import { atomic, type Context, encodeTexts, isOverIn, lazy, type RecordColumns, separate } from '../context.ts';
+
+/** How often a task is moved up at most: after each quarter of its wait but the last. */
+const QUARTERS = 4;
+const SENDING = {
+  task_id: 'text',
+  channel_id: 'bigint',
+  upstream_model: 'text',
+  slots: 'bigint',
+} as const satisfies RecordColumns;
+
+/** What stands in a class's place. `turn` absent: it gets the next of its user. */
+type Entry = Omit<WaitingRecord, 'class' | 'turn'> & { class: WaitingClass; turn?: number; cost: number };
+
+const nextDue = ({ sinceMs, deadlineMs, raised }: Pick<WaitingRecord, 'sinceMs' | 'deadlineMs' | 'raised'>): number =>
+  raised >= QUARTERS - 1 ? deadlineMs : sinceMs + Math.ceil(((deadlineMs - sinceMs) * (raised + 1)) / QUARTERS);
+
+const inOrder = (a: { class: string; priority: number }, b: { class: string; priority: number }): number =>
+  a.class === b.class ? a.priority - b.priority : a.class < b.class ? -1 : 1;
+
+export function createWaitingStore(context: Context): WaitingStore {
+  const { db, dialect, tables, nowMs, now, prepare, lists } = context;
+  const { tasks, waiting, waitingClasses: classes, waitingTurns: turns, users, apiKeys } = tables;
+  const at = sql.placeholder;
+  const larger = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
+  const skipLocked = dialect === 'sqlite' ? sql`` : sql`for update skip locked`;
+
+  const readNow = async (): Promise<number> => {
+    const [row] = await prepare(sql`select ${nowMs}`)(now());
+    return Number(row?.[0]);
+  };
+
+  const addToClass = lazy(() =>
+    prepare(sql`insert into waiting_classes (class, priority, plugin, model, "group", channel_id, waiting, bytes)
+      values (${at('class')}, ${at('priority')}, ${at('plugin')}, ${at('model')}, ${at('group')}, ${at('channelId')},
+        ${at('tasks')}, ${at('bytes')})
+      on conflict (class, priority) do update set waiting = waiting_classes.waiting + excluded.waiting,
+        bytes = waiting_classes.bytes + excluded.bytes
+      returning turn`),
+  );
+  /** One statement: two nodes never give a user the same turn. */
+  const advanceTurn = lazy(() =>
+    prepare(sql`insert into waiting_turns (class, priority, user_id, turn)
+      values (${at('class')}, ${at('priority')}, ${at('userId')}, ${at('next')})
+      on conflict (class, priority, user_id) do update
+        set turn = ${larger}(waiting_turns.turn + cast(${at('cost')} as bigint), excluded.turn)
+      returning turn`),
+  );
+  const takeFromClass = lazy(() =>
+    prepare(sql`update waiting_classes set waiting = ${larger}(0, waiting - cast(${at('tasks')} as bigint)),
+        bytes = ${larger}(0, bytes - cast(${at('bytes')} as bigint)), turn = ${larger}(turn, cast(${at('turn')} as bigint))
+      where class = ${at('class')} and priority = ${at('priority')}`),
+  );
+
+  /** Counts entries in their classes, gives them turns, and writes their rows. */
+  async function enter(entries: readonly Entry[]): Promise<void> {
+    const groups = Map.groupBy(entries, (entry) => `${entry.class.class} ${entry.priority}`);
+    const sorted = [...groups.values()].sort(([a], [b]) =>
+      inOrder(
+        { class: a?.class.class ?? '', priority: a?.priority ?? 0 },
+        { class: b?.class.class ?? '', priority: b?.priority ?? 0 },
+      ),
+    );
+    for (const group of sorted) {
+      const [first] = group;
+      if (!first) continue;
+      const place = { class: first.class.class, priority: first.priority };
+      const counted = { tasks: group.length, bytes: group.reduce((sum, { bytes }) => sum + bytes, 0) };
+      const [row] = await addToClass()({ ...first.class, ...place, ...counted });
+      const sent = Number(row?.[0] ?? 0);
+      const rows: WaitingRecord[] = group
+        .filter(({ turn }) => turn !== undefined)
+        .map((entry) => toRow(entry, entry.turn ?? 0));
+      const unplaced = group.filter(({ turn }) => turn === undefined);
+      const byUser = [...Map.groupBy(unplaced, ({ userId }) => userId)].sort(([a], [b]) => a - b);
+      for (const [userId, own] of byUser) {
+        const cost = own.reduce((sum, entry) => sum + entry.cost, 0);
+        const [last] = await advanceTurn()({ ...place, userId, cost, next: sent + cost });
+        let turn = Number(last?.[0]) - cost;
+        for (const entry of own) {
+          turn += entry.cost;
+          rows.push(toRow(entry, turn));
+        }
+      }
+      await db.insert(waiting).values(rows);
+    }
+  }
+
+  const toRow = ({ cost: _, class: of, ...entry }: Entry, turn: number): WaitingRecord => ({
+    ...entry,
+    class: of.class,
+    turn,
+  });
+
+  const toEntry = ({ class: of, forMs, ...place }: NewWaiting, atMs: number, notBeforeMs: number): Entry => {
+    const times = { sinceMs: atMs, deadlineMs: atMs + Math.min(forMs, LONGEST_WAIT_MS), raised: 0 };
+    return { ...place, class: of, notBeforeMs, returns: notBeforeMs > 0 ? 1 : 0, ...times, dueAtMs: nextDue(times) };
+  };
+
+  const findClass = async (name: string): Promise<WaitingClass> => {
+    const [found] = await db
+      .select({
+        class: classes.class,
+        plugin: classes.plugin,
+        model: classes.model,
+        group: classes.group,
+        channelId: classes.channelId,
+      })
+      .from(classes)
+      .where(eq(classes.class, name))
+      .limit(1);
+    if (!found) throw new Error('a task waits in a class that does not exist');
+    return found;
+  };
+
+  /** Moves a task that is being sent to `waiting`. */
+  const stopSending = async (task: TaskRecord, waitingSince: number): Promise<boolean> => {
+    const moved = await db
+      .update(tasks)
+      .set({ phase: 'waiting', channelId: 0, leaseOwner: null, leaseUntilMs: 0, dispatchedAtMs: 0, waitingSince })
+      .where(
+        and(
+          eq(tasks.taskId, task.taskId),
+          eq(tasks.leaseOwner, task.leaseOwner ?? ''),
+          eq(tasks.leaseSeq, task.leaseSeq),
+          sql`${tasks.status} = 'NOT_START' and ${tasks.phase} = 'sending'`,
+          eq(tasks.cancelRequested, false),
+        ),
+      )
+      .returning({ id: tasks.id });
+    return moved.length === 1;
+  };
+
+  const given = lists.records('given', SENDING);
+  const startSending = lazy(() =>
+    prepare(sql`update tasks set phase = 'sending', lease_owner = ${at('owner')}, lease_until = ${nowMs} + ${at('leaseForMs')},
+        lease_seq = tasks.lease_seq + 1,
+        channel_id = coalesce(given.channel_id, tasks.channel_id),
+        upstream_model = coalesce(given.upstream_model, tasks.upstream_model),
+        slots = coalesce(given.slots, tasks.slots),
+        dispatched_at = case when given.channel_id is null then 0 else ${nowMs} end
+      from ${given}
+      where tasks.task_id = given.task_id and tasks.status = 'NOT_START' and tasks.phase = 'waiting'
+      returning tasks.task_id`),
+  );
+
+  const headsOf = lazy(() =>
+    prepare(sql`select task_id, user_id, turn, since from waiting
+      where class = ${at('class')} and node = ${at('node')} and priority = ${at('priority')} and not_before = 0
+      order by turn, task_id limit ${at('limit')} ${skipLocked}`),
+  );
+
+  return {
+    put: atomic(async (places) => {
+      if (places.length === 0) return;
+      const atMs = await readNow();
+      await enter(places.map((place) => toEntry(place, atMs, 0)));
+    }),
+
+    heads: separate(async ({ nodes, limit, ...of }) => {
+      const found = [];
+      for (const node of nodes) found.push(...(await headsOf()({ ...of, node, limit })));
+      return found
+        .map(([taskId, userId, turn, sinceMs]) => ({
+          taskId: String(taskId),
+          userId: Number(userId),
+          turn: Number(turn),
+          sinceMs: Number(sinceMs),
+        }))
+        .sort((a, b) => a.turn - b.turn || (a.taskId < b.taskId ? -1 : 1))
+        .slice(0, limit);
+    }),
+
+    take: atomic(async (takeouts, { owner, leaseForMs }) => {
+      if (takeouts.length === 0) return [];
+      const ids = takeouts.map(({ taskId }) => taskId);
+      const places = await db.delete(waiting).where(inArray(waiting.taskId, ids)).returning();
+      const byId = new Map(places.map((place) => [place.taskId, place]));
+      const rows = takeouts
+        .filter(({ taskId }) => byId.has(taskId))
+        .map(({ taskId, sending }) => ({
+          task_id: taskId,
+          ...(sending
+            ? { channel_id: sending.channelId, upstream_model: sending.upstreamModel, slots: sending.slots }
+            : {}),
+        }));
+      if (rows.length === 0) return [];
+      const moved = (await startSending()({ given: JSON.stringify(rows), owner, leaseForMs, ...now() })).map(([id]) =>
+        String(id),
+      );
+      const stored = await db.select(getTableColumns(tasks)).from(tasks).where(inArray(tasks.taskId, moved));
+      const taskById = new Map(stored.map((task) => [task.taskId, task]));
+      return ids.flatMap((taskId): TakenWaiting[] => {
+        const [task, place] = [taskById.get(taskId), byId.get(taskId)];
+        return task && place ? [{ task, place }] : [];
+      });
+    }),
+
+    count: atomic(async (taken, { isSent }) => {
+      const groups = Map.groupBy(taken, ({ place }) => `${place.class} ${place.priority}`);
+      const changes = [...groups.values()].map((group) => {
+        const [first] = group;
+        // Those that came back, or were moved to the front, say nothing of how far the others are.
+        const counted = isSent ? group.filter(({ place }) => place.returns === 0).map(({ place }) => place.turn) : [];
+        return {
+          class: first?.place.class ?? '',
+          priority: first?.place.priority ?? 0,
+          tasks: group.length,
+          bytes: group.reduce((sum, { place }) => sum + place.bytes, 0),
+          turn: Math.max(0, ...counted),
+        };
+      });
+      for (const change of changes.sort(inOrder)) await takeFromClass()(change);
+    }),
+
+    putBack: atomic(async ({ task, place }, waitMs) => {
+      if (!(await stopSending(task, Math.floor(place.sinceMs / 1000)))) return false;
+      const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
+      const entry = { ...place, class: await findClass(place.class), cost: 0, notBeforeMs };
+      await enter([{ ...entry, returns: place.returns + (waitMs > 0 ? 1 : 0) }]);
+      return true;
+    }),
+
+    putSent: atomic(async (task, place, waitMs) => {
+      const atMs = await readNow();
+      if (!(await stopSending(task, Math.floor(atMs / 1000)))) return false;
+      await enter([toEntry(place, atMs, atMs + Math.max(1, Math.min(waitMs, LONGEST_RETURN_MS)))]);
+      return true;
+    }),
+
+    async wake() {
+      const woken = await db
+        .update(waiting)
+        .set({ notBeforeMs: 0 })
+        .where(and(gt(waiting.notBeforeMs, 0), isOverIn(waiting.notBeforeMs, nowMs, LONGEST_RETURN_MS)))
+        .returning({ taskId: waiting.taskId })
+        .prepare()
+        .execute(now());
+      return woken.length;
+    },
+
+    async untilDue() {
+      const [row] = await prepare(sql`select min(due) - ${nowMs} from (
+        select (select min(due_at) from waiting) as due
+        union all select (select min(not_before) from waiting where not_before > 0)) as next where due is not null`)(
+        now(),
+      );
+      return row?.[0] === null || row?.[0] === undefined ? undefined : Number(row[0]);
+    },
+
+    age: atomic(async (limit) => {
+      const due = await db
+        .select()
+        .from(waiting)
+        .where(isOverIn(waiting.dueAtMs, nowMs, LONGEST_WAIT_MS))
+        .orderBy(waiting.dueAtMs)
+        .limit(limit)
+        .prepare()
+        .execute(now());
+      const atMs = due.length > 0 ? await readNow() : 0;
+      const isOver = ({ deadlineMs }: WaitingRecord) =>
+        deadlineMs <= atMs || deadlineMs > atMs + LONGEST_WAIT_MS + 1000;
+      const risen = due.filter((place) => !isOver(place));
+      if (risen.length > 0) await raise(risen);
+      return due.filter(isOver);
+    }),
+
+    leftBehind: async (liveNodes, limit) =>
+      (
+        await prepare(sql`select task_id from waiting where attached <> '' and not ${lists.amongTexts(sql.raw('attached'), 'live')}
+          limit ${at('limit')}`)({ live: encodeTexts(liveNodes), limit })
+      ).map(([taskId]) => String(taskId)),
+
+    ofLost: async (limit) => {
+      const isLost = sql`not exists (select 1 from ${users} where ${users.id} = ${waiting.userId} and ${users.deletedAt} = 0
+          and ${users.status} = ${sql.raw(String(STATUS.enabled))})
+        or (${waiting.apiKeyId} is not null and not exists (select 1 from ${apiKeys} where ${apiKeys.id} = ${waiting.apiKeyId}
+          and ${apiKeys.status} = ${sql.raw(String(STATUS.enabled))}))`;
+      const lost = await db.select({ taskId: waiting.taskId }).from(waiting).where(isLost).limit(limit);
+      return lost.map(({ taskId }) => taskId);
+    },
+
+    classes: async () => db.select().from(classes).where(gt(classes.waiting, 0)),
+
+    async countByUser(userIds) {
+      const rows =
+        await prepare(sql`select user_id, count(*) from waiting where ${lists.amongIds(sql.raw('user_id'), 'ids')}
+        group by user_id`)({ ids: JSON.stringify(userIds) });
+      return new Map(rows.map(([userId, count]) => [Number(userId), Number(count)]));
+    },
+
+    async requestCancel(taskId) {
+      const noted = await db
+        .update(tasks)
+        .set({ cancelRequested: true })
+        .where(and(eq(tasks.taskId, taskId), sql`${tasks.status} = 'NOT_START' and ${tasks.phase} = 'sending'`))
+        .returning({ id: tasks.id });
+      return noted.length === 1;
+    },
+
+    sweep: separate(async (limit) => {
+      const passed = sql`select ${turns.class}, ${turns.priority}, ${turns.userId} from ${turns}
+        left join ${classes} on ${classes.class} = ${turns.class} and ${classes.priority} = ${turns.priority}
+        where ${classes.class} is null or ${turns.turn} <= ${classes.turn} limit ${limit}`;
+      const removed = await db
+        .delete(turns)
+        .where(sql`(${turns.class}, ${turns.priority}, ${turns.userId}) in (${passed})`)
+        .returning({ userId: turns.userId });
+      await db
+        .delete(classes)
+        .where(
+          and(
+            eq(classes.waiting, 0),
+            sql`not exists (select 1 from ${turns} where ${turns.class} = ${classes.class} and ${turns.priority} = ${classes.priority})`,
+          ),
+        );
+      return removed.length;
+    }),
+  };
+
+  /** Moves tasks up by one priority, to its end; those at the front stay there. */
+  async function raise(risen: readonly WaitingRecord[]): Promise<void> {
+    const removed = await db
+      .delete(waiting)
+      .where(
+        inArray(
+          waiting.taskId,
+          risen.map(({ taskId }) => taskId),
+        ),
+      )
+      .returning();
+    const byClass = new Map<string, WaitingClass>();
+    for (const { class: name } of removed) if (!byClass.has(name)) byClass.set(name, await findClass(name));
+    const moved = removed.flatMap((place): Entry[] => {
+      const of = byClass.get(place.class);
+      if (!of) return [];
+      const raised = place.raised + 1;
+      const { turn, ...rest } = place;
+      const next = { ...rest, class: of, cost: 1000, raised, priority: place.priority + 1 };
+      return [{ ...next, dueAtMs: nextDue({ ...place, raised }), ...(turn === 0 ? { turn } : {}) }];
+    });
+    for (const group of [...Map.groupBy(removed, (place) => `${place.class} ${place.priority}`).values()].sort(
+      ([a], [b]) => (a && b ? inOrder(a, b) : 0),
+    )) {
+      const [first] = group;
+      if (!first) continue;
+      const bytes = group.reduce((sum, place) => sum + place.bytes, 0);
+      await takeFromClass()({ class: first.class, priority: first.priority, tasks: group.length, bytes, turn: 0 });
+    }
+    await enter(moved);
+  }
+}

@@ -1,0 +1,221 @@
+/** The line of tasks that wait: turns, claims by several nodes, returns, and their end. */
+import { expect, test } from 'bun:test';
+import type { NewWaiting, Store, TakenWaiting, WaitingClass } from '../../src/store/ports/index.ts';
+import { describeEachStore, leaseOf, newTask } from './each-store.ts';
+
+const LEASE = { owner: 'node', leaseForMs: 60_000 };
+const HOUR = 3_600_000;
+let classes = 0;
+
+const newClass = (): WaitingClass => {
+  classes += 1;
+  return { class: `c${classes}`, plugin: 'demo', model: 'demo-1', group: 'default', channelId: 0 };
+};
+
+async function line(store: Store, of: WaitingClass, places: Partial<NewWaiting>[]): Promise<string[]> {
+  const tasks = [];
+  for (const { userId = 1 } of places)
+    tasks.push(
+      await store.tasks.insert(
+        newTask({ userId, channelId: 0, phase: 'waiting', leaseOwner: null, leaseForMs: 0, waitingSince: 100 }),
+      ),
+    );
+  const rest = {
+    apiKeyId: null,
+    node: '',
+    attached: '',
+    bytes: 10,
+    request: { prompt: 'a cat' },
+    priority: 0,
+    cost: 1000,
+  };
+  await store.waiting.put(
+    tasks.map(({ taskId }, index) => ({ ...rest, forMs: HOUR, userId: 1, ...places[index], taskId, class: of })),
+  );
+  return tasks.map(({ taskId }) => taskId);
+}
+
+const sending = { channelId: 7, upstreamModel: 'up-1', slots: 1 };
+
+/** As a node sends the first of a class. */
+const send = (store: Store, of: WaitingClass, limit: number, priority = 0): Promise<TakenWaiting[]> =>
+  store.transaction(async (tx) => {
+    const heads = await tx.waiting.heads({ class: of.class, priority, nodes: [''], limit });
+    const taken = await tx.waiting.take(
+      heads.map(({ taskId }) => ({ taskId, sending })),
+      LEASE,
+    );
+    await tx.waiting.count(taken, { isSent: true });
+    return taken;
+  });
+
+const countOf = async (store: Store, of: WaitingClass, priority = 0) =>
+  (await store.waiting.classes()).find((count) => count.class === of.class && count.priority === priority);
+
+describeEachStore('tasks that wait', (opened) => {
+  test('users take turns, however many tasks one has put in line', async () => {
+    const { store } = opened();
+    const of = newClass();
+    await line(
+      store,
+      of,
+      [1, 1, 1, 1].map((userId) => ({ userId })),
+    );
+    await line(
+      store,
+      of,
+      [2, 2].map((userId) => ({ userId })),
+    );
+    const order = (await send(store, of, 6)).map(({ place }) => place.userId);
+    expect(order).toEqual([1, 2, 1, 2, 1, 1]);
+    // A user who comes later begins at what is sent now, and not before it.
+    await line(store, of, [{ userId: 1 }]);
+    await line(store, of, [{ userId: 3 }]);
+    expect((await send(store, of, 2)).map(({ place }) => [place.userId, place.turn])).toEqual([
+      [1, 5000],
+      [3, 5000],
+    ]);
+  });
+
+  test('a task that is sent has its channel, a lease and the time of its start, and waits no more', async () => {
+    const { store } = opened();
+    const of = newClass();
+    const [taskId = ''] = await line(store, of, [{}]);
+    expect(await countOf(store, of)).toMatchObject({ waiting: 1, bytes: 10, plugin: 'demo', model: 'demo-1' });
+    expect(await store.tasks.claimInterrupted({ owner: 'other', limit: 9, leaseForMs: 1000 })).toEqual([]);
+    const [taken] = await send(store, of, 5);
+    expect(taken?.place.request).toEqual({ prompt: 'a cat' });
+    expect(taken?.task).toMatchObject({
+      taskId,
+      phase: 'sending',
+      leaseOwner: 'node',
+      channelId: 7,
+      upstreamModel: 'up-1',
+    });
+    expect(taken?.task.dispatchedAtMs).toBeGreaterThan(Date.now() - 60_000);
+    expect(await countOf(store, of)).toBeUndefined();
+    expect(await store.tasks.renew(leaseOf(taken?.task as TakenWaiting['task']), 60_000)).toBe(true);
+  });
+
+  test('two nodes that claim at once never get the same task, and leave none', async () => {
+    const { store, openAnother } = opened();
+    const other = store.dialect === 'postgres' ? await openAnother() : store;
+    const of = newClass();
+    const ids = await line(
+      store,
+      of,
+      Array.from({ length: 40 }, (_, index) => ({ userId: index % 5 })),
+    );
+    const taken: string[] = [];
+    const claimAll = async (from: Store) => {
+      for (let round = 0; round < 40; round += 1) {
+        taken.push(...(await send(from, of, 3)).map(({ task }) => task.taskId));
+      }
+    };
+    await Promise.all([claimAll(store), claimAll(other)]);
+    expect(taken.sort()).toEqual(ids.sort());
+    expect(await countOf(store, of)).toBeUndefined();
+  });
+
+  test('tasks put in line at once by two nodes get turns of their own', async () => {
+    const { store, openAnother } = opened();
+    const other = store.dialect === 'postgres' ? await openAnother() : store;
+    const of = newClass();
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) => line(index % 2 === 0 ? store : other, of, [{ userId: 9 }])),
+    );
+    const turns = (await send(store, of, 20)).map(({ place }) => place.turn);
+    expect(turns).toEqual(Array.from({ length: 20 }, (_, index) => (index + 1) * 1000));
+  });
+
+  test('a task that comes back keeps its turn, waits for its pause, and is not walked over before', async () => {
+    const { store } = opened();
+    const of = newClass();
+    await line(store, of, [{}, {}, {}]);
+    const [first] = await send(store, of, 1);
+    expect(await store.waiting.putBack(first as TakenWaiting, 50)).toBe(true);
+    expect(await store.tasks.byTaskId(first?.task.taskId ?? '')).toMatchObject({
+      ...{ phase: 'waiting', channelId: 0, leaseOwner: null, dispatchedAtMs: 0 },
+    });
+    expect((await countOf(store, of))?.waiting).toBe(3);
+    // A second time by who lost it: nothing.
+    expect(await store.waiting.putBack(first as TakenWaiting, 50)).toBe(false);
+    const [second] = await send(store, of, 1);
+    expect(second?.place.turn).toBe(2000);
+    await Bun.sleep(60);
+    expect(await store.waiting.wake()).toBeGreaterThan(0);
+    const [again] = await send(store, of, 1);
+    expect(again?.place).toMatchObject({ taskId: first?.task.taskId, turn: 1000, returns: 1 });
+  });
+
+  test('a task that was cancelled while it was sent does not wait again', async () => {
+    const { store } = opened();
+    const of = newClass();
+    const [taskId = ''] = await line(store, of, [{}]);
+    expect(await store.waiting.requestCancel(taskId)).toBe(false);
+    const [taken] = await send(store, of, 1);
+    expect(await store.waiting.requestCancel(taskId)).toBe(true);
+    expect(await store.waiting.putBack(taken as TakenWaiting, 1)).toBe(false);
+    expect((await store.tasks.byTaskId(taskId))?.phase).toBe('sending');
+  });
+
+  test('of those who end a task that waits, one wins', async () => {
+    const { store, openAnother } = opened();
+    const other = store.dialect === 'postgres' ? await openAnother() : store;
+    const of = newClass();
+    const [taskId = ''] = await line(store, of, [{}]);
+    const end = (from: Store) =>
+      from.transaction(async (tx) => {
+        const taken = await tx.waiting.take([{ taskId }], LEASE);
+        await tx.waiting.count(taken, { isSent: false });
+        return taken.length;
+      });
+    const won = await Promise.all([end(store), end(other), end(store), end(other)]);
+    expect(won.sort()).toEqual([0, 0, 0, 1]);
+    expect(await countOf(store, of)).toBeUndefined();
+  });
+
+  test('who has waited for a quarter of the bound moves up, and whose wait is over is told', async () => {
+    const { store } = opened();
+    const of = newClass();
+    const [slow = '', other = ''] = await line(store, of, [{ forMs: 1000 }, { forMs: HOUR }]);
+    expect(await store.waiting.untilDue()).toBeLessThanOrEqual(250);
+    await Bun.sleep(260);
+    expect((await store.waiting.age(9)).map(({ taskId }) => taskId)).toEqual([]);
+    expect((await countOf(store, of, 1))?.waiting).toBe(1);
+    expect((await send(store, of, 9, 1)).map(({ task }) => task.taskId)).toEqual([slow]);
+    const [late = ''] = await line(store, of, [{ forMs: 10 }]);
+    await Bun.sleep(15);
+    expect((await store.waiting.age(9)).map(({ taskId }) => taskId)).toEqual([late]);
+    expect((await send(store, of, 9)).map(({ task }) => task.taskId)).toContain(other);
+  });
+
+  test('tasks that only one place of files has are left to it', async () => {
+    const { store } = opened();
+    const of = newClass();
+    const [, ...rest] = await line(store, of, [{ node: 'folder' }, {}, { node: 'folder' }]);
+    expect((await send(store, of, 9)).map(({ task }) => task.taskId)).toEqual([rest[0] ?? '']);
+    const heads = await store.waiting.heads({ class: of.class, priority: 0, nodes: ['', 'folder'], limit: 9 });
+    expect(heads).toHaveLength(2);
+  });
+
+  test('tasks of clients whose node is gone, and of users who are, are found', async () => {
+    const { store } = opened();
+    const of = newClass();
+    const [left = ''] = await line(store, of, [{ attached: 'dead' }, { attached: 'alive' }]);
+    expect(await store.waiting.leftBehind(['alive'], 9)).toEqual([left]);
+    // Nobody has these numbers.
+    expect(await store.waiting.ofLost(99)).toContain(left);
+  });
+
+  test('turns that are passed and classes that are empty are removed', async () => {
+    const { store } = opened();
+    const of = newClass();
+    await line(store, of, [{ userId: 41 }, { userId: 42 }]);
+    await send(store, of, 9);
+    expect(await store.waiting.sweep(1000)).toBeGreaterThan(1);
+    await line(store, of, [{ userId: 41 }]);
+    expect((await countOf(store, of))?.waiting).toBe(1);
+    expect(await store.waiting.countByUser([41, 42])).toEqual(new Map([[41, 1]]));
+  });
+});
