@@ -78,6 +78,7 @@ import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
 import { responseObjectRoutes, responseRoutes } from './v1/response-routes.ts';
 import { taskRoutes } from './v1/task-routes.ts';
+import { videoGenerationRoutes } from './v1/video-generation-routes.ts';
 import { videoRoutes } from './v1/video-routes.ts';
 
 export type HttpDeps = {
@@ -255,9 +256,15 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
     (group): readonly AnyElysia[] => group(kit, deps),
   );
   controllers.push(
-    ...[modelRoutes, taskRoutes, videoRoutes, responseRoutes, responseObjectRoutes, relayRoutes].map((create) =>
-      create(kit, v1),
-    ),
+    ...[
+      modelRoutes,
+      taskRoutes,
+      videoRoutes,
+      videoGenerationRoutes,
+      responseRoutes,
+      responseObjectRoutes,
+      relayRoutes,
+    ].map((create) => create(kit, v1)),
   );
   if (http.development) controllers.push(developmentRoutes(kit, http.development));
   // Last: the OpenAPI document describes its own two routes too.

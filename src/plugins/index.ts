@@ -66,7 +66,8 @@ export {
 } from './hooks/serve-artifacts.ts';
 export type { IconImage } from './icons/check-icon.ts';
 export { checkRequestQuantities, NUMBER_LIMITS } from './manifest/check-facts.ts';
-export { toKeyPattern } from './manifest/read-vendor-info.ts';
+export { chooseRange, toKeyPattern } from './manifest/read-vendor-info.ts';
+export { LATER_HOST_ROUTES, laterReservedBy } from './manifest/route-paths.ts';
 export type { MarketSource } from './market-index/types.ts';
 export { checkFolder } from './marketplace/check-folder.ts';
 export type { MarketTrust, PinMarketKey } from './marketplace/check-trust.ts';

@@ -1,7 +1,7 @@
 import { type Json, nextTurn } from '../kernel/index.ts';
 import { shownUrl } from '../notifications/index.ts';
 import type { Store, TaskRecord } from '../store/ports/index.ts';
-import { taskObject } from '../tasks/index.ts';
+import { taskState } from '../tasks/index.ts';
 
 /** Rows that are read at a time: few enough that requests in between do not notice. */
 const PAGE = 100;
@@ -178,7 +178,7 @@ async function taskPage({ personalData, results }: Deps['store'], userId: number
   const eventsByTask = Map.groupBy(events, ({ taskId }) => taskId);
   const keptByTask = Map.groupBy(kept, ({ taskId }) => taskId);
   return paged(tasks, (task) => ({
-    ...taskObject(task),
+    ...taskState(task),
     prompt: task.properties.input,
     ...readRequest(task),
     quota: task.quota,

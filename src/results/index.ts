@@ -4,11 +4,12 @@
  * touches: HTTP requests, relayed calls.
  */
 
-export { RESULT_KEY } from './artifacts/artifact-keys.ts';
+export { RESULT_KEY, VIDEO_LINK } from './artifacts/artifact-keys.ts';
 export { projectArtifacts, requirePlugin } from './artifacts/read-artifacts.ts';
 export { createResolvedLinks } from './artifacts/resolved-links.ts';
 export { resultErrors } from './errors.ts';
 export { createVerifiedLinks } from './links/artifact-links.ts';
+export type { LinkVideo } from './links/issue-artifact-links.ts';
 export { createLinkLimit } from './links/limit-links.ts';
 export { createResults, type Results } from './results.ts';
 export { type ArtifactList, describeArtifacts } from './serving/describe-artifacts.ts';

@@ -4,7 +4,7 @@ import { PREVIEW_KIND, type ResultRecord, type TaskRecord } from '../store/ports
 import type { ContentRequest } from '../vendors/index.ts';
 import { createStorageCharge } from './copies/charge-storage.ts';
 import { createResultWorker, type ResultStats } from './copies/result-worker.ts';
-import { issueArtifactLinks } from './links/issue-artifact-links.ts';
+import { createVideoLinks, issueArtifactLinks, type LinkVideo } from './links/issue-artifact-links.ts';
 import { revokeTaskLinks } from './links/link-versions.ts';
 import { acceptPreview, type OfferedPreview } from './previews/accept-preview.ts';
 import { describePosters, type Preview } from './previews/describe-previews.ts';
@@ -71,6 +71,8 @@ export type Results = {
   open(download: Parameters<typeof openContent>[1]): Promise<Content>;
   /** Links to a task's artifacts, by their keys. */
   issueLinks(task: TaskRecord, life: { base: string }): ReturnType<typeof issueArtifactLinks>;
+  /** Links to the videos of a user's tasks, which work without an API key. */
+  linkVideos(userId: number): Promise<LinkVideo>;
   /** The address that links begin with; undefined: no links can be made. */
   publicAddress(): string | undefined;
 };
@@ -122,6 +124,7 @@ export function createResults(deps: ResultDeps): Results {
     contentByLink: (link, request) => openLinkedArtifact(deps, link, request),
     open: (download) => openContent(deps, download),
     issueLinks: (task, life) => issueArtifactLinks(deps, task, life),
+    linkVideos: (userId) => createVideoLinks(deps, userId),
     publicAddress: () => deps.links.publicAddress(),
   };
 }

@@ -9,4 +9,4 @@ export type { CallableModel } from './models/list-models.ts';
 export type { NativeRoute } from './native/open-native-path.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';
 export type { RequestOptions } from './tasks/json-request.ts';
-export { videoObject } from './videos/video-object.ts';
+export { generationObject, readGeneration } from './videos/generations.ts';

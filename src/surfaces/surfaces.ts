@@ -7,6 +7,7 @@ import {
   type Caller,
   type ClientRequest,
   cancelTask,
+  type DescribedTask,
   deleteTask,
   hasEnded,
   ownTask,
@@ -24,7 +25,7 @@ import { jsonRequest, type RequestOptions } from './tasks/json-request.ts';
 import { quoteRequest, type RequestToQuote } from './tasks/quote-request.ts';
 import { retryTask, submitGeneric, submitVideo } from './tasks/submit-surfaces.ts';
 import type { SurfaceDeps } from './types.ts';
-import { readVideo, renderVideo, type VideoRequest } from './videos/read-video.ts';
+import { describeVideos, readVideo, renderVideo, type VideoRequest } from './videos/read-video.ts';
 import { createRenderedVideos } from './videos/rendered-videos.ts';
 
 /** What clients speak, each as one call. */
@@ -79,12 +80,17 @@ export type Surfaces = {
    * @throws tasks.task_not_found
    */
   readVideo(userId: number, request: VideoRequest): ReturnType<typeof readVideo>;
+  /** Describes the user's own videos without their plugins, in OpenAI's form. */
+  describeVideos(userId: number): Promise<(task: DescribedTask) => JsonObject>;
   /** Renders a task that was read already. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
   /** Whether a plugin serves the model to the caller on `POST /v1/images/generations`. */
   makesImages(caller: Caller, model: string): boolean;
-  /** `POST /v1/images/generations` for such a model: submits and waits for the end. */
-  createImages(caller: Caller, requestId: string, request: ClientRequest): Promise<ImagesAnswer>;
+  /** `POST /v1/images/generations` for such a model. */
+  createImages(
+    caller: Caller,
+    input: { requestId: string; request: ClientRequest; isAsync: boolean },
+  ): Promise<ImagesAnswer>;
   /** `POST /v1/responses`. @throws tasks.model_not_found when no plugin claims the model */
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
   /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
@@ -126,10 +132,11 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
     openNativePath: (method, path) => openNativePath(deps, method, path),
 
     readVideo: (userId, request) => readVideo({ ...deps, rendered }, userId, request),
+    describeVideos: (userId) => describeVideos(deps, userId),
     renderVideo: (task, request) => renderVideo(deps, task, request),
 
     makesImages: (caller, model) => makesImages({ ...deps, relay }, caller, model),
-    createImages: (caller, requestId, request) => createImages(deps, { caller, requestId, request }),
+    createImages: (caller, input) => createImages(deps, { caller, ...input }),
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
     resumeResponse: (caller, input) => resumeResponse(deps, caller, input),

@@ -23,7 +23,17 @@ export { watchTask } from './observation/watch-task.ts';
 export { cancelTask, isCancelled } from './state/cancel-task.ts';
 export { createOutcomeCounter } from './state/count-outcomes.ts';
 export { deleteTask } from './state/delete-task.ts';
-export { hasEnded, type ShownTask, submittedObject, taskNotice, taskObject, taskView } from './state/describe-task.ts';
+export {
+  type DescribedTask,
+  hasEnded,
+  type ShownTask,
+  submittedObject,
+  taskCost,
+  taskNotice,
+  taskObject,
+  taskState,
+  taskView,
+} from './state/describe-task.ts';
 export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { findProtocolOwner, type ProtocolOwner } from './submission/find-protocol-owner.ts';

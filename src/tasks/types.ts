@@ -3,15 +3,7 @@ import type { KeptFiles } from '../files/index.ts';
 import type { Clock, Logger, Sentence, WatchCache } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
-import type {
-  KeyOwner,
-  PresentedKey,
-  Store,
-  StoredResult,
-  TaskExecution,
-  TaskProperties,
-  TaskRecord,
-} from '../store/ports/index.ts';
+import type { KeyOwner, PresentedKey, Store, StoredResult, TaskExecution, TaskRecord } from '../store/ports/index.ts';
 import type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
 import type { ObservationLimits, TaskNode } from './task-node.ts';
 
@@ -183,5 +175,5 @@ export type Submission = {
   /** The id of the task that is run again. */
   repeats?: string | undefined;
   /** What the surface stores to show it again. */
-  shown?: { properties?: Pick<TaskProperties, 'video'>; execution?: Pick<TaskExecution, 'response'> };
+  shown?: { execution?: Pick<TaskExecution, 'response'> };
 };

@@ -68,14 +68,12 @@ async function served(caller: Caller, surface: Surface, model: string): Promise<
       return 'demo';
     }
     if (surface === 'image' && surfaces.makesImages(caller, model)) {
-      const { images } = await surfaces
-        .createImages(caller, 'r', jsonRequest({ model, stream: true }))
-        .catch((error) => {
-          // Refused before anything is submitted.
-          if (error.code === 'tasks.image_request_invalid') return { images: {} };
-          throw error;
-        });
-      return images && 'pixel';
+      const request = jsonRequest({ model, response_format: 'gif' });
+      await surfaces.createImages(caller, { requestId: 'r', request, isAsync: false }).catch((error) => {
+        // Refused before anything is submitted.
+        if (error.code !== 'tasks.image_request_invalid') throw error;
+      });
+      return 'pixel';
     }
     relay.assertTakes(caller, surface, model);
     return await relayed();

@@ -123,19 +123,23 @@ describe('the views of clients', () => {
   });
   test('NOT_START shows as queued', () => {
     expect(taskView(task({ status: 'NOT_START' })).status).toBe('QUEUED');
-    expect(videoObject(task({ status: 'NOT_START' })).status).toBe('queued');
+    expect(videoObject({ task: task({ status: 'NOT_START' }), link: undefined }).status).toBe('queued');
   });
   test('a rendered video keeps only the standard’s members, and the gateway’s win', () => {
-    const rendered = renderedVideo(task({ status: 'SUCCESS', finishTime: 120, progress: '100%' }), {
-      id: 'vendor-1',
-      task_id: 'vendor-1',
-      status: 'failed',
-      seconds: 5,
-      size: '1280x720',
-      secret: 'x',
-      error: { message: 'no' },
-      metadata: { URL: 'https://vendor', Url: 'https://vendor', keep: 1 },
-    });
+    const ended = task({ status: 'SUCCESS', finishTime: 120, progress: '100%' });
+    const rendered = renderedVideo(
+      { task: ended, link: 'https://gate/link' },
+      {
+        id: 'vendor-1',
+        task_id: 'vendor-1',
+        status: 'failed',
+        seconds: 5,
+        size: '1280x720',
+        secret: 'x',
+        error: { message: 'no' },
+        metadata: { URL: 'https://vendor', Url: 'https://vendor', keep: 1 },
+      },
+    );
     expect(rendered).toEqual({
       id: 'task_public',
       object: 'video',
@@ -144,10 +148,16 @@ describe('the views of clients', () => {
       progress: 100,
       created_at: 99,
       completed_at: 120,
+      expires_at: null,
+      remixed_from_video_id: null,
+      error: null,
       prompt: 'a cat',
       seconds: '5',
       size: '1280x720',
       metadata: { keep: 1 },
+      cost: expect.objectContaining({ currency: 'USD' }),
+      content_url: 'https://gate/link',
+      url: 'https://gate/link',
     });
   });
 });

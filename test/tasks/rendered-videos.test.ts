@@ -14,12 +14,15 @@ const task: TaskShown = {
   createdAt: 10,
   updatedAt: 20,
   upstreamTaskId: 'job-1',
+  quota: 0,
+  reserved: 0,
   hiddenAt: 0,
   sourceHash: '',
+  linkVersions: '',
   propertiesJson: '{}',
   dataJson: null,
 };
-const origin = { generation: 0, url: 'http://host/v1/videos/task_1' };
+const origin = { generation: 0, url: 'http://host/v1/videos/task_1', link: 'http://host/link' };
 
 function holding(...kept: TaskShown[]) {
   const videos = createRenderedVideos();
@@ -35,9 +38,12 @@ describe('a rendering is used again', () => {
     const value = typeof task[name] === 'number' ? task[name] + 1 : `${task[name]}x`;
     expect(holding(task).find({ ...task, [name]: value }, origin)).toBeUndefined();
   });
-  test.each([{ url: 'http://host/v1/videos/task_1?a=1' }, { generation: 1 }])('not for %j', (other) => {
-    expect(holding(task).find(task, { ...origin, ...other })).toBeUndefined();
-  });
+  test.each([{ url: 'http://host/v1/videos/task_1?a=1' }, { generation: 1 }, { link: 'http://host/other' }])(
+    'not for %j',
+    (other) => {
+      expect(holding(task).find(task, { ...origin, ...other })).toBeUndefined();
+    },
+  );
 });
 
 test('a rendering by plugins that serve no more is not kept', () => {

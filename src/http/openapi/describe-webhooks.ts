@@ -28,6 +28,10 @@ const TASK = {
   fail_reason: text('Empty unless the task failed.'),
   created_at: time('Unix seconds.'),
   finished_at: time('Unix seconds; 0 while the task runs.'),
+  cost: {
+    type: 'object',
+    description: 'What it costs in US dollars: reserved, charged (null until the bill is final), currency, usd.',
+  },
   fail_reason_sentence: {
     type: ['object', 'null'],
     description:

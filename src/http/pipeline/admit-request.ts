@@ -50,6 +50,17 @@ export async function countSuccess(record: () => Promise<void>, log: Logger): Pr
   await record().catch((error) => log.warn({ err: error }, 'model request was not counted'));
 }
 
+/** Where clients of other APIs send their key. */
+const KEY_HEADERS = ['x-api-key', 'api-key', 'xi-api-key'] as const;
+
+/** The credential of an API-key route, as an Authorization header would say it. */
+export function readApiKey(headers: Headers): string | undefined {
+  const authorization = headers.get('authorization');
+  if (authorization !== null) return authorization;
+  const name = KEY_HEADERS.find((each) => headers.has(each));
+  return name === undefined ? undefined : `Bearer ${headers.get(name)}`;
+}
+
 export type AuthorizationDeps = {
   auth: Authenticators;
   originGuard: OriginGuardConfig;
@@ -93,13 +104,13 @@ export async function authorizeRequest(deps: AuthorizationDeps, { request, scope
       requireRole(await panel(), ROLE.root);
       return;
     case 'apiKey':
-      scope.api = await deps.auth.authenticateApiKey(authorization, use);
+      scope.api = await deps.auth.authenticateApiKey(readApiKey(request.headers), use);
       return;
     case 'apiKeyOrCapability':
       // A signed link is used even if a key is sent too. The controller verifies the link before it
       // reads anything.
       if (!new URL(request.url).searchParams.has('access'))
-        scope.api = await deps.auth.authenticateApiKey(authorization, use);
+        scope.api = await deps.auth.authenticateApiKey(readApiKey(request.headers), use);
       return;
     case 'refreshCookie':
       guardOrigin(request.headers, deps.originGuard);

@@ -1,4 +1,5 @@
 /** Which route a request's method and path mean. The gateway's own paths win over plugins'. */
+import { LATER_HOST_ROUTES } from '../../plugins/index.ts';
 import { httpErrors } from '../responses/errors.ts';
 import { preflightResponse } from '../responses/response-headers.ts';
 import { isOpenToOtherSites } from './access-levels.ts';
@@ -12,6 +13,8 @@ export type RouteMatch = {
   readonly values?: readonly string[];
   /** The methods that the path takes, HEAD wherever GET is; empty for an unknown path. */
   readonly methods: readonly string[];
+  /** A plugin that was installed before the gateway had the path keeps its route there. */
+  readonly yields?: boolean;
   /** The method does not fit, but other sites' pages may call the path with another method. */
   readonly isOpenToOtherSites: boolean;
 };
@@ -32,17 +35,24 @@ type Segment = { fixed: Map<string, Segment>; parameter?: Segment; routes?: Path
 /** The resolution of a request whose address nothing has looked at yet. */
 export const UNRESOLVED: RouteResolution = { methods: [], isOpenToOtherSites: false };
 
+const YIELDING: ReadonlySet<string> = new Set(LATER_HOST_ROUTES);
+
 /**
  * Finds the route of a request; `path` is undefined for an address that cannot be read. A plugin's
- * path is looked up only for a path that the gateway does not serve.
+ * path is looked up for what the gateway does not serve, and where its own path yields.
  */
 export function resolveRoute(
   deps: { routes: { match: MatchPath }; findNativePath: FindNativePath },
   { request, path }: { request: Request; path: string | undefined },
 ): RouteResolution {
   const own = deps.routes.match(request.method, path ?? '');
-  const native = path !== undefined && own.methods.length === 0 ? deps.findNativePath(request, path) : undefined;
+  const mayBePlugins = own.methods.length === 0 || own.yields;
+  const native = path !== undefined && mayBePlugins ? deps.findNativePath(request, path) : undefined;
   if (!native) return own;
+  if (!native.route && own.methods.length > 0) {
+    native.release();
+    return own;
+  }
   const route = native.route ? { route: native.route } : {};
   return { native, ...route, methods: native.methods, isOpenToOtherSites: true };
 }
@@ -103,12 +113,13 @@ const createPath = (): PathRoutes => ({ byMethod: new Map(), matches: new Map(),
 function addRoute(path: PathRoutes, route: DeclaredRoute): void {
   path.byMethod.set(route.method, route);
   const get = path.byMethod.get('GET');
+  const yields = YIELDING.has(route.pattern);
   const methods = [...new Set(get ? ['GET', 'HEAD', ...path.byMethod.keys()] : path.byMethod.keys())];
   for (const method of methods) {
-    path.matches.set(method, { route: path.byMethod.get(method) ?? get, methods, isOpenToOtherSites: false });
+    path.matches.set(method, { route: path.byMethod.get(method) ?? get, methods, isOpenToOtherSites: false, yields });
   }
   const isOpen = [...path.byMethod.values()].some(({ access }) => isOpenToOtherSites(access));
-  path.other = { methods, isOpenToOtherSites: isOpen };
+  path.other = { methods, isOpenToOtherSites: isOpen, yields };
 }
 
 function enterSegment(from: Segment, name: string): Segment {

@@ -20,6 +20,16 @@ const TASK_STATUS = { type: 'string', enum: ['SUBMITTED', 'QUEUED', 'IN_PROGRESS
 const VIDEO_STATUS = { type: 'string', enum: ['queued', 'in_progress', 'completed', 'failed'] };
 const RESPONSE_STATUS = { type: 'string', enum: [...VIDEO_STATUS.enum, 'cancelled', 'incomplete'] };
 
+const NUMBER = { type: 'number' } as const;
+const Cost = object({
+  reserved: { ...NUMBER, description: 'US dollars that were reserved.' },
+  charged: { type: ['number', 'null'], description: 'US dollars of the final bill; null until then.' },
+  currency: constant('USD'),
+  usd: { ...NUMBER, description: 'What is known now: the reservation, then the charge.' },
+});
+const COST = { $ref: '#/components/schemas/Cost' } as const;
+const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
+
 /** Only of a task that waits. */
 const QUEUE = {
   ...object({
@@ -48,11 +58,12 @@ const Task = object(
     fail_reason: TEXT,
     created_at: WHOLE,
     finished_at: { ...WHOLE, description: '0 until the task has ended.' },
+    cost: COST,
   },
   { queue: QUEUE },
 );
 const SubmittedTask = object(
-  { id: TEXT, task_id: TEXT, status: constant('queued'), model: TEXT, created_at: WHOLE },
+  { id: TEXT, task_id: TEXT, status: constant('queued'), model: TEXT, created_at: WHOLE, cost: COST },
   { queue: QUEUE },
 );
 const Video = object(
@@ -63,17 +74,37 @@ const Video = object(
     status: VIDEO_STATUS,
     progress: { ...WHOLE, minimum: 0, maximum: 100 },
     created_at: WHOLE,
+    completed_at: { type: ['integer', 'null'] },
+    expires_at: { type: ['integer', 'null'] },
+    seconds: { ...TEXT, description: '"0" where neither request nor plugin says it.' },
+    size: { ...TEXT, description: '"0x0" where neither request nor plugin says it.' },
+    remixed_from_video_id: { type: ['string', 'null'] },
+    error: orNull(object({ code: TEXT, message: TEXT })),
+    cost: COST,
   },
   {
-    seconds: TEXT,
-    size: TEXT,
     prompt: TEXT,
-    remixed_from_video_id: TEXT,
-    completed_at: WHOLE,
-    error: object({ code: TEXT, message: TEXT }),
     metadata: ANY_OBJECT,
     queue: QUEUE,
+    content_url: { ...TEXT, description: 'Of a completed video: a link that works without a key.' },
+    url: { ...TEXT, description: 'The same as content_url.' },
   },
+);
+const KNOWN = { type: ['number', 'null'] } as const;
+const VideoGeneration = object(
+  {
+    id: TEXT,
+    task_id: { ...TEXT, description: 'The same as id.' },
+    object: constant('video'),
+    model: TEXT,
+    status: VIDEO_STATUS,
+    progress: { ...WHOLE, minimum: 0, maximum: 100 },
+    url: { type: ['string', 'null'], description: 'Of a completed video: a link that works without a key.' },
+    metadata: object({ duration: KNOWN, fps: KNOWN, width: KNOWN, height: KNOWN, seed: {} }),
+    error: orNull(object({ code: TEXT, message: TEXT }, {}, true)),
+    created_at: WHOLE,
+  },
+  { cost: COST, queue: QUEUE },
 );
 /**
  * As the vendor wrote it. A vendor's number stays one, but generators of clients fail at a type of
@@ -110,10 +141,11 @@ const ImageList = object({
   id: { ...TEXT, description: 'The task that made them.' },
   created: WHOLE,
   data: { type: 'array', items: object({}, { url: TEXT, b64_json: TEXT }) },
+  cost: COST,
 });
 /** By the names under which other parts of the document refer to them. */
 export const ANSWER_SCHEMAS = {
-  ...{ Task, SubmittedTask, Video, RelayedVideo, Model, Response, RelayedResponse, ImageList },
+  ...{ Cost, Task, SubmittedTask, Video, VideoGeneration, RelayedVideo, Model, Response, RelayedResponse, ImageList },
 } as const;
 
 /** `ArtifactList` is among those of the panel, which lists artifacts too. */
@@ -186,6 +218,17 @@ export const TASK_REQUEST = takes(body(['model'], { model: MODEL }));
 export const VIDEO_REQUEST = takes(
   body(['model'], {
     ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, size: { ...TEXT, examples: ['1280x720'] } },
+  }),
+  true,
+);
+export const GENERATION_REQUEST = takes(
+  body(['model'], {
+    ...{ model: MODEL, prompt: PROMPT, seconds: LENGTH, duration: LENGTH, size: { ...TEXT, examples: ['1280x720'] } },
+    ...{ width: WHOLE, height: WHOLE, fps: NUMBER, seed: NUMBER, n: { ...WHOLE, maximum: 1 } },
+    image: { ...TEXT, description: 'An address or a data URL.' },
+    images: { type: 'array', items: TEXT },
+    response_format: { ...TEXT, enum: ['url'] },
+    metadata: ANY_OBJECT,
   }),
   true,
 );

@@ -4,7 +4,7 @@ import type { NativeRoute } from '../../surfaces/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
 import { mediaType } from '../bodies/read-body.ts';
 import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
-import { countSuccess } from '../pipeline/admit-request.ts';
+import { countSuccess, readApiKey } from '../pipeline/admit-request.ts';
 import type {
   Authenticators,
   FindNativePath,
@@ -106,7 +106,7 @@ async function answerNative(
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       if (opened.type !== 'dynamic') return;
       // The request was admitted as one that reads, but it costs money: check the key again.
-      await deps.auth.authenticateApiKey(request.headers.get('authorization') ?? undefined, {
+      await deps.auth.authenticateApiKey(readApiKey(request.headers), {
         ip: origin.decidingIp,
         purpose: 'submit',
       });

@@ -1,9 +1,11 @@
 import { Elysia } from 'elysia';
 import { type ApiPrincipal, authErrors, type RequestOrigin } from '../../auth/index.ts';
-import { requestedModel } from '../../tasks/index.ts';
+import type { Logger } from '../../kernel/index.ts';
+import { requestedModel, type SubmittedTask, taskObject } from '../../tasks/index.ts';
 import { readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
+import { accessEnded, sendEvents } from '../responses/send-events.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { createRelayed, type RelayedKind } from './relay-requests.ts';
 
@@ -12,7 +14,8 @@ type CreationScope = {
   api: ApiPrincipal;
   origin: Pick<RequestOrigin, 'decidingIp'>;
   requestId: string;
-  keepOpen: () => void;
+  keepOpen: () => () => void;
+  log: Logger;
   set: { headers: Record<string, unknown> };
 };
 
@@ -24,7 +27,10 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
   const { relay, surfaces, watchAccess } = deps;
 
   /** Answers with what the vendor of a relay channel makes of the request. */
-  async function answerRelayed(kind: RelayedKind, { request, api, origin, requestId, keepOpen, set }: CreationScope) {
+  async function answerRelayed(
+    kind: RelayedKind,
+    { request, api, origin, requestId, keepOpen, set, log }: CreationScope,
+  ) {
     const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
     const access = watchAccess(api, request.signal);
     const client = { ...read, signal: access.signal };
@@ -36,13 +42,20 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       const isPlugins = kind === 'image' && surfaces.makesImages(caller, model);
       if (isPlugins) assertForPlugin();
       else relay.assertTakes(caller, kind, model);
-      keepOpen();
+      const onEnd = keepOpen();
       if (isPlugins) {
-        const { images, replayed } = await surfaces.createImages(caller, requestId, client);
+        const isAsync = prefersAsync(request);
+        const made = await surfaces.createImages(caller, { requestId, request: client, isAsync });
         // Waiting for the images may have taken long.
         if (access.hasEnded()) throw authErrors.access_ended();
-        if (replayed) set.headers[REPLAYED] = 'true';
-        return images;
+        if (made.replayed) set.headers[REPLAYED] = 'true';
+        if (made.kind === 'images') return made.images;
+        if (made.kind === 'task') return acceptedResponse(made.task, { isAsync, replayed: made.replayed });
+        const onFailure = (error: unknown) => log.warn({ err: error }, 'image event stream failed');
+        const lastEvent = () => ({ event: 'error', data: accessEnded() });
+        const options = { heartbeatMs: deps.heartbeatMs, lastEvent, onFailure, onEnd };
+        answer = sendEvents(access, made.events, options);
+        return answer;
       }
       answer = await createRelayed(relay, { kind, request, api, requestId, client, access });
       return answer;
@@ -65,6 +78,23 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     .post('/v1/audio/transcriptions', (scope) => answerRelayed('transcription', scope), options('transcription'));
 }
 
+/** RFC 7240, 4.1. */
+const prefersAsync = ({ headers }: Request): boolean =>
+  /(?:^|[,;\s])respond-async(?:\s*[,;]|\s*$)/i.test(headers.get('prefer')?.slice(0, 200) ?? '');
+
+type TaskFacts = Omit<SubmittedTask, 'replayed'>;
+
+/** A task that its client follows by itself. */
+const acceptedResponse = (task: TaskFacts, { isAsync, replayed }: { isAsync: boolean; replayed: boolean }): Response =>
+  Response.json(taskObject(task), {
+    status: 202,
+    headers: {
+      location: `/v1/tasks/${task.taskId}`,
+      ...(isAsync ? { 'preference-applied': 'respond-async' } : {}),
+      ...(replayed ? { [REPLAYED]: 'true' } : {}),
+    },
+  });
+
 /** The OpenAPI entries of what only relay channels serve. The vendor reads all other members. */
 
 const MODEL = { type: 'string', description: 'A model of a relay channel.' } as const;
@@ -84,6 +114,7 @@ const operation = (
   { tag, operationId, summary, type = 'application/json' }: Summary,
   schema: ReturnType<typeof body>,
   answers: Record<string, object>,
+  others: Record<string, object> = {},
 ) => ({
   tags: [tag],
   operationId,
@@ -91,8 +122,17 @@ const operation = (
   requestBody: { required: true, content: { [type]: { schema } } },
   responses: {
     '200': { description: 'The answer of the vendor, unchanged; of a plugin’s model, the gateway’s', content: answers },
+    ...others,
   },
 });
+
+/** With "Prefer: respond-async" or "background": true. */
+const ACCEPTED = {
+  '202': {
+    description: 'The task that makes them, of a plugin’s model; follow it at /v1/tasks/{id}',
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Task' } } },
+  },
+};
 
 const RELAYED = { type: 'object', additionalProperties: true } as const;
 const JSON_ANSWER = { 'application/json': { schema: RELAYED } };
@@ -120,6 +160,7 @@ export const RELAYED_OPERATIONS = {
       n: { type: ['integer', 'null'], minimum: 1, description: 'How many; as many are reserved.' },
     }),
     { 'application/json': { schema: { anyOf: [RELAYED, { $ref: '#/components/schemas/ImageList' }] } }, ...EVENTS },
+    ACCEPTED,
   ),
   image_edit: operation(
     { tag: 'Images', operationId: 'editImages', summary: 'Edit images', type: 'multipart/form-data' },

@@ -1,9 +1,8 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
-import { videoObject } from '../../surfaces/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
-import { requestedModel } from '../../tasks/index.ts';
+import { VIDEO_LINK } from '../../results/index.ts';
+import type { DescribedTask, Tasks } from '../../tasks/index.ts';
 import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { httpErrors } from '../responses/errors.ts';
@@ -19,24 +18,24 @@ import {
 } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
-import { createIfRelayed, createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { orderVideo } from './order-video.ts';
+import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
 import { withPlace } from './with-place.ts';
 
-/** A link to an artifact with this key also opens the video's address, as in new-api. */
-const LINKED_ARTIFACT = 'video';
-
 /** OpenAI's video API: plugins that claim `proto_video` serve it, the relay serves other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
   const { relay, results, surfaces, tasks } = deps;
+
+  const describeOrder = async (task: DescribedTask) => (await surfaces.describeVideos(task.userId))(task);
 
   type VideoScope = ContentScope & { params: { task_id: string }; keepOpen: () => void };
   const sendVideo = ({ params, keepOpen, ...scope }: VideoScope): Promise<Response> => {
     const { request, headersOnly } = scope;
     const id = params.task_id;
     return sendContent(results, scope, {
-      artifact: { taskId: id, artifactKey: LINKED_ARTIFACT },
+      artifact: { taskId: id, artifactKey: VIDEO_LINK },
       byKey: (api, client) =>
         findOrRelay(
           async () => {
@@ -51,38 +50,18 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
 
   return new Elysia({ normalize: false, tags: ['Videos'] })
     .use(kit)
-    .post(
-      '/v1/videos',
-      async ({ request, api, origin, requestId, keepOpen, set }) => {
-        const seconds = readWait(request);
-        const { client, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
-        try {
-          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
-          keepOpen();
-          const relayed = await createIfRelayed(relay, { kind: 'video', request, api, requestId, client });
-          if (relayed) return relayed;
-          assertForPlugin();
-          const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);
-          if (submitted.replayed) set.headers[REPLAYED] = 'true';
-          const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-          return await withPlace(deps, task, { object: videoObject(task), set });
-        } finally {
-          await client.release();
-        }
+    .post('/v1/videos', (scope) => orderVideo(deps, scope, { describe: describeOrder }), {
+      apiKey: true,
+      modelRequest: true,
+      bodyLimit: 'relay',
+      detail: {
+        operationId: 'createVideo',
+        summary: 'Create a video',
+        ...waits,
+        ...VIDEO_REQUEST,
+        ...answers('The video', 'Video', 'RelayedVideo'),
       },
-      {
-        apiKey: true,
-        modelRequest: true,
-        bodyLimit: 'relay',
-        detail: {
-          operationId: 'createVideo',
-          summary: 'Create a video',
-          ...waits,
-          ...VIDEO_REQUEST,
-          ...answers('The video', 'Video', 'RelayedVideo'),
-        },
-      },
-    )
+    })
     .post(
       '/v1/videos/:task_id/remix',
       async ({ request, params, api, origin, requestId, keepOpen, set }) => {
@@ -101,7 +80,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
               const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
               if (submitted.replayed) set.headers[REPLAYED] = 'true';
               const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-              return withPlace(deps, task, { object: videoObject(task), set });
+              return withPlace(deps, task, { object: await describeOrder(task), set });
             },
             async () => {
               const remix = await relay.remixSource(api.user.id, id);
@@ -130,7 +109,11 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .get(
       '/v1/videos',
       async ({ query, api }) =>
-        toPage(tasks, await tasks.page(api.user.id, { ...readCursor(query), videos: true }), videoObject),
+        toPage(
+          tasks,
+          await tasks.page(api.user.id, { ...readCursor(query), videos: true }),
+          await surfaces.describeVideos(api.user.id),
+        ),
       {
         apiKey: true,
         query: cursorQuery,
@@ -191,6 +174,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         },
       },
     )
+    .post('/v1/videos/:task_id', refuseUnknown, { apiKey: true, detail: { hide: true } })
     .get('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
       detail: {
@@ -211,11 +195,16 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     });
 }
 
+/** Other methods take the path; what is posted there is an operation that does not exist. */
+const refuseUnknown = (): never => {
+  throw httpErrors.not_found();
+};
+
 const jsonResponse = (json: string): Response =>
   new Response(json, { headers: { 'content-type': 'application/json;charset=utf-8' } });
 
 /** The caller's own task. A missing one is `not_found`, as OpenAI's API calls it. */
-const ownVideo = (tasks: Tasks, api: ApiPrincipal, id: string): ReturnType<Tasks['own']> =>
+export const ownVideo = (tasks: Tasks, api: ApiPrincipal, id: string): ReturnType<Tasks['own']> =>
   asVideo(tasks.own(api.user.id, id));
 
 async function asVideo<T>(reading: Promise<T>): Promise<T> {

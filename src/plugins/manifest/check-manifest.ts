@@ -9,7 +9,7 @@ import { FaultList, makeFault, pointer } from './faults.ts';
 import { checkLocaleCollisions, trimTexts } from './localized-text.ts';
 import { toManifest, toUsageField } from './normalize-meta.ts';
 import { translateProtocols } from './protocol-aliases.ts';
-import { reservedBy, routeParams, routeShape } from './route-paths.ts';
+import { reservedAtFirst, routeParams, routeShape } from './route-paths.ts';
 
 /**
  * Checks `meta` against the schema and against rules that a schema cannot express. Gives the
@@ -148,7 +148,7 @@ function checkRoutes(routes: readonly unknown[], list: FaultList): void {
 }
 
 function checkPath(path: string, at: string, list: FaultList): void {
-  const reserved = reservedBy(path);
+  const reserved = reservedAtFirst(path);
   if (reserved) list.add(at, 'route.reserved', sentence('fault.route_reserved', { path: reserved }));
   const params = routeParams(path);
   if (new Set(params).size < params.length) list.add(at, 'route.path.params', sentence('fault.route_parameter_twice'));

@@ -1,6 +1,6 @@
 import type { LocalizedText as WrittenText } from '../../../contracts/v1.d.ts';
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import type { FactRange, InputType, RequestInput, VendorInfo } from '../types.ts';
+import type { FactRange, FactRanges, InputType, RequestInput, VendorInfo } from '../types.ts';
 import { isHttpUrl } from './addresses.ts';
 import { toTextMap } from './localized-text.ts';
 
@@ -186,3 +186,13 @@ function toPartPattern(part: string): string | undefined {
 }
 
 const escapeSigns = (text: string): string => text.replaceAll(/\W/g, '\\$&');
+
+/**
+ * What requests may say of a fact, for a model that is known by these names. Null: they do not say
+ * it.
+ */
+export function chooseRange(ranges: FactRanges | undefined, names: readonly string[]): FactRange | null {
+  if (ranges === undefined) return { kind: 'any' };
+  const named = names.find((name) => Object.hasOwn(ranges.models, name));
+  return named === undefined ? ranges.all : (ranges.models[named] ?? null);
+}

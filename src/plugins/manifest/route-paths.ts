@@ -104,7 +104,7 @@ const RESERVED_NAMESPACES = [
   '/metrics',
 ] as const;
 
-/** The gateway's own paths outside those namespaces, for any method. */
+/** The gateway's own paths outside those namespaces since its first release, for any method. */
 const HOST_ROUTES = [
   '/v1/audio/speech',
   '/v1/audio/transcriptions',
@@ -126,8 +126,41 @@ const HOST_ROUTES = [
   '/v1/videos/:task_id/remix',
 ] as const;
 
+/**
+ * Paths that the gateway has since a later release, for any method. New plugins have no routes
+ * there; a plugin that was installed before keeps its own, and the gateway's yields to it.
+ */
+export const LATER_HOST_ROUTES = [
+  '/api/pricing',
+  '/mcp',
+  '/v1/batches',
+  '/v1/batches/:batch_id',
+  '/v1/batches/:batch_id/cancel',
+  '/v1/dashboard/billing/subscription',
+  '/v1/dashboard/billing/usage',
+  '/v1/files',
+  '/v1/files/:file_id',
+  '/v1/files/:file_id/content',
+  '/v1/usage',
+  '/v1/video/generations',
+  '/v1/video/generations/:task_id',
+  '/v1/videos/edits',
+  '/v1/videos/extensions',
+  '/v1/videos/generations',
+  '/v1/videos/generations/:task_id',
+] as const;
+
 /** The reserved namespace or gateway path that a pattern could match, if any. */
-export function reservedBy(path: string): string | undefined {
+export const reservedBy = (path: string): string | undefined => reservedAtFirst(path) ?? laterReservedBy(path);
+
+/** The gateway's later path that a pattern could match, if any. */
+export const laterReservedBy = (path: string): string | undefined => findRoute(LATER_HOST_ROUTES, path);
+
+const findRoute = (routes: readonly string[], path: string): string | undefined =>
+  routes.find((route) => pathsIntersect(path, route) || pathsIntersect(path, `${route}/`));
+
+/** What the first release reserved: no plugin has routes there. */
+export function reservedAtFirst(path: string): string | undefined {
   const segments = splitPath(path);
   const namespace = RESERVED_NAMESPACES.find((reserved) => {
     for (const [index, name] of splitPath(reserved).entries()) {
@@ -138,5 +171,5 @@ export function reservedBy(path: string): string | undefined {
     }
     return true;
   });
-  return namespace ?? HOST_ROUTES.find((route) => pathsIntersect(path, route) || pathsIntersect(path, `${route}/`));
+  return namespace ?? findRoute(HOST_ROUTES, path);
 }

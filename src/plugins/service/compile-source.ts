@@ -1,8 +1,9 @@
 import { type AppError, sentence, toSentence } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { describeNeeds, findNeeds } from '../manifest/faults.ts';
+import { describeNeeds, findNeeds, makeFault, pointer } from '../manifest/faults.ts';
+import { laterReservedBy } from '../manifest/route-paths.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
-import type { PluginFault } from '../types.ts';
+import type { Manifest, PluginFault } from '../types.ts';
 import { type CompiledPlugin, type Compiler, sentenceOfFaults } from '../worker/compile-plugin.ts';
 import type { FoundSource } from './find-source.ts';
 
@@ -35,13 +36,25 @@ export const compileFound = async (ctx: CompileContext, { row, factory }: FoundS
   row ? compileOrThrow(ctx, row.source, row) : factory;
 
 /**
- * Refuses a new plugin whose names have hidden characters.
+ * Refuses a new version for what stored ones may have: names with hidden characters, and paths that
+ * the gateway has since a later release. `serving`: what serves its key now keeps its paths.
  *
  * @throws `plugins.invalid`
  */
-export function refuseHiddenNames(compiled: CompiledPlugin): void {
-  const faults = findHiddenNames(compiled);
+export function refuseInNewVersions(compiled: CompiledPlugin, serving: Manifest | undefined): void {
+  const kept = new Set(serving?.routes.map(({ path }) => path));
+  const faults = [...findHiddenNames(compiled), ...findTakenPaths(compiled.manifest, kept)];
   if (faults.length > 0) throw invalidPlugin(faults);
+}
+
+function findTakenPaths({ routes }: Manifest, kept: ReadonlySet<string>): PluginFault[] {
+  return routes.flatMap(({ path }, index) => {
+    const taken = kept.has(path) ? undefined : laterReservedBy(path);
+    if (taken === undefined) return [];
+    return [
+      makeFault(pointer('routes', index, 'path'), 'route.reserved', sentence('fault.route_reserved', { path: taken })),
+    ];
+  });
 }
 
 /** `plugins.invalid` with all faults, and what a plugin for a newer contract needs. */

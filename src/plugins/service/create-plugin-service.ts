@@ -11,7 +11,7 @@ import { type CompiledPlugin, createCompiler } from '../worker/compile-plugin.ts
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import { type Activation, activateVersion, rollBack } from './activate-version.ts';
 import { createPluginChangeMutex } from './change-plugins.ts';
-import { compileOrThrow, refuseHiddenNames } from './compile-source.ts';
+import { compileOrThrow, refuseInNewVersions } from './compile-source.ts';
 import { type Deletion, deleteVersion } from './delete-version.ts';
 import {
   describePlugin,
@@ -162,7 +162,7 @@ export function createPluginService(deps: Deps): PluginService {
     develop: (source) => exclusively(() => development.develop(source)),
     async check(source, owner) {
       const compiled = await compileOrThrow(contextFor(owner), source);
-      refuseHiddenNames(compiled);
+      refuseInNewVersions(compiled, registry.current().plugins.get(compiled.manifest.key)?.manifest);
       return compiled.manifest;
     },
     async permissions(source, owner) {

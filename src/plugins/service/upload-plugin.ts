@@ -8,7 +8,7 @@ import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { type ActivationContext, findNarrowing } from './activate-version.ts';
 import { applyChange } from './change-plugins.ts';
-import { compileOrThrow, invalidPlugin, refuseHiddenNames } from './compile-source.ts';
+import { compileOrThrow, invalidPlugin, refuseInNewVersions } from './compile-source.ts';
 import { type PluginDetail, type PluginVersion, toDetail, toVersion } from './describe-plugins.ts';
 import { readRow } from './find-source.ts';
 import { findUse, type KeyUse, refuseUse, type UseContext } from './find-use.ts';
@@ -80,8 +80,8 @@ export async function uploadPlugin(ctx: UploadContext, upload: PluginUpload): Pr
   }
   const { key, version } = compiled.manifest;
   const existing = await ctx.store.plugins.byVersion(key, version);
-  // Versions that are stored already keep their names.
-  if (!existing) refuseHiddenNames(compiled);
+  // Versions that are stored already keep their names and paths.
+  if (!existing) refuseInNewVersions(compiled, ctx.registry.current().plugins.get(key)?.manifest);
   if (existing && existing.sourceHash !== sourceHash) throw versionExists(key, version);
   const activates = upload.previewDigest !== undefined;
   const narrowedModels =

@@ -19,6 +19,12 @@ export function resultArtifact({ status, execution: { result } }: TaskRecord): A
   return { key: RESULT_KEY, type: TYPES.find(([, pattern]) => pattern.test(start))?.[0] ?? 'video' };
 }
 
+/**
+ * Stands in links for the video of a task, whichever of its artifacts that is. No artifact's key
+ * has a colon.
+ */
+export const VIDEO_LINK = 'variant:video';
+
 /** No artifact's key has a colon. */
 const PREFIX = 'preview:';
 

@@ -1,5 +1,6 @@
 import { isOver } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
+import { VIDEO_LINK } from '../artifacts/artifact-keys.ts';
 import { resultErrors } from '../errors.ts';
 import type { LinkLimits, LinkTerms, ResultDeps } from '../types.ts';
 import { artifactCapability } from './artifact-links.ts';
@@ -13,28 +14,46 @@ const MAX_LIFE = 366 * DAY;
 /** An absolute link that works without an API key. `expiresAt`: Unix seconds; 0: never. */
 export type IssuedLink = { url: string; expiresAt: number };
 
-type LinkIssuer = (task: Pick<TaskRecord, 'taskId' | 'linkVersions'>) => (artifactKey: string) => IssuedLink;
+type LinkedTask = Pick<TaskRecord, 'taskId' | 'linkVersions'>;
+type LinkIssuer = (task: LinkedTask) => (artifactKey: string) => IssuedLink;
+/** The link to the video of a task that succeeded; undefined for other tasks. */
+export type LinkVideo = (task: LinkedTask & Pick<TaskRecord, 'status'>) => string | undefined;
 
 /**
  * Makes links to results of a user's tasks. Expiries are rounded up to full hours, so that links
  * stay the same; not where `lifeSeconds` asks for one: that is exact.
  */
 export async function createLinkIssuer(
-  { store, clock, links }: ResultDeps,
+  deps: ResultDeps,
   userId: number,
   { base, lifeSeconds }: { base: string; lifeSeconds?: number | undefined },
 ): Promise<LinkIssuer> {
+  const { expiresAt, sign } = await createSigner(deps, userId, lifeSeconds);
+  return (task) => (artifactKey) => {
+    const path = `/v1/tasks/${task.taskId}/artifacts/${encodeURIComponent(artifactKey)}/content`;
+    return { url: `${base}${path}?access=${sign(task, artifactKey)}`, expiresAt };
+  };
+}
+
+/** Makes links to the videos of a user's tasks; none where the gateway knows no address of its own. */
+export async function createVideoLinks(deps: ResultDeps, userId: number): Promise<LinkVideo> {
+  const base = deps.links.publicAddress();
+  if (base === undefined) return () => undefined;
+  const { sign } = await createSigner(deps, userId);
+  return (task) =>
+    task.status === 'SUCCESS' ? `${base}/v1/videos/${task.taskId}/content?access=${sign(task, VIDEO_LINK)}` : undefined;
+}
+
+async function createSigner({ store, clock, links }: ResultDeps, userId: number, lifeSeconds?: number) {
   const { days } = links.limits;
   const longest = days === 0 ? 0 : Math.ceil((clock.unix() + days * DAY) / HOUR) * HOUR;
   const expiresAt = lifeSeconds === undefined ? longest : clock.unix() + lifeSeconds;
   const version = (await store.users.byId(userId))?.linkVersion ?? 0;
-  return (task) => (artifactKey) => {
-    const { taskId } = task;
+  const sign = (task: LinkedTask, artifactKey: string): string => {
     const terms = { expiresAt, version, taskVersion: readLinkVersion(task, artifactKey) };
-    const access = artifactCapability(links.secrets[0], { taskId, artifactKey }, terms);
-    const url = `${base}/v1/tasks/${taskId}/artifacts/${encodeURIComponent(artifactKey)}/content?access=${access}`;
-    return { url, expiresAt };
+    return artifactCapability(links.secrets[0], { taskId: task.taskId, artifactKey }, terms);
   };
+  return { expiresAt, sign };
 }
 
 /** Issues the links of one task. */

@@ -1,6 +1,6 @@
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { hasEnded, taskErrors } from '../../tasks/index.ts';
-import { previewedKey } from '../artifacts/artifact-keys.ts';
+import { previewedKey, VIDEO_LINK } from '../artifacts/artifact-keys.ts';
 import { listTaskArtifacts } from '../artifacts/read-artifacts.ts';
 import { resultErrors } from '../errors.ts';
 import type { ResultDeps } from '../types.ts';
@@ -18,11 +18,12 @@ const versionUnder = (versions: Versions, key: string): number =>
 
 /**
  * The version of an artifact's links, which are also those of its preview. It only rises: each
- * revocation adds one.
+ * revocation adds one. The link of a task's video ends with the links of any of its artifacts.
  */
 export function readLinkVersion({ linkVersions }: Pick<TaskRecord, 'linkVersions'>, artifactKey: string): number {
   if (linkVersions === '') return 0;
   const versions = readVersions(linkVersions);
+  if (artifactKey === VIDEO_LINK) return Object.values(versions).reduce((sum, version) => sum + version, 0);
   const key = previewedKey(artifactKey) ?? artifactKey;
   return versionUnder(versions, ALL) + (key === ALL ? 0 : versionUnder(versions, key));
 }

@@ -1,7 +1,7 @@
 import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
 import { type LinkedResult, STATUS } from '../../store/ports/index.ts';
 import type { ContentRequest } from '../../vendors/index.ts';
-import { previewedKey, previewKey } from '../artifacts/artifact-keys.ts';
+import { previewedKey, previewKey, VIDEO_LINK } from '../artifacts/artifact-keys.ts';
 import { openArtifact } from '../artifacts/open-artifact.ts';
 import { resultErrors } from '../errors.ts';
 import { isLinkExpired } from '../links/issue-artifact-links.ts';
@@ -12,6 +12,7 @@ import { openContent, openKept } from './open-content.ts';
 /** An artifact and the capability in its link. */
 export type ArtifactLink = {
   taskId: string;
+  /** `VIDEO_LINK` at the address of a task's video, which also links to the key "video" open. */
   artifactKey: string;
   /** All values of `access` in the link; a valid link has exactly one. */
   access: readonly string[];
@@ -34,12 +35,14 @@ export async function openLinkedArtifact(
   link: ArtifactLink,
   client: ContentRequest,
 ): Promise<Content> {
-  const { taskId, artifactKey, address } = link;
-  const verified = verify(deps.links.verified, link);
-  if (!verified) {
+  const { taskId, address } = link;
+  const found = verify(deps.links.verified, link);
+  if (!found) {
     await deps.links.guard.countInvalid(address);
     throw resultErrors.artifact_not_found();
   }
+  const { verified, artifactKey } = found;
+  const choice = artifactKey === VIDEO_LINK ? { variant: 'video' } : { key: artifactKey };
   const release = deps.links.guard.acquire({ address, artifact: `${taskId}/${artifactKey}` });
   try {
     return await holdSlotUntilSent(release, async (onStreamEnd) => {
@@ -47,18 +50,17 @@ export async function openLinkedArtifact(
       if (verified.wasKept) {
         const kept = await deps.store.tasks.linkedResult(taskId, artifactKey);
         if (kept) {
-          assertOpens(deps, kept, { link, terms: verified.terms });
-          const choice = { key: artifactKey };
+          assertOpens(deps, kept, { artifactKey, terms: verified.terms });
           const content = await openKept(deps, { task: kept.task, choice, client: request, result: kept.result });
           if (content) return content;
         }
       }
       const { task, owner, result } = (await deps.store.tasks.linked(taskId, artifactKey)) ?? {};
       if (!task) throw resultErrors.artifact_not_found();
-      assertOpens(deps, { task, owner }, { link, terms: verified.terms });
+      assertOpens(deps, { task, owner }, { artifactKey, terms: verified.terms });
       verified.wasKept = result?.state === 'kept';
-      const download = { task, choice: { key: artifactKey }, client: request };
-      const mayBeKept = verified.wasKept || previewedKey(artifactKey) !== undefined;
+      const download = { task, choice, client: request };
+      const mayBeKept = verified.wasKept || artifactKey === VIDEO_LINK || previewedKey(artifactKey) !== undefined;
       if (!mayBeKept) return openArtifact(deps, download);
       return openContent(deps, result ? { ...download, result } : download);
     });
@@ -75,18 +77,24 @@ export async function openLinkedArtifact(
 function assertOpens(
   deps: Pick<ResultDeps, 'clock' | 'links'>,
   { task, owner }: { task: LinkedResult['task']; owner: LinkedResult['owner'] | undefined },
-  { link, terms }: { link: ArtifactLink; terms: LinkTerms },
+  { artifactKey, terms }: { artifactKey: string; terms: LinkTerms },
 ): void {
   if (task.hiddenAt !== 0 || owner?.status !== STATUS.enabled) throw resultErrors.artifact_not_found();
   const isCurrent =
-    owner.linkVersion === terms.version && readLinkVersion(task, link.artifactKey) === (terms.taskVersion ?? 0);
+    owner.linkVersion === terms.version && readLinkVersion(task, artifactKey) === (terms.taskVersion ?? 0);
   if (!isCurrent || isLinkExpired(deps, terms, task)) throw resultErrors.artifact_not_found();
   if (task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();
 }
 
-function verify(links: VerifiedLinks, { taskId, artifactKey, access }: ArtifactLink): VerifiedLink | undefined {
+type GenuineLink = { verified: VerifiedLink; artifactKey: string };
+
+function verify(links: VerifiedLinks, { taskId, artifactKey, access }: ArtifactLink): GenuineLink | undefined {
   const [presented] = access;
   if (presented === undefined || access.length > 1) return undefined;
   if (taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY) return undefined;
-  return links.verify({ taskId, artifactKey }, presented);
+  for (const key of artifactKey === VIDEO_LINK ? [VIDEO_LINK, 'video'] : [artifactKey]) {
+    const verified = links.verify({ taskId, artifactKey: key }, presented);
+    if (verified) return { verified, artifactKey: key };
+  }
+  return undefined;
 }

@@ -25,8 +25,8 @@ export type TaskProperties = {
   keep?: boolean;
   /** The vendor's answer was removed: its retention is over, or its user is erased. */
   expired?: boolean;
-  /** What a video's request asked for, as OpenAI's video object shows it. */
-  video?: { seconds?: string; size?: string; remixed_from_video_id?: string };
+  /** What a video's request asked for, as video objects show it. */
+  video?: { seconds?: string; size?: string; remixed_from_video_id?: string; fps?: number; seed?: number };
 };
 
 export type TaskExecution = {
@@ -225,9 +225,15 @@ export type TaskSummary = Pick<
   | 'failReason'
   | 'createdAt'
   | 'finishTime'
+  | 'quota'
   | 'properties'
   | 'hiddenAt'
->;
+  | 'linkVersions'
+> &
+  ReservedQuota;
+
+/** What was reserved, in quota; null until the bill is final. */
+export type ReservedQuota = { reserved: number | null };
 
 /**
  * What a task shows to its user. `properties` and `data` are the JSON as it is stored, so that two
@@ -246,9 +252,12 @@ export type TaskShown = Pick<
   | 'createdAt'
   | 'updatedAt'
   | 'upstreamTaskId'
+  | 'quota'
   | 'hiddenAt'
   | 'sourceHash'
-> & { propertiesJson: string; dataJson: string | null };
+  | 'linkVersions'
+> &
+  ReservedQuota & { propertiesJson: string; dataJson: string | null };
 
 export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';
 

@@ -1,5 +1,5 @@
 import { mapModel } from '../../channels/index.ts';
-import { deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import { AppError, deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
 import type { Relay } from '../../relay/index.ts';
@@ -16,6 +16,7 @@ import {
   readModel,
   submitOnce,
   submitTask,
+  taskCost,
   taskErrors,
   watchTask,
 } from '../../tasks/index.ts';
@@ -28,27 +29,39 @@ const MAX_INLINE_BYTES = 16 * 1024 * 1024;
 const FORMATS = ['url', 'b64_json'] as const;
 type Format = (typeof FORMATS)[number];
 
-type Creation = { caller: Caller; requestId: string; request: ClientRequest };
+type Creation = { caller: Caller; requestId: string; request: ClientRequest; isAsync: boolean };
 
 /** `replayed`: it answers an earlier request with the same Idempotency-Key. */
-export type ImagesAnswer = { replayed: boolean; images: JsonObject };
+type Replayed = { replayed: boolean };
+
+/**
+ * What the client chose: to wait for the images, to get them as the last event of a stream, or to
+ * follow the task by itself.
+ */
+export type ImagesAnswer =
+  | (Replayed & { kind: 'images'; images: JsonObject })
+  | (Replayed & { kind: 'events'; events: AsyncIterable<ImageEvent> })
+  | (Replayed & { kind: 'task'; task: TaskRecord });
+
+export type ImageEvent = { event: string; data: JsonObject };
 
 /**
  * `POST /v1/images/generations` for a plugin's model: submits, waits for the end and answers with
  * the artifacts that are images. The body reaches the plugin as on `POST /v1/tasks/:pluginKey`, but
- * for `response_format`. When the client leaves, the task goes on.
+ * for `response_format`, `stream` and a `background` that is a flag. When the client leaves, the
+ * task goes on. `isAsync`: the client prefers to follow the task itself.
  * @throws tasks.image_request_invalid, tasks.rate_limit_exceeded before anything is submitted,
  * tasks.image_failed, tasks.image_not_ready, tasks.images_missing, tasks.images_too_large after it
  */
 export const createImages = (deps: SurfaceDeps, creation: Creation): Promise<ImagesAnswer> =>
-  adviseOnFailure((doubt) => createAndWait(deps, creation, doubt));
+  adviseOnFailure((doubt) => createAndAnswer(deps, creation, doubt));
 
-async function createAndWait(
+async function createAndAnswer(
   deps: SurfaceDeps,
-  { caller, requestId, request }: Creation,
+  { caller, requestId, request, isAsync }: Creation,
   doubt: Doubt,
 ): Promise<ImagesAnswer> {
-  const { model, format, body } = readRequest(deps, request);
+  const { model, format, body, ...wanted } = readRequest(deps, request);
   const pin = deps.pin();
   const held = [() => pin.release()];
   try {
@@ -66,35 +79,77 @@ async function createAndWait(
         ...{ caller, requestId, request, intent, idempotency },
       }),
     );
-    doubt.vendorMayHaveJob = !created.replayed;
+    const { replayed } = created;
+    if (isAsync || wanted.background) return { kind: 'task', replayed, task: created };
+    doubt.vendorMayHaveJob = !replayed;
     const signal = request.signal ?? new AbortController().signal;
-    const task = await awaitEnd(deps, created, signal);
-    const images = await describeImages(deps, { task, format, requestId, signal });
-    return { replayed: created.replayed, images };
+    const wait = { created, format, requestId, signal };
+    if (wanted.stream) {
+      const releases = held.splice(0);
+      return { kind: 'events', replayed, events: streamImages(deps, wait, releases) };
+    }
+    return { kind: 'images', replayed, images: await waitForImages(deps, wait) };
   } finally {
     for (const release of held) release();
   }
 }
 
+type Images = JsonObject & { created: number; data: JsonObject[] };
+type Wait = { created: TaskRecord; format: Format; requestId: string; signal: AbortSignal };
+
+async function waitForImages(deps: SurfaceDeps, { created, ...client }: Wait): Promise<Images> {
+  return describeImages(deps, { ...client, task: await awaitEnd(deps, created, client.signal) });
+}
+
+/**
+ * The images as OpenAI's last events, one for each. Plugins have no partial images. `releases` free
+ * what the wait holds.
+ */
+async function* streamImages(
+  deps: SurfaceDeps,
+  wait: Wait,
+  releases: readonly (() => void)[],
+): AsyncGenerator<ImageEvent> {
+  const event = 'image_generation.completed';
+  try {
+    const { data, created, ...shared } = await waitForImages(deps, { ...wait, format: 'b64_json' });
+    for (const image of data) yield { event, data: { type: event, created_at: created, ...shared, ...image } };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { code, message } = error;
+    const said = { type: 'error', code: code.replace(/^tasks\./, ''), message, param: null };
+    yield { event: 'error', data: { type: 'error', error: said } };
+  } finally {
+    for (const release of releases) release();
+  }
+}
+
+/** Clients of these models expect bytes: OpenAI has no addresses for them. */
+const ALWAYS_BYTES = /(?:^|\/)(?:chat)?gpt-image/;
+
+type ImagesRequest = { model: string; format: Format; body: Json; stream: boolean; background: boolean };
+
 /** @throws tasks.body_required, tasks.unsupported_media, tasks.model_required */
-function readRequest(deps: SurfaceDeps, request: ClientRequest): { model: string; format: Format; body: Json } {
+function readRequest(deps: SurfaceDeps, request: ClientRequest): ImagesRequest {
   const { body } = request;
   if (body.kind === 'none') throw taskErrors.body_required();
   if (body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
   const model = readModel(request);
   if (model === undefined || !isObject(body.value)) throw taskErrors.model_required({ param: 'model' });
-  const { response_format: wanted, stream: _, ...visible } = body.value as JsonObject;
-  if (readFlag(body.value, 'stream', surfaceErrors.image_request_invalid)) {
-    throw surfaceErrors.image_request_invalid({ message: 'Images of this model cannot be streamed.', param: 'stream' });
-  }
+  const { response_format: wanted, stream: _, partial_images: __, background, ...visible } = body.value as JsonObject;
+  const stream = readFlag(body.value, 'stream', surfaceErrors.image_request_invalid);
+  // OpenAI's `background` is a text, which says what is behind a picture.
+  const isFlag = typeof background === 'boolean';
+  if (background !== undefined && !isFlag) visible.background = background;
   const hasLinks = deps.results.publicAddress() !== undefined;
-  const format = wanted === undefined || wanted === null ? (hasLinks ? 'url' : 'b64_json') : wanted;
+  const usual = hasLinks && !ALWAYS_BYTES.test(model) ? 'url' : 'b64_json';
+  const format = wanted ?? usual;
   if (!FORMATS.includes(format as Format)) {
     const message = `response_format is one of ${FORMATS.join(', ')}.`;
     throw surfaceErrors.image_request_invalid({ message, param: 'response_format' });
   }
   if (format === 'url' && !hasLinks) throw resultErrors.artifact_url_error();
-  return { model, format: format as Format, body: visible };
+  return { model, format: format as Format, body: visible, stream, background: background === true };
 }
 
 /** @throws tasks.image_failed, tasks.image_not_ready when the wait is over before */
@@ -117,14 +172,14 @@ async function awaitEnd(deps: SurfaceDeps, created: TaskRecord, left: AbortSigna
   }
   if (task.status === 'SUCCESS') return task;
   throw surfaceErrors.image_not_ready({
-    message: `The images take longer. Read them later at /v1/tasks/${task.taskId}/artifacts.`,
+    message: `The images take longer. Read them later at /v1/tasks/${task.taskId}/artifacts, or send the request again with its Idempotency-Key.`,
     details,
   });
 }
 
 type Finished = { task: TaskRecord; format: Format; requestId: string; signal: AbortSignal };
 
-async function describeImages(deps: SurfaceDeps, { task, format, ...client }: Finished): Promise<JsonObject> {
+async function describeImages(deps: SurfaceDeps, { task, format, ...client }: Finished): Promise<Images> {
   const pin = deps.pin();
   try {
     const artifacts = await projectArtifacts(await requirePlugin(pin.generation, task), task);
@@ -134,7 +189,7 @@ async function describeImages(deps: SurfaceDeps, { task, format, ...client }: Fi
     }
     const data =
       format === 'url' ? await linkImages(deps, task, images) : await encodeImages(deps, { task, images, ...client });
-    return { id: task.taskId, created: task.createdAt, data };
+    return { id: task.taskId, created: task.createdAt, data, cost: taskCost(task) };
   } finally {
     pin.release();
   }

@@ -1,4 +1,5 @@
 import {
+  chooseRange,
   type FactRange,
   type LocalizedText,
   type Manifest,
@@ -73,14 +74,6 @@ const inputField = ({ type, description, example }: RequestInput): SchemaField =
 });
 
 const SIZE: SchemaField = { type: 'string', pattern: '^[0-9]+x[0-9]+$' };
-
-type Ranges = NonNullable<NonNullable<Manifest['vendor']>['ranges']>[string];
-
-function chooseRange(ranges: Ranges | undefined, names: readonly string[]): FactRange | null {
-  if (ranges === undefined) return { kind: 'any' };
-  const named = names.find((name) => Object.hasOwn(ranges.models, name));
-  return (named === undefined ? undefined : ranges.models[named]) ?? (named === undefined ? ranges.all : null);
-}
 
 /** The field's schema; undefined for quantities that only a vendor can count. */
 function describeField(field: UsageField, range: FactRange): SchemaField | undefined {

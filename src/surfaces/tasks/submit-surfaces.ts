@@ -19,7 +19,6 @@ import {
 import { hookError, protocolContext } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
-import { videoFields } from '../videos/video-object.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
 
 type SurfaceRequest = { caller: Caller; requestId: string; request: ClientRequest };
@@ -128,7 +127,6 @@ async function decodeAndSubmitVideo(
       request,
       intent: { model, action, requestBody },
       idempotency,
-      shown: { properties: videoFields({ request, originTasks }) },
     });
   } finally {
     pin.release();

@@ -1,14 +1,22 @@
 import { type Json, type JsonObject, userOwner } from '../../kernel/index.ts';
 import { renderVideo as callRender, describeHookFailure } from '../../plugins/index.ts';
+import type { LinkVideo } from '../../results/index.ts';
 import type { TaskProperties, TaskShown } from '../../store/ports/index.ts';
-import { type ClientRequest, ownTaskShown, type ShownTask, taskErrors, taskView } from '../../tasks/index.ts';
+import {
+  type ClientRequest,
+  type DescribedTask,
+  ownTaskShown,
+  type ShownTask,
+  taskErrors,
+  taskView,
+} from '../../tasks/index.ts';
 import { protocolContext } from '../../vendors/index.ts';
 import { findRenderer } from '../find-renderer.ts';
 import type { SurfaceDeps } from '../types.ts';
 import type { RenderedVideos } from './rendered-videos.ts';
 import { renderedVideo, videoObject } from './video-object.ts';
 
-type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger'>;
+type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger' | 'results'>;
 
 /** A request without a body: its address says all of it. `read` is called where it is needed. */
 export type VideoRequest = { taskId: string; url: string; read: () => Promise<ClientRequest> };
@@ -27,10 +35,15 @@ export async function readVideo(
   if (!task) throw taskErrors.task_not_found();
   const pin = deps.pin();
   try {
-    const origin = { generation: pin.generation.number, url };
+    const link = await linkVideo(deps, task);
+    const origin = { generation: pin.generation.number, url, link };
     const kept = deps.rendered.find(task, origin);
     if (kept !== undefined) return { task, json: kept };
-    const { video, varies } = await render(deps, pin.generation, { task: parseShown(task), request: await read() });
+    const { video, varies } = await render(deps, pin.generation, {
+      task: parseShown(task),
+      link,
+      request: await read(),
+    });
     const json = JSON.stringify(video);
     if (!varies) deps.rendered.keep(task, origin, json);
     return { task, json };
@@ -43,26 +56,42 @@ export async function readVideo(
 export async function renderVideo(deps: VideoDeps, task: ShownTask, request: ClientRequest): Promise<JsonObject> {
   const pin = deps.pin();
   try {
-    return (await render(deps, pin.generation, { task, request })).video;
+    return (await render(deps, pin.generation, { task, link: await linkVideo(deps, task), request })).video;
   } finally {
     pin.release();
   }
 }
 
+/** Describes the user's own videos without their plugins, each with the link to what it has made. */
+export async function describeVideos(
+  { results }: Pick<SurfaceDeps, 'results'>,
+  userId: number,
+): Promise<(task: DescribedTask) => JsonObject> {
+  const link = await results.linkVideos(userId);
+  return (task) => videoObject({ task, link: link(task) });
+}
+
 type Generation = ReturnType<SurfaceDeps['pin']>['generation'];
+
+/** The link to a task's video; undefined while there is none. */
+const linkVideo = async ({ results }: Pick<VideoDeps, 'results'>, task: Pick<ShownTask, 'userId'> & LinkedTask) =>
+  task.status === 'SUCCESS' ? (await results.linkVideos(task.userId))(task) : undefined;
+
+type LinkedTask = Parameters<LinkVideo>[0];
 
 /** `varies`: an equal request may be answered otherwise. */
 async function render(
   { logger }: Pick<VideoDeps, 'logger'>,
   generation: Generation,
-  { task, request }: { task: ShownTask; request: ClientRequest },
+  { task, link, request }: { task: ShownTask; link: string | undefined; request: ClientRequest },
 ): Promise<{ video: JsonObject; varies: boolean }> {
+  const shown = { task, link };
   // Its hook would look for an answer that is no longer kept.
-  if (task.properties.expired) return { video: videoObject(task), varies: false };
+  if (task.properties.expired) return { video: videoObject(shown), varies: false };
   const plugin = await findRenderer(generation, task, 'protocols.proto_video.render');
   // It may be that the task's own version cannot be had just now.
-  if (!plugin) return { video: videoObject(task), varies: true };
-  if (!plugin.has('protocols.proto_video.render')) return { video: videoObject(task), varies: false };
+  if (!plugin) return { video: videoObject(shown), varies: true };
+  if (!plugin.has('protocols.proto_video.render')) return { video: videoObject(shown), varies: false };
   let varies = false;
   const model = task.properties.originModelName;
   const { manifest } = plugin;
@@ -77,11 +106,11 @@ async function render(
       },
     },
   );
-  if (rendered.ok) return { video: renderedVideo(task, rendered.value), varies };
+  if (rendered.ok) return { video: renderedVideo(shown, rendered.value), varies };
   // Retrieval always works: without a rendering, only the plugin's additions are missing.
   const reason = describeHookFailure(rendered.error);
   logger.warn({ task_id: task.taskId, reason }, 'plugin could not render a video');
-  return { video: videoObject(task), varies: true };
+  return { video: videoObject(shown), varies: true };
 }
 
 const parseShown = ({ propertiesJson, dataJson, ...task }: TaskShown): ShownTask => ({

@@ -7,9 +7,9 @@ const MAX_ENTRY_BYTES = 64 * 1024;
 /** Memory of an entry without its texts (measured). */
 const ENTRY_BYTES = 450;
 
-/** What a rendering was made of beside its task: the serving plugins, and the address. */
-type Origin = { generation: number; url: string };
-type Entry = { task: TaskShown; url: string; json: string; bytes: number };
+/** What a rendering was made of beside its task: the serving plugins, the address, the link in it. */
+type Origin = { generation: number; url: string; link: string | undefined };
+type Entry = { task: TaskShown; url: string; link: string | undefined; json: string; bytes: number };
 
 /**
  * Renderings of videos that depend on task and address alone. The task is read for each request: a
@@ -46,7 +46,8 @@ export function createRenderedVideos(maxBytes: number = MAX_BYTES): RenderedVide
     find(task, origin) {
       enter(origin.generation);
       const entry = entries.get(task.taskId);
-      if (!entry || entry.url !== origin.url || !isSame(entry.task, task)) return undefined;
+      if (!entry || entry.url !== origin.url || entry.link !== origin.link || !isSame(entry.task, task))
+        return undefined;
       entries.delete(task.taskId);
       entries.set(task.taskId, entry);
       return entry.json;
@@ -55,9 +56,10 @@ export function createRenderedVideos(maxBytes: number = MAX_BYTES): RenderedVide
       // The plugins may have changed while this was rendered.
       if (origin.generation !== generation) return;
       drop(task.taskId);
-      const bytes = ENTRY_BYTES + 2 * (json.length + origin.url.length + countChars(task));
+      const { url, link } = origin;
+      const bytes = ENTRY_BYTES + 2 * (json.length + url.length + (link?.length ?? 0) + countChars(task));
       if (bytes > MAX_ENTRY_BYTES) return;
-      entries.set(task.taskId, { task, url: origin.url, json, bytes });
+      entries.set(task.taskId, { task, url, link, json, bytes });
       held += bytes;
       for (const id of entries.keys()) {
         if (held <= maxBytes) return;

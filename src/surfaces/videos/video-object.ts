@@ -1,7 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
-import type { TaskProperties, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
-import type { ShownTask } from '../../tasks/index.ts';
-import { firstValue, readFields, type Submission } from '../../tasks/index.ts';
+import type { TaskStatus } from '../../store/ports/index.ts';
+import { type DescribedTask, type ShownTask, taskCost } from '../../tasks/index.ts';
 
 const VIDEO_STATUS: Record<TaskStatus, string> = {
   NOT_START: 'queued',
@@ -18,8 +17,16 @@ const percent = (progress: string): number => {
   return Number.isFinite(value) ? Math.min(Math.max(value, 0), 100) : 0;
 };
 
-/** The gateway's own video object: identity, status and times. */
-export function videoObject(task: Omit<TaskSummary, 'action'>): JsonObject {
+/** A task with the link to its video, which needs no key; undefined while there is none. */
+export type LinkedVideo = { task: DescribedTask; link: string | undefined };
+
+/**
+ * The gateway's own video object. Clients that check answers need every member of OpenAI's: without
+ * them they would fail after the purchase. Length and size of "0" are not known.
+ */
+export function videoObject({ task, link }: LinkedVideo): JsonObject {
+  const failed = task.status === 'FAILURE';
+  const { fps: _, seed: __, ...asked } = task.properties.video ?? {};
   return {
     id: task.taskId,
     object: 'video',
@@ -27,12 +34,16 @@ export function videoObject(task: Omit<TaskSummary, 'action'>): JsonObject {
     status: VIDEO_STATUS[task.status],
     progress: percent(task.progress),
     created_at: task.createdAt,
-    ...task.properties.video,
+    completed_at: task.finishTime > 0 ? task.finishTime : null,
+    expires_at: null,
+    seconds: '0',
+    size: '0x0',
+    remixed_from_video_id: null,
+    ...asked,
     ...(task.properties.input === '' ? {} : { prompt: task.properties.input }),
-    ...(task.finishTime > 0 ? { completed_at: task.finishTime } : {}),
-    ...(task.status === 'FAILURE'
-      ? { error: { code: 'task_failed', message: task.failReason || 'The task failed.' } }
-      : {}),
+    error: failed ? { code: 'task_failed', message: task.failReason || 'The task failed.' } : null,
+    cost: taskCost(task),
+    ...(link === undefined ? {} : { content_url: link, url: link }),
   };
 }
 
@@ -43,9 +54,9 @@ const isText = (value: Json | undefined): value is string => typeof value === 's
  * From the renderer come the standard's other members, each only in the type that clients expect;
  * all else is left out.
  */
-export function renderedVideo(task: ShownTask, rendered: JsonObject): JsonObject {
+export function renderedVideo(video: { task: ShownTask; link: string | undefined }, rendered: JsonObject): JsonObject {
   const { seconds, size, remixed_from_video_id, error, metadata } = rendered;
-  const own = videoObject(task);
+  const own = videoObject(video);
   const out: JsonObject = { ...own };
   if (typeof seconds === 'number' || isText(seconds)) out.seconds = String(seconds);
   if (isText(size)) out.size = size;
@@ -62,32 +73,16 @@ export function renderedVideo(task: ShownTask, rendered: JsonObject): JsonObject
   return out;
 }
 
+/** An address, whatever its member is called. */
+const ADDRESS = /^\s*(?:https?:)?\/\//i;
+const isAddress = (value: Json): boolean => typeof value === 'string' && ADDRESS.test(value);
+
 /** Removes vendor URLs at any depth: clients download the content through this gateway. */
 function withoutUrls(value: Json): Json {
-  if (Array.isArray(value)) return value.map(withoutUrls);
+  if (Array.isArray(value)) return value.filter((member) => !isAddress(member)).map(withoutUrls);
   if (!isObject(value)) return value;
-  const entries = Object.entries(value as JsonObject).filter(([name]) => name.toLowerCase() !== 'url');
+  const entries = Object.entries(value as JsonObject).filter(
+    ([name, member]) => name.toLowerCase() !== 'url' && !isAddress(member),
+  );
   return Object.fromEntries(entries.map(([name, member]) => [name, withoutUrls(member)]));
-}
-
-/** Longer values are none that a video object could show. */
-const MAX_LENGTH = 32;
-
-/** What the request of a video asked for: its object shows it before a plugin has rendered it. */
-export function videoFields(submission: Pick<Submission, 'request' | 'originTasks'>): Pick<TaskProperties, 'video'> {
-  const { seconds, size } = readFields(submission.request);
-  const remixed = submission.originTasks?.tasks[0]?.taskId;
-  const video = {
-    ...shown('seconds', seconds),
-    ...shown('size', size),
-    ...(remixed === undefined ? {} : { remixed_from_video_id: remixed }),
-  };
-  return Object.keys(video).length === 0 ? {} : { video };
-}
-
-function shown<Name extends string>(name: Name, value: Json | undefined): { [name in Name]?: string } {
-  const single = firstValue(value);
-  const text = typeof single === 'number' ? String(single) : single;
-  if (typeof text !== 'string' || text === '' || text.length > MAX_LENGTH) return {};
-  return { [name]: text } as { [name in Name]?: string };
 }

@@ -1,9 +1,15 @@
 import type { Json, JsonObject } from '../../kernel/index.ts';
 import type { TaskView } from '../../plugins/index.ts';
-import type { TaskRecord, TaskShown, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
+import type { ReservedQuota, TaskRecord, TaskShown, TaskStatus, TaskSummary } from '../../store/ports/index.ts';
 
 /** What plugins and clients see of a task. */
-export type ShownTask = Omit<TaskShown, 'propertiesJson' | 'dataJson'> & Pick<TaskRecord, 'properties' | 'data'>;
+export type ShownTask = Omit<TaskShown, 'propertiesJson' | 'dataJson' | 'reserved'> &
+  CostFacts &
+  Pick<TaskRecord, 'properties' | 'data'>;
+
+type CostFacts = Pick<TaskRecord, 'status' | 'quota'> & (ReservedQuota | Pick<TaskRecord, 'billing'>);
+/** A task as it was read whole, or for its status alone. */
+export type DescribedTask = Omit<TaskSummary, 'reserved' | 'action'> & CostFacts;
 
 /** Clients see NOT_START as QUEUED. */
 export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
@@ -14,8 +20,26 @@ export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status 
 export const isWaiting = ({ status, phase }: Pick<TaskRecord, 'status' | 'phase'>): boolean =>
   status === 'NOT_START' && phase === 'waiting';
 
-/** The answer to a generic submission and to `GET /v1/tasks/:id`. */
-export function taskObject(task: TaskSummary) {
+/** Quota of one US dollar. */
+const QUOTA_PER_USD = 500_000;
+
+/**
+ * What a task costs its owner, in US dollars. `charged` is null until the bill is final; `usd` is
+ * what is known now: the reservation, then the charge.
+ */
+export function taskCost(task: CostFacts) {
+  const usd = task.quota / QUOTA_PER_USD;
+  const reserved = 'billing' in task ? task.billing.outcome?.reserved : task.reserved;
+  return {
+    reserved: (reserved ?? task.quota) / QUOTA_PER_USD,
+    charged: hasEnded(task) ? usd : null,
+    currency: 'USD' as const,
+    usd,
+  };
+}
+
+/** A task without what it costs. */
+export function taskState(task: Omit<TaskSummary, 'quota' | 'reserved' | 'linkVersions'>) {
   return {
     id: task.taskId,
     task_id: task.taskId,
@@ -31,6 +55,12 @@ export function taskObject(task: TaskSummary) {
   };
 }
 
+/** What API clients see of a task: the answer to `GET /v1/tasks/:id`. */
+export const taskObject = (task: DescribedTask & Pick<TaskSummary, 'action'>) => ({
+  ...taskState(task),
+  cost: taskCost(task),
+});
+
 /** As webhooks tell of it. */
 export const taskNotice = (task: TaskRecord) => ({
   ...taskObject(task),
@@ -44,6 +74,7 @@ export const submittedObject = (task: TaskRecord): JsonObject => ({
   status: 'queued',
   model: task.properties.originModelName,
   created_at: task.createdAt,
+  cost: taskCost(task),
 });
 
 /** The task as presenters and renderers see it: the public task id replaces the vendor's. */

@@ -16,6 +16,7 @@ import { SUBMIT_LEASE_MS } from './renew-lease.ts';
 import { sendSubmission } from './send-submission.ts';
 import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
 import { adviseOnFailure, type Doubt } from './submission-doubt.ts';
+import { videoFields } from './video-fields.ts';
 
 /** Channels that one submission may try. */
 export const MAX_CHANNELS = 5;
@@ -223,7 +224,7 @@ async function insertTask(
         input: shownInput(submission),
         originModelName: submission.model,
         upstreamModelName: submission.upstreamModel,
-        ...submission.shown?.properties,
+        ...videoFields(submission),
         ...(keep === undefined ? {} : { keep }),
       },
       execution: {

@@ -172,6 +172,8 @@ export function startVendor() {
     /** The same vendor at another origin. */
     other: other.url.origin,
     seen,
+    /** What was submitted last, without its model. */
+    submitted: () => [...jobs.values()].at(-1),
     /** Downloads that the vendor keeps waiting. */
     open,
     /** More files, by path. */

@@ -63,10 +63,57 @@ test('a repeat with its Idempotency-Key answers with the same images', async () 
   expect(await tasksOf()).toBe(before + 1);
 });
 
+test('a stream has each image as its last event, for the official client', async () => {
+  const stream = await client.images.generate({
+    ...{ model: 'pixel-1', prompt: 'x', stream: true, partial_images: 2 },
+    ...{ list: TWO, end: 'IN_PROGRESS' },
+  });
+  const events: OpenAI.ImageGenStreamEvent[] = [];
+  for await (const event of stream) events.push(event);
+  expect(events.map(({ type }) => type)).toEqual(['image_generation.completed', 'image_generation.completed']);
+  expect(events.map(({ b64_json }) => Buffer.from(b64_json, 'base64').equals(FILE))).toEqual([true, true]);
+});
+
+test('a stream of images that cannot be made ends with an error', async () => {
+  const response = await fetch(`${world.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${world.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'pixel-1', prompt: 'x', stream: true, end: 'FAILURE' }),
+  });
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  expect(await response.text()).toMatch(/event: error\ndata: .*"code":"image_failed"/);
+});
+
+test.each<[string, object, Record<string, string>]>([
+  ['the header', {}, { prefer: 'respond-async' }],
+  ['the body', { background: true }, {}],
+])('asked for in %s, images are answered with a task to follow', async (_where, body, headers) => {
+  const response = await fetch(`${world.url}/v1/images/generations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${world.key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ model: 'pixel-1', prompt: 'x', list: TWO, ...body }),
+  });
+  const task = (await response.json()) as { id: string };
+  expect([response.status, response.headers.get('location')]).toEqual([202, `/v1/tasks/${task.id}`]);
+  expect(response.headers.get('preference-applied')).toBe(headers.prefer ?? null);
+  const { json } = await world.get(`/v1/tasks/${task.id}`, { token: world.key });
+  expect(json).toMatchObject({ status: 'SUCCESS', cost: { charged: 0, currency: 'USD' } });
+});
+
+test('images of models that have no addresses at OpenAI come in Base64', async () => {
+  await world.addPlugin('gpt-image', { models: ['gpt-image-1'], protocols: [] }, (source) =>
+    source.replace(/export const protocols[\s\S]*?\n\} \};/, ''),
+  );
+  const made = await client.images.generate({ model: 'gpt-image-1', prompt: 'x', ...{ list: TWO } });
+  expect(made.data?.map(({ url, b64_json = '' }) => [url, b64_json.length > 0])).toEqual([
+    [undefined, true],
+    [undefined, true],
+  ]);
+});
+
 describe('refused before anything is submitted', () => {
   test.each<[string, object, [number, string]]>([
     ['another format', { response_format: 'gif' }, [400, 'image_request_invalid']],
-    ['a stream', { stream: true }, [400, 'image_request_invalid']],
     ['a stream as text', { stream: 'true' }, [400, 'image_request_invalid']],
     ['a stream as number', { stream: 1 }, [400, 'image_request_invalid']],
     ['a model of videos', { model: 'acme-1' }, [404, 'model_not_found']],

@@ -255,6 +255,7 @@ for (const dialect of RULE_DATABASES) {
             status: 'queued',
             model: 'acme-2',
             created_at: expect.any(Number),
+            cost: { reserved: 0.01, charged: null, currency: 'USD', usd: 0.01 },
           },
         ]);
         const detail = await at.admin.call<{ ledger: { amount: number }[] }>('GET', `/api/task/${body.id}`);

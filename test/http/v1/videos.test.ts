@@ -20,6 +20,7 @@ async function create(body: object | FormData) {
 }
 const retrieve = (id: unknown) => world.get(`/v1/videos/${id}`, { token: world.key });
 
+/** Clients that check answers need every member of OpenAI's object, null where it has no value. */
 const host = (id: unknown, status = 'completed') => ({
   id,
   object: 'video',
@@ -28,6 +29,15 @@ const host = (id: unknown, status = 'completed') => ({
   progress: 100,
   created_at: expect.any(Number),
   completed_at: expect.any(Number),
+  expires_at: null,
+  seconds: '0',
+  size: '0x0',
+  remixed_from_video_id: null,
+  error: null,
+  cost: { reserved: 0, charged: 0, currency: 'USD', usd: 0 },
+  ...(status === 'completed'
+    ? { content_url: expect.stringContaining(`/v1/videos/${id}/content?access=`), url: expect.any(String) }
+    : {}),
 });
 
 describe('creation', () => {
@@ -102,6 +112,11 @@ describe('retrieval', () => {
       { metadata: { seed: 7, output: { clips: [{ seconds: 4 }, 'intro'] } } },
     ],
     ['metadata of addresses alone', { metadata: { url: 'https://x' } }, {}],
+    [
+      'addresses of the vendor under other names',
+      { metadata: { video_url: 'https://x', files: ['//x/y', 'HTTP://x'], seed: 7 } },
+      { metadata: { seed: 7, files: [] } },
+    ],
     ['an error of a task that succeeded', { error: { code: 'x', message: 'y' } }, {}],
   ])('of %s', async (_name, rendered, shown) => {
     const { json } = await create({ rendered });
@@ -236,6 +251,26 @@ describe('content', () => {
     const head = await world.get(path, { token: world.key, method: 'HEAD' });
     expect([head.status, head.headers.get('content-length'), head.bytes.length]).toEqual([200, '100000', 0]);
     expect((await world.get(path)).status).toBe(401);
+  });
+
+  test('is open to the link in the object, whatever the plugin calls the video', async () => {
+    const { json } = await create({ list: [{ key: 'clip', type: 'video' }] });
+    const { url, content_url } = (await retrieve(json.id)).json as Record<string, string>;
+    expect([url, json.url]).toEqual([content_url, content_url]);
+    const { pathname, search } = new URL(url ?? '');
+    const opened = await world.get(`${pathname}${search}`);
+    expect([opened.status, Buffer.compare(opened.bytes, FILE)]).toEqual([200, 0]);
+    const listed = (await world.get('/v1/videos?limit=1', { token: world.key })).json.data as { url: string }[];
+    expect(listed[0]?.url).toBe(url ?? '');
+  });
+
+  test('is closed to that link once the links of the clip are revoked', async () => {
+    const { json } = await create({ list: [{ key: 'clip', type: 'video' }] });
+    const { pathname, search } = new URL(String(json.url));
+    await world.get(`/v1/tasks/${json.id}/artifacts/clip/links`, { token: world.key, method: 'DELETE' });
+    expect((await world.get(`${pathname}${search}`)).status).toBe(404);
+    const renewed = new URL(String((await retrieve(json.id)).json.url));
+    expect((await world.get(`${renewed.pathname}${renewed.search}`)).status).toBe(200);
   });
 
   test.each<[string, object, number, string]>([

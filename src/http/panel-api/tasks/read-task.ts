@@ -5,7 +5,7 @@ import type { Results } from '../../../results/index.ts';
 import { type ArtifactList, RESULT_KEY } from '../../../results/index.ts';
 import type { Surfaces } from '../../../surfaces/index.ts';
 import type { TaskDetail, Tasks } from '../../../tasks/index.ts';
-import { type ListedTask, taskObject } from '../../../tasks/index.ts';
+import { type ListedTask, taskState } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 
 type Task = TaskDetail['task'];
@@ -115,7 +115,7 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
 
 /** Leaves out what is private: the vendor's answer and task id, the plugin's state, the lease. */
 export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
-  ...taskObject(task),
+  ...taskState(task),
   fail_reason_sentence: task.failReasonSentence,
   input: task.properties.input,
   quota: task.quota,

@@ -12,6 +12,7 @@ import { createTaskList } from './task-list.ts';
 /** `memory`: set if leases of running tasks are held in memory. */
 export function createTaskStore(context: Context, memory?: LeaseBinding): TaskStore {
   const {
+    dialect,
     db,
     tables,
     nowMs,
@@ -77,6 +78,13 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       .prepare(),
   );
 
+  const outcome =
+    dialect === 'sqlite'
+      ? sql`${tasks.billing} ->> '$.outcome.reserved'`
+      : sql`${tasks.billing}::json #>> '{outcome,reserved}'`;
+  const reserved = sql<number | null>`cast(${outcome} as bigint)`.mapWith((quota: unknown) =>
+    quota === null ? null : Number(quota),
+  );
   const summaryColumns = {
     taskId: tasks.taskId,
     platform: tasks.platform,
@@ -87,8 +95,11 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
     failReason: tasks.failReason,
     createdAt: tasks.createdAt,
     finishTime: tasks.finishTime,
+    quota: tasks.quota,
     properties: tasks.properties,
     hiddenAt: tasks.hiddenAt,
+    linkVersions: tasks.linkVersions,
+    reserved,
   };
   const summary = lookUp((isSought) =>
     db.select({ sought: tasks.taskId, row: summaryColumns }).from(tasks).where(isSought(tasks.taskId)).prepare(),
@@ -110,9 +121,12 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
           createdAt: tasks.createdAt,
           updatedAt: tasks.updatedAt,
           upstreamTaskId: tasks.upstreamTaskId,
+          quota: tasks.quota,
           hiddenAt: tasks.hiddenAt,
           sourceHash: tasks.sourceHash,
+          linkVersions: tasks.linkVersions,
           propertiesJson: sql<string>`${tasks.properties}`,
+          reserved,
           dataJson: sql<string | null>`${tasks.data}`,
         },
       })

@@ -1,0 +1,52 @@
+import type { ApiPrincipal, RequestOrigin } from '../../auth/index.ts';
+import type { ClientRequest, SubmittedTask, TaskQueue } from '../../tasks/index.ts';
+import { requestedModel } from '../../tasks/index.ts';
+import { readRelayableRequest } from '../bodies/read-client-request.ts';
+import { REPLAYED } from '../responses/response-headers.ts';
+import { fileStorage, toCaller, type V1Deps } from './caller.ts';
+import { createIfRelayed } from './relay-requests.ts';
+import { readWait, waitForChange } from './wait-for-change.ts';
+import { withPlace } from './with-place.ts';
+
+export type OrderScope = {
+  request: Request;
+  api: ApiPrincipal;
+  origin: Pick<RequestOrigin, 'decidingIp'>;
+  requestId: string;
+  keepOpen: () => void;
+  set: { headers: Record<string, unknown> };
+};
+
+type Submitted = Omit<SubmittedTask, 'replayed'>;
+
+/** How a surface reads an order for a video, and describes what came of it. */
+type OrderForm<T> = {
+  read?: (client: ClientRequest) => ClientRequest;
+  describe: (task: Submitted) => Promise<T>;
+  relayed?: (answer: Response) => Promise<Response>;
+};
+
+/** Submits a video to the plugin or the relay channel that serves its model. */
+export async function orderVideo<T extends object>(
+  deps: V1Deps,
+  { request, api, origin, requestId, keepOpen, set }: OrderScope,
+  { read = (client) => client, describe, relayed = async (answer) => answer }: OrderForm<T>,
+): Promise<(T & { queue?: TaskQueue }) | Response> {
+  const { relay, surfaces } = deps;
+  const seconds = readWait(request);
+  const { client: sent, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
+  try {
+    const client = read(sent);
+    deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
+    keepOpen();
+    const passedOn = await createIfRelayed(relay, { kind: 'video', request, api, requestId, client });
+    if (passedOn) return await relayed(passedOn);
+    assertForPlugin();
+    const submitted = await surfaces.submitVideo(toCaller(api), requestId, client);
+    if (submitted.replayed) set.headers[REPLAYED] = 'true';
+    const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
+    return await withPlace(deps, task, { object: await describe(task), set });
+  } finally {
+    await sent.release();
+  }
+}

@@ -1,0 +1,82 @@
+import { Elysia } from 'elysia';
+import { isObject, type JsonObject, parseJson } from '../../kernel/index.ts';
+import { generationObject, readGeneration } from '../../surfaces/index.ts';
+import { readClientRequest } from '../bodies/read-client-request.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import { answers, GENERATION_REQUEST, waits } from './answer-schemas.ts';
+import { fileStorage, type V1Deps } from './caller.ts';
+import { type OrderScope, orderVideo } from './order-video.ts';
+import { findOrRelay, forwardRelayed } from './relay-requests.ts';
+import { ownVideo } from './video-routes.ts';
+import { readWait, waitForChange } from './wait-for-change.ts';
+import { withPlace } from './with-place.ts';
+
+/** The video API that most community apps speak, under both of its addresses. */
+export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
+  const { relay, surfaces, tasks } = deps;
+
+  const create = (scope: OrderScope) =>
+    orderVideo(deps, scope, {
+      read: readGeneration,
+      describe: async (task) => generationObject((await surfaces.describeVideos(task.userId))(task), task),
+      relayed: flatten,
+    });
+
+  type RetrieveScope = Omit<OrderScope, 'origin'> & { params: { task_id: string } };
+  const retrieve = ({ request, params, api, keepOpen, set }: RetrieveScope) =>
+    findOrRelay(
+      async () => {
+        const found = await ownVideo(tasks, api, params.task_id);
+        const seconds = readWait(request);
+        const task = await waitForChange(deps, { request, api, set }, { task: found, seconds });
+        const client = await readClientRequest(request, params, fileStorage(deps, api));
+        const object = generationObject(await surfaces.renderVideo(task, client), task);
+        return withPlace(deps, task, { object, set });
+      },
+      async () =>
+        flatten(
+          await forwardRelayed(
+            relay,
+            { request, api, keepOpen },
+            { kind: 'video', id: params.task_id, operation: 'retrieve' },
+          ),
+        ),
+    );
+
+  const creation = (operationId: string) =>
+    ({
+      apiKey: true,
+      modelRequest: true,
+      bodyLimit: 'relay',
+      detail: {
+        ...{ operationId, summary: 'Create a video, answered in a flat form', ...waits, ...GENERATION_REQUEST },
+        ...answers('The generation', 'VideoGeneration'),
+      },
+    }) as const;
+  const retrieval = (operationId: string) =>
+    ({
+      apiKey: true,
+      detail: {
+        ...{ operationId, summary: 'Read a video in the flat form', ...waits },
+        ...answers('The generation', 'VideoGeneration'),
+      },
+    }) as const;
+
+  return new Elysia({ normalize: false, tags: ['Videos'] })
+    .use(kit)
+    .post('/v1/video/generations', create, creation('createVideoGeneration'))
+    .post('/v1/videos/generations', create, creation('createVideosGeneration'))
+    .get('/v1/video/generations/:task_id', retrieve, retrieval('retrieveVideoGeneration'))
+    .get('/v1/videos/generations/:task_id', retrieve, retrieval('retrieveVideosGeneration'));
+}
+
+/** A relayed video in the flat form. Its content needs the key: the vendor has it. */
+async function flatten(answer: Response): Promise<Response> {
+  if (!answer.ok) return answer;
+  const text = await answer.text();
+  const video = parseJson(text);
+  const { headers, status } = answer;
+  headers.delete('content-length');
+  const body = isObject(video) ? JSON.stringify(generationObject(video as JsonObject)) : text;
+  return new Response(body, { status, headers });
+}
