@@ -34,6 +34,7 @@ import { userRoutes } from './panel-api/accounts/users.ts';
 import { type AnswerOnce, createAnswerOnce, type RequestKeys } from './panel-api/answer-once.ts';
 import { exportRoutes } from './panel-api/export/export-routes.ts';
 import { type BeginExport, createExportLimit } from './panel-api/export/stream-export.ts';
+import { channelCapacityRoutes } from './panel-api/gateway/channel-capacity.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
@@ -314,7 +315,8 @@ const administrationGroup = (kit: Kit, { http, audit, once }: RouteDeps) => {
     userRecordRoutes(kit, { auth, statements: accounts.statements }),
     artifactLinkRoutes(kit, deps),
     oauthProviderRoutes(kit, deps),
-    channelRoutes(kit, { ...deps, reports: taskRooms.reports }),
+    channelRoutes(kit, { ...deps, reports: taskRooms.reports, tasks: taskRooms.tasks }),
+    channelCapacityRoutes(kit, deps),
     channelHistoryRoutes(kit, { ...gateway, ...taskRooms }),
     pluginRoutes(kit, deps),
     pluginReviewRoutes(kit, deps),

@@ -137,7 +137,7 @@ export function composeHttp(
         listAttention({
           store,
           clock,
-          gateway: { plugins, marketplace, channels, billing, offeredModels },
+          gateway: { plugins, marketplace, channels, capacity, billing, offeredModels },
           taskRooms: { tasks, reports, webhooks, results, taskTimeoutMinutes: config.taskTimeoutMinutes },
           watches: { ...watches, ledger },
           settings: {

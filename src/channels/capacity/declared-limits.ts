@@ -63,8 +63,9 @@ const invalid = (param: string, message: ReturnType<typeof sentence>) => channel
 /** The strictest of what the channels of a pool declare. `model` empty: for all models together. */
 export function findStrictest(channels: readonly ChannelRecord[], model: string): DeclaredLimit | undefined {
   const declared = channels.flatMap(({ limits }) => {
-    const limit = model === '' ? limits : limits?.models?.[model];
-    return limit ? [limit] : [];
+    if (model === '') return limits ? [limits] : [];
+    const { models = {} } = limits ?? {};
+    return Object.hasOwn(models, model) ? [models[model] as DeclaredLimit] : [];
   });
   return mergeLimits(declared);
 }

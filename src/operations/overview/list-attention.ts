@@ -1,11 +1,11 @@
 import type { Billing, OfferedModel } from '../../billing/index.ts';
-import type { Channels } from '../../channels/index.ts';
+import type { CapacityService, Channels } from '../../channels/index.ts';
 import { type Clock, pluralize } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { Marketplace, PluginService } from '../../plugins/index.ts';
-import type { ChannelHealth, Reports } from '../../reports/index.ts';
+import type { Reports } from '../../reports/index.ts';
 import type { Results } from '../../results/index.ts';
-import { STATUS, type Store } from '../../store/ports/index.ts';
+import type { Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
 import { LATE_MS } from '../doctor/doctor-checks.ts';
@@ -14,6 +14,7 @@ import type { LedgerCheck } from '../watches/check-ledger.ts';
 import type { Notices } from '../watches/queue-notices.ts';
 import type { ClockCheck } from '../watches/watch-clock.ts';
 import type { DiskWatch } from '../watches/watch-disks.ts';
+import { listChannelAttention } from './list-channel-attention.ts';
 import { listModelAttention } from './list-model-attention.ts';
 import type { AttentionItem } from './types.ts';
 
@@ -37,6 +38,7 @@ type GatewayRooms = {
   plugins: PluginService;
   marketplace: Pick<Marketplace, 'revokedInUse'>;
   channels: Channels;
+  capacity: Pick<CapacityService, 'describe'>;
   billing: Billing;
   offeredModels: () => OfferedModel[];
 };
@@ -77,7 +79,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     pluginItems(gateway),
     revokedItems(gateway),
     failingItems(gateway),
-    channelItems(deps),
+    listChannelAttention({ ...gateway, ...taskRooms, clock: deps.clock }),
     taskItems(deps),
     listModelAttention(gateway),
     addressItems(settings),
@@ -168,42 +170,6 @@ async function revokedItems({ marketplace }: GatewayRooms): Promise<AttentionIte
     params: { plugin: key, version, source, reason },
     message: `The plugin "${key}" ${serves ? 'serves' : `still polls ${unfinishedTasks} unfinished task(s) by its`} version ${version}, which the marketplace "${source}" has revoked: ${reason}`,
   }));
-}
-
-async function channelItems({
-  gateway: { channels },
-  taskRooms: { reports },
-}: AttentionDeps): Promise<AttentionItem[]> {
-  const health = await reports.channelHealth();
-  return channels
-    .known()
-    .filter(({ status }) => status === STATUS.enabled)
-    .flatMap((channel): AttentionItem[] => {
-      const target = { kind: 'channel' as const, id: channel.id };
-      const found = health.get(channel.id);
-      const unwell = found ? failingChannelItems(found, channel.name, target) : [];
-      if (channels.isReadable(channel)) return unwell;
-      const message = `No CRYPTO_SECRET decrypts the key of the channel "${channel.name}". Enter it again.`;
-      const params = { channel: channel.name };
-      return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, message, params }];
-    });
-}
-
-/** What a channel's health gives reason to. The tasks room alone decides it (`read-health.ts`). */
-function failingChannelItems(
-  { state, succeeded, failed, lastFailureReason, lastTest }: ChannelHealth,
-  name: string,
-  target: AttentionItem['target'],
-): AttentionItem[] {
-  if (state !== 'failing' && state !== 'degraded') return [];
-  const counts = `Of the tasks of the channel "${name}" that ended within a day, ${failed} of ${failed + succeeded} failed.`;
-  const latest = ` The latest: ${lastFailureReason || 'no reason given'}`;
-  const test = lastTest?.failedStep ? ` The latest test failed: ${lastTest.message}` : '';
-  const message = `${counts}${failed > 0 ? latest : ''}${test}`;
-  const params = { channel: name, failed, ended: failed + succeeded };
-  return state === 'failing'
-    ? [{ code: 'channel_failing', severity: 'error', target, message, params }]
-    : [{ code: 'channel_degraded', severity: 'warning', target, message, params }];
 }
 
 async function taskItems({

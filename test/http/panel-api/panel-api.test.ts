@@ -408,7 +408,10 @@ describe('every route declares who may call it', () => {
         'GET /api/user/{id}/ledger',
         'GET /api/user/{id}/ledger/export',
         'POST /api/channel',
+        'POST /api/channel/{id}/clear-abandoned',
+        'POST /api/channel/{id}/clear-ceilings',
         'POST /api/channel/{id}/test',
+        'POST /api/channel/{id}/wake',
         'POST /api/user',
         'POST /api/user/manage',
         'POST /api/user/{id}/links/revoke',
@@ -784,6 +787,14 @@ describe('channels', () => {
     const { id } = made.json.data;
     const path = `/api/channel/${id}`;
 
+    expect(made.json.data).toMatchObject({ limits: null, pool: '', capacity: { running: 0, waiting: 0, limit: null } });
+    const limits = { max_running: 5, models: { 'demo-1': { max_per_minute: 60, burst: 2 } } };
+    const limited = await send({ method: 'PUT', path, token, body: { limits, pool: ' shared ' } });
+    expect(limited.json.data).toMatchObject({ limits, pool: 'shared', capacity: { limit: 5, learned: false } });
+    for (const action of ['wake', 'clear-ceilings', 'clear-abandoned'])
+      expect((await send({ method: 'POST', path: `${path}/${action}`, token })).status).toBe(200);
+    expect((await send({ method: 'POST', path: `${path}/wake` })).status).toBe(401);
+
     const moved = await send({ method: 'PUT', path, token, body: { base_url: 'https://evil.example' } });
     expect([moved.status, moved.json.code]).toEqual([403, 'CHANNEL_KEY_REQUIRED']);
     const renamed = await send({ method: 'PUT', path, token, body: { name: 'renamed', weight: 3 } });
@@ -803,10 +814,15 @@ describe('channels', () => {
     expect(rows.map((row: { action: string }) => row.action)).toEqual([
       'channel.delete',
       'channel.update',
+      'channel.clear_abandoned',
+      'channel.clear_ceilings',
+      'channel.wake',
+      'channel.update',
       'channel.create',
     ]);
     expect(rows[1].detail).toMatchObject({ before: { name: 'demo' }, after: { name: 'renamed' }, key_changed: false });
-    expect(rows[2].detail.base_url_source).toBe('plugin_default');
+    expect(rows[5].detail).toMatchObject({ before: { limits: null, pool: '' }, after: { limits, pool: 'shared' } });
+    expect(rows.at(-1).detail.base_url_source).toBe('plugin_default');
     expect(rows[0]).toMatchObject({ username: 'root', auth_method: 'session', ip: '127.0.0.1' });
     for (const answer of [made, renamed, read, audit]) expect(answer.text).not.toContain(VENDOR_KEY);
   });
@@ -817,6 +833,10 @@ describe('channels', () => {
     ['an unknown field', { ...wanted, keys: 'x' }, 400, 'VALIDATION_FAILED'],
     ['a number as text', { ...wanted, weight: '3' }, 400, 'VALIDATION_FAILED'],
     ['a mapping to numbers', { ...wanted, model_mapping: { a: 1 } }, 400, 'VALIDATION_FAILED'],
+    ['an account that runs none', { ...wanted, limits: { max_running: 0 } }, 400, 'VALIDATION_FAILED'],
+    ['an unknown limit', { ...wanted, limits: { models: { m: { running: 1 } } } }, 400, 'VALIDATION_FAILED'],
+    ['a burst without a rate', { ...wanted, limits: { burst: 2 } }, 400, 'CHANNEL_INVALID'],
+    ['a pool with the name of a channel of its own', { ...wanted, pool: '#1' }, 400, 'CHANNEL_INVALID'],
   ])('%s: %#', async (_name, body, status, code) => {
     const answer = await send({ method: 'POST', path: '/api/channel', token: await root(), body });
     expect([answer.status, answer.json.code]).toEqual([status, code]);

@@ -3,7 +3,6 @@ import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import type { Billing } from '../../../billing/index.ts';
 import {
   type CapacityService,
-  type CapacityView,
   type ChannelChange,
   type ChannelInput,
   type Channels,
@@ -14,6 +13,7 @@ import type { JsonObject } from '../../../kernel/index.ts';
 import { findDriver, type PluginService } from '../../../plugins/index.ts';
 import type { ChannelHealth, Reports } from '../../../reports/index.ts';
 import type { SettingsService } from '../../../settings/index.ts';
+import type { Tasks } from '../../../tasks/index.ts';
 import type { TryChannel } from '../../../vendors/index.ts';
 import { readProof } from '../../pipeline/access-levels.ts';
 import { isRoot } from '../../pipeline/admit-request.ts';
@@ -22,19 +22,10 @@ import { integerSchema, type Kit, ok, strictObject } from '../../pipeline/route-
 import { panelCode } from '../../responses/errors.ts';
 import type { AnswerOnce } from '../answer-once.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { describeCapacity, describeLimits, limitsBody, readLimits } from './channel-capacity.ts';
 import { readChannelChoices } from './channel-choices.ts';
 
 type Channel = SavedChannel['channel'];
-
-const limitFields = {
-  max_running: t.Optional(integerSchema({ minimum: 1, maximum: 1_000_000, description: 'Tasks at once.' })),
-  max_per_minute: t.Optional(
-    integerSchema({ minimum: 1, maximum: 1_000_000, description: 'Submissions in a minute, spaced evenly.' }),
-  ),
-  burst: t.Optional(
-    integerSchema({ minimum: 1, maximum: 1_000_000, description: 'So many of max_per_minute may be sent at once.' }),
-  ),
-};
 
 const optional = {
   base_url: t.Optional(t.String({ maxLength: 2048, description: "Empty: the plugin's default address." })),
@@ -60,29 +51,7 @@ const optional = {
     }),
   ),
   status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
-  limits: t.Optional(
-    t.Union(
-      [
-        strictObject({
-          ...limitFields,
-          models: t.Optional(
-            t.Record(t.String({ maxLength: 191 }), strictObject(limitFields), {
-              maxProperties: 1000,
-              description: "By the vendor's model name; they hold beside those of the account.",
-            }),
-          ),
-        }),
-        t.Null(),
-      ],
-      {
-        description:
-          "What the vendor lets the account run, all models together. null or without max_running: the gateway learns it from the vendor's refusals.",
-      },
-    ),
-  ),
-  pool: t.Optional(
-    t.String({ maxLength: 200, description: 'Channels with the same name here share one limit. Empty: its own.' }),
-  ),
+  ...limitsBody,
 };
 const required = {
   name: t.String({ maxLength: 500 }),
@@ -110,26 +79,27 @@ export function channelRoutes(
     plugins: PluginService;
     options: SettingsService;
     reports: Reports;
+    tasks: Pick<Tasks, 'queue'>;
     tryChannel: TryChannel;
     audit: RecordAudit;
     once: AnswerOnce;
   },
 ) {
-  const { auth, channels, capacity, reports, tryChannel, audit, once } = deps;
+  const { auth, channels, reports, tryChannel, audit, once } = deps;
 
-  const describeWithPrices = (channel: Channel) => {
+  const describeWithPrices = async (channel: Channel) => {
     const pluginKey = findDriver(deps.plugins.current(), channel)?.key ?? '*';
     const isPriced = (model: string): boolean =>
       deps.billing.prices.find(pluginKey, model, mapModel(channel.modelMapping, model)) !== undefined;
     return {
       ...describeChannel(channel),
       unpriced_models: channel.models.filter((model) => !isPriced(model)),
-      capacity: describeCapacity(capacity.describe(channel)),
+      capacity: await describeCapacity(deps, channel),
     };
   };
 
-  const show = (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
-    ...describeWithPrices(channel),
+  const show = async (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
+    ...(await describeWithPrices(channel)),
     key_readable: channels.isReadable(channel),
     health: describeHealth(health.get(channel.id)),
   });
@@ -158,7 +128,7 @@ export function channelRoutes(
         const filter = { keyword: keyword.trim(), ...(status ? { status: statuses[status] } : {}) };
         const { total, items } = await channels.list(page, filter);
         const health = await reports.channelHealth();
-        return ok(paged(page, { total, items: items.map((channel) => show(channel, health)) }));
+        return ok(paged(page, { total, items: await Promise.all(items.map((channel) => show(channel, health))) }));
       },
       {
         admin: true,
@@ -189,7 +159,7 @@ export function channelRoutes(
     })
     .get(
       '/api/channel/:id',
-      async ({ params }) => ok(show(await channels.get(readId(params.id)), await reports.channelHealth())),
+      async ({ params }) => ok(await show(await channels.get(readId(params.id)), await reports.channelHealth())),
       {
         admin: true,
         detail: { summary: 'A channel, without its key' },
@@ -210,7 +180,7 @@ export function channelRoutes(
               detail: { after, base_url_source: saved.baseUrlSource },
             },
           );
-          return ok(describeWithPrices(saved.channel));
+          return ok(await describeWithPrices(saved.channel));
         }),
       {
         admin: true,
@@ -245,7 +215,7 @@ export function channelRoutes(
             },
           },
         );
-        return ok(describeWithPrices(saved.channel));
+        return ok(await describeWithPrices(saved.channel));
       },
       {
         admin: true,
@@ -294,53 +264,6 @@ export function channelRoutes(
         },
       },
     )
-    .post(
-      '/api/channel/:id/wake',
-      async ({ params, panel, origin }) => {
-        const channel = await channels.get(readId(params.id));
-        const rests = await capacity.wake(channel);
-        await audit({ panel, origin }, { action: 'channel.wake', target: `channel:${channel.id}`, detail: { rests } });
-        return ok({ rests });
-      },
-      {
-        admin: true,
-        detail: {
-          summary: 'End the rests of a channel and of the channels that share its limit',
-          description: 'Tasks are sent at once again. If the vendor refuses one, the channel rests anew.',
-        },
-      },
-    )
-    .post(
-      '/api/channel/:id/clear-ceilings',
-      async ({ params, panel, origin }) => {
-        const channel = await channels.get(readId(params.id));
-        const models = await capacity.clearCeilings(channel);
-        const target = `channel:${channel.id}`;
-        await audit({ panel, origin }, { action: 'channel.clear_ceilings', target, detail: { models } });
-        return ok({ models });
-      },
-      {
-        admin: true,
-        detail: { summary: 'Forget how many tasks at once the vendor was found to run; it is learned again' },
-      },
-    )
-    .post(
-      '/api/channel/:id/clear-abandoned',
-      async ({ params, panel, origin }) => {
-        const channel = await channels.get(readId(params.id));
-        const tasks = await capacity.clearAbandoned(channel);
-        const target = `channel:${channel.id}`;
-        await audit({ panel, origin }, { action: 'channel.clear_abandoned', target, detail: { tasks } });
-        return ok({ tasks });
-      },
-      {
-        admin: true,
-        detail: {
-          summary: 'Free the slots of ended tasks that the vendor may still run',
-          description: 'For when you have looked at the vendor and found that it runs none of them.',
-        },
-      },
-    )
     .delete(
       '/api/channel/:id',
       async ({ params, panel, origin }) => {
@@ -371,18 +294,6 @@ function readOptional(
     pool: body.pool,
   });
 }
-
-type DeclaredLimits = NonNullable<Channel['limits']>;
-type DeclaredLimit = Omit<DeclaredLimits, 'models'>;
-type LimitsBody = NonNullable<Partial<typeof createBody.static>['limits']>;
-
-function readLimits({ models, ...limit }: LimitsBody): DeclaredLimits {
-  const ofModels = Object.entries(models ?? {}).map(([name, own]) => [name, readLimit(own)]);
-  return { ...readLimit(limit), ...(models === undefined ? {} : { models: Object.fromEntries(ofModels) }) };
-}
-
-const readLimit = (limit: Omit<LimitsBody, 'models'>): DeclaredLimit =>
-  withoutUndefined({ maxRunning: limit.max_running, maxPerMinute: limit.max_per_minute, burst: limit.burst });
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
@@ -443,34 +354,3 @@ function describeChannel(channel: Channel) {
     updated_at: channel.updatedAt,
   };
 }
-
-function describeLimits({ models, ...limit }: NonNullable<Channel['limits']>) {
-  const ofModels = Object.entries(models ?? {}).map(([name, own]) => [name, describeLimit(own)]);
-  return {
-    ...describeLimit(limit),
-    ...(models === undefined
-      ? {}
-      : { models: Object.fromEntries(ofModels) as Record<string, ReturnType<typeof describeLimit>> }),
-  };
-}
-
-const describeLimit = ({ maxRunning, maxPerMinute, burst }: DeclaredLimit) => ({
-  ...(maxRunning === undefined ? {} : { max_running: maxRunning }),
-  ...(maxPerMinute === undefined ? {} : { max_per_minute: maxPerMinute }),
-  ...(burst === undefined ? {} : { burst }),
-});
-
-const describeCapacity = (view: CapacityView) => ({
-  ...describeModelCapacity(view),
-  models: view.models.map((one) => ({ model: one.model, ...describeModelCapacity(one) })),
-});
-
-const describeModelCapacity = (view: Omit<CapacityView, 'models'>) => ({
-  running: view.running,
-  limit: view.limit,
-  learned: view.learned,
-  limit_reason: view.limitReason,
-  abandoned: view.abandoned,
-  resting_until: view.restingUntil,
-  rest_reason: view.restReason,
-});

@@ -35,6 +35,15 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
     title: 'home.attention.channel_key_unreadable',
     remedy: 'home.attention.channel_key_unreadable.remedy',
   },
+  channel_key_refused: {
+    title: 'home.attention.channel_key_refused',
+    remedy: 'home.attention.channel_key_refused.remedy',
+  },
+  channel_balance_empty: {
+    title: 'home.attention.channel_balance_empty',
+    remedy: 'home.attention.channel_balance_empty.remedy',
+  },
+  channel_resting: { title: 'home.attention.channel_resting', remedy: 'home.attention.channel_resting.remedy' },
   polls_late: { title: 'home.attention.polls_late', remedy: 'home.attention.polls_late.remedy' },
   tasks_overdue: { title: 'home.attention.tasks_overdue', remedy: 'home.attention.tasks_overdue.remedy' },
   alert_webhook_failing: {
