@@ -1,4 +1,4 @@
-import { defineErrors } from '../kernel/index.ts';
+import { AppError, defineErrors } from '../kernel/index.ts';
 
 export const channelErrors = defineErrors('channels', {
   not_found: ['not_found', 'There is no such channel.'],
@@ -14,3 +14,7 @@ export const channelErrors = defineErrors('channels', {
   no_available_channel: ['unavailable', 'No channel is available for this model.'],
   demo_unavailable: ['conflict', 'The demo channel cannot be created here.'],
 });
+
+/** No CRYPTO_SECRET decrypts the channel's key. The start and the panel name such channels. */
+export const isUnreadableKey = (error: unknown): error is AppError =>
+  error instanceof AppError && error.code === channelErrors.key_unreadable().code;

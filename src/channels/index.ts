@@ -29,5 +29,5 @@ export {
   RELAY_TYPE,
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';
-export { channelErrors } from './errors.ts';
+export { channelErrors, isUnreadableKey } from './errors.ts';
 export { serves } from './pick-channel.ts';

@@ -60,6 +60,7 @@ export {
   TOO_LONG_ID,
   type WantedValue,
 } from './find-json-values.ts';
+export { findNearest } from './find-nearest.ts';
 export {
   escapeHiddenCharacters,
   escapeHiddenInJson,

@@ -21,6 +21,7 @@ export { completeAddress, libpqVariables } from './postgres/postgres-address.ts'
 export { createMemoryCounters } from './redis/memory-counters.ts';
 export { createNoSessionCache } from './redis/session-cache.ts';
 export { createMemorySuccessLists } from './redis/success-lists.ts';
+export { findDamage } from './snapshot/find-damage.ts';
 export { removeForeignSchema, requireOwnSchema } from './snapshot/own-schema.ts';
 export { replaceSqlite } from './snapshot/replace-sqlite.ts';
 export {

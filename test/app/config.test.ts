@@ -24,6 +24,27 @@ const faults = (environment: Record<string, string>) => {
   return reading.ok ? [] : reading.faults;
 };
 
+describe('misspelt variables', () => {
+  test.each([
+    ['SESION_SECRET', 'SESSION_SECRET'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['TRUSTED_PROXYS', 'TRUSTED_PROXIES'],
+    ['BACKUP_PASPHRASE_FILE', 'BACKUP_PASSPHRASE_FILE'],
+  ])('%s warns of %s, without its value', (wrong, right) => {
+    const { warnings } = valid({ [wrong]: 'a-value-to-hide' });
+    expect(warnings).toContain(`${wrong} is no setting and is ignored; is it ${right}?`);
+    expect(warnings.join()).not.toContain('a-value-to-hide');
+  });
+
+  test.each(['PATH', 'HOSTNAME', 'SSL_CERT_FILE', 'CRYPTO_SECRET_FILE', 'LC_ALL', 'INVOCATION_ID'])(
+    '%s belongs to somebody else or is right',
+    (name) => {
+      const { warnings } = valid({ [name]: name === 'CRYPTO_SECRET_FILE' ? '' : 'x' });
+      expect(warnings.join()).not.toContain('is no setting');
+    },
+  );
+});
+
 describe('defaults', () => {
   test('an empty environment is valid and has the documented defaults', () => {
     const { config } = valid({});

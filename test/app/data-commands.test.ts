@@ -1,6 +1,15 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { existsSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { startGateway } from '../support/gateway.ts';
 import { runCommand, spawnCommand } from '../support/run-command.ts';
@@ -189,6 +198,33 @@ describe('doctor', () => {
     const json = await doctor(dataDir, {}, '--json');
     expect(json.code).toBe(1);
     expect(JSON.parse(json.out)).toMatchObject({ ok: false });
+  });
+
+  test('names the damage of a database instead of checking what stands in it', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const path = databaseOf(dataDir);
+    const whole = await doctor(dataDir);
+    expect(whole.out).toContain('every page and index of the database is whole');
+    const bytes = readFileSync(path);
+    // Inside the second page, which the schema or a table uses.
+    bytes.fill(0xff, 4096, 4096 + 64);
+    writeFileSync(path, bytes);
+    const { code, out } = await doctor(dataDir);
+    expect(code).toBe(1);
+    expect(out).toContain('the database is damaged');
+    expect(out).toContain('restore the newest backup');
+    expect(out).not.toContain('every balance');
+  });
+
+  test('tells of a write-ahead log that was cut', async () => {
+    const gateway = await startGateway();
+    await gateway.kill();
+    const log = `${databaseOf(gateway.dataDir)}-wal`;
+    truncateSync(log, statSync(log).size - 100);
+    const { code, out } = await doctor(gateway.dataDir);
+    expect(code).toBe(1);
+    expect(out).toContain(`${log} ends within a page: it was cut`);
   });
 
   test('tampering: exits 1 and names a changed row of the audit log', async () => {

@@ -1,5 +1,6 @@
+import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { findProgram } from '../support/find-program.ts';
@@ -105,6 +106,29 @@ describe('start', () => {
     for (const secret of Object.values(JSON.parse(before) as Record<string, string>)) {
       expect(first.log() + second.log()).not.toContain(secret);
     }
+  });
+});
+
+describe('lost secrets', () => {
+  test('stop the start while the database holds sealed values, until the operator gives them up', async () => {
+    const first = await start();
+    const { dataDir } = first;
+    expect(await first.stop()).toBe(0);
+    const database = new Database(join(dataDir, 'taskgate.db'));
+    database.run("insert into options (key, value) values ('SMTPToken', 'v1.lost')");
+    database.close();
+    const file = join(dataDir, 'secrets.json');
+    const lost = readFileSync(file, 'utf8');
+    rmSync(file);
+    const { code, err } = await serveOnce(dataDir);
+    expect(code).toBe(1);
+    expect(err).toContain(`${file} is missing`);
+    expect(err).toContain('restore the file from a backup');
+    expect(err).toContain('REPLACE_LOST_SECRETS=true');
+    expect(existsSync(file)).toBe(false);
+    const again = await start({ dataDir, env: { REPLACE_LOST_SECRETS: 'true' } });
+    expect(readFileSync(file, 'utf8')).not.toBe(lost);
+    expect(again.announcement.created.join()).toContain('secrets.json');
   });
 });
 

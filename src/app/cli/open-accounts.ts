@@ -1,6 +1,6 @@
 import { type Auth, createAuth, rootHasOtherSignInMethod } from '../../auth/index.ts';
 import { createSecretBox, type JsonObject, OperatorError, silentLogger, systemClock } from '../../kernel/index.ts';
-import { loadSecrets } from '../../operations/secrets/load-secrets.ts';
+import { openSecrets } from '../../operations/secrets/load-secrets.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import { authSettings, createSettingsService, readOptions, type SettingsService } from '../../settings/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
@@ -55,7 +55,7 @@ export async function withAccounts<T>(
     network: configuredNetwork(config),
   });
   try {
-    const secrets = loadSecrets(config, dataDir);
+    const secrets = await openSecrets(config, { store, dataDir });
     const secretBox = createSecretBox(secrets.crypto);
     const node = { ...configuredNode(config), listening: '' };
     const options = readOptions(await store.options.all(), secretBox);

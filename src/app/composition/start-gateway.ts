@@ -1,6 +1,6 @@
 import type { InRequest } from '../../http/index.ts';
 import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from '../../kernel/index.ts';
-import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../operations/secrets/load-secrets.ts';
+import { fingerprintSecrets, openSecrets, SECRETS_FILE } from '../../operations/secrets/load-secrets.ts';
 import { announceNode } from '../../operations/start/announce-node.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import { createSandbox } from '../../sandbox/index.ts';
@@ -77,7 +77,7 @@ export async function startGateway(deps: {
     shutdown.add('store', () => store.close());
     recordTiming('store_ms');
 
-    const secrets = loadSecrets(config, dataDir);
+    const secrets = await openSecrets(config, { store, dataDir });
     if (secrets.created) created.push(`secrets in ${dataDir}/${SECRETS_FILE}: keep a copy with your backups`);
     for (const warning of secrets.warnings) logger.warn({}, warning);
 

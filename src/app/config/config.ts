@@ -1,3 +1,4 @@
+import { findNearest } from '../../kernel/index.ts';
 import { completeAddress } from '../../store/index.ts';
 import { checkConfig } from './check-config.ts';
 import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
@@ -61,7 +62,7 @@ export function readConfig(
   }
   const checked = checkConfig(values as Config, set, needs);
   faults.push(...checked.faults);
-  warnings.push(...checked.warnings);
+  warnings.push(...checked.warnings, ...warnOfMisspellings(environment));
   return faults.length > 0 ? { ok: false, faults } : { ok: true, config: checked.config, warnings };
 }
 
@@ -74,6 +75,21 @@ export const readEnvironment = (): Readonly<Record<string, string | undefined>> 
 /** The only code that reads the environment of the process for settings. */
 export const loadConfig = (overrides: ConfigOverrides = {}, needs?: { needsSecrets: boolean }): ConfigReading =>
   readConfig(readEnvironment(), overrides, needs);
+
+/** Names of this length and above are ours or nobody's when they differ by a letter or two. */
+const MIN_COMPARED = 8;
+/** OpenSSL's, and one letter away from TLS_CERT_FILE. */
+const OTHERS_NAMES: ReadonlySet<string> = new Set(['SSL_CERT_FILE', 'SSL_KEY_FILE']);
+
+/** A misspelt variable would count as unset, and the default would stand unnoticed. */
+function warnOfMisspellings(environment: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.keys(environment).flatMap((name) => {
+    const own = name.endsWith('_FILE') && OWN_NAMES.has(name.slice(0, -'_FILE'.length));
+    if (name.length < MIN_COMPARED || own || OWN_NAMES.has(name) || OTHERS_NAMES.has(name)) return [];
+    const near = findNearest(name, OWN_NAMES, 2);
+    return near === undefined ? [] : [`${name} is no setting and is ignored; is it ${near}?`];
+  });
+}
 
 function describeFault(
   variable: Variable<unknown>,

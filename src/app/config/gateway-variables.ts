@@ -230,6 +230,13 @@ export const GATEWAY_VARIABLES = {
     defaultText: 'unset',
     secret: true,
   }),
+  replaceLostSecrets: variable({
+    env: 'REPLACE_LOST_SECRETS',
+    group: 'secrets',
+    doc: 'Lets a start on SQLite create new secrets although the database holds values that only the lost ones decrypt. Set it for one start.',
+    kind: boolean,
+    default: false,
+  }),
   syncFrequency: variable({
     env: 'SYNC_FREQUENCY',
     group: 'sessions',

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs
 import { join, resolve } from 'node:path';
 import { deriveKey, hmacSha256Hex, isObject, OperatorError, parseJson, randomToken } from '../../kernel/index.ts';
 import { createFileOnce } from '../../store/index.ts';
+import { SEALED_COLUMNS, type Store } from '../../store/ports/index.ts';
 import { replaceFile } from './replace-file.ts';
 
 /** The secrets of the environment; an empty one is not set. */
@@ -49,6 +50,27 @@ export function loadSecrets(config: SecretsConfig, dataDir: string): Secrets {
     created: stored?.created ?? false,
     warnings: stored?.warnings ?? [],
   };
+}
+
+/**
+ * `loadSecrets` for a database that may be in use. It creates no new secrets while the database
+ * holds values that only the lost ones decrypt, unless REPLACE_LOST_SECRETS says so.
+ *
+ * @throws `OperatorError`
+ */
+export async function openSecrets(
+  config: SecretsConfig & { replaceLostSecrets: boolean },
+  { store, dataDir }: { store: Pick<Store, 'sealed'>; dataDir: string },
+): Promise<Secrets> {
+  if (config.cryptoSecret === '' && !config.replaceLostSecrets && !existsSync(join(dataDir, SECRETS_FILE))) {
+    for (const column of SEALED_COLUMNS) {
+      if ((await store.sealed.page(column, '', 1)).length === 0) continue;
+      throw new OperatorError(
+        `${join(dataDir, SECRETS_FILE)} is missing, and the database holds values that only its secrets decrypt (${column}): restore the file from a backup, or set CRYPTO_SECRET and SESSION_SECRET to what they were. To go on without them, start once with REPLACE_LOST_SECRETS=true: everybody must sign in again, and channels' keys and other stored credentials must be entered again`,
+      );
+    }
+  }
+  return loadSecrets(config, dataDir);
 }
 
 /** Whether `loadSecrets` would create none. */

@@ -1,3 +1,4 @@
+import { findNearest } from '../../kernel/index.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { decodedFields, RESULT_FIELDS, UTILS, UTILS_EXTENSIONS } from './contract-fields.ts';
 import { listResultMembers, type ResultMember } from './follow-results.ts';
@@ -76,7 +77,7 @@ export function findUnknownNames(program: Syntax): PluginFault[] {
     console: new Set(['log']),
   };
   const warn = (what: string, name: string, { known, node }: { known: ReadonlySet<string>; node: Syntax }) => {
-    const near = nearest(name, known);
+    const near = findNearest(name, known, MAX_DISTANCE);
     const message = `${what}${near === undefined ? '' : `; is it "${near}"?`}`;
     return makeWarning('name.unknown', { path: 'source', message, node });
   };
@@ -94,32 +95,6 @@ export function findUnknownNames(program: Syntax): PluginFault[] {
     return [warn(`there is no global "${name}"`, name, { known: new Set([...LANGUAGE, ...declared]), node: used })];
   });
   return [...ofObjects, ...globals];
-}
-
-function nearest(name: string, known: ReadonlySet<string>): string | undefined {
-  if (name.length > 64) return undefined;
-  let found: string | undefined;
-  let least = Math.min(MAX_DISTANCE, Math.floor(name.length / 2)) + 1;
-  for (const one of known) {
-    if (Math.abs(one.length - name.length) >= least) continue;
-    const distance = countEdits(name.toLowerCase(), one.toLowerCase());
-    if (distance < least) [found, least] = [one, distance];
-  }
-  return found;
-}
-
-/** Edits of single letters between two short texts (Wagner and Fischer, 1974). */
-function countEdits(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
 
 /** Finds fields of hooks' results that the gateway does not read. */

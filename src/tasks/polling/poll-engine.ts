@@ -1,3 +1,4 @@
+import { isUnreadableKey } from '../../channels/index.ts';
 import { inStep, type Sentence, sentence, sleepInStep, watchClock } from '../../kernel/index.ts';
 import { isStoreUnavailable, type TaskChange, type TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
@@ -148,7 +149,12 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
             ? await pollVendorBatch(deps, { plugin, channel, tasks, onAnswer })
             : [await pollVendor(deps, { plugin, channel, task: first.task, onAnswer, repeatedAnswers })];
       } catch (error) {
-        logger.error({ err: error, channel_id: channelId }, 'vendor could not be polled; retrying later');
+        // The start and the panel name such channels; a line for each poll would only fill the log.
+        const isKnown = isUnreadableKey(error);
+        logger[isKnown ? 'debug' : 'error'](
+          { err: error, channel_id: channelId },
+          'vendor could not be polled; retrying later',
+        );
         verdicts = postponeAll('the gateway could not ask');
       }
     }

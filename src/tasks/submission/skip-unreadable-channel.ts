@@ -1,9 +1,7 @@
-import { channelErrors } from '../../channels/index.ts';
-import { AppError } from '../../kernel/index.ts';
+import { isUnreadableKey } from '../../channels/index.ts';
+import type { AppError } from '../../kernel/index.ts';
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
-
-const UNREADABLE = channelErrors.key_unreadable().code;
 
 /**
  * A channel whose key no CRYPTO_SECRET can decrypt is skipped; another channel may serve. Returns
@@ -14,7 +12,7 @@ export function skipUnreadableChannel(
   channel: ChannelRecord,
   error: unknown,
 ): AppError | undefined {
-  if (!(error instanceof AppError) || error.code !== UNREADABLE) return undefined;
-  logger.error({ channel_id: channel.id }, 'channel skipped: no CRYPTO_SECRET decrypts its key; enter the key again');
+  if (!isUnreadableKey(error)) return undefined;
+  logger.debug({ channel_id: channel.id }, 'channel skipped: no CRYPTO_SECRET decrypts its key; enter the key again');
   return error;
 }

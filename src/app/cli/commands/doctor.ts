@@ -10,7 +10,7 @@ import { describeFolder } from '../../../operations/start/prepare-data-dir.ts';
 import { openResultFiles } from '../../../operations/storage/result-files.ts';
 import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
-import { describeSqlite } from '../../../store/index.ts';
+import { describeSqlite, findDamage } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
@@ -66,6 +66,8 @@ function checkFolder(path: string, findings: Finding[]): boolean {
 
 async function checkDatabase(config: Config, results: { verify: boolean } | undefined): Promise<Finding[]> {
   try {
+    const damage = await checkPages(config);
+    if (damage.level === 'error') return [damage];
     await requireDatabase(config);
     const store = await openBeside(config);
     try {
@@ -80,6 +82,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
       });
       return [
         ...(store.dialect === 'sqlite' ? [sqliteFinding(describeSqlite())] : []),
+        damage,
         ...found,
         ...checkNames(config, options),
         ...(await checkBackups({ store, clock: systemClock, config, options })),
@@ -93,6 +96,21 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
     if (!(error instanceof AppError || error instanceof OperatorError)) throw error;
     return [{ check: 'database', level: 'error', message: error.message }];
   }
+}
+
+/** First of all: what stands in broken pages cannot be trusted to be checked. */
+async function checkPages(config: Config): Promise<Finding> {
+  const check = 'database';
+  const { faults, unchecked } = await findDamage(config);
+  if (faults.length > 0) {
+    const advice =
+      'stop the gateway, keep a copy of the data as it is, and restore the newest backup: see "A damaged database" in docs/operating/backup-and-upgrade.md';
+    return { check, level: 'error', message: `the database is damaged: ${faults.join('; ')}. Now ${advice}` };
+  }
+  const message = 'every page and index of the database is whole';
+  return unchecked === undefined
+    ? { check, level: 'ok', message }
+    : { check, level: 'warning', message: `no page of the database is known to be damaged, without ${unchecked}` };
 }
 
 /** On macOS the runtime loads the library of the system, which is an older one. */

@@ -11,7 +11,7 @@ import {
   silentLogger,
   systemClock,
 } from '../../../kernel/index.ts';
-import { hasSecrets, loadSecrets } from '../../../operations/secrets/load-secrets.ts';
+import { hasSecrets, openSecrets } from '../../../operations/secrets/load-secrets.ts';
 import { prepareDataDir } from '../../../operations/start/prepare-data-dir.ts';
 import { databaseVersion, migrateStore, openSource, openStore, readSourceAddress } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
@@ -90,7 +90,9 @@ async function withConfigured<T>(config: Config, dryRun: boolean, work: Work<T>)
   });
   try {
     const isSecret = !dryRun || hasSecrets(config, dataDir);
-    const secretBox = createSecretBox(isSecret ? loadSecrets(config, dataDir).crypto : [randomToken(48)]);
+    const secretBox = createSecretBox(
+      isSecret ? (await openSecrets(config, { store, dataDir })).crypto : [randomToken(48)],
+    );
     return await work({ store, secretBox });
   } finally {
     await store.close();

@@ -1,0 +1,108 @@
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import type { SQL } from 'bun';
+import { toStoreError } from '../drivers/errors.ts';
+import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
+import { sqlitePath } from '../sqlite/open-sqlite.ts';
+import { checkSqliteDatabase } from './sqlite-snapshot.ts';
+
+/** Indexes of PostgreSQL that are named at most. */
+const LISTED = 20;
+
+/** `unchecked`: what was left out, and what it needs. */
+export type DamageReport = { faults: string[]; unchecked?: string };
+
+/**
+ * Reads the whole database and reports broken pages, and indexes that disagree with their tables.
+ * It takes seconds a gigabyte; a gateway may go on writing. On SQLite it blocks this process.
+ */
+export const findDamage = async (place: { databaseUrl: string; dataDir: string }): Promise<DamageReport> =>
+  place.databaseUrl === '' ? findSqliteDamage(place.dataDir) : findPostgresDamage(place.databaseUrl);
+
+async function findSqliteDamage(dataDir: string): Promise<DamageReport> {
+  if (!existsSync(sqlitePath(dataDir))) return { faults: [] };
+  const log = `${sqlitePath(dataDir)}-wal`;
+  // First: whoever opens the database last removes the log when they close it.
+  const isCut = await isLogCut(log);
+  const faults = checkSqliteDatabase(dataDir);
+  if (isCut) faults.push(`${log} ends within a page: it was cut, and the changes behind that are lost`);
+  return { faults };
+}
+
+/** See https://www.sqlite.org/walformat.html. */
+const HEADER_BYTES = 32;
+const FRAME_HEADER_BYTES = 24;
+const PAGE_SIZE_AT = 8;
+const LOOKS = 3;
+const LOOK_EVERY_MS = 100;
+
+/** A gateway that writes at this moment may leave half a page, but not for long. */
+async function isLogCut(path: string): Promise<boolean> {
+  let before = -1;
+  for (let look = 1; look <= LOOKS; look += 1) {
+    const size = existsSync(path) ? statSync(path).size : 0;
+    const frameBytes = size < HEADER_BYTES ? undefined : FRAME_HEADER_BYTES + readPageSize(path);
+    const isWhole = frameBytes === undefined ? size === 0 : (size - HEADER_BYTES) % frameBytes === 0;
+    if (isWhole || (look > 1 && size !== before)) return false;
+    before = size;
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+  return true;
+}
+
+function readPageSize(path: string): number {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(4);
+    readSync(file, bytes, 0, 4, PAGE_SIZE_AT);
+    return bytes.readUInt32BE(0);
+  } finally {
+    closeSync(file);
+  }
+}
+
+async function findPostgresDamage(databaseUrl: string): Promise<DamageReport> {
+  const sql = connectPostgres(databaseUrl, 1, READER_DEADLINES);
+  try {
+    const faults = [...(await findFailedChecksums(sql)), ...(await findInvalidIndexes(sql))];
+    const [amcheck] = await sql`select 1 from pg_extension where extname = 'amcheck'`;
+    if (amcheck) return { faults: [...faults, ...(await checkIndexes(sql))] };
+    const unchecked = 'its indexes: run "create extension amcheck" in the database as a superuser, and check again';
+    return { faults, unchecked };
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await sql.close();
+  }
+}
+
+/** What the server has found in pages that it read, where it was set up with checksums. */
+async function findFailedChecksums(sql: SQL): Promise<string[]> {
+  const [row] =
+    await sql`select checksum_failures as failures from pg_stat_database where datname = current_database()`;
+  const failures = Number(row?.failures ?? 0);
+  return failures > 0 ? [`the server has read ${failures} pages with a wrong checksum`] : [];
+}
+
+async function findInvalidIndexes(sql: SQL): Promise<string[]> {
+  const rows = await sql`
+    select indexrelid::regclass::text as name from pg_index join pg_class on pg_class.oid = indexrelid
+    where relnamespace = current_schema()::regnamespace and not indisvalid limit ${LISTED}`;
+  return rows.map(({ name }: { name: string }) => `the index ${name} is not valid: run "reindex index ${name}"`);
+}
+
+/** Compares each index with its table. */
+async function checkIndexes(sql: SQL): Promise<string[]> {
+  const indexes = await sql`
+    select pg_class.oid::text as id, pg_class.oid::regclass::text as name from pg_class join pg_am on pg_am.oid = relam
+    where relkind = 'i' and amname = 'btree' and relnamespace = current_schema()::regnamespace order by name`;
+  const faults: string[] = [];
+  for (const { id, name } of indexes as { id: string; name: string }[]) {
+    try {
+      await sql`select bt_index_check(${id}::oid::regclass, true)`;
+    } catch (error) {
+      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      if (faults.length === LISTED) break;
+    }
+  }
+  return faults;
+}
