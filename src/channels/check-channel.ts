@@ -1,4 +1,12 @@
-import { hasHiddenCharacters, type JsonObject, type Sentence, sentence, trimTrailing } from '../kernel/index.ts';
+import {
+  hasHiddenCharacters,
+  isObject,
+  type JsonObject,
+  parseJson,
+  type Sentence,
+  sentence,
+  trimTrailing,
+} from '../kernel/index.ts';
 import type { DeclaredLimits, EnabledStatus } from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
 
@@ -71,7 +79,13 @@ function rejectHiddenCharacters(param: string, name: string, former: readonly (s
     throw invalid(param, sentence('channels.hidden_characters', { field: param }));
 }
 
-/** `format`: how keys of the vendor look, for the refusal. The vendor alone checks a key's form. */
+/** RFC 9110 5.5, and within Latin-1: what a header can carry. */
+const NO_HEADER_CHARACTER = /[^\t\x20-\x7e\xa0-\xff]/;
+
+/**
+ * `format`: how keys of the vendor look, for the refusal. The vendor alone checks a key's form; but
+ * one that no header can carry was damaged when it was copied. A service account's key is JSON.
+ */
 export function checkKey(key: string, format?: string): string {
   if (key.trim() === '' || key.length > MAX_KEY) {
     const max = MAX_KEY;
@@ -81,8 +95,23 @@ export function checkKey(key: string, format?: string): string {
         : sentence('channels.key_length_of', { max, format });
     throw invalid('key', rule);
   }
+  if (NO_HEADER_CHARACTER.test(key.trim()) && !isObject(parseJson(key)))
+    throw invalid('key', sentence('channels.key_characters'));
   return key.trim();
 }
+
+/** Ends of addresses that people copy from examples: each is one call, and nothing follows it. */
+const CALL =
+  /\/(?:(?:chat\/)?completions|responses|embeddings|moderations|messages|models|rerank|videos|images\/(?:generations|edits|variations)|audio\/(?:speech|transcriptions|translations))$/;
+
+/**
+ * Where a vendor's OpenAI-compatible API begins: the address itself if it names a version
+ * (`/api/v3`, `/v1beta/openai`), else `/v1` below it. Administrators enter both.
+ */
+export const findApiAddress = (baseUrl: string): string =>
+  new URL(baseUrl).pathname.split('/').some((segment) => /^v\d+(?:\.\d+)?(?:(?:alpha|beta)\d*)?$/.test(segment))
+    ? baseUrl
+    : `${baseUrl}/v1`;
 
 /**
  * Normalises a base URL: lower-case host, no credentials, query or fragment, no trailing slash.
@@ -211,7 +240,12 @@ export function checkBinding(
     }
     fallback = declared?.baseUrl;
   }
-  if (given !== '') return { taskPluginKey, baseUrl: checkBaseUrl(given), baseUrlSource: 'given' };
+  if (given !== '') {
+    const baseUrl = checkBaseUrl(given);
+    const call = CALL.exec(baseUrl)?.[0];
+    if (call !== undefined) throw invalid('base_url', sentence('channels.address_call', { call }));
+    return { taskPluginKey, baseUrl, baseUrlSource: 'given' };
+  }
   if (!fallback) throw invalid('base_url', sentence('channels.address_needed'));
   return { taskPluginKey, baseUrl: fallback, baseUrlSource: 'plugin_default' };
 }

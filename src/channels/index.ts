@@ -24,6 +24,7 @@ export {
   checkMapping,
   checkName,
   checkNames,
+  findApiAddress,
   mapModel,
   type PluginFacts,
   RELAY_TYPE,

@@ -1,3 +1,4 @@
+import { findApiAddress } from '../channels/index.ts';
 import { editJson, type JsonChanges, type JsonObject } from '../kernel/index.ts';
 import type { ChannelRecord, RelayKind } from '../store/ports/index.ts';
 import type { ClientRequest } from '../tasks/index.ts';
@@ -58,8 +59,7 @@ export function buildRelayRequest(
   const params = new URLSearchParams(QUERY.flatMap((name) => (query[name] ?? []).map((value) => [name, value])));
   const search = params.size > 0 ? `?${params}` : '';
   return {
-    // Administrators enter base URLs with and without the version.
-    url: `${channel.baseUrl.replace(/\/v1$/, '')}${ENDPOINTS[kind].path}${path}${search}`,
+    url: `${findApiAddress(channel.baseUrl)}${ENDPOINTS[kind].path}${path}${search}`,
     method,
     headers: { ...headers, authorization: `Bearer ${key}` },
     body,

@@ -57,7 +57,7 @@ const IMAGES = { 'data[]': 'object', 'data[].url': 'length', 'data[].b64_json': 
 
 export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
   response: {
-    path: '/v1/responses',
+    path: '/responses',
     bodies: ['json'],
     streams: 'events',
     reports: TOKENS,
@@ -66,9 +66,9 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     counted: lengths('delta'),
     opaque: { type: 'string', 'item.type': 'string', 'response.reasoning.effort': 'string' },
   },
-  video: { path: '/v1/videos', bodies: ['json', 'multipart'], reports: [], counted: {} },
+  video: { path: '/videos', bodies: ['json', 'multipart'], reports: [], counted: {} },
   chat: {
-    path: '/v1/chat/completions',
+    path: '/chat/completions',
     bodies: ['json'],
     streams: 'events',
     reports: TOKENS,
@@ -86,7 +86,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     asksForUsage: true,
   },
   embedding: {
-    path: '/v1/embeddings',
+    path: '/embeddings',
     bodies: ['json'],
     reports: TOKENS,
     results: { 'data[]': 'object' },
@@ -94,7 +94,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     hasNoOutput: true,
   },
   image: {
-    path: '/v1/images/generations',
+    path: '/images/generations',
     bodies: ['json'],
     streams: 'events',
     reports: [...TOKENS, 'images'],
@@ -104,7 +104,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     isOpaque: true,
   },
   image_edit: {
-    path: '/v1/images/edits',
+    path: '/images/edits',
     bodies: ['multipart', 'json'],
     streams: 'events',
     reports: [...TOKENS, 'images'],
@@ -114,7 +114,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     isOpaque: true,
   },
   speech: {
-    path: '/v1/audio/speech',
+    path: '/audio/speech',
     bodies: ['json'],
     streams: 'bytes',
     answers: /^(?:(?:audio|video)\/.*|(?:application|binary)\/octet-stream|application\/(?:x-)?(?:ogg|mp4)|)$/,
@@ -124,7 +124,7 @@ export const ENDPOINTS: Readonly<Record<RelayKind, Endpoint>> = {
     isOpaque: true,
   },
   transcription: {
-    path: '/v1/audio/transcriptions',
+    path: '/audio/transcriptions',
     bodies: ['multipart'],
     streams: 'events',
     answers: /^(?:text\/(?:plain|vtt|srt)|(?:application|binary)\/octet-stream|application\/(?:x-)?subrip|)$/,

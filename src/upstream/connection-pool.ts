@@ -27,6 +27,8 @@ type Waiting = { dial: DialHost; waiter: Waiter };
 /** A host and port. `open` counts all of its connections; the last idle one is the latest. */
 type Target = { name: string; open: number; idle: Connection[]; waiting: Set<Waiting> };
 
+/** Connections beyond the total, each the first of its host. */
+const FOR_FIRST = 256;
 /** How often idle connections are looked at; one that is too old is never used in between. */
 const SWEEP_MS = 500;
 
@@ -61,7 +63,8 @@ export function createConnectionPool(options: PoolOptions): ConnectionPool {
   /** Makes room for a connection to this target where there is none; false while there is none. */
   function hasRoom(target: Target): boolean {
     if (target.open >= maxPerHost) return false;
-    if (connections.size < maxTotal) return true;
+    // Requests that never end may hold all places: a host that has none gets one nevertheless.
+    if (connections.size < maxTotal + (target.open === 0 ? FOR_FIRST : 0)) return true;
     for (const other of targets.values()) {
       const oldest = other.idle.shift();
       if (!oldest) continue;

@@ -1,12 +1,16 @@
 /** What people read about channels, options, sources of plugins and mail. */
 export const settingsReasons = {
   'channels.name_length': 'name must have 1 to {{max}} characters.',
+  'channels.key_characters':
+    'key has line breaks or characters that no HTTP header can carry. Copy it from the vendor once more.',
   'channels.key_length': "key must have 1 to {{max}} characters: it is the vendor's credential.",
   'channels.key_length_of': "key must have 1 to {{max}} characters: it is the vendor's credential, such as {{format}}.",
   'channels.address_length': 'base_url must have at most {{max}} characters.',
   'channels.address_absolute': 'base_url must be an absolute address such as https://api.example.com.',
   'channels.address_scheme': 'base_url must begin with http:// or https://.',
   'channels.address_credentials': 'base_url must not contain credentials; put them into key.',
+  'channels.address_call':
+    'base_url ends with the call {{call}}. Enter the address up to that: the calls are added to it.',
   'channels.address_query': 'base_url must not contain a query or a fragment.',
   'channels.list_empty': '{{field}} must name at least one entry.',
   'channels.list_max': '{{field}} may have at most {{max}} entries.',

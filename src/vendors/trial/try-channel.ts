@@ -1,4 +1,4 @@
-import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
+import { findApiAddress, mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import {
   type Clock,
   err,
@@ -148,7 +148,7 @@ function reportFailure(
 function probeOfRelay({ channels }: VendorDeps, channel: ChannelRecord): Probe {
   const headers = { authorization: `Bearer ${channels.credential(channel)}`, accept: 'application/json' };
   return {
-    request: plainRequest(channel, `${channel.baseUrl.replace(/\/v1$/, '')}/v1/models`, headers),
+    request: plainRequest(channel, `${findApiAddress(channel.baseUrl)}/models`, headers),
     carriesCredential: true,
   };
 }
