@@ -1,4 +1,23 @@
-import { dialogOpens, inOrder, type PanelState, press } from './state.ts';
+import { dialogOpens, inOrder, type PanelState, press, type Scene } from './state.ts';
+
+const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
+const none = { abandoned: 0, resting_until: 0, rest_reason: '' };
+
+/** A channel whose account is full, rests in part, and has abandoned slots. */
+const showFullAccount = ({ page, filled }: Scene) =>
+  page.route(`**/api/channel/${filled.channelId}`, async (route) => {
+    const { data } = (await (await route.fetch()).json()) as { data: object };
+    const models = [
+      { model: 'demo-video', running: 5, limit: 5, learned: true, limit_reason: 'refused', ...none, abandoned: 1 },
+      {
+        ...{ model: 'demo-video-pro', running: 1, limit: 8, learned: true, limit_reason: 'grown', abandoned: 0 },
+        ...{ resting_until: inSeconds(70), rest_reason: 'rate' },
+      },
+    ];
+    const whole = { running: 6, limit: 10, learned: false, limit_reason: '', ...none, abandoned: 1 };
+    const capacity = { ...whole, models };
+    await route.fulfill({ json: { success: true, data: { ...data, capacity, waiting: 1284 } } });
+  });
 
 /** What administrators make: channels, plugins, prices, users. */
 export const gatewayStates: readonly PanelState[] = [
@@ -6,6 +25,7 @@ export const gatewayStates: readonly PanelState[] = [
   { name: 'channels', path: '/channels' },
   { name: 'channel-new', path: '/channels/new' },
   { name: 'channel', path: ({ channelId }) => `/channels/${channelId}` },
+  { name: 'channel-full', path: ({ channelId }) => `/channels/${channelId}`, before: showFullAccount },
   { name: 'channel-made', path: ({ channelId }) => `/channels/${channelId}?new=1` },
   { name: 'channel-settings', path: ({ channelId }) => `/channels/${channelId}?tab=settings` },
   {

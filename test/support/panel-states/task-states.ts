@@ -14,6 +14,52 @@ const run = async ({ page, text }: Scene) => {
   await page.locator('main video').first().waitFor();
 };
 
+const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
+
+/** The running task as it was before it was sent. */
+const showWaiting = ({ page, filled }: Scene) =>
+  page.route(`**/api/task/${filled.tasks.running}`, async (route) => {
+    const { data } = (await (await route.fetch()).json()) as { data: object };
+    const channels = [{ id: filled.channelId, name: 'Demo studio' }];
+    const queue = { position: 7, waiting_since: inSeconds(-190), estimated_start_at: inSeconds(262), channels };
+    await route.fulfill({ json: { success: true, data: { ...data, status: 'QUEUED', queue } } });
+  });
+
+/** A full account: what waits for it, in the form in which the viewer gets it. */
+const showQueue = ({ page, filled }: Scene) =>
+  page.route('**/api/queue**', async (route) => {
+    const { data: own } = (await (await route.fetch()).json()) as { data: object };
+    const forAdmin = (await page.evaluate(() => document.querySelector('a[href="/channels"]') !== null)) as boolean;
+    const accounts = [{ id: filled.channelId, name: 'Demo studio' }];
+    const items = [
+      { input: 'Rain on a tin roof, macro, 24 fps', username: 'mira', api_key_name: 'Editing room', reason: 'full' },
+      { input: '清晨的江南水乡，小船缓缓驶过石桥', username: 'jonas', api_key_name: null, reason: 'returned' },
+      {
+        input: 'A paper boat crossing a puddle that reflects a whole city at night, cinematic, very long prompt',
+        ...{ username: 'studio', api_key_name: 'Night shift', reason: 'full' },
+      },
+      { input: '', username: 'press', api_key_name: null, reason: 'no_channel' },
+    ].map((item, index) => ({
+      ...{ id: `task_${index}`, model: 'demo-video', platform: 'demo', action: 'text_to_video', api_key_id: 1 },
+      ...{ input: item.input, api_key_name: item.api_key_name, position: index === 3 ? 'over 1,000' : index + 1 },
+      ...{ waiting_since: inSeconds(-900 + 200 * index), deadline: inSeconds(2700) },
+      estimated_start_at: index === 3 ? null : inSeconds(40 + 60 * index),
+      ...(forAdmin
+        ? {
+            ...{ user_id: 2, username: item.username, group: 'default', returns: 0, is_attached: false },
+            channels: item.reason === 'no_channel' ? [] : [...accounts, { id: 2, name: 'Demo studio, second account' }],
+            ...{ reason: item.reason, reason_until: item.reason === 'returned' ? inSeconds(25) : null },
+          }
+        : {}),
+    }));
+    const classes = [
+      { platform: 'demo', model: 'demo-video', group: 'default', waiting: 1284, running: 5, channels: accounts },
+      { platform: 'demo', model: 'demo-video-pro', group: 'vip', waiting: 3, running: 2, channels: accounts },
+    ];
+    const data = { ...own, total: items.length, items, classes: forAdmin ? classes : [] };
+    await route.fulfill({ json: { success: true, data } });
+  });
+
 /** What everybody works with: home, tasks, models, playground, keys, usage. */
 export const taskStates: readonly PanelState[] = [
   { name: 'home-empty', path: '/', age: 'empty' },
@@ -56,6 +102,10 @@ export const taskStates: readonly PanelState[] = [
   { name: 'task-failed', path: ({ tasks }) => `/tasks/${tasks.failed}` },
   { name: 'task-refused', path: ({ tasks }) => `/tasks/${tasks.refused}` },
   { name: 'task-running', path: ({ tasks }) => `/tasks/${tasks.running}` },
+  { name: 'task-waiting', path: ({ tasks }) => `/tasks/${tasks.running}`, before: showWaiting },
+  { name: 'queue-empty', path: '/queue', age: 'empty' },
+  { name: 'queue', path: '/queue', before: showQueue },
+  { name: 'queue-of-user', path: '/queue', viewer: 'member', before: showQueue },
   { name: 'task-missing', path: '/tasks/task_gone' },
 
   { name: 'models-empty', path: '/models', age: 'empty' },

@@ -4,6 +4,7 @@ import { toNumber } from '../../ui/form/decimal.ts';
 
 export type PluginChoice = ChannelChoices['plugins'][number];
 type MappingRow = { from: string; to: string };
+type LimitRow = { model: string; max_running: string; max_per_minute: string };
 
 /** The form's values. Field names are the API's, so that server errors map to them. */
 export type ChannelValues = {
@@ -23,6 +24,12 @@ export type ChannelValues = {
   stream_usage: boolean;
   /** JSON text. */
   settings: string;
+  /** What the account may run; empty: it is learned. */
+  'limits.max_running': string;
+  'limits.max_per_minute': string;
+  'limits.burst': string;
+  'limits.models': LimitRow[];
+  pool: string;
 };
 
 /**
@@ -44,6 +51,11 @@ export const emptyChannel: ChannelValues = {
   not_found_grace_seconds: '',
   stream_usage: true,
   settings: '{}',
+  'limits.max_running': '',
+  'limits.max_per_minute': '',
+  'limits.burst': '',
+  'limits.models': [],
+  pool: '',
 };
 
 export const readSource = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 'task_plugin_key'>): string => {
@@ -62,6 +74,21 @@ export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   priority: String(channel.priority),
   weight: String(channel.weight),
   ...toSettingFields(channel.settings),
+  ...toLimitFields(channel.limits),
+  pool: channel.pool,
+});
+
+const toText = (limit: number | undefined): string => (limit === undefined ? '' : String(limit));
+
+const toLimitFields = (limits: SavedChannel['limits']) => ({
+  'limits.max_running': toText(limits?.max_running),
+  'limits.max_per_minute': toText(limits?.max_per_minute),
+  'limits.burst': toText(limits?.burst),
+  'limits.models': Object.entries(limits?.models ?? {}).map(([model, each]) => ({
+    model,
+    max_running: toText(each.max_running),
+    max_per_minute: toText(each.max_per_minute),
+  })),
 });
 
 const toSettingFields = ({
@@ -134,6 +161,26 @@ export function validateChannel(
         ? null
         : t('settings.wholeInvalid'),
     settings: isJsonObject(values.settings) ? null : t('channels.settingsInvalid'),
+    ...validateLimits(t, values),
+  };
+}
+
+/** A limit is at least 1: an account that may run nothing is disabled. */
+const isLimit = (text: string): boolean => text === '' || (isWhole(text) && Number(text) >= 1);
+
+function validateLimits(t: TFunction, values: ChannelValues) {
+  const single = (['limits.max_running', 'limits.max_per_minute', 'limits.burst'] as const).map((field) => [
+    field,
+    isLimit(values[field]) ? null : t('channels.limitInvalid'),
+  ]);
+  const rows = values['limits.models'];
+  const isHalf = rows.some(
+    ({ model, ...limits }) => (model.trim() === '') !== Object.values(limits).every((limit) => limit === ''),
+  );
+  const isValid = rows.every(({ model: _, ...limits }) => Object.values(limits).every(isLimit));
+  return {
+    ...Object.fromEntries(single),
+    'limits.models': isHalf ? t('channels.modelLimitHalf') : isValid ? null : t('channels.limitInvalid'),
   };
 }
 
@@ -180,7 +227,29 @@ const toFields = (values: ChannelValues): Record<string, unknown> => ({
       : { not_found_grace_seconds: Number(values.not_found_grace_seconds) }),
     ...(values.stream_usage ? {} : { stream_usage: false }),
   },
+  limits: readLimits(values),
+  pool: values.pool.trim(),
 });
+
+/** null: nothing is declared. */
+function readLimits(values: ChannelValues): object | null {
+  const given = (limits: Record<string, string>) =>
+    Object.fromEntries(Object.entries(limits).flatMap(([name, text]) => (text === '' ? [] : [[name, Number(text)]])));
+  const models = Object.fromEntries(
+    values['limits.models']
+      .filter(({ model }) => model.trim() !== '')
+      .map(({ model, ...limits }) => [model.trim(), given(limits)]),
+  );
+  const limits = {
+    ...given({
+      max_running: values['limits.max_running'],
+      max_per_minute: values['limits.max_per_minute'],
+      burst: values['limits.burst'],
+    }),
+    ...(Object.keys(models).length > 0 && { models }),
+  };
+  return Object.keys(limits).length === 0 ? null : limits;
+}
 
 function readBinding(source: string): Record<string, unknown> {
   if (source === 'relay') return { type: relayType };

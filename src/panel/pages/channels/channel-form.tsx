@@ -11,6 +11,7 @@ import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type ChannelValues, findPlugin, sendsKeyElsewhere } from './channel-form-values.ts';
 import { KeyInput, MappingInput, PluginSelect } from './channel-inputs.tsx';
+import { ChannelLimits } from './channel-limits.tsx';
 import classes from './channels.module.css';
 
 type ChannelFormProps = {
@@ -159,6 +160,8 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
             </Stack>
           </Collapsible>
         </Section>
+
+        <ChannelLimits form={form} />
 
         <Group justify="flex-end" gap="sm">
           {actions}

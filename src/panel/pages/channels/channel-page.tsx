@@ -17,6 +17,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { PlainTable } from '../../ui/table/data-table.tsx';
 import { playgroundPath } from '../playground/playground-path.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
+import { ChannelCapacity } from './channel-capacity.tsx';
 import { ChannelCharts } from './channel-charts.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { type ChannelValues, findPlugin, toChannelBody, toFormValues, validateChannel } from './channel-form-values.ts';
@@ -25,11 +26,17 @@ import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
+/** Slots are taken and freed all the time. */
+const refreshMs = 10_000;
+
 /** One channel: how it does, and its settings. */
 export function ChannelPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
-  const channel = useApiQuery<Channel>(`/api/channel/${encodeURIComponent(id)}`, { keepPrevious: false });
+  const channel = useApiQuery<Channel>(`/api/channel/${encodeURIComponent(id)}`, {
+    keepPrevious: false,
+    refreshMs,
+  });
   const choices = useApiQuery<ChannelChoices>('/api/channel/choices');
   const back = <BackLink to="/channels">{t('nav.channels')}</BackLink>;
   if (channel.data === undefined || choices.data === undefined) {
@@ -87,6 +94,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
                 {isNew && <ChannelStart channel={channel} pluginKey={plugin?.key} />}
                 {isNew && <ChannelTest channel={channel} runsAtOnce />}
                 <ChannelStatus channel={channel} />
+                <ChannelCapacity channel={channel} />
                 {!isNew && <ChannelTest channel={channel} />}
                 <ChannelCharts channelId={channel.id} />
                 <ChannelTasks channelId={channel.id} />

@@ -1,0 +1,190 @@
+import { Anchor, Button, Group, Progress, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { Channel } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useApiMutation } from '../../session/use-api.ts';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
+import { notifySuccess } from '../../ui/display/notify.ts';
+import { StatusLabel } from '../../ui/display/status-label.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
+import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import classes from './channels.module.css';
+
+type Capacity = Channel['capacity'];
+type ModelCapacity = Omit<Capacity, 'models'>;
+
+const limitReasons: Readonly<Record<Capacity['limit_reason'], TextKey>> = {
+  '': 'channels.limit.unknown',
+  start: 'channels.limit.start',
+  grown: 'channels.limit.grown',
+  refused: 'channels.limit.refused',
+  raised: 'channels.limit.raised',
+};
+const restReasons: Readonly<Record<Exclude<Capacity['rest_reason'], ''>, TextKey>> = {
+  capacity: 'channels.rest.capacity',
+  rate: 'channels.rest.rate',
+  balance: 'channels.rest.balance',
+  credential: 'channels.rest.credential',
+  vendor_busy: 'channels.rest.vendor_busy',
+  outage: 'channels.rest.outage',
+};
+
+const isResting = ({ resting_until: until }: ModelCapacity): boolean => until > Date.now() / 1000;
+
+/** Which slots of the account are in use, what waits for one, the ceiling and why it is that. */
+export function ChannelCapacity({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { capacity } = channel;
+  const { abandoned, models, waiting } = capacity;
+  const learned = models.some((each) => each.learned && each.limit_reason !== '');
+  const rests = [capacity, ...models].some(isResting);
+  return (
+    <Section
+      heading={t('channels.capacity')}
+      intro={t('channels.capacityHelp')}
+      actions={<CapacityActions channel={channel} rests={rests} learned={learned} abandoned={abandoned} />}
+    >
+      <dl className={classes.facts}>
+        <div>
+          <dt>{t('channels.slotsInUse')}</dt>
+          <dd>
+            <Slots capacity={capacity} />
+          </dd>
+        </div>
+        <div>
+          <dt>{t('channels.waiting')}</dt>
+          <dd>
+            {format.number(waiting)}{' '}
+            {waiting > 0 && (
+              <Anchor component={Link} to="/queue" size="sm">
+                {t('nav.queue')}
+              </Anchor>
+            )}
+          </dd>
+        </div>
+        {abandoned > 0 && (
+          <div>
+            <dt>{t('channels.abandoned')}</dt>
+            <dd>{format.number(abandoned)}</dd>
+          </div>
+        )}
+        <div>
+          <dt>{t('channels.ceiling')}</dt>
+          <dd>
+            <Ceiling capacity={capacity} />
+          </dd>
+        </div>
+      </dl>
+      {isResting(capacity) && <Rest capacity={capacity} />}
+      {abandoned > 0 && (
+        <Text size="sm" c="dimmed">
+          {t('channels.abandonedHelp')}
+        </Text>
+      )}
+      {models.length > 0 && <ModelTable models={models} />}
+    </Section>
+  );
+}
+
+/** "3 of 5" with a bar, or "3" where the limit is not known. */
+function Slots({ capacity: { running, abandoned, limit } }: { capacity: ModelCapacity }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const taken = running + abandoned;
+  if (limit === null) return format.number(taken);
+  return (
+    <div className={classes.slots}>
+      <span>{t('channels.slotsOf', { taken: format.number(taken), limit: format.number(limit) })}</span>
+      <Progress.Root size={6} className={classes.slotBar}>
+        <Progress.Section value={(100 * running) / limit} aria-label={t('channels.slotsInUse')} />
+        {abandoned > 0 && (
+          <Progress.Section color="gray" value={(100 * abandoned) / limit} aria-label={t('channels.abandoned')} />
+        )}
+      </Progress.Root>
+    </div>
+  );
+}
+
+function Ceiling({ capacity }: { capacity: ModelCapacity }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { limit, learned, limit_reason: reason } = capacity;
+  return (
+    <>
+      {limit === null ? '–' : format.number(limit)}
+      <Text size="xs" c="dimmed">
+        {t(learned || limit === null ? limitReasons[reason] : 'channels.limit.declared')}
+      </Text>
+    </>
+  );
+}
+
+function Rest({ capacity }: { capacity: ModelCapacity }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { rest_reason: reason, resting_until: until } = capacity;
+  return (
+    <StatusLabel tone="waiting">
+      {t('channels.restsUntil', { when: format.ago(until), reason: reason === '' ? '' : t(restReasons[reason]) })}
+    </StatusLabel>
+  );
+}
+
+function ModelTable({ models }: { models: Capacity['models'] }) {
+  const { t } = useTranslation();
+  const columns: readonly Column<Capacity['models'][number]>[] = [
+    { key: 'model', heading: t('channels.vendorModel'), render: ({ model }) => model },
+    { key: 'slots', heading: t('channels.slotsInUse'), render: (each) => <Slots capacity={each} /> },
+    { key: 'ceiling', heading: t('channels.ceiling'), render: (each) => <Ceiling capacity={each} /> },
+    {
+      key: 'state',
+      heading: t('tasks.status'),
+      wide: true,
+      render: (each) =>
+        isResting(each) ? <Rest capacity={each} /> : <StatusLabel tone="good">{t('channels.takesTasks')}</StatusLabel>,
+    },
+  ];
+  return <PlainTable label={t('channels.byModel')} columns={columns} rows={models} rowKey={({ model }) => model} />;
+}
+
+const actions = {
+  wake: { text: 'channels.wake', done: 'channels.woken' },
+  'clear-ceilings': { text: 'channels.forgetCeiling', done: 'channels.ceilingForgotten' },
+  'clear-abandoned': { text: 'channels.freeAbandoned', done: 'channels.abandonedFreed' },
+} as const satisfies Record<string, { text: TextKey; done: TextKey }>;
+type Action = keyof typeof actions;
+
+type CapacityActionsProps = { channel: Pick<Channel, 'id'>; rests: boolean; learned: boolean; abandoned: number };
+
+/** Ends a rest, forgets what was learned, frees slots; only what there is something of. */
+function CapacityActions({ channel: { id }, rests, learned, abandoned }: CapacityActionsProps) {
+  const { t } = useTranslation();
+  const change = useApiMutation<Action>({
+    request: (action) => ({ method: 'POST', path: `/api/channel/${id}/${action}` }),
+    invalidates: ['/api/channel', '/api/queue'],
+    onSuccess: (_, action) => notifySuccess(t(actions[action].done)),
+  });
+  const button = (action: Action) => (
+    <Button
+      variant="default"
+      size="xs"
+      loading={change.isPending && change.variables === action}
+      onClick={() => change.mutate(action)}
+    >
+      {t(actions[action].text)}
+    </Button>
+  );
+  return (
+    <>
+      <Group gap="xs">
+        {rests && button('wake')}
+        {learned && button('clear-ceilings')}
+        {abandoned > 0 && button('clear-abandoned')}
+      </Group>
+      {change.isError && <ErrorNotice error={change.error} />}
+    </>
+  );
+}
