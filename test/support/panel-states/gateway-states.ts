@@ -1,22 +1,22 @@
 import { dialogOpens, inOrder, type PanelState, press, type Scene } from './state.ts';
 
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
-const none = { abandoned: 0, resting_until: 0, rest_reason: '' };
+const none = { waiting: 0, abandoned: 0, resting_until: 0, rest_reason: '' };
 
 /** A channel whose account is full, rests in part, and has abandoned slots. */
 const showFullAccount = ({ page, filled }: Scene) =>
   page.route(`**/api/channel/${filled.channelId}`, async (route) => {
     const { data } = (await (await route.fetch()).json()) as { data: object };
     const models = [
-      { model: 'demo-video', running: 5, limit: 5, learned: true, limit_reason: 'refused', ...none, abandoned: 1 },
+      { model: 'demo-video', running: 4, limit: 5, learned: true, limit_reason: 'refused', ...none, abandoned: 1 },
       {
-        ...{ model: 'demo-video-pro', running: 1, limit: 8, learned: true, limit_reason: 'grown', abandoned: 0 },
+        ...{ model: 'demo-video-pro', running: 1, limit: 8, learned: true, limit_reason: 'grown', ...none },
         ...{ resting_until: inSeconds(70), rest_reason: 'rate' },
       },
     ];
-    const whole = { running: 6, limit: 10, learned: false, limit_reason: '', ...none, abandoned: 1 };
+    const whole = { running: 5, limit: 10, learned: false, limit_reason: '', ...none, waiting: 1284, abandoned: 1 };
     const capacity = { ...whole, models };
-    await route.fulfill({ json: { success: true, data: { ...data, capacity, waiting: 1284 } } });
+    await route.fulfill({ json: { success: true, data: { ...data, capacity } } });
   });
 
 /** What administrators make: channels, plugins, prices, users. */

@@ -17,13 +17,19 @@ const run = async ({ page, text }: Scene) => {
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
 
 /** The running task as it was before it was sent. */
-const showWaiting = ({ page, filled }: Scene) =>
-  page.route(`**/api/task/${filled.tasks.running}`, async (route) => {
+const showWaiting = async ({ page, filled }: Scene) => {
+  const path = `**/api/task/${filled.tasks.running}`;
+  await page.route(`${path}/events`, (route) => route.abort());
+  await page.route(path, async (route) => {
     const { data } = (await (await route.fetch()).json()) as { data: object };
     const channels = [{ id: filled.channelId, name: 'Demo studio' }];
     const queue = { position: 7, waiting_since: inSeconds(-190), estimated_start_at: inSeconds(262), channels };
-    await route.fulfill({ json: { success: true, data: { ...data, status: 'QUEUED', queue } } });
+    const timeline = [
+      { at: inSeconds(-190), kind: 'created', status: 'NOT_START', class: '', http_status: 0, detail: '50000' },
+    ];
+    await route.fulfill({ json: { success: true, data: { ...data, status: 'QUEUED', queue, timeline } } });
   });
+};
 
 /** A full account: what waits for it, in the form in which the viewer gets it. */
 const showQueue = ({ page, filled }: Scene) =>

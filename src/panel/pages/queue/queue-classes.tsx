@@ -5,6 +5,7 @@ import type { QueueClass } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { RowBrief } from '../../ui/table/row-brief.tsx';
 import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import classes from './queue-page.module.css';
 
@@ -54,6 +55,14 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
         columns={columns}
         rows={queue}
         rowKey={({ platform, model, group }) => `${platform} ${model} ${group}`}
+        brief={({ model, group, waiting, running }) => (
+          <RowBrief
+            name={model}
+            figure={format.number(waiting)}
+            facts={[group, t('queue.inUse', { count: running })]}
+            onPress={() => onChoose(chosen === model ? '' : model)}
+          />
+        )}
       />
       {chosen !== '' && (
         <Text size="sm">
@@ -67,22 +76,17 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
   );
 }
 
-/** The channels that may serve a task, two of them by name. */
+/** The channels that may serve a task, the first by name. */
 export function Accounts({ accounts }: { accounts: readonly { id: number; name: string }[] }) {
   const { t } = useTranslation();
-  if (accounts.length === 0) return <span>–</span>;
-  const shown = accounts.length > 2 ? accounts.slice(0, 1) : accounts;
+  const [first, ...others] = accounts;
+  if (first === undefined) return <span>–</span>;
   return (
     <span title={accounts.map(({ name }) => name).join('\n')}>
-      {shown.map(({ id, name }, index) => (
-        <span key={id}>
-          {index > 0 && ', '}
-          <Anchor component={Link} to={`/channels/${id}`} inherit>
-            {name}
-          </Anchor>
-        </span>
-      ))}
-      {accounts.length > shown.length && ` ${t('channels.modelsMore', { count: accounts.length - shown.length })}`}
+      <Anchor component={Link} to={`/channels/${first.id}`} inherit>
+        {first.name}
+      </Anchor>
+      {others.length > 0 && ` ${t('channels.modelsMore', { count: others.length })}`}
     </span>
   );
 }

@@ -20,7 +20,7 @@ import { usePluginNames } from '../tasks/use-plugin-names.ts';
 import { taskPath, useTaskTitle } from '../tasks/use-task-columns.tsx';
 import { Accounts, QueueClasses } from './queue-classes.tsx';
 import classes from './queue-page.module.css';
-import { sayPlace, sayStart } from './queue-place.ts';
+import { exactPlaces, sayPlace, sayStart } from './queue-place.ts';
 
 const refreshMs = 4000;
 const filterNames = ['model'] as const;
@@ -96,7 +96,9 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
       key: 'place',
       corner: true,
       heading: t('queue.column.place'),
-      render: (task) => <StatusLabel tone="waiting">{sayPlace(task, t, format)}</StatusLabel>,
+      numeric: true,
+      render: ({ position }) =>
+        typeof position === 'number' ? format.number(position) : `> ${format.number(exactPlaces)}`,
     },
     {
       key: 'since',
@@ -127,7 +129,7 @@ function useColumns(isAdmin: boolean): readonly Column<QueuedTask>[] {
     key: 'account',
     heading: t('queue.column.account'),
     render: (task) => (
-      <div className={classes.who}>
+      <div className={classes.account}>
         <Accounts accounts={task.channels ?? []} />
         <span className={classes.detail}>
           <Reason task={task} />

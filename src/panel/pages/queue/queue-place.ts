@@ -5,7 +5,7 @@ import type { Format } from '../../ui/display/use-format.ts';
 export type Place = { position: number | string; estimated_start_at: number | null };
 
 /** A place up to this one is exact. */
-const exactPlaces = 1000;
+export const exactPlaces = 1000;
 
 /** An estimate that is nearer than this, or over, is no time to wait for. */
 const soonSeconds = 5;
