@@ -201,7 +201,7 @@ function Actions({ task }: { task: QueuedTask }) {
       >
         <IconX size={18} stroke={1.6} aria-hidden="true" />
       </ActionIcon>
-      {front.isError && <ErrorNotice error={front.error} codeTexts={{ TASK_NOT_WAITING: 'queue.gone' }} />}
+      {front.isError && <ErrorNotice error={front.error} />}
       {cancel.isError && <ErrorNotice error={cancel.error} codeTexts={{ CANCEL_UNSUPPORTED: 'queue.gone' }} />}
     </div>
   );
