@@ -100,7 +100,9 @@ describe('the queue', () => {
       channels: [],
       reason: 'no_channel',
     });
-    expect(all.classes).toMatchObject([{ model: 'demo-video', platform: 'demo', waiting: expect.any(Number), running: 0 }]);
+    expect(all.classes).toMatchObject([
+      { model: 'demo-video', platform: 'demo', waiting: expect.any(Number), running: 0 },
+    ]);
     const of = async (query: string) => (await as('root', `/api/queue?${query}`)).json.data.total;
     expect([await of(`user_id=${ids.carl}`), await of('model=demo-video'), await of('model=none')]).toEqual([
       1,
