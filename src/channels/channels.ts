@@ -5,7 +5,7 @@ import {
   boundPlugin,
   type ChannelInput,
   checkBinding,
-  checkKey,
+  checkEnteredKey,
   checkMapping,
   checkName,
   checkNames,
@@ -135,7 +135,7 @@ export function createChannels(deps: {
     },
 
     async create(input) {
-      const key = checkKey(input.key, boundPlugin(plugins, input)?.keyFormat);
+      const key = checkEnteredKey(input.key, boundPlugin(plugins, input)?.keyFormat);
       const binding = checkBinding(plugins, {
         type: input.type,
         taskPluginKey: input.taskPluginKey ?? null,
@@ -178,7 +178,7 @@ export function createChannels(deps: {
       const key =
         change.key === undefined
           ? undefined
-          : checkKey(change.key, boundPlugin(plugins, { ...before, ...binding })?.keyFormat);
+          : checkEnteredKey(change.key, boundPlugin(plugins, { ...before, ...binding })?.keyFormat);
       const channel = await store.channels.update(id, {
         ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
         ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: shortenKey(key) }),

@@ -79,13 +79,7 @@ function rejectHiddenCharacters(param: string, name: string, former: readonly (s
     throw invalid(param, sentence('channels.hidden_characters', { field: param }));
 }
 
-/** RFC 9110 5.5, and within Latin-1: what a header can carry. */
-const NO_HEADER_CHARACTER = /[^\t\x20-\x7e\xa0-\xff]/;
-
-/**
- * `format`: how keys of the vendor look, for the refusal. The vendor alone checks a key's form; but
- * one that no header can carry was damaged when it was copied. A service account's key is JSON.
- */
+/** `format`: how keys of the vendor look, for the refusal. The vendor alone checks a key's form. */
 export function checkKey(key: string, format?: string): string {
   if (key.trim() === '' || key.length > MAX_KEY) {
     const max = MAX_KEY;
@@ -95,9 +89,21 @@ export function checkKey(key: string, format?: string): string {
         : sentence('channels.key_length_of', { max, format });
     throw invalid('key', rule);
   }
-  if (NO_HEADER_CHARACTER.test(key.trim()) && !isObject(parseJson(key)))
-    throw invalid('key', sentence('channels.key_characters'));
   return key.trim();
+}
+
+/** RFC 9110 5.5, and within Latin-1: what a header can carry. */
+const NO_HEADER_CHARACTER = /[^\t\x20-\x7e\xa0-\xff]/;
+
+/**
+ * A key as it is entered: one that no header can carry was damaged when it was copied. A service
+ * account's key is JSON.
+ */
+export function checkEnteredKey(key: string, format?: string): string {
+  const checked = checkKey(key, format);
+  if (NO_HEADER_CHARACTER.test(checked) && !isObject(parseJson(checked)))
+    throw invalid('key', sentence('channels.key_characters'));
+  return checked;
 }
 
 /** Ends of addresses that people copy from examples: each is one call, and nothing follows it. */
