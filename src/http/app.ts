@@ -73,6 +73,7 @@ import type { PanelManifest } from './panel-files/panel-manifest.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
 import type { InRequest, RequestHandler, RequestTracer } from './pipeline/types.ts';
+import { billingRoutes } from './v1/billing-routes.ts';
 import type { V1Deps } from './v1/caller.ts';
 import { modelRoutes } from './v1/model-routes.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
@@ -197,9 +198,10 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const { maxFileBytes } = deps.config;
   const audit = createRecordAudit({ addAudit: (row) => accounts.records.addAudit(row), clock, logger });
   const once = createAnswerOnce({ keys: accounts.requestKeys, clock });
-  const { tasks, surfaces, results, relay } = deps.taskRooms;
+  const { tasks, surfaces, results, relay, reports } = deps.taskRooms;
   const v1: V1Deps = {
-    ...{ tasks, surfaces, results, relay },
+    ...{ tasks, surfaces, results, relay, reports, clock },
+    groupRatio: (group) => deps.gateway.billing.groupRatio(group),
     maxFileBytes,
     uploads: openUploadFolder({
       folder: deps.config.uploadsFolder,
@@ -258,6 +260,7 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
   );
   controllers.push(
     ...[
+      billingRoutes,
       modelRoutes,
       taskRoutes,
       videoRoutes,

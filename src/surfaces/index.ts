@@ -5,7 +5,7 @@
  */
 
 export { surfaceErrors } from './errors.ts';
-export type { CallableModel } from './models/list-models.ts';
+export type { CallableModel, NamedModel } from './models/list-models.ts';
 export type { NativeRoute } from './native/open-native-path.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';
 export type { RequestOptions } from './tasks/json-request.ts';

@@ -134,7 +134,11 @@ const ACCESS_ENDED_EVENT = `\n\nevent: error\ndata: ${JSON.stringify({ ...access
  * ends, whether the client reads or not. `Promise.race` of each read against that end would keep
  * every chunk in memory: a promise that lives as long as the stream holds everything raced with it.
  */
-export function endStreamWithAccess(body: ReadableStream<Uint8Array>, access: AccessWatch): ReadableStream<Uint8Array> {
+export function endStreamWithAccess(
+  body: ReadableStream<Uint8Array>,
+  access: AccessWatch,
+  onEnd: () => void = () => {},
+): ReadableStream<Uint8Array> {
   const { signal } = access;
   const reader = body.getReader();
   let output: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -146,6 +150,7 @@ export function endStreamWithAccess(body: ReadableStream<Uint8Array>, access: Ac
     hasEnded = true;
     signal.removeEventListener('abort', onAbort);
     access.stop();
+    onEnd();
     void reader.cancel().catch(() => undefined);
     return true;
   }

@@ -116,7 +116,32 @@ const RelayedVideo = {
   description: 'A video of a relayed model: the answer of its vendor.',
   properties: { id: vendorId('^task_') },
 };
-const Model = object({ id: TEXT, object: constant('model'), created: WHOLE, owned_by: TEXT });
+const Model = object(
+  {
+    id: TEXT,
+    object: constant('model'),
+    created: WHOLE,
+    owned_by: TEXT,
+    supported_endpoint_types: {
+      type: 'array',
+      items: TEXT,
+      description: 'openai, openai-response, openai-video, image-generation, audio, embeddings, task.',
+    },
+  },
+  {
+    plugin: { type: ['string', 'null'] },
+    description: { type: ['object', 'null'], description: 'By language.' },
+    inputs: { type: ['object', 'null'], description: 'JSON Schema of a request; null for a relayed model.' },
+    price: object({
+      currency: constant('USD'),
+      priced: { type: 'boolean' },
+      summary: { type: ['object', 'null'], description: 'The price in parts; null where it is more than that.' },
+      examples: { type: 'array', items: object({ label: TEXT, usd: NUMBER }) },
+    }),
+    usual_seconds: { type: ['number', 'null'], description: 'The median of the last 30 days.' },
+    success_rate: { type: ['number', 'null'] },
+  },
+);
 const Response = object(
   {
     id: { ...TEXT, examples: ['resp_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
@@ -181,9 +206,32 @@ export const answersPage = (name: SchemaName) =>
     }),
   );
 
+const Quote = object({
+  object: constant('quote'),
+  platform: TEXT,
+  model: TEXT,
+  facts: { ...ANY_OBJECT, description: 'What the price counts, as the plugin reads it from the request.' },
+  group_ratio: NUMBER,
+  cost: COST,
+});
+/** What a request would reserve. */
+export const answersQuote = answer('The quote', Quote);
+
 export const answersModels = answer(
   'All models',
   object({ object: constant('list'), data: { type: 'array', items: reference('Model') } }),
+);
+
+const SUM = { usd: NUMBER, succeeded: WHOLE, failed: WHOLE };
+export const answersUsage = answer(
+  'What was spent, in US dollars',
+  object({
+    ...{ object: constant('usage'), from: WHOLE, until: WHOLE, currency: constant('USD'), ...SUM },
+    days_per_point: WHOLE,
+    points: { type: 'array', items: object({ at: WHOLE, ...SUM }) },
+    models: { type: 'array', items: object({ plugin: TEXT, model: TEXT, ...SUM }) },
+    others: object(SUM),
+  }),
 );
 
 /** The items of a response's input. */

@@ -1,5 +1,7 @@
 import type { ApiPrincipal, Auth, DecidingIp } from '../../auth/index.ts';
+import type { Clock } from '../../kernel/index.ts';
 import type { Relay } from '../../relay/index.ts';
+import type { Reports } from '../../reports/index.ts';
 import type { Results } from '../../results/index.ts';
 import type { Surfaces } from '../../surfaces/index.ts';
 import type { Caller, Tasks } from '../../tasks/index.ts';
@@ -25,6 +27,10 @@ export type V1Deps = {
   surfaces: Surfaces;
   results: Results;
   relay: Relay;
+  reports: Reports;
+  /** What a group pays, times the price. */
+  groupRatio: (group: string) => number;
+  clock: Pick<Clock, 'unix'>;
   uploads: UploadFolder;
   /** The largest file in a body. */
   maxFileBytes: number;

@@ -1,50 +1,80 @@
-import { Elysia } from 'elysia';
+import { Elysia, t } from 'elysia';
+import { RELAY_PLUGIN_KEY } from '../../relay/index.ts';
+import type { NamedModel } from '../../surfaces/index.ts';
 import { taskErrors } from '../../tasks/index.ts';
-import type { Kit } from '../pipeline/route-kit.ts';
+import { type Kit, strictObject } from '../pipeline/route-kit.ts';
+import { describePrice, describeUse, FIGURE_DAYS, indexFigures } from '../responses/describe-price.ts';
 import { answers, answersModels } from './answer-schemas.ts';
 import { toCaller, type V1Deps } from './caller.ts';
 
-type NamedModel = ReturnType<V1Deps['surfaces']['namedModels']>[number];
-
-const modelObject = ({ id, ownedBy, createdAt }: NamedModel) => ({
+const modelObject = ({ id, ownedBy, createdAt, endpoints }: NamedModel) => ({
   id,
   object: 'model' as const,
   created: createdAt,
   owned_by: ownedBy,
+  supported_endpoint_types: endpoints,
 });
 
+const detailQuery = strictObject({
+  detail: t.Optional(
+    t.Union([t.Literal('true'), t.Literal('false')], { description: 'true: inputs, price and usual time too.' }),
+  ),
+});
+type ModelScope = { api: Parameters<typeof toCaller>[0]; query: typeof detailQuery.static };
+
 /** OpenAI's list of models: those that the API key may name on any surface. */
-export function modelRoutes(kit: Kit, { surfaces }: V1Deps) {
-  const find = (models: readonly NamedModel[], id: string) => {
-    const found = models.find((model) => model.id === id);
-    if (found) return modelObject(found);
+export function modelRoutes(kit: Kit, { surfaces, reports, groupRatio }: V1Deps) {
+  async function list({ api, query }: ModelScope) {
+    const caller = toCaller(api);
+    const named = surfaces.namedModels(caller);
+    if (query.detail !== 'true') return named.map(modelObject);
+    const figures = indexFigures((await reports.figures({ days: FIGURE_DAYS })).models);
+    return named.map((model) => describeModel(model, { figures, ratio: groupRatio(caller.group) }));
+  }
+  async function find(scope: ModelScope, id: string) {
+    const found = (await list(scope)).find((model) => model.id === id);
+    if (found) return found;
     const message = `The model ${id} does not exist, or this API key may not use it.`;
     throw taskErrors.model_not_found({ message, param: 'model' });
-  };
-  const detail = { summary: 'Read a model', ...answers('The model', 'Model') };
-  return new Elysia({ normalize: false, tags: ['Models'] })
-    .use(kit)
-    .get(
-      '/v1/models',
-      ({ api }) => ({ object: 'list' as const, data: surfaces.namedModels(toCaller(api)).map(modelObject) }),
-      {
+  }
+  const summary = 'Read a model; with ?detail=true its inputs, price and usual time too';
+  const detail = { summary, ...answers('The model', 'Model') };
+  const reading = { apiKey: true, query: detailQuery, detail } as const;
+  return (
+    new Elysia({ normalize: false, tags: ['Models'] })
+      .use(kit)
+      .get('/v1/models', async (scope) => ({ object: 'list' as const, data: await list(scope) }), {
         apiKey: true,
+        query: detailQuery,
         detail: { operationId: 'listModels', summary: 'List the models that the key may use', ...answersModels },
-      },
-    )
-    .get('/v1/models/:model', ({ api, params }) => find(surfaces.namedModels(toCaller(api)), params.model), {
-      apiKey: true,
-      detail: { operationId: 'retrieveModel', ...detail },
-    })
-    .get(
+      })
+      .get('/v1/models/:model', (scope) => find(scope, scope.params.model), {
+        ...reading,
+        detail: { operationId: 'retrieveModel', ...detail },
+      })
       // Names may hold a slash or two, and not every client escapes it.
-      '/v1/models/:model/:part',
-      ({ api, params: { model, part } }) => find(surfaces.namedModels(toCaller(api)), `${model}/${part}`),
-      { apiKey: true, detail },
-    )
-    .get(
-      '/v1/models/:model/:part/:rest',
-      ({ api, params: { model, part, rest } }) => find(surfaces.namedModels(toCaller(api)), `${model}/${part}/${rest}`),
-      { apiKey: true, detail },
-    );
+      .get('/v1/models/:model/:part', (scope) => find(scope, `${scope.params.model}/${scope.params.part}`), reading)
+      .get(
+        '/v1/models/:model/:part/:rest',
+        (scope) => find(scope, `${scope.params.model}/${scope.params.part}/${scope.params.rest}`),
+        reading,
+      )
+  );
+}
+
+type Described = { figures: ReturnType<typeof indexFigures>; ratio: number };
+
+/** With what a form, a budget and a progress bar need. */
+function describeModel(model: NamedModel, { figures, ratio }: Described) {
+  const { id, price: expression, callable } = model;
+  const { key = RELAY_PLUGIN_KEY, manifest } = callable?.plugin ?? {};
+  const examples = manifest?.usageExamples ?? [];
+  return {
+    ...modelObject(model),
+    plugin: callable ? key : null,
+    description: manifest?.description ?? null,
+    inputs: callable?.schema ?? null,
+    price: { currency: 'USD' as const, ...describePrice({ model: id, expression, ratio, examples }) },
+    ...describeUse(figures.get(`${key}\n${id}`)),
+  };
 }

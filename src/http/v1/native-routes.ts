@@ -134,6 +134,9 @@ const CODES: Record<number, string> = {
   429: 'rate_limit_exceeded',
 };
 
+/** Its words are the gateway's own, and say what an administrator has to do. */
+const NO_CHANNEL = 'tasks.no_available_channel';
+
 /**
  * A failure in the form that plugins translate into their vendor's format: one code per status, as
  * in new-api. Details of failures inside the gateway or at the vendor are left out. `retryable`: a
@@ -144,7 +147,7 @@ export function describeNativeError(error: AppError, requestId: string): NativeE
   const isServerFault = httpStatus >= 500;
   return {
     code: isServerFault ? 'server_error' : (CODES[httpStatus] ?? 'invalid_request'),
-    message: isServerFault ? 'Task request failed' : error.message,
+    message: isServerFault && error.code !== NO_CHANNEL ? 'Task request failed' : error.message,
     httpStatus,
     retryable: (isServerFault || httpStatus === 429) && error.shouldRetry !== false,
     requestId,

@@ -13,7 +13,7 @@ export type OrderScope = {
   api: ApiPrincipal;
   origin: Pick<RequestOrigin, 'decidingIp'>;
   requestId: string;
-  keepOpen: () => void;
+  keepOpen: () => () => void;
   set: { headers: Record<string, unknown> };
 };
 

@@ -17,9 +17,16 @@ type Creation = {
   client: ClientRequest;
   /** Ends a streamed answer with its client's access; stopped when the answer has ended. */
   access?: AccessWatch;
+  /** Called when a streamed answer has ended: restores the idle timeout of its connection. */
+  onEnd?: () => void;
   remix?: Awaited<ReturnType<Relay['remixSource']>>;
 };
-type ForwardScope = { request: Request; api: ApiPrincipal; keepOpen: () => void; watchAccess?: Auth['watchAccess'] };
+type ForwardScope = {
+  request: Request;
+  api: ApiPrincipal;
+  keepOpen: () => () => void;
+  watchAccess?: Auth['watchAccess'];
+};
 type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
   kind: Parameters<Relay['forward']>[0]['kind'];
   id: string;
@@ -28,7 +35,7 @@ type ForwardCall = Pick<RelayCall, 'operation' | 'headersOnly'> & {
 /** Forwards a creation whose model a relay channel serves, and returns the vendor's answer. */
 export async function createRelayed(
   relay: Relay,
-  { kind, request, api, requestId, client, access, remix }: Creation,
+  { kind, request, api, requestId, client, access, onEnd, remix }: Creation,
 ): Promise<Response> {
   const headers = Object.fromEntries(request.headers);
   const answer = await relay.create(toCaller(api), {
@@ -38,7 +45,7 @@ export async function createRelayed(
     headers,
     ...(remix ? { remix } : {}),
   });
-  return relayedResponse(answer, 'api', access);
+  return relayedResponse(answer, 'api', { access, onEnd });
 }
 
 /** Forwards it if a relay channel serves the model; otherwise undefined. */
@@ -54,7 +61,7 @@ export async function forwardRelayed(
   { kind, id, ...call }: ForwardCall,
 ): Promise<Response> {
   // A download keeps its idle timeout: a client that does not read must free its slot.
-  if (call.operation !== 'content') keepOpen();
+  const onEnd = call.operation === 'content' ? undefined : keepOpen();
   const { query } = readAddress(request);
   const headers = Object.fromEntries(request.headers);
   const use = call.operation === 'content' ? 'key' : 'api';
@@ -62,7 +69,7 @@ export async function forwardRelayed(
     relay.forward({ userId: api.user.id, kind, id }, { ...call, query, headers, signal });
   if (!watchAccess || !query.stream) return relayedResponse(await forward(request.signal), use);
   const access = watchAccess(api, request.signal);
-  return relayedResponse(await openStream(access, forward), use, access);
+  return relayedResponse(await openStream(access, forward), use, { access, onEnd });
 }
 
 const NOT_FOUND = ['tasks.task_not_found', 'tasks.not_found', 'http.not_found'];
@@ -77,19 +84,21 @@ export async function findOrRelay<T>(own: () => Promise<T>, relayed: () => Promi
   }
 }
 
+type Streamed = { access?: AccessWatch | undefined; onEnd?: (() => void) | undefined };
+
 /** A vendor's bytes on our own origin get the same protective headers as artifacts. */
-function relayedResponse(answer: RelayAnswer, use: ContentUse, access?: AccessWatch): Response {
+function relayedResponse(answer: RelayAnswer, use: ContentUse, { access, onEnd }: Streamed = {}): Response {
   const isEvents = answer.headers['content-type']?.startsWith('text/event-stream') ?? false;
   const isWatched = access && isEvents && answer.body instanceof ReadableStream;
   if (!isWatched) access?.stop();
-  const body = isWatched ? endStreamWithAccess(answer.body as ReadableStream<Uint8Array>, access) : answer.body;
+  const body = isWatched ? endStreamWithAccess(answer.body as ReadableStream<Uint8Array>, access, onEnd) : answer.body;
   const response = contentResponse({ ...answer, body }, use);
   if (isEvents) {
     // Proxies must not buffer the events; nginx does by default.
     response.headers.set('x-accel-buffering', 'no');
     // The stream may be silent for as long as the vendor works, so its connection has no idle
-    // timeout; it must end with the stream.
-    response.headers.set('connection', 'close');
+    // timeout. Where nobody restores it, the connection must end with the stream.
+    if (!isWatched || !onEnd) response.headers.set('connection', 'close');
   }
   if (answer.replayed) response.headers.set(REPLAYED, 'true');
   return response;

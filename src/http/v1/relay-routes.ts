@@ -57,7 +57,7 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
         answer = sendEvents(access, made.events, options);
         return answer;
       }
-      answer = await createRelayed(relay, { kind, request, api, requestId, client, access });
+      answer = await createRelayed(relay, { kind, request, api, requestId, client, access, onEnd });
       return answer;
     } finally {
       // A streamed answer stops the access watch itself.

@@ -47,7 +47,8 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       try {
         deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
         const onEnd = keepOpen();
-        const relayed = await createIfRelayed(relay, { kind: 'response', request, api, requestId, client, access });
+        const creation = { request, api, requestId, client, access, onEnd };
+        const relayed = await createIfRelayed(relay, { kind: 'response', ...creation });
         if (relayed) {
           isStream = true;
           return relayed;

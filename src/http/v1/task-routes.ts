@@ -1,11 +1,21 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
-import { requestedModel, submittedObject, taskObject } from '../../tasks/index.ts';
+import { isObject, type JsonObject } from '../../kernel/index.ts';
+import { requestedModel, submittedObject, taskCost, taskErrors, taskObject } from '../../tasks/index.ts';
 import { readClientRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, openStream, sendEvents } from '../responses/send-events.ts';
-import { answers, answersDeleted, answersPage, downloads, limitsLinks, TASK_REQUEST, waits } from './answer-schemas.ts';
+import {
+  answers,
+  answersDeleted,
+  answersPage,
+  answersQuote,
+  downloads,
+  limitsLinks,
+  TASK_REQUEST,
+  waits,
+} from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
@@ -66,6 +76,40 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           ...waits,
           ...TASK_REQUEST,
           ...answers('The task; with "Prefer: wait" as it is after that', 'SubmittedTask', 'Task'),
+        },
+      },
+    )
+    .post(
+      '/v1/tasks/:pluginKey/quote',
+      async ({ request, params, api, origin, requestId }) => {
+        const client = await readClientRequest(request, params, fileStorage(deps, api));
+        try {
+          const { body } = client;
+          const model = requestedModel(client);
+          deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
+          if (body.kind !== 'json' || !isObject(body.value)) {
+            throw taskErrors.unsupported_media({ message: 'This route requires a JSON object.' });
+          }
+          if (model === '') throw taskErrors.model_required({ param: 'model' });
+          const { pluginKey } = params;
+          const { quota, snapshot } = await surfaces.quote(toCaller(api), requestId, {
+            ...{ pluginKey, model, action: '', request: body.value as JsonObject, files: body.extracted },
+          });
+          const cost = taskCost({ status: 'NOT_START', quota, reserved: null });
+          const { facts, groupRatio } = snapshot;
+          return { object: 'quote' as const, platform: pluginKey, model, facts, group_ratio: groupRatio, cost };
+        } finally {
+          await client.release();
+        }
+      },
+      {
+        apiKey: true,
+        bodyLimit: 'submission',
+        detail: {
+          operationId: 'quoteTask',
+          summary: 'What a request would reserve; nothing is sent, stored or charged',
+          ...TASK_REQUEST,
+          ...answersQuote,
         },
       },
     )

@@ -30,7 +30,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
 
   const describeOrder = async (task: DescribedTask) => (await surfaces.describeVideos(task.userId))(task);
 
-  type VideoScope = ContentScope & { params: { task_id: string }; keepOpen: () => void };
+  type VideoScope = ContentScope & { params: { task_id: string }; keepOpen: () => () => void };
   const sendVideo = ({ params, keepOpen, ...scope }: VideoScope): Promise<Response> => {
     const { request, headersOnly } = scope;
     const id = params.task_id;

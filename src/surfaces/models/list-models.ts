@@ -56,6 +56,10 @@ export type NamedModel = {
   createdAt: number;
   /** The price expression; undefined without a price. */
   price: string | undefined;
+  /** What it takes, in the words of the API that most model lists speak. */
+  endpoints: string[];
+  /** Of a plugin's model: everything that a form needs. */
+  callable?: CallableModel;
 };
 
 /** The models that requests with the caller's key may name, once each, sorted by name. */
@@ -67,8 +71,10 @@ export function listNamedModels(deps: SurfaceDeps, caller: Caller): NamedModel[]
     const createdAt = Math.min(model.createdAt, known?.createdAt ?? model.createdAt);
     if (isListed(model.id)) named.set(model.id, { ...(known ?? model), createdAt });
   };
-  for (const { plugin, model, blocked, since, price } of listModels(deps, caller)) {
-    if (!blocked) add({ id: model, ownedBy: plugin.manifest.name, createdAt: since, price });
+  for (const callable of listModels(deps, caller)) {
+    const { plugin, model: id, blocked, since: createdAt, price } = callable;
+    const endpoints = listEndpoints(callable);
+    if (!blocked) add({ id, ownedBy: plugin.manifest.name, createdAt, price, endpoints, callable });
   }
   const relayed = { pluginKey: RELAY_PLUGIN_KEY, channelTypes: [RELAY_TYPE], group: caller.group, except: [] };
   const takesUnpriced = deps.billing.takesUnpriced(caller.user.role >= ROLE.admin);
@@ -77,10 +83,28 @@ export function listNamedModels(deps: SurfaceDeps, caller: Caller): NamedModel[]
       if (!serves(channel, { ...relayed, model })) continue;
       const price = deps.billing.prices.find(RELAY_PLUGIN_KEY, model, mapModel(channel.modelMapping, model));
       if (!price && !takesUnpriced) continue;
-      add({ id: model, ownedBy: 'relay', createdAt: channel.createdAt, price: price?.row.expression });
+      const expression = price?.row.expression;
+      const endpoints = relayEndpoints(model, expression);
+      add({ id: model, ownedBy: 'relay', createdAt: channel.createdAt, price: expression, endpoints });
     }
   }
   return [...named.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function listEndpoints({ plugin: { manifest }, protoVideo, responseModes }: CallableModel): string[] {
+  const hasSound = Object.entries(manifest.usageSchema).some(
+    ([name, field]) => name === 'characters' || (field.kind === 'number' && field.unit === 'second'),
+  );
+  const files = protoVideo ? ['openai-video'] : manifest.hasArtifacts ? [hasSound ? 'audio' : 'image-generation'] : [];
+  return [...files, ...(responseModes ? ['openai-response'] : []), 'task'];
+}
+
+/** A relay takes what its vendor takes; name and price say what that is. */
+function relayEndpoints(model: string, expression = ''): string[] {
+  if (/embed/i.test(model)) return ['embeddings'];
+  if (/u\("images"\)/.test(expression)) return ['image-generation'];
+  if (/u\("seconds"\)/.test(expression)) return ['openai-video'];
+  return ['openai', 'openai-response'];
 }
 
 type PluginListing = {

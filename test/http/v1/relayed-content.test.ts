@@ -41,17 +41,40 @@ const api = { user: { id: 1 }, key: { id: 2 } } as ApiPrincipal;
 test('an event stream of a vendor may be silent, so its connection closes with it', async () => {
   const events = { ...answer, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: bytes };
   const streaming = { forward: async () => events } as unknown as Relay;
-  const scope = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => {} };
+  const scope = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => () => {} };
   const call = { kind: 'response', id: 'r', operation: 'retrieve' } as const;
   const { headers } = await forwardRelayed(streaming, scope, call);
   expect([headers.get('connection'), headers.get('x-accel-buffering')]).toEqual(['close', 'no']);
+});
+
+test('a stream that has ended leaves its connection to the next request, with its idle timeout', async () => {
+  const body = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('data: 1\n\n'));
+      controller.close();
+    },
+  });
+  const events = { ...answer, headers: { 'content-type': 'text/event-stream' }, body };
+  const streaming = { forward: async () => events } as unknown as Relay;
+  let restored = 0;
+  const watchAccess = () => ({ signal: new AbortController().signal, hasEnded: () => false, stop: () => {} });
+  const request = new Request('http://gateway.local/v1/responses/r?stream=true');
+  const scope = { request, api, watchAccess, keepOpen: () => () => void restored++ };
+  const response = await forwardRelayed(streaming, scope, { kind: 'response', id: 'r', operation: 'retrieve' });
+  expect([response.headers.get('connection'), restored]).toEqual([null, 0]);
+  expect(await response.text()).toBe('data: 1\n\n');
+  expect(restored).toBe(1);
 });
 
 test('slow reading: a download keeps its idle timeout, calls that wait for the vendor do not', async () => {
   const kept: string[] = [];
   for (const operation of ['content', 'retrieve', 'cancel', 'delete'] as const) {
     const request = new Request('http://gateway.local/v1/videos/v');
-    const scope = { request, api, keepOpen: () => void kept.push(operation) };
+    const keepOpen = () => {
+      kept.push(operation);
+      return () => {};
+    };
+    const scope = { request, api, keepOpen };
     await forwardRelayed(relay, scope, { kind: 'video', id: 'v', operation });
   }
   expect(kept).toEqual(['retrieve', 'cancel', 'delete']);

@@ -1,16 +1,15 @@
 import { Elysia } from 'elysia';
-import { type Billing, exemplifyPrice, scaleSummary, summarizePrice } from '../../../billing/index.ts';
+import type { Billing } from '../../../billing/index.ts';
 import { RELAY_PLUGIN_KEY } from '../../../relay/index.ts';
 import type { Reports } from '../../../reports/index.ts';
 import type { CallableModel, Surfaces } from '../../../surfaces/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import { describePrice, describeUse, FIGURE_DAYS, indexFigures } from '../../responses/describe-price.ts';
 import { toPanelCaller } from './playground.ts';
 
 type UsageExamples = CallableModel['plugin']['manifest']['usageExamples'];
 
-/** The days that the usual time and the success rate cover. */
-const FIGURE_DAYS = 30;
 const SAMPLE_FILE = 'https://example.com/file';
 /** The most models that are listed; `total` counts all. */
 const MAX_MODELS = 1000;
@@ -31,28 +30,15 @@ export function modelCatalogRoutes(
     async ({ panel }) => {
       const caller = toPanelCaller(panel);
       const { models: figures } = await reports.figures({ days: FIGURE_DAYS });
-      const figuresByModel = new Map(figures.map((model) => [`${model.pluginKey}\n${model.model}`, model]));
+      const figuresByModel = indexFigures(figures);
       const ratio = billing.groupRatio(caller.group);
       const showsExpressions = isAdmin(panel);
-      const estimatePrice = (expression: string | undefined, model: string, given: UsageExamples = []) => {
-        const summary = expression === undefined ? null : summarizePrice(expression);
-        const isTold = expression === undefined || summary !== null;
-        const examples = isTold ? [] : exemplifyPrice(expression, model, given);
-        return {
-          priced: expression !== undefined,
-          expression: showsExpressions ? (expression ?? null) : null,
-          summary: summary && scaleSummary(summary, ratio),
-          examples: examples.map(({ label, usd }) => ({ label, usd: usd * ratio })),
-        };
+      const estimatePrice = (expression: string | undefined, model: string, examples: UsageExamples = []) => {
+        const { priced, ...price } = describePrice({ model, expression, ratio, examples });
+        return { priced, expression: showsExpressions ? (expression ?? null) : null, ...price };
       };
-      const describeFigures = (pluginKey: string, model: string) => {
-        const found = figuresByModel.get(`${pluginKey}\n${model}`);
-        const ended = found === undefined ? 0 : found.succeeded + found.failed;
-        return {
-          usual_seconds: found?.p50Seconds ?? null,
-          success_rate: found === undefined || ended === 0 ? null : found.succeeded / ended,
-        };
-      };
+      const describeFigures = (pluginKey: string, model: string) =>
+        describeUse(figuresByModel.get(`${pluginKey}\n${model}`));
 
       const offers = surfaces.models(caller).filter(({ blocked }) => blocked !== 'no_price');
       const own = offers.map(({ plugin, model, price, blocked, schema }) => ({

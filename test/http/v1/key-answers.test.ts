@@ -1,0 +1,81 @@
+/** What an API key is told of models, prices and its own spending. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { ask } from '../../support/gateway.ts';
+import { type ArtifactGateway, startArtifactGateway } from './artifact-harness.ts';
+
+let world: ArtifactGateway;
+beforeAll(async () => {
+  world = await startArtifactGateway();
+  await world.admin.call('PUT', '/api/price', { plugin_key: 'acme', model: 'acme-1', expression: '0.25' });
+}, 60_000);
+afterAll(() => world.stop());
+
+const get = async (path: string) => (await world.get(path, { token: world.key })).json;
+
+test.each(['x-api-key', 'api-key', 'xi-api-key'])('%s names the key like Authorization', async (name) => {
+  expect((await world.get('/v1/models', { headers: { [name]: world.key } })).status).toBe(200);
+  expect((await world.get('/v1/models', { headers: { [name]: `${world.key}x` } })).status).toBe(401);
+});
+
+test('key confusion: a wrong Authorization is not mended by another header', async () => {
+  const headers = { authorization: 'Bearer sk-wrong', 'x-api-key': world.key };
+  expect((await world.get('/v1/models', { headers })).status).toBe(401);
+});
+
+test('models say what takes them, and on request inputs, price and usual time', async () => {
+  const { data } = (await get('/v1/models')) as { data: { id: string }[] };
+  const plain = data.find(({ id }) => id === 'acme-1');
+  expect(plain).toMatchObject({ object: 'model', supported_endpoint_types: ['openai-video', 'task'] });
+  expect(await get('/v1/models/acme-1?detail=true')).toMatchObject({
+    ...plain,
+    plugin: 'acme',
+    inputs: { type: 'object', properties: { prompt: { type: 'string' } } },
+    price: { currency: 'USD', priced: true, summary: { kind: 'amount', usd: 0.25, per: [] } },
+    usual_seconds: null,
+  });
+});
+
+test('apps that read /api/pricing find models, prices and endpoints', async () => {
+  const { data, ...rest } = (await get('/api/pricing')) as { data: { model_name: string }[] };
+  expect(data.find((model) => model.model_name === 'acme-1')).toMatchObject({
+    ...{ quota_type: 1, model_price: 0.25, enable_groups: ['default'] },
+    supported_endpoint_types: ['openai-video', 'task'],
+  });
+  expect(rest).toMatchObject({ success: true, group_ratio: { default: 1 } });
+});
+
+describe('spending', () => {
+  test('a quote says what a request would reserve, and stores nothing', async () => {
+    const { status, body } = await ask(`${world.url}/v1/tasks/acme/quote`, {
+      token: world.key,
+      body: { model: 'acme-1', prompt: 'x' },
+    });
+    const cost = { reserved: 0.25, charged: null, currency: 'USD', usd: 0.25 };
+    expect([status, body]).toMatchObject([200, { object: 'quote', platform: 'acme', model: 'acme-1', cost }]);
+    expect((await get('/v1/tasks')).data).toEqual([]);
+  });
+
+  test('a task says what it costs, and the key what it has spent', async () => {
+    const id = await world.finished();
+    expect(await get(`/v1/tasks/${id}`)).toMatchObject({
+      cost: { reserved: 0.25, charged: 0.25, currency: 'USD', usd: 0.25 },
+    });
+    expect(await get('/v1/usage')).toMatchObject({
+      ...{ object: 'usage', currency: 'USD', usd: 0.25, succeeded: 1, failed: 0 },
+      models: [{ plugin: 'acme', model: 'acme-1', usd: 0.25 }],
+    });
+    expect(await get('/v1/dashboard/billing/usage')).toEqual({ object: 'list', total_usage: 25 });
+    const day = new Date().toISOString().slice(0, 10);
+    const next = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    expect(await get(`/v1/dashboard/billing/usage?start_date=${day}&end_date=${next}`)).toMatchObject({
+      total_usage: 25,
+    });
+    expect(await get('/v1/dashboard/billing/subscription')).toMatchObject({ hard_limit_usd: 100_000_000 });
+  });
+
+  test('another key’s spending is not shown', async () => {
+    const other = await world.admin.createKey({ name: 'other' });
+    const { json } = await world.get('/v1/usage', { token: other });
+    expect(json).toMatchObject({ usd: 0, succeeded: 0, models: [] });
+  });
+});
