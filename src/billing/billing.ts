@@ -11,7 +11,14 @@ import {
   type WatchCache,
   withoutMessage,
 } from '../kernel/index.ts';
-import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
+import type {
+  BillingSnapshot,
+  NewReservation,
+  Repositories,
+  ReservationVerdict,
+  Store,
+  TaskRecord,
+} from '../store/ports/index.ts';
 import { billingErrors, budgetExceeded } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
 import { explainBill, finalFacts, quotaStep, toQuota } from './explain-bill.ts';
@@ -94,7 +101,9 @@ export type Billing = {
   reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]>;
   /**
    * Refunds the previous reservation and takes `task.quota` instead, for a submission that moved to
-   * a channel with another price. `attempt` numbers the new reservation.
+   * a channel with another price. `attempt` numbers the new reservation. It counts in the periods
+   * of the previous one.
+   * @throws what `reserveAll` gives, for what it takes more
    */
   replaceReservation(
     tx: Repositories,
@@ -122,7 +131,10 @@ export type BillingSettings = {
   unpriced: 'admins' | 'everyone' | 'nobody';
 };
 
-export type ReservedTask = Pick<BillableTask, 'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'quota'>;
+export type ReservedTask = Pick<
+  BillableTask,
+  'taskId' | 'userId' | 'walletId' | 'apiKeyId' | 'group' | 'quota' | 'billing'
+>;
 
 export function createBilling(deps: {
   store: Store;
@@ -161,31 +173,24 @@ export function createBilling(deps: {
     });
   };
 
-  async function reserveAll(
-    tx: Repositories,
-    tasks: readonly ReservedTask[],
-    attempt = 1,
-  ): Promise<(AppError | undefined)[]> {
-    const at = clock.unix();
-    const paid = tasks.filter(({ quota }) => quota !== 0);
+  const readsFacts = ({ expression }: BillingSnapshot): boolean =>
+    expression !== null && prices.listFactKeys(expression).length > 0;
+
+  function toReservation(task: ReservedTask, attempt: number): NewReservation {
     const { groupBudgets, timezone: zone } = deps.settings();
-    const findGroup = (name: string) => {
-      const budget = Object.hasOwn(groupBudgets, name) ? groupBudgets[name] : undefined;
-      return budget && { name, budget };
-    };
-    const verdicts = await tx.ledger.reserveAll(
-      paid.map((task) => ({
-        ...owner(task),
-        ...{ attempt, amount: task.quota, at, budgets: { zone, group: findGroup(task.group) } },
-      })),
-    );
-    const found = new Map(paid.map((task, index) => [task, verdicts[index]]));
-    return tasks.map((task) => {
-      const verdict = found.get(task);
-      if (typeof verdict === 'object') return budgetExceeded(verdict, task.quota, at);
-      if (verdict === 'wallet_insufficient') return billingErrors.insufficient_quota();
-      return verdict === 'key_insufficient' ? billingErrors.insufficient_key_quota() : undefined;
-    });
+    const budget = Object.hasOwn(groupBudgets, task.group) ? groupBudgets[task.group] : undefined;
+    const budgets = { zone, group: budget && { name: task.group, budget } };
+    return { ...owner(task), attempt, amount: task.quota, at: clock.unix(), budgets };
+  }
+
+  async function reserveAll(tx: Repositories, tasks: readonly ReservedTask[]): Promise<(AppError | undefined)[]> {
+    // What costs nothing now may cost something once its final facts are known.
+    const counted = tasks.filter(({ quota, billing }) => quota !== 0 || readsFacts(billing));
+    const entries = counted.map((task) => toReservation(task, 1));
+    const verdicts = await tx.ledger.reserveAll(entries);
+    const refusals = entries.map((entry, index) => toRefusal(verdicts[index] ?? 'ok', entry));
+    const found = new Map(counted.map((task, index) => [task, refusals[index]]));
+    return tasks.map((task) => found.get(task));
   }
 
   /** `corrects`: what was charged is taken from the used quotas. */
@@ -226,7 +231,7 @@ export function createBilling(deps: {
     stop: prices.stop,
     needsFacts: (pluginKey, model, upstreamModel) =>
       (prices.find(pluginKey, model, upstreamModel)?.expression.factKeys.length ?? 0) > 0,
-    readsFacts: ({ expression }) => expression !== null && prices.listFactKeys(expression).length > 0,
+    readsFacts,
 
     quote(request) {
       const ratio = groupRatio(request.group);
@@ -289,27 +294,25 @@ export function createBilling(deps: {
       billing: { ...billing, outcome: { reserved: quota, settled: 0, usd: null } },
     }),
 
-    reserveAll: (tx, tasks) => reserveAll(tx, tasks),
+    reserveAll,
     settleAll: (tx, ended) => settleAll(tx, ended),
 
     async replaceReservation(tx, task, { reserved, attempt }) {
       if (task.quota === reserved) return;
-      if (reserved > 0) {
-        await tx.ledger.post({
-          ...owner(task),
-          kind: 'refund',
-          attempt: attempt - 1,
-          amount: reserved,
-          note: sentence('ledger.moved'),
-          at: clock.unix(),
-        });
-      }
-      const [refusal] = await reserveAll(tx, [task], attempt);
+      const entry = toReservation(task, attempt);
+      const verdict = await tx.ledger.replaceReservation({ ...entry, note: sentence('ledger.moved') });
+      const refusal = toRefusal(verdict, entry);
       if (refusal) throw refusal;
     },
 
     refundSettled: (tx, task, { bill, reason }) => settleAll(tx, [{ task, bill, refund: { reason } }], true),
   };
+}
+
+function toRefusal(verdict: ReservationVerdict, { amount, at }: NewReservation): AppError | undefined {
+  if (typeof verdict === 'object') return budgetExceeded(verdict, amount, at);
+  if (verdict === 'wallet_insufficient') return billingErrors.insufficient_quota();
+  return verdict === 'key_insufficient' ? billingErrors.insufficient_key_quota() : undefined;
 }
 
 /** The bill as the usage row stores it: the owner's explanation, and which price applied. */
@@ -318,7 +321,7 @@ const explain = (task: BillableTask, status: 'SUCCESS' | 'FAILURE', { billing }:
   price: billing.priceKey,
 });
 
-const owner = (task: Omit<ReservedTask, 'quota' | 'group'>) => ({
+const owner = (task: Omit<ReservedTask, 'quota' | 'group' | 'billing'>) => ({
   taskId: task.taskId,
   userId: task.userId,
   // A task of before wallets, whose wallets got the users' ids.

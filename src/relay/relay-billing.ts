@@ -55,7 +55,11 @@ export function openRelay(
   return insertRecoveringCommit(deps, {
     id: relayId,
     insert: () =>
-      deps.node.money.open({ payer: { ...owner, group: caller.group, taskId: relayId, quota }, idempotency, insert }),
+      deps.node.money.open({
+        payer: { ...owner, group: caller.group, taskId: relayId, quota, billing: snapshot },
+        idempotency,
+        insert,
+      }),
     async find() {
       const relay = await deps.store.relays.byRelayId(relayId);
       return relay?.status === 'OPEN' ? relay : undefined;
@@ -78,7 +82,7 @@ export async function moveRelay(
   const held = await deps.store.transaction(async (tx) => {
     const { relayId, leaseOwner } = relay;
     if (!(await tx.relays.move(relayId, leaseOwner, { ...change, leaseForMs: SUBMIT_LEASE_MS }))) return false;
-    await deps.billing.replaceReservation(tx, { ...asTask(relay), quota }, { reserved: relay.quota, attempt });
+    await deps.billing.replaceReservation(tx, { ...asTask(relay), ...change }, { reserved: relay.quota, attempt });
     return true;
   });
   if (!held) throw taskErrors.submission_interrupted({ shouldRetry: false });

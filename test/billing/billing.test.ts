@@ -252,6 +252,19 @@ describeEachStore(
       }
     });
 
+    test('a used-up budget refuses what costs nothing yet and may cost something later, and nothing that is free', async () => {
+      const user = await addUser(store, { balance: 10_000 });
+      await store.users.update(user.id, { budget: { amount: 300, period: 'total' } });
+      const submit = async (quota: number, expression: string) => {
+        const task = newTask({ userId: user.id, walletId: user.walletId, apiKeyId: null, quota });
+        const payer = { ...task, billing: { ...task.billing, expression } };
+        return (await billing.reserveAll(store, [payer]))[0]?.code ?? 'ok';
+      };
+      expect(await submit(300, 'u("seconds")')).toBe('ok');
+      expect(await submit(0, '0')).toBe('ok');
+      expect(await submit(0, 'u("seconds")')).toBe('billing.budget_exceeded');
+    });
+
     describe('the budget of a limited key', () => {
       const submit = async (budget: number, quota: number) => {
         const user = await addUser(store, { balance: 10_000 });

@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test';
-import { type Budget, findBudgetSum, newTaskId } from '../../src/kernel/index.ts';
-import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { type Budget, findBudgetSum, newTaskId, quoted } from '../../src/kernel/index.ts';
+import type { BudgetRules, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore } from './each-store.ts';
 
 const BERLIN = { zone: 'Europe/Berlin' };
 const monthly = (amount: number): Budget => ({ amount, period: 'month' });
+
+const owner = ({ walletId }: UserRecord) => ({ walletId, apiKeyId: null });
 
 type Line = {
   amount: number;
@@ -94,6 +96,50 @@ describeEachStore('budgets by period', (opened) => {
     expect(await post('settle', -700)).toBe(false);
     expect(await spent(user.id, budget)).toBe(1200);
     expect(await spent(user.id, { amount: 5, period: 'day' })).toBeUndefined();
+  });
+
+  test('what costs nothing at first counts its bill, and is refused once the budget is used up', async () => {
+    const { store } = opened();
+    const budget = monthly(100);
+    const user = await addUser(store, { balance: 9000 });
+    await store.users.update(user.id, { budget });
+    const taskId = newTaskId(Date.now());
+    expect(await reserve(store, user, { amount: 0, taskId })).toBe('ok');
+    await store.ledger.post({ ...owner(user), taskId, kind: 'settle', attempt: 0, amount: -100, at: 1 });
+    expect(await spent(user.id, budget)).toBe(100);
+    expect(await reserve(store, user, { amount: 0 })).toMatchObject({ owner: { scope: 'user' }, spent: 100 });
+  });
+
+  test('a replaced reservation stays in its period, and is refused only for what it takes more', async () => {
+    const { store } = opened();
+    const user = await addUser(store, { balance: 9000 });
+    const taskId = newTaskId(Date.now());
+    let attempt = 0;
+    const take = (amount: number, method: 'reserve' | 'replaceReservation', budgets: BudgetRules = BERLIN) => {
+      attempt += 1;
+      const entry = { ...owner(user), taskId, attempt, amount, at: Math.floor(Date.now() / 1000), budgets };
+      return store.ledger[method]({ ...entry, userId: user.id, note: quoted('moved') });
+    };
+    await store.users.update(user.id, { budget: monthly(1000) });
+    expect(await take(400, 'reserve')).toBe('ok');
+    await store.users.update(user.id, { budget: monthly(100) });
+    expect(await take(300, 'replaceReservation')).toBe('ok');
+    expect(await take(301, 'replaceReservation')).toMatchObject({ budget: monthly(100), spent: 300 });
+    await store.users.update(user.id, { budget: monthly(700) });
+    expect(await take(600, 'replaceReservation')).toBe('ok');
+    // With another time zone, the present period is another one.
+    expect(await take(650, 'replaceReservation', { zone: 'Pacific/Kiritimati' })).toBe('ok');
+    expect(await spent(user.id, monthly(1))).toBe(650);
+    expect((await store.users.byId(user.id))?.quota).toBe(8350);
+    expect((await store.ledger.byTask(taskId)).map(({ kind, attempt: nth, amount }) => [kind, nth, amount])).toEqual([
+      ['reserve', 1, -400],
+      ['refund', 1, 400],
+      ['reserve', 2, -300],
+      ['refund', 2, 300],
+      ['reserve', 4, -600],
+      ['refund', 4, 600],
+      ['reserve', 5, -650],
+    ]);
   });
 
   test('sums of ended periods are deleted, those of present ones and of totals stay', async () => {

@@ -2,7 +2,7 @@ import { constants, Database as SqliteFile } from 'bun:sqlite';
 import { beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
-import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { newUuid, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { RunStatement } from '../../src/store/drivers/connection.ts';
 import { createMemoryLeases } from '../../src/store/drivers/memory-leases.ts';
 import { migrateStore } from '../../src/store/index.ts';
@@ -179,6 +179,10 @@ const submissions: Work[] = [
   ['a known idempotency key', ({ idempotency }, { userId }) => idempotency.find(userId, 'key', at)],
   ['the end of an idempotency key', ({ idempotency }, { userId }) => idempotency.free(userId, 'task')],
   ['a reservation', ({ ledger }, ids) => ledger.reserve({ ...entry(ids), amount: 1 })],
+  [
+    'a replaced reservation',
+    ({ ledger }, ids) => ledger.replaceReservation({ ...entry(ids), amount: 1, note: quoted('moved') }),
+  ],
   ['reservations', ({ ledger }, ids) => ledger.reserveAll([1, 2].map((amount) => ({ ...entry(ids), amount })))],
   [
     'an event',

@@ -56,7 +56,7 @@ describeEachStore('money in groups', (opened) => {
   ): Promise<TaskRecord> => {
     const task = newTask({ userId, walletId, apiKeyId, quota });
     return money.open({
-      payer: { group: 'default', taskId: task.taskId, userId, walletId, apiKeyId, quota },
+      payer: { group: 'default', taskId: task.taskId, userId, walletId, apiKeyId, quota, billing: task.billing },
       idempotency: key === undefined ? undefined : { key, requestHash: 'h' },
       insert: insert ?? ((tx) => tx.tasks.insert(task)),
     });
@@ -118,6 +118,21 @@ describeEachStore('money in groups', (opened) => {
     ).toEqual(['ok', 'tasks.idempotency_in_progress', POOR]);
     expect(await codes([open(money, payer, { quota: 20, key: 'dear' })])).toEqual(['ok']);
     expect(await left(payer)).toEqual([70]);
+  });
+
+  test('a repeat takes the place of its refused first request, and gets a verdict of its own', async () => {
+    const [payer, poor] = [await addPayer(100), await addPayer(100)];
+    const money = groups();
+    expect(
+      await codes([
+        open(money, payer, { quota: 500, key: 'dear' }),
+        open(money, payer, { quota: 500, key: 'dear' }),
+        open(money, payer, { quota: 20, key: 'dear' }),
+        open(money, payer, { quota: 20, key: 'dear' }),
+        open(money, poor, { quota: 500, key: 'dear' }),
+      ]),
+    ).toEqual([POOR, POOR, 'ok', 'tasks.idempotency_in_progress', POOR]);
+    expect([await left(payer), await left(poor)]).toEqual([[80], [100]]);
   });
 
   test('a member that the database refuses harms no other', async () => {

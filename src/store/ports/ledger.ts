@@ -109,10 +109,16 @@ export interface LedgerStore {
    * Takes each `amount` (≥ 0) from the balance of the wallet for an enabled user, and from what the
    * key may spend if it is limited, and counts it in the present periods of the budgets that hold.
    * Writes the line (task, reserve, attempt). One verdict for each, in order, as if they came one
-   * after the other; for one that is not `ok` nothing was written.
+   * after the other; for one that is not `ok` nothing was written. An amount of 0 needs a budget
+   * that is not used up, and nothing else.
    */
   reserveAll(entries: readonly NewReservation[]): Promise<ReservationVerdict[]>;
   reserve(entry: NewReservation): Promise<ReservationVerdict>;
+  /**
+   * Refunds the task's latest reservation, and writes `entry` in its place. It counts in the sums
+   * in which the one before counts, and only what it takes more can be refused.
+   */
+  replaceReservation(entry: NewReservation & { note: Sentence }): Promise<ReservationVerdict>;
   /**
    * Writes signed lines and changes the balances of wallets and keys by them; they may go below
    * zero. False for a line whose (task, kind, attempt) exists: its money has already moved, and

@@ -1,6 +1,6 @@
 import type { Billing } from '../../billing/index.ts';
 import { batchCalls, type Clock, err, nextTurn, ok, type Result } from '../../kernel/index.ts';
-import { type IdempotencyRecord, isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
+import { isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
 
@@ -31,8 +31,19 @@ export function createMoneyGroups(deps: Deps): MoneyGroups {
     run: (closings) => closeAll(deps, closings),
     ownerOf: ({ ended }) => ended.task.walletId,
   });
-  return { open: <T>(opening: Opening<T>) => open(opening) as Promise<T>, close };
+  return {
+    async open<T>(opening: Opening<T>) {
+      for (;;) {
+        const opened = await open(opening);
+        if (opened !== FREED) return opened as T;
+      }
+    },
+    close,
+  };
 }
+
+/** The verdict of a repeat whose first request was refused in the same group: it becomes the first. */
+const FREED = Symbol('freed');
 
 /**
  * Statements that are started together travel together on PostgreSQL. Keys come before balances, as
@@ -50,9 +61,13 @@ const openAll = (
       unrepeated.map(({ payer }) => payer),
     );
     const refused = new Map(unrepeated.map((opening, index) => [opening, refusals[index]]));
+    const freed = new Set(unrepeated.filter((opening) => refused.get(opening)).map(nameKey));
     return Promise.all(
       openings.map(async (opening) => {
-        if (takes.get(opening) === false) return err(taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 }));
+        if (takes.get(opening) === false) {
+          if (freed.has(nameKey(opening))) return ok(FREED);
+          return err(taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 }));
+        }
         const refusal = refused.get(opening);
         if (!refusal) return ok(await opening.insert(tx));
         if (opening.idempotency) await tx.idempotency.free(opening.payer.userId, opening.payer.taskId);
@@ -60,6 +75,8 @@ const openAll = (
       }),
     );
   });
+
+const nameKey = ({ payer, idempotency }: Opening<unknown>): string => `${payer.userId} ${idempotency?.key}`;
 
 /** In one order everywhere, so that two groups never wait for each other's keys. */
 async function takeKeys(
@@ -74,8 +91,7 @@ async function takeKeys(
     const { userId, taskId } = payer;
     return [{ opening, record: { key, requestHash, userId, taskId, at, expiresAt: at + IDEMPOTENCY_SECONDS } }];
   });
-  const name = ({ userId, key }: IdempotencyRecord) => `${userId} ${key}`;
-  keys.sort((a, b) => (name(a.record) < name(b.record) ? -1 : 1));
+  keys.sort((a, b) => (nameKey(a.opening) < nameKey(b.opening) ? -1 : 1));
   const taken = await Promise.all(keys.map(({ record }) => tx.idempotency.take(record)));
   return new Map(keys.map(({ opening }, index) => [opening, taken[index] === true]));
 }

@@ -255,7 +255,8 @@ async function insertTask(
   };
   const task = await insertRecoveringCommit(deps, {
     id: taskId,
-    insert: () => deps.node.money.open({ payer: { ...owner, group: caller.group, quota }, idempotency, insert }),
+    insert: () =>
+      deps.node.money.open({ payer: { ...owner, group: caller.group, quota, billing: snapshot }, idempotency, insert }),
     async find() {
       const task = await deps.store.tasks.byTaskId(taskId);
       return task?.status === 'NOT_START' ? task : undefined;
@@ -278,7 +279,7 @@ async function moveTask(
     if (!(await tx.tasks.amend(toLease(task), change))) return false;
     // Preparing this channel's request took time, in which nothing renewed the lease.
     await tx.tasks.renew(toLease(task), SUBMIT_LEASE_MS);
-    await deps.billing.replaceReservation(tx, { ...task, quota }, { reserved: task.quota, attempt });
+    await deps.billing.replaceReservation(tx, { ...task, ...change }, { reserved: task.quota, attempt });
     return true;
   });
   if (!held) throw taskErrors.submission_interrupted({ shouldRetry: false });

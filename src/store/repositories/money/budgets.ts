@@ -28,7 +28,10 @@ export function findBudgets({ userId, key, userBudget }: Payer, rules: BudgetRul
   );
 }
 
-/** The first budget that `amount` would exceed. `spent`: by the id of the sum. */
+/**
+ * The first budget that `amount` would exceed; of one that is used up, nothing is free. `spent`: by
+ * the id of the sum.
+ */
 export function findExceeded(
   budgets: readonly CountedBudget[],
   spent: ReadonlyMap<string, number>,
@@ -36,7 +39,7 @@ export function findExceeded(
 ): BudgetExceeded | undefined {
   for (const { id, owner, budget, endsAt } of budgets) {
     const before = spent.get(id) ?? 0;
-    if (before + amount > budget.amount) return { owner, budget, spent: before, endsAt };
+    if (before + Math.max(amount, 1) > budget.amount) return { owner, budget, spent: before, endsAt };
   }
   return undefined;
 }

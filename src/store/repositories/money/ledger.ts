@@ -13,7 +13,7 @@ export function createLedgerStore(context: Context): LedgerStore {
   const { db, tables } = context;
   const { ledgerEntries: entries, users, wallets, balanceAlerts: alerts } = tables;
   const at = sql.placeholder;
-  const { reserveAll, settleAll } = createMoneyMoves(context);
+  const { reserveAll, replaceReservation, settleAll } = createMoneyMoves(context);
 
   const line = lazy(() =>
     db
@@ -92,6 +92,8 @@ export function createLedgerStore(context: Context): LedgerStore {
   return {
     reserveAll,
     reserve: atomic(async (entry) => (await reserveAll([entry]))[0] as ReservationVerdict),
+
+    replaceReservation,
 
     settleAll,
     post: atomic(async (line) => (await settleAll({ lines: [line], usage: [] }))[0] === true),

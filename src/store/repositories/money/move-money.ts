@@ -24,6 +24,9 @@ const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint
 
 type KeyRow = { userId: number; walletId: number; isUnlimited: boolean; left: number; budget: Budget | null };
 
+/** `within`: the sums that it may count in, of the periods at `at` (Unix seconds); absent: of now. */
+type Reservation = NewReservation & { within?: { ids: readonly string[]; at: number } };
+
 /** What reservations are decided by: rows that are locked until the transaction ends. */
 type Balances = {
   keys: ReadonlyMap<number, KeyRow>;
@@ -32,7 +35,7 @@ type Balances = {
   /** Users who may pay: enabled, and not deleted. */
   payers: ReadonlySet<number>;
   /** The budgets that each reservation counts in. */
-  budgets: ReadonlyMap<NewReservation, readonly CountedBudget[]>;
+  budgets: ReadonlyMap<Reservation, readonly CountedBudget[]>;
   /** What was spent of them, by the ids of their sums. */
   spent: ReadonlyMap<string, number>;
 };
@@ -45,7 +48,9 @@ type Balances = {
  * PostgreSQL, statements that are started together travel together, and run in the order of their
  * start.
  */
-export function createMoneyMoves(context: Context): Pick<LedgerStore, 'reserveAll' | 'settleAll'> {
+export function createMoneyMoves(
+  context: Context,
+): Pick<LedgerStore, 'reserveAll' | 'replaceReservation' | 'settleAll'> {
   const { prepare, lockRows, nowMs, now } = context;
   const { amongIds, records } = context.lists;
   const sums = createBudgetSums(context);
@@ -60,6 +65,10 @@ export function createMoneyMoves(context: Context): Pick<LedgerStore, 'reserveAl
         on conflict do nothing returning ${sql.raw(returning)}`),
     );
   const insertReservations = insert('1');
+  const findReservation = lazy(() =>
+    prepare(sql`select attempt, amount, budgets, min(created_at) over () from ledger_entries
+      where task_id = ${sql.placeholder('taskId')} and kind = 'reserve' order by attempt desc limit 1`),
+  );
   const insertLines = insert(`task_id, kind, attempt, amount, (select made.budgets from ledger_entries as made
     where made.task_id = ledger_entries.task_id and made.kind = 'reserve' order by made.attempt desc limit 1)`);
   const lockTable = (table: 'api_keys' | 'wallets' | 'channels', columns: string) =>
@@ -112,7 +121,12 @@ export function createMoneyMoves(context: Context): Pick<LedgerStore, 'reserveAl
       throw storeErrors.broken_invariant({ message: 'A ledger line names a wallet that does not exist.' });
   }
 
-  async function readBalances(entries: readonly NewReservation[]): Promise<Balances> {
+  async function writeReservations(lines: readonly EncodedLine[]): Promise<void> {
+    if ((await insertReservations()({ line: JSON.stringify(lines) })).length < lines.length)
+      throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
+  }
+
+  async function readBalances(entries: readonly Reservation[]): Promise<Balances> {
     const [keys, wallets, payers] = await Promise.all([
       withIds(
         lockKeys,
@@ -154,37 +168,64 @@ export function createMoneyMoves(context: Context): Pick<LedgerStore, 'reserveAl
     };
   }
 
-  return {
-    reserveAll: atomic(async (entries) => {
-      for (const { amount } of entries) requireInteger(amount, amount >= 0);
-      if (entries.length === 0) return [];
-      const balances = await readBalances(entries);
-      const verdicts = decideReservations(balances, entries);
-      const granted = entries.filter((_, index) => verdicts[index] === 'ok');
-      if (granted.length === 0) return verdicts;
-      const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
-      const counted = new Map<string, SumChange>();
-      const lines = granted.map((entry) => {
-        const { apiKeyId, walletId, amount } = entry;
+  const reserveAll: LedgerStore['reserveAll'] = async (entries) => {
+    for (const { amount } of entries) requireInteger(amount, amount >= 0);
+    if (entries.length === 0) return [];
+    const balances = await readBalances(entries);
+    const verdicts = decideReservations(balances, entries);
+    const granted = entries.filter((_, index) => verdicts[index] === 'ok');
+    if (granted.length === 0) return verdicts;
+    const [keys, wallets] = [new Map<number, Move>(), new Map<number, Move>()];
+    const counted = new Map<string, SumChange>();
+    const lines = granted.map((entry) => {
+      const { apiKeyId, walletId, amount } = entry;
+      if (amount > 0) {
         if (apiKeyId !== null && !balances.keys.get(apiKeyId)?.isUnlimited) add(keys, apiKeyId, { amount: -amount });
         add(wallets, walletId, { amount: -amount });
-        const own = balances.budgets.get(entry) ?? [];
-        for (const { id, endsAt } of own) addSum(counted, { id, endsAt, amount });
-        // 0, not -0.
-        return encodeLine(
-          { ...entry, kind: 'reserve', amount: 0 - amount },
-          own.map(({ id }) => id),
-        );
-      });
-      const [, , , written] = await Promise.all([
-        move(moveKeys, keys),
-        moveWalletRows(wallets),
-        sums.add([...counted.values()]),
-        insertReservations()({ line: JSON.stringify(lines) }),
+      }
+      const own = balances.budgets.get(entry) ?? [];
+      for (const { id, endsAt } of own) addSum(counted, { id, endsAt, amount });
+      // 0, not -0.
+      return encodeLine(
+        { ...entry, kind: 'reserve', amount: 0 - amount },
+        own.map(({ id }) => id),
+      );
+    });
+    await Promise.all([
+      move(moveKeys, keys),
+      moveWalletRows(wallets),
+      sums.add([...counted.values()]),
+      writeReservations(lines),
+    ]);
+    return verdicts;
+  };
+
+  return {
+    reserveAll: atomic(reserveAll),
+
+    replaceReservation: atomic(async ({ note, ...entry }) => {
+      const { taskId, apiKeyId, walletId, amount } = entry;
+      requireInteger(amount, amount >= 0);
+      const [previous] = await findReservation()({ taskId });
+      if (!previous) return (await reserveAll([entry]))[0] as ReservationVerdict;
+      const [attempt, reserved, ids] = [Number(previous[0]), -Number(previous[1]), readIds(previous[2])];
+      const more = amount - reserved;
+      if (more > 0) {
+        const addition = { ...entry, amount: more, within: { ids, at: Number(previous[3]) } };
+        const [verdict = 'ok'] = decideReservations(await readBalances([addition]), [addition]);
+        if (verdict !== 'ok') return verdict;
+      }
+      const moved = (id: number) => new Map([[id, { id, amount: -more, used: 0, requests: 0 }]]);
+      await Promise.all([
+        apiKeyId === null ? [] : move(moveKeys, moved(apiKeyId)),
+        moveWalletRows(moved(walletId)),
+        sums.change(ids.map((id) => ({ id, endsAt: 0, amount: more }))),
+        writeReservations([
+          encodeLine({ ...entry, kind: 'refund', attempt, amount: reserved, note }),
+          encodeLine({ ...entry, kind: 'reserve', amount: 0 - amount }, ids),
+        ]),
       ]);
-      if (written.length < granted.length)
-        throw storeErrors.broken_invariant({ message: 'This attempt of the task already has its reservation.' });
-      return verdicts;
+      return 'ok';
     }),
 
     settleAll: atomic(async ({ lines, usage }) => {
@@ -228,13 +269,14 @@ export function createMoneyMoves(context: Context): Pick<LedgerStore, 'reserveAl
  */
 function decideReservations(
   { keys, wallets, payers, budgets, spent }: Balances,
-  entries: readonly NewReservation[],
+  entries: readonly Reservation[],
 ): ReservationVerdict[] {
   const spentByKey = new Map<number, number>();
   const spentByWallet = new Map<number, number>();
   const spentBySum = new Map(spent);
-  const decide = (entry: NewReservation): ReservationVerdict => {
+  const decide = (entry: Reservation): ReservationVerdict => {
     const { apiKeyId, userId, walletId, amount } = entry;
+    if (amount === 0) return findExceeded(budgets.get(entry) ?? [], spentBySum, 0) ?? 'ok';
     const key = apiKeyId === null ? undefined : keys.get(apiKeyId);
     const ofKey = apiKeyId === null ? 0 : (spentByKey.get(apiKeyId) ?? 0);
     const ofWallet = spentByWallet.get(walletId) ?? 0;
@@ -273,22 +315,21 @@ const readIds = (stored: unknown): string[] =>
   typeof stored === 'string' && stored !== '' ? (JSON.parse(stored) as string[]) : [];
 
 const listBudgets = (
-  { apiKeyId, userId, budgets: rules = { zone: 'UTC' } }: NewReservation,
+  { apiKeyId, userId, budgets: rules = { zone: 'UTC' }, within }: Reservation,
   keys: ReadonlyMap<number, KeyRow>,
   user: { budget: Budget | null; ms: number },
 ): CountedBudget[] => {
   const key = apiKeyId === null ? undefined : { id: apiKeyId, budget: keys.get(apiKeyId)?.budget ?? null };
-  return findBudgets({ userId, key, userBudget: user.budget }, rules, Math.floor(user.ms / 1000));
+  const found = findBudgets({ userId, key, userBudget: user.budget }, rules, within?.at ?? Math.floor(user.ms / 1000));
+  return within ? found.filter(({ id }) => within.ids.includes(id)) : found;
 };
 
 const nameLine = (line: readonly unknown[]): string => line.join(' ');
 
+type EncodedLine = Record<keyof typeof LINE, string | number | null>;
 type Line = Parameters<LedgerStore['settleAll']>[0]['lines'][number];
 
-const encodeLine = (
-  line: Omit<Line, 'kind'> & { kind: string },
-  budgets: readonly string[] = [],
-): Record<keyof typeof LINE, string | number | null> => ({
+const encodeLine = (line: Omit<Line, 'kind'> & { kind: string }, budgets: readonly string[] = []): EncodedLine => ({
   wallet_id: line.walletId,
   api_key_id: line.apiKeyId,
   task_id: line.taskId,
