@@ -90,6 +90,8 @@ export type TaskMeter = {
   implausibleUsage(channelId: number): void;
   /** `status`: the answer's, or how the request failed. */
   answered(exchange: { channelId: number; call: 'submit' | 'poll'; status: number | string; ms: number }): void;
+  /** A task that waited was sent; `ms`: from the begin of its wait. */
+  waited(channelId: number, ms: number): void;
   phase(phase: 'wait' | 'prepare' | 'reserve' | 'send' | 'record', ms: number): void;
 };
 

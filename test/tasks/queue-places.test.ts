@@ -1,4 +1,4 @@
-/** Places and expected starts of waiting tasks: the arithmetic. */
+/** The place and the expected start of a waiting task: the arithmetic. */
 import { expect, test } from 'bun:test';
 import type { WaitingOrder, WaitingPlace } from '../../src/store/ports/index.ts';
 import { createQueuePlaces } from '../../src/tasks/observation/queue-places.ts';

@@ -30,6 +30,7 @@ import { configuredNode } from '../config/node-address.ts';
 import { billingSettings, resultSettings, retentionSettings } from '../config/option-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
 import { linkLimits, taskLimits } from '../config/task-limits.ts';
+import { measureCapacity } from '../telemetry/measure-capacity.ts';
 import { measureHooks } from '../telemetry/measure-hooks.ts';
 import { measureTasks } from '../telemetry/measure-tasks.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
@@ -274,6 +275,8 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     ping: () => store.ping(),
   });
+
+  measureCapacity(metrics.registry, { capacity, channels, queue: tasks.queue });
 
   return {
     plugins,

@@ -7,6 +7,8 @@ const MAX_CHANNELS = 200;
 const MAX_PLUGINS = 200;
 
 const VENDOR_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+/** Seconds; the longest wait is twelve hours. */
+const WAIT_BUCKETS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200];
 const PHASE_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Statuses with a series of their own; a vendor could send a thousand. */
@@ -58,6 +60,13 @@ export function measureTasks(registry: Registry): TaskMeter {
     buckets: PHASE_BUCKETS,
     registers,
   });
+  const waits = new Histogram({
+    name: 'taskgate_wait_seconds',
+    help: 'How long tasks waited for a slot at their vendor until this node sent them, by channel; those that found one at once are not counted.',
+    labelNames: ['channel'],
+    buckets: WAIT_BUCKETS,
+    registers,
+  });
   return {
     ended({ plugin, channelId, succeeded }) {
       const channel = channelLabel(`${channelId}`);
@@ -72,6 +81,7 @@ export function measureTasks(registry: Registry): TaskMeter {
       answers.inc({ channel, call, status: typeof status === 'string' ? status : statusLabel(status) });
       latency.observe({ channel, call }, ms / 1000);
     },
+    waited: (channelId, ms) => waits.observe({ channel: channelLabel(`${channelId}`) }, ms / 1000),
     phase: (phase, ms) => phases.observe({ phase }, ms / 1000),
   };
 }

@@ -21,6 +21,7 @@ export type Finding = {
     | 'secrets'
     | 'sqlite'
     | 'tasks'
+    | 'queue'
     | 'results'
     | 'sandbox'
     | 'backups'
@@ -57,6 +58,7 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorD
   findings.push(await checkWebhooks(store, secretBox));
   findings.push(await checkInner(store, secretBox));
   findings.push(await checkTasks(store));
+  findings.push(await checkQueue(store, clock));
   findings.push(await checkClock(store, clock));
   findings.push(await checkNodes(store));
   return findings;
@@ -236,6 +238,21 @@ async function checkTasks(store: Store): Promise<Finding> {
     level: late ? 'warning' : 'ok',
     message: `${depth.unfinished} unfinished tasks, ${depth.due} due${lateness}`,
     details: depth,
+  };
+}
+
+/** What waits ends at its deadline at the latest, if a node looks after it. */
+async function checkQueue(store: Store, clock: Clock): Promise<Finding> {
+  const { total, items } = await store.waitingList.list({}, { page: 1, pageSize: 1 });
+  const [oldest] = items;
+  if (!oldest) return { check: 'queue', level: 'ok', message: 'no task waits for a slot at its vendor' };
+  const seconds = Math.max(0, clock.unix() - oldest.since);
+  const isStuck = oldest.deadline + LATE_MS / 1000 < clock.unix();
+  return {
+    check: 'queue',
+    level: isStuck ? 'warning' : 'ok',
+    message: `${pluralize(total, 'task waits', 'tasks wait')} for a slot, the oldest for ${seconds} s${isStuck ? ', longer than it may: is a gateway running?' : ''}`,
+    details: { waiting: total, oldest_task: oldest.taskId, oldest_seconds: seconds },
   };
 }
 

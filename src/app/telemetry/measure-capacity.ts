@@ -1,0 +1,64 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { CapacityService, Channels } from '../../channels/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
+import { boundedLabel } from '../../telemetry/metrics/bounded-label.ts';
+import { readFromStore } from '../../telemetry/metrics/read-from-store.ts';
+
+/** Series of one metric; all further models share `other`. */
+const MAX_MODELS = 200;
+
+type Services = {
+  capacity: Pick<CapacityService, 'describe'>;
+  channels: Pick<Channels, 'known'>;
+  queue: Pick<Tasks['queue'], 'classes'>;
+};
+
+/** Adds what accounts run, may run and keep waiting to `/metrics`. An empty model means all. */
+export function measureCapacity(registry: Registry, { capacity, channels, queue }: Services): void {
+  const modelLabel = boundedLabel(MAX_MODELS);
+  const labelNames = ['channel', 'model'] as const;
+  const describeEach = () =>
+    channels.known().flatMap((channel) => {
+      const { models, ...all } = capacity.describe(channel);
+      return [{ model: '', ...all }, ...models].map(({ model, ...each }) => ({
+        ...each,
+        labels: { channel: `${channel.id}`, model: modelLabel(model) },
+      }));
+    });
+  new Gauge({
+    name: 'taskgate_capacity_running',
+    help: 'Slots of accounts in use on all nodes, abandoned ones included, by channel and model of the vendor; an empty model: all together.',
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { labels, running, abandoned } of describeEach()) this.inc(labels, running + abandoned);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_capacity_limit',
+    help: 'Slots that accounts have, declared or learned, by channel and model of the vendor; absent while it is not known.',
+    labelNames,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { labels, limit } of describeEach()) if (limit !== null) this.set(labels, limit);
+    },
+  });
+  const readClasses = readFromStore(() => queue.classes());
+  new Gauge({
+    name: 'taskgate_capacity_waiting',
+    help: 'Tasks that wait for a slot on all nodes, by channel and model of the client; a task counts for each channel that may serve it, and for channel 0 where none may.',
+    labelNames,
+    registers: [registry],
+    async collect() {
+      const classes = await readClasses();
+      if (!classes) return;
+      this.reset();
+      for (const { model, waiting, channels: serving } of classes) {
+        const ids = serving.length === 0 ? [0] : serving.map(({ id }) => id);
+        for (const id of ids) this.inc({ channel: `${id}`, model: modelLabel(model) }, waiting);
+      }
+    },
+  });
+}
