@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { type CapacityService, createCapacity, type Dispatch, type RefusalKind } from '../../src/channels/index.ts';
+import {
+  type CapacityService,
+  createCapacity,
+  type Dispatch,
+  type RefusalKind,
+  type Room,
+} from '../../src/channels/index.ts';
 import { type Clock, silentLogger } from '../../src/kernel/index.ts';
 import type { CapacityRecord, CapacityStore, ChannelRecord, RunningCount, Store } from '../../src/store/ports/index.ts';
 
@@ -32,7 +38,7 @@ const channel = (change: Partial<ChannelRecord> = {}): ChannelRecord => ({
   ...change,
 });
 
-describe('what an account runs, learned', () => {
+describe('capacity', () => {
   let clock: ReturnType<typeof createStillClock>;
   let capacity: CapacityService;
   let channels: ChannelRecord[];
@@ -72,9 +78,9 @@ describe('what an account runs, learned', () => {
 
   const scope = (model = 'm', id = 1) => capacity.scope(channels.find((one) => one.id === id) ?? channel(), model);
   const room = (model = 'm') => capacity.room(scope(model));
-  const begin = (userId = 1): Dispatch => {
+  const begin = (userId = 1, id = 1): Dispatch => {
     sent += 1;
-    return capacity.begin(scope(), { taskId: `task_${sent}`, slots: 1, userId });
+    return capacity.begin(scope('m', id), { taskId: `task_${sent}`, slots: 1, userId });
   };
   const accept = (dispatch: Dispatch) => {
     running.add(dispatch);
@@ -224,6 +230,143 @@ describe('what an account runs, learned', () => {
       capacity.refused(begin(), { kind: 'capacity' });
       await clock.pass(0);
       expect(view()).toMatchObject({ ceiling: LIMIT, rest: 'rate' });
+    });
+  });
+
+  describe('a rest', () => {
+    /** How long nothing may be sent, to the second. */
+    async function measureRest(): Promise<number> {
+      let seconds = 0;
+      for (; room() === 0 && seconds < 30_000; seconds++) await clock.pass(1000);
+      return seconds;
+    }
+
+    test.each<[RefusalKind, number[]]>([
+      ['rate', [5, 10, 20, 40, 80, 160, 320, 640, 900, 900]],
+      ['vendor_busy', [5, 10, 20]],
+      ['credential', [600, 1200, 2400, 4800, 9600, 19_200, 21_600]],
+      ['balance', [1800, 3600, 7200]],
+    ])('for %s doubles with each trial that fails, and an acceptance resets it', async (kind, seconds) => {
+      for (const expected of seconds) {
+        capacity.refused(begin(), { kind });
+        expect(await measureRest()).toBe(expected);
+        expect(room()).toBe(1);
+      }
+      accept(begin());
+      expect(room()).toBeGreaterThan(1);
+      capacity.refused(begin(), { kind });
+      expect(await measureRest()).toBe(seconds[0] as number);
+    });
+
+    test('for fullness lasts as long as the vendor says, else five seconds', async () => {
+      accept(begin());
+      capacity.refused(begin(), { kind: 'capacity', retryAfterMs: 42_000 });
+      finish();
+      expect(await measureRest()).toBe(42);
+      accept(begin());
+      capacity.refused(begin(), { kind: 'capacity' });
+      finish();
+      expect(await measureRest()).toBe(5);
+    });
+
+    test.each<RefusalKind>(['content', 'request', 'in_doubt'])('begins with no %s', (kind) => {
+      capacity.refused(begin(), { kind });
+      expect(room()).toBeGreaterThan(1);
+    });
+
+    test('ends with one task as its trial; one refused for its content proves nothing, and the next tries', async () => {
+      capacity.refused(begin(), { kind: 'rate' });
+      await measureRest();
+      const trial = begin();
+      expect(room()).toBe(0);
+      capacity.refused(trial, { kind: 'content' });
+      expect(room()).toBe(1);
+      const next = begin();
+      capacity.end({ ...next, channelId: 1, upstreamModel: 'm' });
+      expect(room()).toBe(1);
+      accept(begin());
+      expect(view().rest).toBe('');
+    });
+
+    test('is neither ended nor renewed by answers to requests from before it', async () => {
+      const before = [begin(), begin(), begin()];
+      capacity.refused(before[0] as Dispatch, { kind: 'rate' });
+      accept(before[1] as Dispatch);
+      await clock.pass(4000);
+      capacity.refused(before[2] as Dispatch, { kind: 'balance' });
+      capacity.refused(begin(), { kind: 'rate' });
+      expect(view().rest).toBe('balance');
+      await clock.pass(2000);
+      expect(room()).toBe(0);
+    });
+
+    test('after it few are sent at once, and twice as many with each acceptance', async () => {
+      await fill(1000);
+      await fill(1000);
+      finish(8);
+      capacity.refused(begin(), { kind: 'rate' });
+      await measureRest();
+      accept(begin());
+      expect(room()).toBe(2);
+      for (const dispatch of [begin(), begin()]) accept(dispatch);
+      expect(room()).toBe(8);
+    });
+
+    test('of a key is its channel, of a rate all channels of the pool', async () => {
+      channels = [channel({ pool: 'shared' }), channel({ id: 2, pool: 'shared' })];
+      const rooms = () => [1, 2].map((id) => capacity.room(scope('m', id)) > 0);
+      capacity.refused(begin(), { kind: 'credential' });
+      expect(rooms()).toEqual([false, true]);
+      capacity.refused(begin(1, 2), { kind: 'rate' });
+      expect(rooms()).toEqual([false, false]);
+      expect(capacity.room(scope('other', 2))).toBeGreaterThan(0);
+    });
+
+    test('tells when it is over', async () => {
+      const heard: Room[] = [];
+      capacity.refused(begin(), { kind: 'rate' });
+      capacity.onRoom((room) => heard.push(room));
+      await clock.pass(4900);
+      expect(heard).toEqual([]);
+      await clock.pass(200);
+      expect(heard).toEqual([{ pool: '#1', model: 'm' }]);
+    });
+
+    test.each<[string, number[], string]>([
+      ['from two users', [1, 2, 1, 2, 1], 'outage'],
+      ['from the only user', [1, 1, 1, 1, 1], 'outage'],
+      ['of one user among others, whose request may be at fault', [1, 1, 1, 1, 1], ''],
+    ])('begins after five failures of the last ten %s', async (name, users, rest) => {
+      for (let index = 0; index < 5; index++) accept(begin(name.startsWith('of one') ? 7 : users[0]));
+      for (const userId of users) capacity.refused(begin(userId), { kind: 'in_doubt' });
+      expect(view().rest).toBe(rest as 'outage' | '');
+    });
+  });
+
+  describe('a slot', () => {
+    test('of a submission in doubt is held until the database says what became of it', async () => {
+      capacity.refused(begin(), { kind: 'in_doubt' });
+      expect(room()).toBe(3);
+      await clock.pass(10_000);
+      expect(room()).toBe(4);
+    });
+
+    test('of a sender that died is found free by a later count', async () => {
+      begin();
+      await clock.pass(30_000);
+      expect(room()).toBe(3);
+      for (let count = 0; count < 8; count++) await clock.pass(5000);
+      expect(room()).toBe(4);
+    });
+
+    test('is taken by what is declared, for the pool and for a model', () => {
+      channels = [channel({ limits: { maxRunning: 3, models: { m: { maxRunning: 2 } } } })];
+      expect([room(), room('other')]).toEqual([2, 3]);
+      begin();
+      begin();
+      expect([room(), room('other')]).toEqual([0, 1]);
+      expect(capacity.asksStore(scope())).toBe(true);
+      expect(capacity.declared(scope())).toEqual({ maxRunning: 2 });
     });
   });
 });
