@@ -65,10 +65,16 @@ describe('capacity', () => {
       putCeiling: async () => true,
     };
     capacity = createCapacity({
-      store: { capacity: stored, publish: async () => {}, subscribe: () => () => {} } as unknown as Store,
+      store: {
+        dialect: 'sqlite',
+        capacity: stored,
+        publish: async () => {},
+        subscribe: () => () => {},
+      } as unknown as Store,
       clock,
       random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
       logger: silentLogger,
+      nodeId: 'node',
       channels: () => channels,
       syncFrequencyMs: 60_000,
     });

@@ -28,6 +28,7 @@ function suite(opened: () => OpenedStore): void {
   const createNode = (store: Store, known: ChannelRecord[]): CapacityService =>
     createCapacity({
       ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger, channels: () => known },
+      nodeId: 'node',
       syncFrequencyMs: 60_000,
     });
   const task = (channelId: number, change: Partial<NewTask> = {}): NewTask =>

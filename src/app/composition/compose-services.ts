@@ -110,6 +110,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     clock,
     random: systemRandom,
     logger,
+    nodeId,
     channels: channels.known,
     syncFrequencyMs,
   });

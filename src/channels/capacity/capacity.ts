@@ -12,6 +12,12 @@ import type { CapacityService, Dispatch, HeldSlots, Refusal, Room, Scope, Start 
 
 /** How often what runs is counted again, while something does. */
 const RECOUNT_MS = 5000;
+/** As often where other nodes send to the same accounts. */
+const SHARED_RECOUNT_MS = 1000;
+/** So long a node has what remains of free slots when they are divided. */
+const SHARE_SECONDS = 3;
+/** A node that was silent for longer does not count as alive. */
+const NODE_ALIVE_SECONDS = 90;
 /** Another node has the trial: look again after this. */
 const TRIAL_AGAIN_MS = 2000;
 
@@ -24,6 +30,8 @@ export function createCapacity(deps: {
   clock: Clock;
   random: Random;
   logger: Logger;
+  /** This node's row among `nodes`. */
+  nodeId: string;
   /** All channels in this node's replica; a new list after each change. */
   channels: () => readonly ChannelRecord[];
   syncFrequencyMs: number;
@@ -36,6 +44,8 @@ export function createCapacity(deps: {
   /** When a declared rate allows the next start, by key. */
   const startsFrom = new Map<string, number>();
   let isTouched = false;
+  /** Nodes that may send to the same accounts, and the place of this one when slots are divided. */
+  let nodes = { count: 1, turn: 0 };
 
   let known: readonly ChannelRecord[] = [];
   let byPool = new Map<string, ChannelRecord[]>();
@@ -53,7 +63,7 @@ export function createCapacity(deps: {
   }
 
   const slots = createRunningSlots({
-    monotonicMs: mono,
+    clock,
     findPool: (channelId) => poolOf.get(channelId) ?? ownPool(channelId),
   });
 
@@ -122,10 +132,16 @@ export function createCapacity(deps: {
 
   function learnedRoom(scope: Scope): number {
     const { learned, window = Number.POSITIVE_INFINITY } = ofModel(scope);
-    const { inFlight, sending } = slots.find(scope.pool, scope.model);
-    const free = isDeclared(scope) ? Number.POSITIVE_INFINITY : roomBelow(learned, inFlight, mono());
-    return Math.max(0, Math.min(free, window - sending));
+    const { inFlight, sending, counted } = slots.find(scope.pool, scope.model);
+    if (isDeclared(scope)) return Math.max(0, window - sending);
+    const free = Math.min(roomBelow(learned, inFlight, mono()), window - sending);
+    if (nodes.count === 1 || inFlight >= learned.ceiling) return Math.max(0, free);
+    // Another node may take what was free when it was counted: each has its share until the next count.
+    const share = shareOf(learned.ceiling - counted) + counted - inFlight;
+    return Math.max(0, Math.min(free, share));
   }
+
+  const shareOf = (free: number): number => Math.floor((Math.max(0, free) + nodes.turn) / nodes.count);
 
   function room(scope: Scope): number {
     isTouched = true;
@@ -214,11 +230,20 @@ export function createCapacity(deps: {
     isTouched = false;
     members('');
     await slots.recount(store.capacity.running);
+    if (store.dialect === 'sqlite') return;
+    const alive = await store.nodes.alive(NODE_ALIVE_SECONDS);
+    const index = Math.max(
+      0,
+      alive.findIndex(({ id }) => id === deps.nodeId),
+    );
+    const count = Math.max(1, alive.length);
+    // What does not divide evenly goes to each node in turn.
+    nodes = { count, turn: (index + Math.floor(clock.unix() / SHARE_SECONDS)) % count };
   }
 
   async function keepCounting(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await sleepInStep(clock, RECOUNT_MS, stopping.signal);
+      await sleepInStep(clock, nodes.count > 1 ? SHARED_RECOUNT_MS : RECOUNT_MS, stopping.signal);
       if (stopping.signal.aborted || (!isTouched && slots.isIdle())) continue;
       await recount().catch((error: unknown) => logger.warn({ err: error }, 'running tasks could not be counted'));
     }

@@ -18,7 +18,7 @@ export type LearnedCeiling = {
   wasFull: boolean;
   fullSinceMs: number | undefined;
   belowSinceMs: number | undefined;
-  /** Rises in a row that failed. */
+  /** Rises in a row that failed, or did not hold. */
   failedRises: number;
   /** The task that tries one more. */
   riseTaskId: string | undefined;
@@ -52,7 +52,8 @@ const isGrowing = ({ reason }: LearnedCeiling): boolean => reason === 'start' ||
 /** When one more is tried, while all slots are taken; `undefined`: not before they are. */
 export function riseAtMs(state: LearnedCeiling): number | undefined {
   if (isGrowing(state) || state.fullSinceMs === undefined || state.riseTaskId !== undefined) return undefined;
-  const waitMs = Math.min(FIRST_RISE_MS * 2 ** state.failedRises, LONGEST_RISE_MS);
+  const failed = state.reason === 'raised' ? 0 : state.failedRises;
+  const waitMs = Math.min(FIRST_RISE_MS * 2 ** failed, LONGEST_RISE_MS);
   return state.fullSinceMs + waitMs * (1 + state.spread);
 }
 
@@ -67,7 +68,11 @@ export function roomBelow(state: LearnedCeiling, inFlight: number, nowMs: number
 export function noteBegun(state: LearnedCeiling, task: { taskId: string; inFlight: number }, nowMs: number): boolean {
   const at = riseAtMs(state);
   const isRise = task.inFlight > state.ceiling && at !== undefined && at <= nowMs;
-  if (isRise) state.riseTaskId = task.taskId;
+  if (isRise) {
+    // The rise before it has held for as long as this one waited.
+    if (state.reason === 'raised') state.failedRises = 0;
+    state.riseTaskId = task.taskId;
+  }
   noteInFlight(state, task.inFlight, nowMs);
   return isRise;
 }
@@ -98,8 +103,7 @@ export function afterAcceptance(
   }
   const proven = Math.max(running, isRise ? state.ceiling + 1 : 0);
   if (proven <= state.ceiling) return undefined;
-  const raised = setCeiling(state, { ceiling: proven, reason: isRise ? 'raised' : state.reason });
-  return isRise ? { ...raised, failedRises: 0 } : raised;
+  return setCeiling(state, { ceiling: proven, reason: isRise ? 'raised' : state.reason });
 }
 
 /** A rise ended without an answer about the account. */
@@ -115,7 +119,8 @@ export function afterRefusal(
   if (running < 1) return undefined;
   // Somebody else uses the account. A start value has proven nothing, so it yields.
   if (state.reason !== 'start' && running * 2 < state.ceiling) return undefined;
-  const failedRises = isRise ? state.failedRises + 1 : state.failedRises;
+  // One that succeeded by a slot that was free unnoticed is taken back here.
+  const failedRises = state.failedRises + (isRise || state.reason === 'raised' ? 1 : 0);
   // Never above the ceiling: what is accepted and has ended since is still counted.
   const ceiling = Math.min(running, isGrowing(state) ? Number.POSITIVE_INFINITY : state.ceiling);
   return { ...setCeiling(state, { ceiling, reason: 'refused' }), failedRises };

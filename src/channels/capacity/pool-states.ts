@@ -176,7 +176,6 @@ export function createPoolStates(deps: {
       const { generation } = state.rest;
       const full = { generation, accepted };
       state.full = full;
-      if (isRise) state.learned = { ...state.learned, failedRises: state.learned.failedRises + 1 };
       // Other nodes have tasks there too.
       void recount()
         .catch((error: unknown) => logger.warn({ err: error }, 'running tasks could not be counted'))
@@ -184,7 +183,7 @@ export function createPoolStates(deps: {
           if (state.full !== full || state.rest.generation !== generation) return;
           full.accepted = Math.max(full.accepted, running());
           if (state.learned.reason !== 'refused' || full.accepted < state.learned.ceiling || isRise)
-            learn(state, afterRefusal(state.learned, { isRise: false, running: full.accepted }));
+            learn(state, afterRefusal(state.learned, { isRise, running: full.accepted }));
         });
     },
 

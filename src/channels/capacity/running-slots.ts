@@ -1,3 +1,4 @@
+import type { Clock } from '../../kernel/index.ts';
 import type { RunningCount } from '../../store/ports/index.ts';
 import type { HeldSlots } from './types.ts';
 
@@ -16,21 +17,28 @@ export type SlotCount = {
   abandoned: number;
   /** Tasks, not slots, that this node is sending. */
   sending: number;
+  /** What was in flight when the database was counted last. */
+  counted: number;
 };
 
 type Entry = HeldSlots & { state: 'sending' | 'accepted' | 'ended'; atMs: number; count: SlotCount };
 
-const none = (): SlotCount => ({ inFlight: 0, accepted: 0, abandoned: 0, sending: 0 });
+const none = (): SlotCount => ({ inFlight: 0, accepted: 0, abandoned: 0, sending: 0, counted: 0 });
 
 /**
  * The slots in use, as this node knows them: what the database counted last, and the tasks that it
  * began or ended since. A count leaves those out by their ids, so that no task counts twice or is
  * missed, and whatever another node ends is found by the next count.
  */
-export function createRunningSlots(deps: { monotonicMs: () => number; findPool: (channelId: number) => string }) {
-  const { monotonicMs, findPool } = deps;
+export function createRunningSlots(deps: {
+  clock: Pick<Clock, 'monotonicMs' | 'unix'>;
+  findPool: (channelId: number) => string;
+}) {
+  const { clock, findPool } = deps;
   const entries = new Map<string, Entry>();
   let counted: readonly RunningCount[] = [];
+  /** When that was, in Unix seconds. */
+  let countedAt = 0;
   /** By pool, then by model; an empty model stands for all of them. */
   let totals = new Map<string, Map<string, SlotCount>>();
   let byChannel = new Map<number, SlotCount>();
@@ -56,7 +64,7 @@ export function createRunningSlots(deps: { monotonicMs: () => number; findPool: 
     const before = entries.get(task.taskId);
     const place = { channelId: task.channelId, model: task.upstreamModel };
     if (before) add({ channelId: before.channelId, model: before.upstreamModel }, before.count, -1);
-    entries.set(task.taskId, { ...task, state, atMs: monotonicMs(), count });
+    entries.set(task.taskId, { ...task, state, atMs: clock.monotonicMs(), count });
     add(place, count, 1);
   }
 
@@ -67,6 +75,7 @@ export function createRunningSlots(deps: { monotonicMs: () => number; findPool: 
       add({ channelId, model }, { ...none(), inFlight: accepted + sending + abandoned, accepted, abandoned }, 1);
     for (const { channelId, upstreamModel, count } of entries.values())
       add({ channelId, model: upstreamModel }, count, 1);
+    for (const models of totals.values()) for (const sum of models.values()) sum.counted = sum.inFlight;
   }
 
   return {
@@ -90,8 +99,9 @@ export function createRunningSlots(deps: { monotonicMs: () => number; findPool: 
     end(task: HeldSlots): boolean {
       const entry = entries.get(task.taskId);
       if (entry?.state === 'ended') return false;
-      // Otherwise the database has counted it.
-      put(task, 'ended', entry ? none() : { ...none(), inFlight: -task.slots, accepted: -task.slots });
+      // The last count knew a task of another node only if it was accepted before.
+      const wasCounted = !entry && (task.submitTime ?? 0) < countedAt;
+      put(task, 'ended', wasCounted ? { ...none(), inFlight: -task.slots, accepted: -task.slots } : none());
       return true;
     },
 
@@ -103,13 +113,15 @@ export function createRunningSlots(deps: { monotonicMs: () => number; findPool: 
 
     /** Counts by `read`, which leaves out the tasks that are counted here. */
     async recount(read: (except: readonly string[]) => Promise<readonly RunningCount[]>): Promise<void> {
-      const nowMs = monotonicMs();
+      const nowMs = clock.monotonicMs();
       const own = [...entries.values()].filter(
         ({ state, atMs }) => atMs > nowMs - (state === 'sending' ? SENDING_MS : OWN_MS),
       );
       const isOwn = new Set(own.map(({ taskId }) => taskId));
       const before = [...entries.values()];
+      const at = clock.unix();
       counted = await read([...isOwn]);
+      countedAt = at;
       for (const entry of before) {
         // What came since stays; an end that the last count did not know is known now.
         if (entries.get(entry.taskId) !== entry) continue;

@@ -31,8 +31,14 @@ export type Dispatch = Start & {
   readonly isRise: boolean;
 };
 
-/** The columns of a task by which its slots are found. */
-export type HeldSlots = { taskId: string; channelId: number; upstreamModel: string; slots: number };
+/** The columns of a task by which its slots are found. `submitTime`: when its vendor accepted it. */
+export type HeldSlots = {
+  taskId: string;
+  channelId: number;
+  upstreamModel: string;
+  slots: number;
+  submitTime?: number;
+};
 
 /** The places that one transaction may give away. */
 export type Places = {
