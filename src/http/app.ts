@@ -336,7 +336,7 @@ const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
   const deps = { auth, clock, ...own, ...taskRooms };
   return [
     panelTaskRoutes(kit, deps),
-    queueRoutes(kit, deps),
+    queueRoutes(kit, { ...deps, capacity: gateway.capacity }),
     playgroundRoutes(kit, { ...deps, heartbeatMs: config.heartbeatMs, watchAccess: auth.watchAccess }),
     modelCatalogRoutes(kit, { ...taskRooms, billing: gateway.billing }),
     webhookRoutes(kit, deps),

@@ -1,4 +1,6 @@
 import { Elysia, t } from 'elysia';
+import { type CapacityService, mapModel } from '../../../channels/index.ts';
+import type { Clock } from '../../../kernel/index.ts';
 import type { QueueClass, QueuedTask, Tasks } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
@@ -6,7 +8,30 @@ import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-ki
 import type { RecordAudit } from '../record-audit.ts';
 
 /** What waits to be sent: administrators see all of it, users their own with its place. */
-export function queueRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
+export function queueRoutes(
+  kit: Kit,
+  { tasks, audit, ...deps }: { tasks: Tasks; audit: RecordAudit; capacity: CapacityService; clock: Clock },
+) {
+  /** Why a task waits; for administrators, since it tells of accounts. */
+  function describeReason({ within, notBefore, properties }: QueuedTask): Reason {
+    if (notBefore > 0) return { reason: 'returned', reason_until: notBefore };
+    if (within?.channels.length === 0) return { reason: 'no_channel', reason_until: null };
+    const rests = (within?.channels ?? []).map((channel) => {
+      const { restingUntil, models } = deps.capacity.describe(channel);
+      const upstream = mapModel(channel.modelMapping, properties.originModelName);
+      return Math.max(restingUntil, models.find(({ model }) => model === upstream)?.restingUntil ?? 0);
+    });
+    const until = Math.min(...rests);
+    return until > deps.clock.unix() && rests.length > 0
+      ? { reason: 'resting', reason_until: until }
+      : { reason: 'full', reason_until: null };
+  }
+
+  const describe = (task: QueuedTask, forAdmin: boolean) => ({
+    ...describeQueued(task),
+    ...(forAdmin ? { ...describeForAdmin(task), ...describeReason(task) } : {}),
+  });
+
   return new Elysia({ normalize: false, tags: ['Queue'] })
     .use(kit)
     .get(
@@ -19,7 +44,7 @@ export function queueRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: R
         const filter = { ...(userId !== undefined && { userId }), ...(query.model && { model: query.model }) };
         const [found, classes] = await Promise.all([tasks.queue.list(filter, page), tasks.queue.classes()]);
         return ok({
-          ...paged(page, { total: found.total, items: found.items.map((task) => describeQueued(task, forAdmin)) }),
+          ...paged(page, { total: found.total, items: found.items.map((task) => describe(task, forAdmin)) }),
           classes: forAdmin ? classes.map(describeClass) : [],
         });
       },
@@ -33,7 +58,7 @@ export function queueRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: R
         detail: {
           summary: 'Tasks that wait to be sent, the oldest first',
           description:
-            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is no_channel (no enabled channel serves it), returned (the vendor refused it, and it is sent again at reason_until) or full (each slot is in use).',
+            'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use).',
         },
       },
     )
@@ -70,7 +95,9 @@ export function queueRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: R
     );
 }
 
-function describeQueued(task: QueuedTask, forAdmin: boolean) {
+type Reason = { reason: 'no_channel' | 'returned' | 'resting' | 'full'; reason_until: number | null };
+
+function describeQueued(task: QueuedTask) {
   const { properties, within } = task;
   return {
     id: task.taskId,
@@ -83,27 +110,20 @@ function describeQueued(task: QueuedTask, forAdmin: boolean) {
     ...task.queue,
     /** Its wait is over then, and it fails. */
     deadline: task.deadline,
-    ...(forAdmin
-      ? {
-          user_id: task.userId,
-          username: task.username,
-          group: within?.group ?? '',
-          channels: describeChannels(within),
-          returns: task.returns,
-          is_attached: task.isAttached,
-          ...describeReason(task),
-        }
-      : {}),
   };
 }
 
+const describeForAdmin = (task: QueuedTask) => ({
+  user_id: task.userId,
+  username: task.username,
+  group: task.within?.group ?? '',
+  channels: describeChannels(task.within),
+  returns: task.returns,
+  is_attached: task.isAttached,
+});
+
 const describeChannels = (within: QueueClass | undefined) =>
   (within?.channels ?? []).map(({ id, name }) => ({ id, name }));
-
-function describeReason({ within, notBefore }: QueuedTask) {
-  const reason = within?.channels.length === 0 ? 'no_channel' : notBefore > 0 ? 'returned' : 'full';
-  return { reason: reason as 'no_channel' | 'returned' | 'full', reason_until: notBefore > 0 ? notBefore : null };
-}
 
 const describeClass = (each: QueueClass) => ({
   platform: each.plugin,

@@ -23,7 +23,13 @@ export function QueueClasses({ queue, chosen, onChoose }: QueueClassesProps) {
       heading: t('tasks.model'),
       render: ({ model, platform, group }) => (
         <div className={classes.who}>
-          <Anchor component="button" type="button" ta="start" onClick={() => onChoose(chosen === model ? '' : model)}>
+          <Anchor
+            component="button"
+            type="button"
+            size="sm"
+            ta="start"
+            onClick={() => onChoose(chosen === model ? '' : model)}
+          >
             {model}
           </Anchor>
           <span className={classes.detail}>

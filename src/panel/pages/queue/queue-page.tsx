@@ -145,6 +145,7 @@ type Reasons = NonNullable<QueuedTask['reason']>;
 
 const reasons: Readonly<Record<Reasons, TextKey>> = {
   full: 'queue.reason.full',
+  resting: 'queue.reason.resting',
   returned: 'queue.reason.returned',
   no_channel: 'queue.reason.no_channel',
 };
