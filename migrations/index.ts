@@ -41,6 +41,7 @@ import postgres36 from './postgres/0036_wallets.sql' with { type: 'text' };
 import postgres37 from './postgres/0037_sentences.sql' with { type: 'text' };
 import postgres38 from './postgres/0038_budgets.sql' with { type: 'text' };
 import postgres39 from './postgres/0039_waiting.sql' with { type: 'text' };
+import postgres40 from './postgres/0040_channel_network.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -80,6 +81,7 @@ import sqlite36 from './sqlite/0036_wallets.sql' with { type: 'text' };
 import sqlite37 from './sqlite/0037_sentences.sql' with { type: 'text' };
 import sqlite38 from './sqlite/0038_budgets.sql' with { type: 'text' };
 import sqlite39 from './sqlite/0039_waiting.sql' with { type: 'text' };
+import sqlite40 from './sqlite/0040_channel_network.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -358,6 +360,16 @@ export const migrations: readonly Migration[] = [
     back: unless(
       `select task_id from tasks where status = 'NOT_START' and phase = 'waiting' limit 1`,
       'Tasks wait, which the program of before would end as interrupted. Set queue.max_wait_seconds to 0 and wait until none is left.',
+    ),
+  },
+  {
+    number: 40,
+    name: '0040_channel_network',
+    sql: { sqlite: sqlite40, postgres: postgres40 },
+    checks: [],
+    back: unless(
+      'select id from channels where proxy_sealed is not null or headers_sealed is not null limit 1',
+      'Channels have a proxy or headers of their own, without which the program of before would call their vendors.',
     ),
   },
 ];

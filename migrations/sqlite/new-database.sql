@@ -61,7 +61,7 @@ CREATE TABLE channels (
   used_quota integer not null default 0,
   created_at integer not null,
   updated_at integer not null
-, limits text default null, pool text not null default '');
+, limits text default null, pool text not null default '', proxy_sealed text default null, headers_sealed text default null, body_defaults text default null);
 CREATE TABLE task_plugins (
   id integer primary key autoincrement,
   key text not null,

@@ -2,6 +2,15 @@ import { type Clock, createReplica, type Logger, type Random, type SecretBox } f
 import { type ChannelRecord, type Page, type Paged, STATUS, type Store } from '../store/ports/index.ts';
 import { checkLimits, checkPool } from './capacity/declared-limits.ts';
 import {
+  type ChannelNetwork,
+  checkBodyDefaults,
+  openNetwork,
+  type ShownNetwork,
+  sealHeaders,
+  sealProxy,
+  showNetwork,
+} from './channel-network.ts';
+import {
   boundPlugin,
   type ChannelInput,
   checkBinding,
@@ -31,8 +40,14 @@ export type Channels = {
    * @throws `channels.key_unreadable` when no current or previous secret opens it
    */
   credential(channel: ChannelRecord): string;
-  /** Whether a current or previous secret opens the credential. */
+  /** Whether a current or previous secret opens all that is sealed of it. */
   isReadable(channel: ChannelRecord): boolean;
+  /** @throws `channels.key_unreadable` */
+  network(channel: ChannelRecord): ChannelNetwork;
+  /** What texts must not show: the credential, the proxy's password, the values of headers. */
+  secrets(channel: ChannelRecord): readonly string[];
+  /** Of the proxy and the headers; undefined if they cannot be read. */
+  shownNetwork(channel: ChannelRecord): ShownNetwork | undefined;
   get(id: number): Promise<ChannelRecord>;
   list(page: Page, filter?: ChannelFilter): Promise<Paged<ChannelRecord>>;
   create(input: ChannelInput): Promise<SavedChannel>;
@@ -63,6 +78,7 @@ export function createChannels(deps: {
   let byId = new Map<number, ChannelRecord>();
   /** Decrypted once for each record of the replica: every poll needs the key. */
   const openedKeys = new WeakMap<ChannelRecord, string>();
+  const openedNetworks = new WeakMap<ChannelRecord, ChannelNetwork>();
 
   const replica = createReplica({
     topic: 'channels',
@@ -100,10 +116,33 @@ export function createChannels(deps: {
     return { type, ...checkBinding(plugins, { type, taskPluginKey: plugin, baseUrl }) };
   }
 
-  const isReadable = ({ keySealed }: ChannelRecord): boolean => secretBox.open(keySealed) !== undefined;
+  const isReadable = (channel: ChannelRecord): boolean =>
+    secretBox.open(channel.keySealed) !== undefined && openNetwork(secretBox, channel) !== undefined;
+
+  function network(channel: ChannelRecord): ChannelNetwork {
+    const opened = openedNetworks.get(channel) ?? openNetwork(secretBox, channel);
+    if (opened === undefined) throw channelErrors.key_unreadable();
+    openedNetworks.set(channel, opened);
+    return opened;
+  }
+
+  function credential(channel: ChannelRecord): string {
+    const opened = openedKeys.get(channel) ?? secretBox.open(channel.keySealed);
+    // Without its proxy or headers the key must not leave either.
+    if (opened === undefined || !network(channel)) throw channelErrors.key_unreadable();
+    openedKeys.set(channel, opened);
+    return opened;
+  }
 
   return {
     isReadable,
+    network,
+    credential,
+    secrets: (channel) => [credential(channel), ...network(channel).secrets],
+    shownNetwork(channel) {
+      const opened = openNetwork(secretBox, channel);
+      return opened && showNetwork(opened);
+    },
     find: (id) => byId.get(id),
     known: () => known,
     pick: (request) => pickChannel(known, request, random),
@@ -126,13 +165,6 @@ export function createChannels(deps: {
       }
     },
     stop: replica.stop,
-
-    credential(channel) {
-      const opened = openedKeys.get(channel) ?? secretBox.open(channel.keySealed);
-      if (opened === undefined) throw channelErrors.key_unreadable();
-      openedKeys.set(channel, opened);
-      return opened;
-    },
 
     async create(input) {
       const key = checkEnteredKey(input.key, boundPlugin(plugins, input)?.keyFormat);
@@ -158,6 +190,9 @@ export function createChannels(deps: {
         status: input.status ?? STATUS.enabled,
         limits: checkLimits(input.limits ?? null),
         pool: checkPool(input.pool ?? ''),
+        proxySealed: sealProxy(secretBox, input.proxy ?? ''),
+        headersSealed: sealHeaders(secretBox, input.headers ?? {}),
+        bodyDefaults: checkBodyDefaults(input.bodyDefaults ?? null),
         createdAt: now,
         updatedAt: now,
       });
@@ -172,9 +207,12 @@ export function createChannels(deps: {
         binding.type !== before.type ||
         binding.taskPluginKey !== before.taskPluginKey ||
         binding.baseUrl !== before.baseUrl;
+      // A proxy reads what goes over it without TLS.
+      const isShownToProxy = (change.proxy ?? '') !== '' && binding.baseUrl.startsWith('http:');
       // Otherwise anyone who may edit channels could send the key to a host of their own and read
       // it there.
-      if (moves && change.key === undefined && !mayMoveKey) throw channelErrors.key_required({ param: 'key' });
+      if ((moves || isShownToProxy) && change.key === undefined && !mayMoveKey)
+        throw channelErrors.key_required({ param: 'key' });
       const key =
         change.key === undefined
           ? undefined
@@ -196,6 +234,11 @@ export function createChannels(deps: {
         ...(change.status === undefined ? {} : { status: change.status }),
         ...(change.limits === undefined ? {} : { limits: checkLimits(change.limits) }),
         ...(change.pool === undefined ? {} : { pool: checkPool(change.pool) }),
+        ...(change.proxy === undefined ? {} : { proxySealed: sealProxy(secretBox, change.proxy) }),
+        ...(change.headers === undefined
+          ? {}
+          : { headersSealed: sealHeaders(secretBox, change.headers, openNetwork(secretBox, before)?.headers) }),
+        ...(change.bodyDefaults === undefined ? {} : { bodyDefaults: checkBodyDefaults(change.bodyDefaults) }),
         updatedAt: clock.unix(),
       });
       if (!channel) throw channelErrors.not_found();

@@ -28,6 +28,11 @@ export type ChannelInput = {
   taskPluginKey?: string;
   settings?: JsonObject;
   status?: EnabledStatus;
+  /** A proxy with its credentials, `direct` for none, or empty for the gateway's. */
+  proxy?: string;
+  /** A value of null stays as it was. */
+  headers?: Record<string, string | null>;
+  bodyDefaults?: JsonObject | null;
   /** null: nothing is declared. */
   limits?: DeclaredLimits | null;
   /** Empty: it shares its limit with no other channel. */

@@ -5,6 +5,7 @@ import {
   checkName,
   checkNames,
   RELAY_TYPE,
+  sealProxy,
   shortenKey,
 } from '../channels/index.ts';
 import { AppError, hasHiddenCharacters, isObject, type JsonObject, parseJson, pluralize } from '../kernel/index.ts';
@@ -100,7 +101,12 @@ function planChannel(
     remark('left', 'no_key', 'it has no key');
     return [];
   }
-  const off = [...unsupportedColumns(row), ...gatewayKeys(row, keys)];
+  const proxySealed = readProxy(context, row);
+  const off = [
+    ...unsupportedColumns(row),
+    ...gatewayKeys(row, keys),
+    ...(proxySealed === undefined ? ['a proxy that cannot be read'] : []),
+  ];
   if (off.length > 0) {
     remark(
       'changed',
@@ -122,6 +128,7 @@ function planChannel(
       sourceId: keys.length === 1 ? id : `${id}/${index + 1}`,
       channel: {
         ...shared,
+        proxySealed: proxySealed ?? null,
         ...keyFields(context, key),
         name: checkName(keys.length === 1 ? name : `${cut(name, 56)} (${index + 1})`),
         weight: Math.ceil(Math.min(weight, MAX_RANK) / keys.length),
@@ -188,6 +195,18 @@ function readMapping(text: string): Record<string, string> {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { '': '' };
   return value as Record<string, string>;
+}
+
+/** Null: it has none; undefined: it has one that is none here. */
+function readProxy({ secretBox }: PlanContext, row: SourceRow): string | null | undefined {
+  const { proxy } = readObject(readText(row, 'setting'));
+  if (proxy === undefined || proxy === null || proxy === '') return null;
+  try {
+    return typeof proxy === 'string' ? sealProxy(secretBox, proxy) : undefined;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return undefined;
+  }
 }
 
 /** Vertex's region, for all models or by model, has the same form here. */

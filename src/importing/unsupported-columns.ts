@@ -14,7 +14,7 @@ const FOREIGN: readonly (readonly [column: string, isSet: (text: string) => bool
 ];
 /** Members of its two columns of settings that change what is sent, or which way. */
 const FOREIGN_MEMBERS = {
-  setting: ['proxy', 'system_prompt', 'force_format', 'thinking_to_content', 'pass_through_body_enabled'],
+  setting: ['system_prompt', 'force_format', 'thinking_to_content', 'pass_through_body_enabled'],
   settings: ['advanced_custom', 'disable_store'],
 } as const;
 /** Vertex's column: here its key is that of a service account. */

@@ -21,7 +21,7 @@ import { deliverAnswer } from './deliver-answer.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { estimateUsage, readsReport } from './estimate-usage.ts';
 import { findPinnedChannel } from './find-references.ts';
-import { readRelayRequest } from './read-relay-request.ts';
+import { addDefaults, readRelayRequest } from './read-relay-request.ts';
 import { MAX_ANSWER_BYTES, refusalAnswer, sendFailure } from './relay-answers.ts';
 import { moveRelay, openRelay, RELAY_PLUGIN_KEY, refundRelay, releaseRelay } from './relay-billing.ts';
 import { replayRelayed } from './replay-relayed.ts';
@@ -75,9 +75,9 @@ export async function createRelayed(deps: RelayDeps, caller: Caller, request: Re
 }
 
 async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<RelayAnswer> {
-  const { caller, request, intent, idempotency, onStreamEnd, doubt } = creation;
-  const { requestId } = request;
-  const only = await findPinnedChannel(deps, caller, intent);
+  const { caller, idempotency, onStreamEnd, doubt } = creation;
+  const { requestId } = creation.request;
+  const only = await findPinnedChannel(deps, caller, creation.intent);
   const tried: number[] = [];
   let relay: RelayRecord | undefined;
   let lease: { stop(): void } | undefined;
@@ -104,7 +104,9 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
         if (!unreadable) throw error;
         continue;
       }
-      const quote = await quoteFor(deps, creation, channel);
+      const completed = addDefaults(creation, channel);
+      const { request, intent } = completed;
+      const quote = await quoteFor(deps, completed, channel);
       relay = relay
         ? await moveRelay(deps, relay, { channel, quote, attempt: tried.length })
         : await openRelay(deps, { caller, requestId, intent, idempotency, channel, quote });
@@ -114,7 +116,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       const wasInDoubt = doubt.vendorMayHaveJob;
       doubt.vendorMayHaveJob = true;
       const hidesUsage = intent.hidesUsage && asksForUsage(deps, quote, channel);
-      const attempt = await send(deps, creation, { channel, key, hidesUsage });
+      const attempt = await send(deps, completed, { channel, key, hidesUsage });
       if (attempt.kind === 'accepted') {
         const { response } = attempt;
         answered = response.status;
@@ -141,7 +143,7 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
     if (!isReleasedLater) await release();
   }
   if (!relay || !last) {
-    const message = `No channel that is enabled for your group relays the model "${intent.model.slice(0, 100)}".`;
+    const message = `No channel that is enabled for your group relays the model "${creation.intent.model.slice(0, 100)}".`;
     throw unreadable ?? taskErrors.no_available_channel({ message, param: 'model' });
   }
   const mayBeDone = doubt.vendorMayHaveJob;
@@ -222,7 +224,7 @@ async function send(
       maxResponseBytes: stream ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,
     },
   );
-  const sent = await deps.vendors.upstream.request(request);
+  const sent = await deps.vendors.send(channel, request);
   const acceptsRisk = channel.settings.retry_on_5xx === true;
   if (!sent.ok) {
     const { kind: failure, notSent } = sent.error;
@@ -245,7 +247,9 @@ async function send(
   if (status === 401 || status === 403) {
     deps.logger.warn({ channel_id: channel.id, status }, "vendor refused the channel's key; check the key");
   }
-  const outcome = await refusalAnswer(deps.clock, sent.value, key).catch((error: AppError) => error);
+  const outcome = await refusalAnswer(deps.clock, sent.value, deps.vendors.channels.secrets(channel)).catch(
+    (error: AppError) => error,
+  );
   const mayBeDone = classifyStatus(status) === 'in_doubt';
   const mayTryAnother = status === 429 || (status >= 500 && acceptsRisk);
   return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother, mayBeDone };

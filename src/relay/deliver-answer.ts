@@ -39,7 +39,6 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
   const { status } = response;
   const body = await response.bytes(MAX_ANSWER_BYTES);
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
-  const key = deps.vendors.channels.credential(channel);
   if (tap) for await (const slice of sliceChunks([body.value])) tap.push(slice);
   await billRelay(deps, relay, tap ? calculateBill(deps, delivery, { tap, how: 'whole' }) : { httpStatus: status });
   if (keepsObject(relay.kind)) {
@@ -53,6 +52,6 @@ async function deliverWhole(deps: RelayDeps, delivery: Delivery, tap: UsageTap |
     for await (const slice of sliceChunks([body.value])) watch.push(slice);
     if (!tap && watch.hasFailed()) await refundFailedJob(deps, relay.relayId);
   }
-  const redacted = redactKey(body.value, key);
+  const redacted = redactKey(body.value, deps.vendors.channels.secrets(channel));
   return { status, headers: vendorHeaders(response, { whole: true }), body: redacted, replayed: false };
 }

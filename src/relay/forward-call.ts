@@ -124,10 +124,10 @@ async function send(
         ...(operation === 'content' ? { redirects: contentRedirects(deps, channel) } : {}),
       },
     );
-  let sent = await deps.vendors.upstream.request(request(method));
+  let sent = await deps.vendors.send(channel, request(method));
   if (sent.ok && method === 'HEAD' && mayBeSignedForGet(sent.value)) {
     sent.value.discard();
-    sent = await deps.vendors.upstream.request(request('GET'));
+    sent = await deps.vendors.send(channel, request('GET'));
   }
   if (!sent.ok) {
     if (operation === 'content' && sent.error.kind === 'refused')
@@ -136,7 +136,8 @@ async function send(
   }
   const { status } = sent.value;
   const isUnchanged = status === 304 || (operation === 'content' && status === 416);
-  if ((status < 200 || status >= 300) && !isUnchanged) return refusalAnswer(deps.clock, sent.value, key);
+  if ((status < 200 || status >= 300) && !isUnchanged)
+    return refusalAnswer(deps.clock, sent.value, deps.vendors.channels.secrets(channel));
   if (method === 'HEAD' || status === 304 || status === 204) {
     sent.value.discard();
     return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };
@@ -152,7 +153,8 @@ async function send(
     if (outcome) await outcome.push(body.value);
     await outcome?.end();
     // A video's bytes are never searched for the key.
-    const redacted = operation === 'content' ? body.value : redactKey(body.value, key);
+    const redacted =
+      operation === 'content' ? body.value : redactKey(body.value, deps.vendors.channels.secrets(channel));
     return { status, headers: vendorHeaders(sent.value, { whole: true }), body: redacted, replayed: false };
   }
   const body = streamThrough(sent.value.stream(), { signal, onStop: onStreamEnd, transfer: outcome });

@@ -1,6 +1,7 @@
 import {
   countNames,
   createJsonScanner,
+  editJson,
   isObject,
   type Json,
   type JsonObject,
@@ -8,14 +9,14 @@ import {
   parseJson,
   readJsonMembers,
 } from '../kernel/index.ts';
-import type { RelayKind } from '../store/ports/index.ts';
+import type { ChannelRecord, RelayKind } from '../store/ports/index.ts';
 import { type ClientRequest, readModel, taskErrors } from '../tasks/index.ts';
 import { writeJson } from './build-relay-request.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { relayErrors } from './errors.ts';
 import { readReferences, referencesObject } from './read-references.ts';
 import { checkMembers, namesOfKind, quantityFact } from './request-members.ts';
-import type { RelayIntent, RemixSource } from './types.ts';
+import type { RelayedRequest, RelayIntent, RemixSource } from './types.ts';
 
 /** The usage facts of relayed requests, named like OpenAI's parameters. */
 const FACTS = ['seconds', 'n'] as const;
@@ -59,6 +60,28 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest, remix?
       ...(remix ? [{ param: 'video_id', kind: 'video' as const, objectId: remix.id }] : []),
     ],
   };
+}
+
+/**
+ * A request with the channel's own fields where its JSON body lacks them. They count for its limits
+ * and its price as if the client had written them.
+ */
+export function addDefaults<T extends { request: RelayedRequest; intent: RelayIntent }>(
+  creation: T,
+  { bodyDefaults }: Pick<ChannelRecord, 'bodyDefaults'>,
+): T {
+  const { client, kind, remix } = creation.request;
+  const { body } = client;
+  if (bodyDefaults === null || body.kind !== 'json' || !isObject(body.value)) return creation;
+  const given = body.value as JsonObject;
+  const missing = Object.fromEntries(Object.entries(bodyDefaults).filter(([name]) => !Object.hasOwn(given, name)));
+  if (Object.keys(missing).length === 0) return creation;
+  const text = editJson(writeJson(body), missing);
+  const request = {
+    ...creation.request,
+    client: { ...client, body: { ...body, value: { ...given, ...missing }, text } },
+  };
+  return { ...creation, request, intent: readRelayRequest(kind, request.client, remix) };
 }
 
 /**

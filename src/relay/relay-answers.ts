@@ -64,7 +64,11 @@ export function sendFailure({ kind, message }: UpstreamFailure, shouldRetry?: bo
  * @throws tasks.vendor_failed for answers that would mislead the client: a refused credential,
  * which is not the client's, and redirects
  */
-export async function refusalAnswer(clock: Clock, response: UpstreamResponse, key: string): Promise<RelayAnswer> {
+export async function refusalAnswer(
+  clock: Clock,
+  response: UpstreamResponse,
+  secrets: readonly string[],
+): Promise<RelayAnswer> {
   const { status } = response;
   const text = await readBeginning(clock, response);
   if (status === 401 || status === 403) {
@@ -75,17 +79,17 @@ export async function refusalAnswer(clock: Clock, response: UpstreamResponse, ke
   if (status < 400 || status > 599 || encoded) {
     throw taskErrors.vendor_failed({ message: `The vendor answered ${status}.` });
   }
-  const body = new TextEncoder().encode(redactSecrets(text, secretsFrom(key, SHORTEST_IN_REFUSAL)));
+  const body = new TextEncoder().encode(redactSecrets(text, secretsFrom(secrets, SHORTEST_IN_REFUSAL)));
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };
 }
 
-const secretsFrom = (key: string, shortest: number): string[] =>
-  secretsOfKey(key).filter(({ length }) => length >= shortest);
+const secretsFrom = (secrets: readonly string[], shortest: number): string[] =>
+  secrets.flatMap((secret) => secretsOfKey(secret)).filter(({ length }) => length >= shortest);
 
-/** Redacts the channel's credential in a whole answer. Short keys and large answers are skipped. */
-export function redactKey(body: Uint8Array, key: string): Uint8Array {
+/** Redacts the channel's secrets in a whole answer. Short keys and large answers are skipped. */
+export function redactKey(body: Uint8Array, known: readonly string[]): Uint8Array {
   if (body.byteLength > MAX_SEARCHED_BYTES) return body;
-  const secrets = secretsFrom(key, SHORTEST_IN_ANSWER);
+  const secrets = secretsFrom(known, SHORTEST_IN_ANSWER);
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (!secrets.some((secret) => bytes.includes(secret))) return body;
   return new TextEncoder().encode(redactSecrets(new TextDecoder().decode(body), secrets));

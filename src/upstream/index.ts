@@ -11,6 +11,7 @@ export type * from './mail-types.ts';
 export { type CallProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './provider-requests.ts';
 export {
   configuredNetwork,
+  describeProxy,
   type Network,
   type NetworkConfig,
   type ProxyServer,

@@ -16,6 +16,7 @@ import {
 } from '../kernel/index.ts';
 import { isFieldValue } from './check-request.ts';
 import { openProvider } from './provider-requests.ts';
+import type { ProxyServer } from './proxies.ts';
 import type { Upstream } from './types.ts';
 
 export type ServiceAccountToken = {
@@ -34,7 +35,7 @@ export interface ServiceAccountTokens {
    * `key` is the account's JSON as its vendor issues it. Only the host of `labAddress` may be
    * private and may be called without TLS. An error is safe to show: it holds nothing of the key.
    */
-  get(key: string, labAddress: string): Promise<Result<ServiceAccountToken, Sentence>>;
+  get(key: string, labAddress: string, proxy?: ProxyServer | null): Promise<Result<ServiceAccountToken, Sentence>>;
   /** The vendor refused the token: the next `get` requests a new one, at most once a minute. */
   refused(key: string, labAddress: string): void;
 }
@@ -72,6 +73,9 @@ type Entry = {
   asking?: Promise<Result<ServiceAccountToken, Sentence>>;
 };
 
+/** `proxy`: null for none; undefined for the gateway's. */
+type Wanted = { key: string; labAddress: string; proxy: ProxyServer | null | undefined };
+
 type Deps = { upstream: Upstream; clock: Clock; watchCache?: WatchCache };
 
 export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps): ServiceAccountTokens {
@@ -88,8 +92,11 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
     return entry;
   }
 
-  async function renew(entry: Entry, key: string, labAddress: string): Promise<Result<ServiceAccountToken, Sentence>> {
-    const answer = await exchange(key, labAddress);
+  async function renew(
+    entry: Entry,
+    { key, labAddress, proxy }: Wanted,
+  ): Promise<Result<ServiceAccountToken, Sentence>> {
+    const answer = await exchange({ key, labAddress, proxy });
     const now = clock.nowMs();
     if (answer.ok) {
       const { lifeSeconds, ...value } = answer.value;
@@ -102,15 +109,17 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
     return entry.known && isAhead(entry.known.endsAtMs, now, HOUR_MS) ? ok(entry.known.value) : answer;
   }
 
-  async function exchange(
-    key: string,
-    labAddress: string,
-  ): Promise<Result<ServiceAccountToken & { lifeSeconds: number }, Sentence>> {
+  async function exchange({
+    key,
+    labAddress,
+    proxy,
+  }: Wanted): Promise<Result<ServiceAccountToken & { lifeSeconds: number }, Sentence>> {
     const account = readAccount(key, labAddress);
     if (!account.ok) return account;
     const assertion = await signAssertion(account.value, Math.floor(clock.nowMs() / 1000));
     if (assertion === undefined) return err(sentence('upstream.account_key'));
-    const ask = openProvider(upstream, [labAddress]);
+    const request: Upstream['request'] = (asked) => upstream.request(proxy === undefined ? asked : { ...asked, proxy });
+    const ask = openProvider({ ...upstream, request }, [labAddress]);
     const answer = await ask({
       url: account.value.tokenUri,
       body: { form: { grant_type: GRANT, assertion } },
@@ -128,7 +137,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
   }
 
   return {
-    async get(key, labAddress) {
+    async get(key, labAddress, proxy) {
       const entry = findEntry(toId(key, labAddress));
       const now = clock.nowMs();
       const { known, failed } = entry;
@@ -136,7 +145,7 @@ export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps
       if (isValid && known.endsAtMs - MARGIN_MS > now) return ok(known.value);
       if (failed && isAhead(failed.untilMs, now, REST_AFTER_FAILURE_MS))
         return isValid ? ok(known.value) : err(failed.error);
-      entry.asking ??= renew(entry, key, labAddress).finally(() => {
+      entry.asking ??= renew(entry, { key, labAddress, proxy }).finally(() => {
         delete entry.asking;
       });
       return entry.asking;

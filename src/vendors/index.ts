@@ -34,5 +34,6 @@ export {
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
 export { fileToken, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
+export { createSendToVendor } from './request/send-to-vendor.ts';
 export { recordTrial, type TryChannel, tryChannel } from './trial/try-channel.ts';
 export type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from './types.ts';

@@ -1,13 +1,13 @@
 import type { Channels } from '../channels/index.ts';
 import type { RequestBody } from '../files/index.ts';
-import type { Clock, Json, JsonObject, Redactor } from '../kernel/index.ts';
+import type { Clock, Json, JsonObject, Redactor, Result } from '../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
-import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { ServiceAccountTokens, UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../upstream/index.ts';
 
 /** What an exchange with a vendor needs. */
 export type VendorDeps = {
   clock: Clock;
-  upstream: Upstream;
+  send: SendToVendor;
   serviceAccounts: ServiceAccountTokens;
   channels: Channels;
   /** All known addresses of this gateway. */
@@ -17,6 +17,12 @@ export type VendorDeps = {
   /** Limits downloads and streams with an API key. */
   downloads: DownloadLimit;
 };
+
+/** Sends a request the way that its channel names: by its proxy, and with its headers. */
+export type SendToVendor = (
+  channel: ChannelRecord,
+  request: UpstreamRequest,
+) => Promise<Result<UpstreamResponse, UpstreamFailure>>;
 
 /**
  * What a channel's key is known by in texts; `certain`: without what could be an id, and what

@@ -44,6 +44,7 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
       modelMapping: {},
     },
     ...{ taskPluginKey: null, settings: { mark: old.seal('address'), other: 'v1.' }, status: 1 },
+    ...{ proxySealed: old.seal('direct'), headersSealed: old.seal('{}') },
   });
   await store.balanceAlerts.setSecret(id, old.seal('alert'));
   await store.twoFactor.begin({ userId: id, secretSealed: old.seal('FACTOR'), createdAt: 1 });
@@ -76,6 +77,8 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
     return [
       channel?.keySealed,
       channel?.settings.mark,
+      channel?.proxySealed,
+      channel?.headersSealed,
       (await store.providers.all())[0]?.clientSecretSealed,
       (await store.twoFactor.byUser(id))?.secretSealed,
       stored?.webhookSecretSealed,
@@ -86,7 +89,7 @@ async function fill(store: Store): Promise<() => Promise<string[]>> {
   };
 }
 
-const CLEAR = ['vendor key', 'address', 'client', 'FACTOR', 'webhook', 'former', 'alert', 'mail'];
+const CLEAR = ['vendor key', 'address', 'direct', '{}', 'client', 'FACTOR', 'webhook', 'former', 'alert', 'mail'];
 
 describeEachStore(
   'sealing anew',
@@ -165,6 +168,7 @@ const SEALERS = [
   'src/auth/oauth/begin-oauth.ts',
   'src/auth/credentials/authenticator.ts',
   'src/auth/own-account/balance-alert.ts',
+  'src/channels/channel-network.ts',
   'src/channels/channels.ts',
   'src/kernel/crypto.ts',
   'src/settings/settings-service.ts',

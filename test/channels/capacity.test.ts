@@ -34,7 +34,18 @@ function createStillClock() {
 const channel = (change: Partial<ChannelRecord> = {}): ChannelRecord => ({
   ...{ id: 1, name: 'vendor', type: 61, keySealed: '', keyHint: '', baseUrl: 'https://vendor.example' },
   ...{ models: ['m'], groups: ['default'], priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo' },
-  ...{ settings: {}, status: 1, usedQuota: 0, createdAt: 1, updatedAt: 1, limits: null, pool: '' },
+  ...{
+    settings: {},
+    status: 1,
+    usedQuota: 0,
+    createdAt: 1,
+    updatedAt: 1,
+    limits: null,
+    pool: '',
+    proxySealed: null,
+    headersSealed: null,
+    bodyDefaults: null,
+  },
   ...change,
 });
 

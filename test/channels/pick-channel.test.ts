@@ -23,6 +23,9 @@ const channel = (id: number, change: Partial<ChannelRecord> = {}): ChannelRecord
   updatedAt: 0,
   limits: null,
   pool: '',
+  proxySealed: null,
+  headersSealed: null,
+  bodyDefaults: null,
   ...change,
 });
 const request = { pluginKey: 'demo', channelTypes: [45], model: 'm', group: 'default', except: [] as number[] };

@@ -22,6 +22,9 @@ const channel = (change: Partial<NewChannel> = {}): Required<NewChannel> => ({
   updatedAt: 1,
   limits: { maxRunning: 5, models: { m: { maxPerMinute: 3 } } },
   pool: 'shared',
+  proxySealed: 'v1.d.e.f',
+  headersSealed: 'v1.g.h.i',
+  bodyDefaults: { max_tokens: 4096, z: 1, a: [null] },
   ...change,
 });
 

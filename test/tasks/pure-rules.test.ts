@@ -239,12 +239,17 @@ test.each<[string, boolean]>([
 
 test("a key's secrets are computed once for a channel, and anew for another key or gateway", () => {
   const channel = { id: 1 } as ChannelRecord;
-  const find = createKeySecrets();
+  const find = createKeySecrets({ network: () => ({ proxy: undefined, headers: {}, secrets: [] }) });
   const first = find(channel, 'vendor-key-0123456789');
   expect(first.all).toContain('vendor-key-0123456789');
   expect(find(channel, 'vendor-key-0123456789')).toBe(first);
   expect(find(channel, 'other-key-0123456789').all).not.toContain('vendor-key-0123456789');
-  expect(createKeySecrets()(channel, 'vendor-key-0123456789')).not.toBe(first);
+  expect(
+    createKeySecrets({ network: () => ({ proxy: undefined, headers: {}, secrets: [] }) })(
+      channel,
+      'vendor-key-0123456789',
+    ),
+  ).not.toBe(first);
 });
 
 test('a form that names several models is refused: plugin and vendor could each take another', () => {

@@ -1187,13 +1187,13 @@ test('slow loris: a dripping refusal is cut off, and the part that came is forwa
   const response = { status: 500, headers: {}, stream: () => body } as unknown as UpstreamResponse;
   // A clock that runs a hundred times as fast.
   const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
-  const answer = await refusalAnswer(clock, response, 'a key of the vendor');
+  const answer = await refusalAnswer(clock, response, ['a key of the vendor']);
   expect(left).toBeTrue();
   expect(answer).toMatchObject({ status: 500, body: expect.any(Uint8Array) });
   for (const status of [700, 999]) {
     expect(
       await failureOf(
-        refusalAnswer(clock, { ...response, status, stream: () => new Response('x').body } as never, 'k'),
+        refusalAnswer(clock, { ...response, status, stream: () => new Response('x').body } as never, ['k']),
       ),
     ).toMatchObject({
       code: 'tasks.vendor_failed',
@@ -1207,19 +1207,19 @@ test.each([
   ['a short key', 'not-needed', { text: 'not-needed' }, { text: 'not-needed' }],
   ['a key', 'sk-0123456789abcdef', { text: 'sk-0123456789abcdef' }, { text: '[redacted]' }],
 ])('a good answer with %s in it', (_name, key, said, reply) => {
-  const clean = redactKey(new TextEncoder().encode(JSON.stringify(said)), key);
+  const clean = redactKey(new TextEncoder().encode(JSON.stringify(said)), [key]);
   expect(JSON.parse(new TextDecoder().decode(clean))).toEqual(reply);
 });
 
 test('slow redaction: a good answer of more than 1 MiB is not searched', () => {
   const body = new TextEncoder().encode(`sk-0123456789abcdef${'x'.repeat(1024 * 1024)}`);
-  expect(redactKey(body, 'sk-0123456789abcdef')).toBe(body);
+  expect(redactKey(body, ['sk-0123456789abcdef'])).toBe(body);
 });
 
 test('a refusal keeps words that equal a short key, and loses longer keys', async () => {
   const refusalWith = async (key: string) => {
     const response = { status: 400, headers: {}, stream: () => new Response('ollama my-secret!').body };
-    const { body } = await refusalAnswer(systemClock, response as never, key);
+    const { body } = await refusalAnswer(systemClock, response as never, [key]);
     return new TextDecoder().decode(body as Uint8Array);
   };
   expect(await refusalWith('ollama')).toBe('ollama my-secret!');

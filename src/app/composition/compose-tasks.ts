@@ -28,9 +28,11 @@ import {
   type TaskTelemetry,
   taskErrors,
 } from '../../tasks/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
 import {
   createDownloadLimit,
   createKeySecrets,
+  createSendToVendor,
   recordTrial,
   type TryChannel,
   tryChannel,
@@ -42,7 +44,7 @@ export type TaskParts = {
   store: Store;
   clock: Clock;
   logger: Logger;
-  vendors: Omit<VendorDeps, 'clock' | 'keySecrets' | 'downloads'>;
+  vendors: Omit<VendorDeps, 'clock' | 'keySecrets' | 'downloads' | 'send'> & { upstream: Upstream };
   billing: Billing;
   pin: () => Pin;
   kept: KeptFiles;
@@ -77,10 +79,16 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   const { store, clock, logger, limits } = parts;
   const { onOutcome = () => {}, ...telemetry } = parts.telemetry;
   const { watchCache } = telemetry;
+  const { upstream, channels, serviceAccounts, ownAddresses } = parts.vendors;
   const deps: TaskDeps = {
     ...{ store, clock, logger, limits },
     ...{ billing: parts.billing, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
-    vendors: { ...parts.vendors, clock, keySecrets: createKeySecrets(), downloads: limitDownloads(limits.links) },
+    vendors: {
+      ...{ clock, channels, serviceAccounts, ownAddresses },
+      send: createSendToVendor({ upstream, channels }),
+      keySecrets: createKeySecrets(channels),
+      downloads: limitDownloads(limits.links),
+    },
     telemetry: { ...telemetry, outcomes: createOutcomeCounter(clock, onOutcome) },
     node: createTaskNode({
       ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing, ...parts.node },

@@ -11,6 +11,10 @@ export const settingsReasons = {
   'channels.address_credentials': 'base_url must not contain credentials; put them into key.',
   'channels.address_call':
     'base_url ends with the call {{call}}. Enter the address up to that: the calls are added to it.',
+  'channels.header_twice': 'The header {{name}} is given twice, in different cases.',
+  'channels.headers_max': 'A channel has at most {{max}} headers.',
+  'channels.default_own': 'body_defaults must not have {{field}}: the gateway sets it itself.',
+  'channels.defaults_length': 'body_defaults must have at most {{max}} characters.',
   'channels.address_query': 'base_url must not contain a query or a fragment.',
   'channels.list_empty': '{{field}} must name at least one entry.',
   'channels.list_max': '{{field}} may have at most {{max}} entries.',

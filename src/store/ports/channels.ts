@@ -32,6 +32,12 @@ export type ChannelRecord = {
   limits: DeclaredLimits | null;
   /** The name that channels of one limit share; empty: the channel has its own. */
   pool: string;
+  /** The proxy of its requests, sealed; null: the gateway's. */
+  proxySealed: string | null;
+  /** Further headers of its requests, a sealed JSON object. */
+  headersSealed: string | null;
+  /** Fields that relayed JSON bodies get where they lack them. */
+  bodyDefaults: JsonObject | null;
 };
 
 /** Tasks at once and starts in a minute; `burst`: starts at once. */
@@ -40,8 +46,9 @@ export type DeclaredLimit = { maxRunning?: number; maxPerMinute?: number; burst?
 /** Those of all models together, and of single upstream models. */
 export type DeclaredLimits = DeclaredLimit & { models?: Record<string, DeclaredLimit> };
 
-export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota' | 'limits' | 'pool'> &
-  Partial<Pick<ChannelRecord, 'limits' | 'pool'>>;
+type Optional = 'limits' | 'pool' | 'proxySealed' | 'headersSealed' | 'bodyDefaults';
+
+export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota' | Optional> & Partial<Pick<ChannelRecord, Optional>>;
 
 export interface ChannelStore {
   insert(channel: NewChannel): Promise<ChannelRecord>;

@@ -42,6 +42,8 @@ export interface NodeStore {
 export const SEALED_COLUMNS = [
   'channels.key_sealed',
   'channels.settings',
+  'channels.proxy_sealed',
+  'channels.headers_sealed',
   'oauth_providers.client_secret_sealed',
   'two_factor.secret_sealed',
   'api_keys.webhook_secret_sealed',

@@ -35,6 +35,9 @@ export const defineGateway = (kit: Kit) => ({
     createdAt: kit.big('created_at').notNull(),
     updatedAt: kit.big('updated_at').notNull(),
     limits: kit.json<DeclaredLimits>('limits'),
+    proxySealed: kit.text('proxy_sealed'),
+    headersSealed: kit.text('headers_sealed'),
+    bodyDefaults: kit.json<JsonObject>('body_defaults'),
     pool: kit.text('pool').notNull().default(''),
   }),
 

@@ -168,7 +168,7 @@ async function exchange(
   { tasks, channel, secrets }: { tasks: number; channel: ChannelRecord; secrets: Secrets },
 ): Promise<VendorAnswer | Verdict> {
   const startedMs = deps.clock.monotonicMs();
-  const sent = await deps.vendors.upstream.request(request);
+  const sent = await deps.vendors.send(channel, request);
   const ms = deps.clock.monotonicMs() - startedMs;
   const status = sent.ok ? sent.value.status : sent.error.kind;
   deps.telemetry.meter?.answered({ channelId: channel.id, call: 'poll', status, ms });

@@ -35,7 +35,7 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
   const logFields = { request_id: submission.requestId, task_id: context.publicTaskId, channel_id: channel.id };
   traceEvent(deps.logger, 'submit_start', logFields);
   const startedMs = deps.clock.monotonicMs();
-  const sent = await deps.vendors.upstream.request(submission.vendorRequest);
+  const sent = await deps.vendors.send(channel, submission.vendorRequest);
   const ms = Math.round(deps.clock.monotonicMs() - startedMs);
   const status = sent.ok ? sent.value.status : sent.error.kind;
   deps.telemetry.meter?.answered({ channelId: channel.id, call: 'submit', status, ms });

@@ -27,7 +27,7 @@ export async function askVendor(
   credential.addSecretsFrom(described);
   const request = buildUpstreamRequest(plugin, { channel, described });
   if (!request.ok) throw vendorErrors.artifact_request_rejected({ cause: request.error });
-  const sent = await deps.upstream.request({ ...request.value, ...(signal ? { signal } : {}) });
+  const sent = await deps.send(channel, { ...request.value, ...(signal ? { signal } : {}) });
   if (!sent.ok) throw contentFailure(sent.error);
   const { status } = sent.value;
   if (status === 401) credential.onUnauthorized();

@@ -65,22 +65,26 @@ export async function fetchContent(deps: VendorDeps, fetch: Fetch): Promise<Vend
   // A part of an answer is not a part of the file in it.
   const safeHeaders = described.base64 ? {} : pickHeaders(client.headers);
   const request = contentRequest(deps, { plugin, channel, described, safeHeaders, signal: client.signal });
-  let response = await send(deps, request);
+  let response = await send(deps, channel, request);
   if (isEncodedPart(response)) {
     response.discard();
-    response = await send(deps, { ...request, headers: withoutRange(request.headers) });
+    response = await send(deps, channel, { ...request, headers: withoutRange(request.headers) });
   }
   if (request.method === 'HEAD' && mayBeSignedForGet(response)) {
     response.discard();
-    response = await send(deps, { ...request, method: 'GET' });
+    response = await send(deps, channel, { ...request, method: 'GET' });
   }
   if (response.status === 401) onUnauthorized();
   const content = await forwardContent(deps, response, client);
   return described.base64 ? await decodeBase64Content(content, described.base64) : content;
 }
 
-async function send({ upstream }: Pick<VendorDeps, 'upstream'>, request: UpstreamRequest): Promise<UpstreamResponse> {
-  const sent = await upstream.request(request);
+async function send(
+  deps: Pick<VendorDeps, 'send'>,
+  channel: ChannelRecord,
+  request: UpstreamRequest,
+): Promise<UpstreamResponse> {
+  const sent = await deps.send(channel, request);
   if (!sent.ok) throw contentFailure(sent.error);
   return sent.value;
 }

@@ -83,7 +83,8 @@ export async function resolveCredential(
 ): Promise<Credential> {
   if (!needsServiceAccount(manifest)) return localCredential(deps, manifest, channel);
   const key = deps.channels.credential(channel);
-  const answer = await deps.serviceAccounts.get(key, channel.baseUrl);
+  const { proxy } = deps.channels.network(channel);
+  const answer = await deps.serviceAccounts.get(key, channel.baseUrl, proxy);
   const onUnauthorized = () => deps.serviceAccounts.refused(key, channel.baseUrl);
   const own = deps.keySecrets(channel, key);
   if (!answer.ok) {

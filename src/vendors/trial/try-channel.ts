@@ -94,7 +94,7 @@ export async function tryChannel(
     }
     const { request, carriesCredential, hint } = probe.value;
     const started = deps.clock.monotonicMs();
-    const answer = await deps.upstream.request({
+    const answer = await deps.send(channel, {
       ...request,
       headersTimeoutMs: ANSWER_MS,
       idleTimeoutMs: ANSWER_MS,

@@ -8,6 +8,7 @@ import {
   type Channels,
   mapModel,
   type SavedChannel,
+  type ShownNetwork,
 } from '../../../channels/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { findDriver, type PluginService } from '../../../plugins/index.ts';
@@ -51,6 +52,25 @@ const optional = {
     }),
   ),
   status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
+  proxy: t.Optional(
+    t.String({
+      maxLength: 1000,
+      description:
+        'scheme://user:password@host:port with http, https, socks5 or socks5h; direct: none; empty: that of the gateway. Answers show it without user and password.',
+    }),
+  ),
+  headers: t.Optional(
+    t.Record(t.String({ maxLength: 100 }), t.Union([t.String({ maxLength: 4096 }), t.Null()]), {
+      maxProperties: 16,
+      description:
+        "Further headers of requests to the channel's host, which override none of the plugin's. They replace the stored ones; a value of null stays as it was. Answers have their names only.",
+    }),
+  ),
+  body_defaults: t.Optional(
+    t.Union([t.Record(t.String(), t.Unknown(), { maxProperties: 100 }), t.Null()], {
+      description: 'Of a relay: fields that a JSON body gets where it lacks them.',
+    }),
+  ),
   ...limitsBody,
 };
 const required = {
@@ -87,12 +107,14 @@ export function channelRoutes(
 ) {
   const { auth, channels, reports, tryChannel, audit, once } = deps;
 
+  const describe = (channel: Channel) => describeChannel(channel, channels.shownNetwork(channel));
+
   const describeWithPrices = async (channel: Channel) => {
     const pluginKey = findDriver(deps.plugins.current(), channel)?.key ?? '*';
     const isPriced = (model: string): boolean =>
       deps.billing.prices.find(pluginKey, model, mapModel(channel.modelMapping, model)) !== undefined;
     return {
-      ...describeChannel(channel),
+      ...describe(channel),
       unpriced_models: channel.models.filter((model) => !isPriced(model)),
       capacity: await describeCapacity(deps, channel),
     };
@@ -171,7 +193,7 @@ export function channelRoutes(
         once({ panel, request, body, set }, async () => {
           const { name, type, key, models } = body;
           const saved = await channels.create({ name, type, key, models, ...readOptional(body) });
-          const after = describeChannel(saved.channel);
+          const after = describe(saved.channel);
           await audit(
             { panel, origin },
             {
@@ -201,14 +223,14 @@ export function channelRoutes(
         const saved = await channels.update(readId(params.id), change, {
           mayMoveKey: await mayMoveKey(panel, readProof(request)),
         });
-        const after = describeChannel(saved.channel);
+        const after = describe(saved.channel);
         await audit(
           { panel, origin },
           {
             action: 'channel.update',
             target: `channel:${after.id}`,
             detail: {
-              before: describeChannel(saved.before),
+              before: describe(saved.before),
               after,
               key_changed: key !== undefined,
               base_url_source: saved.baseUrlSource,
@@ -221,7 +243,7 @@ export function channelRoutes(
         admin: true,
         proof: {
           scope: 'channel.key.read',
-          when: 'for root, if base_url, type or task_plugin_key changes and key is not sent again',
+          when: 'for root, if base_url, type or task_plugin_key changes, or the proxy of an address with http, and key is not sent again',
         },
         bodyLimit: 'configuration',
         body: updateBody,
@@ -267,7 +289,7 @@ export function channelRoutes(
     .delete(
       '/api/channel/:id',
       async ({ params, panel, origin }) => {
-        const before = describeChannel(await channels.delete(readId(params.id)));
+        const before = describe(await channels.delete(readId(params.id)));
         await audit(
           { panel, origin },
           { action: 'channel.delete', target: `channel:${before.id}`, detail: { before } },
@@ -291,6 +313,9 @@ function readOptional(
     settings: body.settings as JsonObject | undefined,
     status: body.status,
     limits: body.limits && readLimits(body.limits),
+    proxy: body.proxy,
+    headers: body.headers,
+    bodyDefaults: body.body_defaults as JsonObject | null | undefined,
     pool: body.pool,
   });
 }
@@ -332,7 +357,7 @@ const describeTest = ({ at, failedStep, message, sentence }: NonNullable<Channel
   params: sentence?.params ?? null,
 });
 
-function describeChannel(channel: Channel) {
+function describeChannel(channel: Channel, network?: ShownNetwork) {
   return {
     id: channel.id,
     name: channel.name,
@@ -349,6 +374,9 @@ function describeChannel(channel: Channel) {
     status: channel.status,
     limits: channel.limits && describeLimits(channel.limits),
     pool: channel.pool,
+    proxy: network?.proxy ?? '',
+    header_names: network?.headerNames ?? [],
+    body_defaults: channel.bodyDefaults,
     used_quota: channel.usedQuota,
     created_at: channel.createdAt,
     updated_at: channel.updatedAt,

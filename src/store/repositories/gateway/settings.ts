@@ -95,6 +95,8 @@ const numbered = (table: string, key: string, column: string): Location => ({
 const LOCATIONS: Readonly<Record<SealedColumn, Location>> = {
   'channels.key_sealed': numbered('channels', 'id', 'key_sealed'),
   'channels.settings': numbered('channels', 'id', 'settings'),
+  'channels.proxy_sealed': numbered('channels', 'id', 'proxy_sealed'),
+  'channels.headers_sealed': numbered('channels', 'id', 'headers_sealed'),
   'oauth_providers.client_secret_sealed': numbered('oauth_providers', 'id', 'client_secret_sealed'),
   'two_factor.secret_sealed': numbered('two_factor', 'user_id', 'secret_sealed'),
   'api_keys.webhook_secret_sealed': numbered('api_keys', 'id', 'webhook_secret_sealed'),
