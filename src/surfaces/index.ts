@@ -10,3 +10,4 @@ export type { NativeRoute } from './native/open-native-path.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';
 export type { RequestOptions } from './tasks/json-request.ts';
 export { generationObject, readGeneration } from './videos/generations.ts';
+export { readEdit } from './videos/read-edit.ts';

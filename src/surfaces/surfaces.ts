@@ -14,6 +14,12 @@ import {
   type SubmittedTask,
   taskErrors,
 } from '../tasks/index.ts';
+import {
+  createSpeech,
+  createTranscription,
+  type SpeechAnswer,
+  type TranscriptionAnswer,
+} from './audio/create-audio.ts';
 import { createImages, type ImagesAnswer, makesImages } from './images/create-images.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './models/list-models.ts';
 import { type NativePath, openNativePath } from './native/open-native-path.ts';
@@ -91,6 +97,12 @@ export type Surfaces = {
     caller: Caller,
     input: { requestId: string; request: ClientRequest; isAsync: boolean },
   ): Promise<ImagesAnswer>;
+  /** Whether a plugin with results other than videos serves the model to the caller. */
+  makesAudio(caller: Caller, model: string): boolean;
+  /** `POST /v1/audio/speech` for such a model. @throws tasks.audio_* */
+  createSpeech(caller: Caller, requestId: string, request: ClientRequest): Promise<SpeechAnswer>;
+  /** `POST /v1/audio/transcriptions` for such a model. @throws tasks.audio_* */
+  createTranscription(caller: Caller, requestId: string, request: ClientRequest): Promise<TranscriptionAnswer>;
   /** `POST /v1/responses`. @throws tasks.model_not_found when no plugin claims the model */
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
   /** `GET /v1/responses/:id`. @throws tasks.not_found, also for another user's response */
@@ -137,6 +149,9 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
 
     makesImages: (caller, model) => makesImages({ ...deps, relay }, caller, model),
     createImages: (caller, input) => createImages(deps, { caller, ...input }),
+    makesAudio: (caller, model) => makesImages({ ...deps, relay }, caller, model),
+    createSpeech: (caller, requestId, request) => createSpeech(deps, { caller, requestId, request }),
+    createTranscription: (caller, requestId, request) => createTranscription(deps, { caller, requestId, request }),
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, { userId, id, request }),
     resumeResponse: (caller, input) => resumeResponse(deps, caller, input),

@@ -117,6 +117,9 @@ describe('the relay of the executable', () => {
     const address = `${gateway.url}/v1/videos/${made.id}/remix`;
     expect(await paid(() => ask(address, { token: key, body }))).toBe(8 * SECOND);
     expect(vendor.requests.at(-1)?.body).toEqual({ prompt: 'a dog', seconds: 8 });
+    const edit = { prompt: 'a fox', video: { id: made.id } };
+    expect(await paid(() => ask(`${gateway.url}/v1/videos/edits`, { token: key, body: edit }))).toBe(4 * SECOND);
+    expect(vendor.requests.at(-1)?.body).toEqual({ prompt: 'a fox' });
     const narrow = await admin.createKey({ models: ['gpt-x'] });
     expect((await ask(address, { token: narrow, body })).status).toBe(403);
   });

@@ -8,6 +8,7 @@ import { REPLAYED } from '../responses/response-headers.ts';
 import { accessEnded, sendEvents } from '../responses/send-events.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { createRelayed, type RelayedKind } from './relay-requests.ts';
+import { contentResponse } from './send-content.ts';
 
 type CreationScope = {
   request: Request;
@@ -20,8 +21,8 @@ type CreationScope = {
 };
 
 /**
- * Operations of OpenAI's API on models of a relay channel. Plugins serve one of them too: those
- * with images make them on `POST /v1/images/generations`.
+ * Operations of OpenAI's API on models of a relay channel. Plugins serve some of them too: those
+ * with images, speech or texts for results.
  */
 export function relayRoutes(kit: Kit, deps: V1Deps) {
   const { relay, surfaces, watchAccess } = deps;
@@ -39,10 +40,21 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       const caller = toCaller(api);
-      const isPlugins = kind === 'image' && surfaces.makesImages(caller, model);
+      const isPlugins =
+        (kind === 'image' && surfaces.makesImages(caller, model)) ||
+        ((kind === 'speech' || kind === 'transcription') && surfaces.makesAudio(caller, model));
       if (isPlugins) assertForPlugin();
       else relay.assertTakes(caller, kind, model);
       const onEnd = keepOpen();
+      if (isPlugins && kind === 'speech') {
+        const { content, replayed } = await surfaces.createSpeech(caller, requestId, client);
+        return markReplayed(contentResponse(content, 'api'), replayed);
+      }
+      if (isPlugins && kind === 'transcription') {
+        const { text, isJson, replayed } = await surfaces.createTranscription(caller, requestId, client);
+        const type = isJson ? 'application/json' : 'text/plain; charset=utf-8';
+        return markReplayed(new Response(text, { headers: { 'content-type': type } }), replayed);
+      }
       if (isPlugins) {
         const isAsync = prefersAsync(request);
         const made = await surfaces.createImages(caller, { requestId, request: client, isAsync });
@@ -76,6 +88,11 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
     .post('/v1/images/edits', (scope) => answerRelayed('image_edit', scope), options('image_edit'))
     .post('/v1/audio/speech', (scope) => answerRelayed('speech', scope), options('speech'))
     .post('/v1/audio/transcriptions', (scope) => answerRelayed('transcription', scope), options('transcription'));
+}
+
+function markReplayed(response: Response, replayed: boolean): Response {
+  if (replayed) response.headers.set(REPLAYED, 'true');
+  return response;
 }
 
 /** RFC 7240, 4.1. */

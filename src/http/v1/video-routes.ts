@@ -2,7 +2,8 @@ import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { VIDEO_LINK } from '../../results/index.ts';
-import type { DescribedTask, Tasks } from '../../tasks/index.ts';
+import { readEdit, surfaceErrors } from '../../surfaces/index.ts';
+import type { ClientRequest, DescribedTask, Tasks } from '../../tasks/index.ts';
 import { readClientRequest, readRelayableRequest } from '../bodies/read-client-request.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 import { httpErrors } from '../responses/errors.ts';
@@ -18,7 +19,7 @@ import {
 } from './answer-schemas.ts';
 import { fileStorage, toCaller, type V1Deps } from './caller.ts';
 import { cursorQuery, readCursor, toPage } from './list-pages.ts';
-import { orderVideo } from './order-video.ts';
+import { type OrderScope, orderVideo } from './order-video.ts';
 import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { readWait, waitForChange } from './wait-for-change.ts';
@@ -48,6 +49,40 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     });
   };
 
+  /** Makes a new video from a finished one, which `read` finds in the request. */
+  async function remix(
+    { request, api, origin, requestId, keepOpen, set }: OrderScope,
+    read: (client: ClientRequest) => { id: string; client: ClientRequest },
+  ) {
+    const seconds = readWait(request);
+    const { client: sent, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
+    const assertKeyAllows = (model: string) => deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
+    try {
+      const { id, client: found } = read(sent);
+      const client = { ...found, params: { task_id: id } };
+      return await findOrRelay(
+        async () => {
+          const of = await ownVideo(tasks, api, id);
+          assertKeyAllows(of.properties.originModelName);
+          assertForPlugin();
+          keepOpen();
+          const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
+          if (submitted.replayed) set.headers[REPLAYED] = 'true';
+          const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
+          return withPlace(deps, task, { object: await describeOrder(task), set });
+        },
+        async () => {
+          const source = await relay.remixSource(api.user.id, id);
+          assertKeyAllows(source.model);
+          keepOpen();
+          return createRelayed(relay, { kind: 'video', request, api, requestId, client, remix: source });
+        },
+      );
+    } finally {
+      await sent.release();
+    }
+  }
+
   return new Elysia({ normalize: false, tags: ['Videos'] })
     .use(kit)
     .post('/v1/videos', (scope) => orderVideo(deps, scope, { describe: describeOrder }), {
@@ -62,50 +97,18 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         ...answers('The video', 'Video', 'RelayedVideo'),
       },
     })
-    .post(
-      '/v1/videos/:task_id/remix',
-      async ({ request, params, api, origin, requestId, keepOpen, set }) => {
-        const id = params.task_id;
-        const seconds = readWait(request);
-        const { client: read, assertForPlugin } = await readRelayableRequest(request, fileStorage(deps, api));
-        const client = { ...read, params: { ...params } };
-        const assertKeyAllows = (model: string) => deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
-        try {
-          return await findOrRelay(
-            async () => {
-              const of = await ownVideo(tasks, api, id);
-              assertKeyAllows(of.properties.originModelName);
-              assertForPlugin();
-              keepOpen();
-              const submitted = await surfaces.remixVideo(toCaller(api), requestId, { of, request: client });
-              if (submitted.replayed) set.headers[REPLAYED] = 'true';
-              const task = await waitForChange(deps, { request, api, set }, { task: submitted, seconds });
-              return withPlace(deps, task, { object: await describeOrder(task), set });
-            },
-            async () => {
-              const remix = await relay.remixSource(api.user.id, id);
-              assertKeyAllows(remix.model);
-              keepOpen();
-              return createRelayed(relay, { kind: 'video', request, api, requestId, client, remix });
-            },
-          );
-        } finally {
-          await client.release();
-        }
+    .post('/v1/videos/:task_id/remix', (scope) => remix(scope, (client) => ({ id: scope.params.task_id, client })), {
+      apiKey: true,
+      modelRequest: true,
+      bodyLimit: 'relay',
+      detail: {
+        operationId: 'remixVideo',
+        summary: 'Make a new video from a finished one, by a new prompt',
+        ...waits,
+        ...REMIX_REQUEST,
+        ...answers('The new video', 'Video', 'RelayedVideo'),
       },
-      {
-        apiKey: true,
-        modelRequest: true,
-        bodyLimit: 'relay',
-        detail: {
-          operationId: 'remixVideo',
-          summary: 'Make a new video from a finished one, by a new prompt',
-          ...waits,
-          ...REMIX_REQUEST,
-          ...answers('The new video', 'Video', 'RelayedVideo'),
-        },
-      },
-    )
+    })
     .get(
       '/v1/videos',
       async ({ query, api }) =>
@@ -174,6 +177,22 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         },
       },
     )
+    .post('/v1/videos/edits', (scope) => remix(scope, readEdit), {
+      apiKey: true,
+      modelRequest: true,
+      bodyLimit: 'relay',
+      detail: {
+        operationId: 'editVideo',
+        summary: 'Make a new video from a finished one, which "video" names by its id',
+        ...waits,
+        ...REMIX_REQUEST,
+        ...answers('The new video', 'Video', 'RelayedVideo'),
+      },
+    })
+    .post('/v1/videos/extensions', refuseExtension, {
+      apiKey: true,
+      detail: { operationId: 'extendVideo', summary: 'Refused: no model is extended here' },
+    })
     .post('/v1/videos/:task_id', refuseUnknown, { apiKey: true, detail: { hide: true } })
     .get('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
@@ -198,6 +217,10 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
 /** Other methods take the path; what is posted there is an operation that does not exist. */
 const refuseUnknown = (): never => {
   throw httpErrors.not_found();
+};
+
+const refuseExtension = (): never => {
+  throw surfaceErrors.extension_unsupported();
 };
 
 const jsonResponse = (json: string): Response =>

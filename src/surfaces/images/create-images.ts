@@ -1,5 +1,5 @@
 import { mapModel } from '../../channels/index.ts';
-import { AppError, deadlineSignal, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import { AppError, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { Artifact } from '../../plugins/index.ts';
 import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
 import type { Relay } from '../../relay/index.ts';
@@ -12,15 +12,14 @@ import {
   type Caller,
   type ClientRequest,
   type Doubt,
-  hasEnded,
   readModel,
   submitOnce,
   submitTask,
   taskCost,
   taskErrors,
-  watchTask,
 } from '../../tasks/index.ts';
 import { surfaceErrors } from '../errors.ts';
+import { awaitEnd } from '../tasks/await-end.ts';
 import type { SurfaceDeps } from '../types.ts';
 
 /** Images of one answer in Base64: they are in memory at once. Links have no such limit. */
@@ -98,7 +97,10 @@ type Images = JsonObject & { created: number; data: JsonObject[] };
 type Wait = { created: TaskRecord; format: Format; requestId: string; signal: AbortSignal };
 
 async function waitForImages(deps: SurfaceDeps, { created, ...client }: Wait): Promise<Images> {
-  return describeImages(deps, { ...client, task: await awaitEnd(deps, created, client.signal) });
+  return describeImages(deps, {
+    ...client,
+    task: await awaitEnd(deps, { created, left: client.signal, faults: FAULTS }),
+  });
 }
 
 /**
@@ -152,30 +154,7 @@ function readRequest(deps: SurfaceDeps, request: ClientRequest): ImagesRequest {
   return { model, format: format as Format, body: visible, stream, background: background === true };
 }
 
-/** @throws tasks.image_failed, tasks.image_not_ready when the wait is over before */
-async function awaitEnd(deps: SurfaceDeps, created: TaskRecord, left: AbortSignal): Promise<TaskRecord> {
-  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
-  let task = created;
-  try {
-    if (!hasEnded(task)) {
-      for await (const seen of watchTask(deps.node, task.taskId, deadline)) {
-        task = seen;
-        if (hasEnded(task)) break;
-      }
-    }
-  } finally {
-    deadline.end();
-  }
-  const details = { taskId: task.taskId };
-  if (task.status === 'FAILURE') {
-    throw surfaceErrors.image_failed({ message: task.failReason || 'The images could not be made.', details });
-  }
-  if (task.status === 'SUCCESS') return task;
-  throw surfaceErrors.image_not_ready({
-    message: `The images take longer. Read them later at /v1/tasks/${task.taskId}/artifacts, or send the request again with its Idempotency-Key.`,
-    details,
-  });
-}
+const FAULTS = { failed: surfaceErrors.image_failed, notReady: surfaceErrors.image_not_ready };
 
 type Finished = { task: TaskRecord; format: Format; requestId: string; signal: AbortSignal };
 

@@ -440,6 +440,9 @@ for (const dialect of RULE_DATABASES) {
         expect(at.jobs.length).toBe(sent);
         expect((await remix(first.id, { origins: [first.id] })).status).toBe(200);
         expect(at.jobs.length).toBe(sent + 1);
+        const edit = { video: { id: first.id }, origins: [first.id] };
+        expect((await at.send('/v1/videos/edits', edit)).status).toBe(200);
+        expect(at.jobs.length).toBe(sent + 2);
       });
 
       test('only the channel of the earlier task is used, even if it refuses', async () => {

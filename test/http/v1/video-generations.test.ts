@@ -69,3 +69,14 @@ test('an unknown path below /v1/videos is 404, not 405', async () => {
   const answer = await create({}, '/v1/videos/unheard-of');
   expect(answer.status).toBe(404);
 });
+
+test.each<[string, string, (id: unknown) => object, [number, string]]>([
+  ['an edit of a model without edits', 'edits', (id) => ({ video: { id } }), [400, 'remix_unsupported']],
+  ['an edit of nobody’s video', 'edits', () => ({ video: { id: 'task_unknown' } }), [404, 'not_found']],
+  ['an edit without a video', 'edits', () => ({}), [400, 'edit_invalid']],
+  ['an extension', 'extensions', (id) => ({ video: { id } }), [400, 'extension_unsupported']],
+])('%s is refused and says why', async (_name, path, order, expected) => {
+  const { body } = await create({});
+  const answer = await create(order(body.id), `/v1/videos/${path}`);
+  expect([answer.status, (answer.body.error as { code?: string }).code]).toEqual(expected as [number, string]);
+});

@@ -1,0 +1,41 @@
+import { deadlineSignal } from '../../kernel/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { hasEnded, watchTask } from '../../tasks/index.ts';
+import type { surfaceErrors } from '../errors.ts';
+import type { SurfaceDeps } from '../types.ts';
+
+type Fault = (typeof surfaceErrors)['image_failed'];
+type Wait = {
+  created: TaskRecord;
+  /** Aborted when the client has left. */
+  left: AbortSignal;
+  faults: { failed: Fault; notReady: Fault };
+};
+
+/**
+ * The task once it has succeeded, for a client that waits for its result.
+ * @throws `failed` with the reason, `notReady` when the wait is over before
+ */
+export async function awaitEnd(deps: SurfaceDeps, { created, left, faults }: Wait): Promise<TaskRecord> {
+  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
+  let task = created;
+  try {
+    if (!hasEnded(task)) {
+      for await (const seen of watchTask(deps.node, task.taskId, deadline)) {
+        task = seen;
+        if (hasEnded(task)) break;
+      }
+    }
+  } finally {
+    deadline.end();
+  }
+  const details = { taskId: task.taskId };
+  if (task.status === 'FAILURE') {
+    throw faults.failed({ ...(task.failReason === '' ? {} : { message: task.failReason }), details });
+  }
+  if (task.status === 'SUCCESS') return task;
+  throw faults.notReady({
+    message: `It takes longer. Read it later at /v1/tasks/${task.taskId}/artifacts, or send the request again with its Idempotency-Key.`,
+    details,
+  });
+}
