@@ -20,7 +20,7 @@ const allowed: Record<string, readonly string[]> = {
   upstream: ['kernel'],
   telemetry: ['upstream', 'kernel'],
   billing: ['store/ports', 'kernel'],
-  channels: ['store/ports', 'kernel'],
+  channels: ['store/ports', 'upstream', 'kernel'],
   auth: ['store/ports', 'upstream', 'kernel'],
   plugins: ['store/ports', 'sandbox', 'upstream', 'contracts', 'kernel'],
   notifications: ['store/ports', 'upstream', 'kernel'],

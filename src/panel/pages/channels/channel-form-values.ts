@@ -4,6 +4,8 @@ import { toNumber } from '../../ui/form/decimal.ts';
 
 export type PluginChoice = ChannelChoices['plugins'][number];
 type MappingRow = { from: string; to: string };
+/** `isStored`: its value is kept while the field is empty. */
+type HeaderRow = { name: string; value: string; isStored: boolean };
 type LimitRow = { model: string; max_running: string; max_per_minute: string };
 
 /** The form's values. Field names are the API's, so that server errors map to them. */
@@ -30,6 +32,11 @@ export type ChannelValues = {
   'limits.burst': string;
   'limits.models': LimitRow[];
   pool: string;
+  /** As the API shows it, without user and password: it is kept while it stays so. */
+  proxy: string;
+  headers: HeaderRow[];
+  /** JSON text. */
+  body_defaults: string;
 };
 
 /**
@@ -56,6 +63,9 @@ export const emptyChannel: ChannelValues = {
   'limits.burst': '',
   'limits.models': [],
   pool: '',
+  proxy: '',
+  headers: [],
+  body_defaults: '',
 };
 
 export const readSource = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 'task_plugin_key'>): string => {
@@ -76,6 +86,9 @@ export const toFormValues = (channel: SavedChannel): ChannelValues => ({
   ...toSettingFields(channel.settings),
   ...toLimitFields(channel.limits),
   pool: channel.pool,
+  proxy: channel.proxy,
+  headers: channel.header_names.map((name) => ({ name, value: '', isStored: true })),
+  body_defaults: channel.body_defaults === null ? '' : JSON.stringify(channel.body_defaults, null, 2),
 });
 
 const toText = (limit: number | undefined): string => (limit === undefined ? '' : String(limit));
@@ -161,6 +174,12 @@ export function validateChannel(
         ? null
         : t('settings.wholeInvalid'),
     settings: isJsonObject(values.settings) ? null : t('channels.settingsInvalid'),
+    headers: values.headers.some(
+      ({ name, value, isStored }) => (name.trim() === '') !== (value.trim() === '') && !isStored,
+    )
+      ? t('channels.headerHalf')
+      : null,
+    body_defaults: isJsonObject(values.body_defaults) ? null : t('channels.settingsInvalid'),
     ...validateLimits(t, values),
   };
 }
@@ -229,6 +248,13 @@ const toFields = (values: ChannelValues): Record<string, unknown> => ({
   },
   limits: readLimits(values),
   pool: values.pool.trim(),
+  proxy: values.proxy.trim(),
+  headers: Object.fromEntries(
+    values.headers
+      .filter(({ name }) => name.trim() !== '')
+      .map(({ name, value, isStored }) => [name.trim(), isStored && value === '' ? null : value.trim()]),
+  ),
+  body_defaults: values.body_defaults.trim() === '' ? null : JSON.parse(values.body_defaults),
 });
 
 /** null: nothing is declared. */

@@ -12,6 +12,7 @@ import { Section } from '../../ui/page/section.tsx';
 import { type ChannelValues, findPlugin, sendsKeyElsewhere } from './channel-form-values.ts';
 import { KeyInput, MappingInput, PluginSelect } from './channel-inputs.tsx';
 import { ChannelLimits } from './channel-limits.tsx';
+import { ChannelNetwork } from './channel-network.tsx';
 import classes from './channels.module.css';
 
 type ChannelFormProps = {
@@ -162,6 +163,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
         </Section>
 
         <ChannelLimits form={form} />
+        <ChannelNetwork form={form} />
 
         <Group justify="flex-end" gap="sm">
           {actions}
