@@ -79,7 +79,7 @@ const folderOrder: FolderOrder = {
   tasks: ['.', 'state', 'observation', 'polling', 'submission', 'idempotency'],
   vendors: ['.', 'answer', 'credentials', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
-  surfaces: ['.', 'videos', 'images', 'models', 'native', 'tasks', 'responses'],
+  surfaces: ['.', 'videos', 'images', 'audio', 'models', 'native', 'tasks', 'responses'],
   app: ['.', 'config', 'demo-vendor', 'desktop', 'telemetry', 'composition', 'cli'],
   store: [
     ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],

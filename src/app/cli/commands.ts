@@ -1,3 +1,4 @@
+import { CLIENT_COMMANDS } from './client-commands.ts';
 import type { CommandSpec } from './command.ts';
 import { DATA_COMMANDS } from './data-commands.ts';
 import { dataDir, INSTALLATION_COMMANDS } from './installation-commands.ts';
@@ -48,6 +49,7 @@ const identity = { type: 'string', value: 'FILE', doc: 'file with the secret key
 
 export const COMMANDS: readonly CommandSpec[] = [
   ...INSTALLATION_COMMANDS,
+  ...CLIENT_COMMANDS,
   {
     name: 'plugin new',
     summary: 'write a plugin to start from, with types and a fixture',

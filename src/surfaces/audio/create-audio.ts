@@ -12,9 +12,9 @@ import {
   submitTask,
   taskErrors,
 } from '../../tasks/index.ts';
+import { awaitEnd } from '../await-end.ts';
 import { surfaceErrors } from '../errors.ts';
 import { findImagePlugin } from '../images/create-images.ts';
-import { awaitEnd } from '../tasks/await-end.ts';
 import type { SurfaceDeps } from '../types.ts';
 
 type Creation = { caller: Caller; requestId: string; request: ClientRequest };

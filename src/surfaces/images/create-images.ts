@@ -18,8 +18,8 @@ import {
   taskCost,
   taskErrors,
 } from '../../tasks/index.ts';
+import { awaitEnd } from '../await-end.ts';
 import { surfaceErrors } from '../errors.ts';
-import { awaitEnd } from '../tasks/await-end.ts';
 import type { SurfaceDeps } from '../types.ts';
 
 /** Images of one answer in Base64: they are in memory at once. Links have no such limit. */

@@ -1,8 +1,8 @@
-import { deadlineSignal } from '../../kernel/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, watchTask } from '../../tasks/index.ts';
-import type { surfaceErrors } from '../errors.ts';
-import type { SurfaceDeps } from '../types.ts';
+import { deadlineSignal } from '../kernel/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
+import { hasEnded, watchTask } from '../tasks/index.ts';
+import type { surfaceErrors } from './errors.ts';
+import type { SurfaceDeps } from './types.ts';
 
 type Fault = (typeof surfaceErrors)['image_failed'];
 type Wait = {
