@@ -133,6 +133,7 @@ const HOST_ROUTES = [
 export const LATER_HOST_ROUTES = [
   '/api/pricing',
   '/mcp',
+  '/queue',
   '/v1/batches',
   '/v1/batches/:batch_id',
   '/v1/batches/:batch_id/cancel',
