@@ -185,6 +185,22 @@ for (const dialect of DATABASES) {
       }
     });
 
+    test('a change of the balance tells the balance that it changed, whatever is spent at that moment', async () => {
+      const { store } = nodes.a;
+      const root = await sessionOf(nodes.a.auth, await addUser(store, { role: 100 }));
+      const user = await addUser(store, { balance: 10_000 });
+      const { id: userId, walletId } = user;
+      const line = { walletId, userId, apiKeyId: null, attempt: 0, amount: 1, at: 2 };
+      const reservations = Array.from({ length: 60 }, (_, i) =>
+        nodes.b.store.transaction((tx) => tx.ledger.reserve({ ...line, taskId: `spent-${userId}-${i}` })),
+      );
+      const changes = await Promise.all(
+        Array.from({ length: 20 }, () => nodes.a.auth.administration.changeQuota(root, userId, { mode: 'add', value: 7 })),
+      );
+      await Promise.all(reservations);
+      expect(changes.map(({ before, after }) => after - before)).toEqual(changes.map(() => 7));
+    });
+
     test('a user who is deleted while using their keys is deleted, and the ledger balances', async () => {
       const { store } = nodes.a;
       const root = await sessionOf(nodes.a.auth, await addUser(store, { role: 100 }));

@@ -63,7 +63,7 @@ export async function changeQuota(
     line.request === '' ? line.note === `${mode} ${value}` : line.request === request;
 
   return withLockedAccounts(ctx, { principal, userId, action: 'change_quota' }, async ({ tx, target }) => {
-    const before = target.quota;
+    const before = (await tx.ledger.lockBalance(target.walletId)) ?? target.quota;
     const earlier = await tx.ledger.byGrantKey(key);
     if (earlier && !isSame(earlier)) throw authErrors.quota_key_reused();
     if (!earlier) {

@@ -155,6 +155,11 @@ export interface LedgerStore {
       at: number;
     } & GrantDetail,
   ): Promise<{ before: number; after: number } | undefined>;
+  /**
+   * The balance, which nobody else changes until the transaction ends; undefined: there is no such
+   * wallet, or its user is deleted.
+   */
+  lockBalance(walletId: number): Promise<number | undefined>;
   /** The grant, top-up or adjustment with this unique key. */
   byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
   addUsage(usage: NewUsage): Promise<void>;

@@ -89,6 +89,16 @@ export function createLedgerStore(context: Context): LedgerStore {
     return true;
   };
 
+  const lockBalance: LedgerStore['lockBalance'] = async (walletId) => {
+    // A write that changes nothing locks the row in both dialects and returns its current balance.
+    const [locked] = await db
+      .update(wallets)
+      .set({ quota: sql`${wallets.quota}` })
+      .where(and(eq(wallets.id, walletId), isUndeleted))
+      .returning({ quota: wallets.quota });
+    return locked?.quota;
+  };
+
   return {
     reserveAll,
     reserve: atomic(async (entry) => (await reserveAll([entry]))[0] as ReservationVerdict),
@@ -103,17 +113,13 @@ export function createLedgerStore(context: Context): LedgerStore {
 
     setBalance: atomic(async ({ walletId, to, ...entry }) => {
       requireInteger(to, true);
-      // A write that changes nothing locks the row in both dialects and returns its current
-      // balance.
-      const [locked] = await db
-        .update(wallets)
-        .set({ quota: sql`${wallets.quota}` })
-        .where(and(eq(wallets.id, walletId), isUndeleted))
-        .returning({ before: wallets.quota });
-      if (!locked) return undefined;
-      const written = await grant({ ...entry, walletId, kind: 'adjust', amount: to - locked.before });
-      return written ? { before: locked.before, after: to } : undefined;
+      const before = await lockBalance(walletId);
+      if (before === undefined) return undefined;
+      const written = await grant({ ...entry, walletId, kind: 'adjust', amount: to - before });
+      return written ? { before, after: to } : undefined;
     }),
+
+    lockBalance,
 
     async byGrantKey(key) {
       const [row] = await db.select().from(entries).where(eq(entries.grantKey, key));

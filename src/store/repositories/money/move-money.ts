@@ -67,7 +67,7 @@ export function createMoneyMoves(
   const insertReservations = insert('1');
   const findReservation = lazy(() =>
     prepare(sql`select attempt, amount, budgets, min(created_at) over () from ledger_entries
-      where task_id = ${sql.placeholder('taskId')} and kind = 'reserve' order by attempt desc limit 1`),
+      where task_id = ${sql.placeholder('taskId')} and kind = 'reserve' order by id desc limit 1`),
   );
   const insertLines = insert(`task_id, kind, attempt, amount, (select made.budgets from ledger_entries as made
     where made.task_id = ledger_entries.task_id and made.kind = 'reserve' order by made.attempt desc limit 1)`);
