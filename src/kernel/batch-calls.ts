@@ -13,10 +13,10 @@ export type BatchOptions<In, Out> = {
   /** How long a batch waits for more calls. Ends early once it is full. */
   gather: () => Promise<void>;
   /**
-   * Whether a batch that was rejected with this may be run again, each call alone: so that the call
-   * at fault harms no other. Default: never.
+   * How a batch that was rejected with this is run again, so that the calls at fault harm no other:
+   * each call alone, or those of one owner together. Default: it is not.
    */
-  isDivisible?: (error: unknown) => boolean;
+  divide?: (error: unknown) => 'by_call' | 'by_owner' | undefined;
   /** Calls of one owner never run in two batches at once: the second would wait for the first. */
   ownerOf?: (input: In) => unknown;
 };
@@ -28,13 +28,19 @@ type Call<In, Out> = { input: In; resolve: (value: Out) => void; reject: (error:
  * once; the busier it gets, the larger the batches.
  */
 export function batchCalls<In, Out>(options: BatchOptions<In, Out>): (input: In) => Promise<Out> {
-  const { run, maxSize, maxRunning, gather, isDivisible = () => false, ownerOf } = options;
+  const { run, maxSize, maxRunning, gather, divide, ownerOf } = options;
   let waiting: Call<In, Out>[] = [];
   let running = 0;
   let gathering: (() => void) | undefined;
   const busy = new Set<unknown>();
 
   const isFree = ({ input }: Call<In, Out>): boolean => ownerOf === undefined || !busy.has(ownerOf(input));
+
+  function split(calls: readonly Call<In, Out>[], error: unknown): readonly Call<In, Out>[][] {
+    const by = divide?.(error);
+    if (by === undefined) return [];
+    return [...Map.groupBy(calls, (call) => (by === 'by_owner' && ownerOf ? ownerOf(call.input) : call)).values()];
+  }
 
   async function serve(calls: readonly Call<In, Out>[]): Promise<void> {
     try {
@@ -45,9 +51,10 @@ export function batchCalls<In, Out>(options: BatchOptions<In, Out>): (input: In)
         else reject(result?.error);
       }
     } catch (error) {
-      if (calls.length === 1 || !isDivisible(error)) for (const { reject } of calls) reject(error);
+      const parts = split(calls, error);
+      if (parts.length < 2) for (const { reject } of calls) reject(error);
       // One after the other: together they would take more connections than `maxRunning` allows.
-      else for (const call of calls) await serve([call]);
+      else for (const part of parts) await serve(part);
     }
   }
 

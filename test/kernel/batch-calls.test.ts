@@ -12,7 +12,7 @@ function open({ maxSize = 10, maxRunning = 1, ownerOf = undefined as ((input: st
         batches.push({ inputs, end });
       }),
     ...{ maxSize, maxRunning, gather: nextTurn, ownerOf },
-    isDivisible: (error) => error === 'divisible',
+    divide: (error) => (error === 'divisible' ? 'by_call' : undefined),
   });
   const running = () => batches.map(({ inputs }) => inputs.join(''));
   return { call, batches, running, end: (index: number, error?: unknown) => batches[index]?.end(error) };

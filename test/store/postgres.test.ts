@@ -191,6 +191,20 @@ test('a session that the server ends in the middle of a transaction leaves nothi
   await admin.close();
 });
 
+testInFullRun('a row that another session holds is told as locked, before the transaction is over', async () => {
+  const url = await testDatabaseUrl();
+  const node = await openNode(url);
+  const { walletId } = await addUser(node);
+  const other = new SQL({ url, max: 1 });
+  await other.begin(async (tx) => {
+    await tx`select 1 from wallets where id = ${walletId} for update`;
+    await expect(node.transaction(({ ledger }) => ledger.lockBalance(walletId))).rejects.toMatchObject({
+      code: 'store.locked',
+    });
+  });
+  await other.close();
+});
+
 test('a caller that waited for another node’s use of the same thing finds it used', async () => {
   const url = await testDatabaseUrl();
   const nodes = [await openNode(url), await openNode(url)] as const;

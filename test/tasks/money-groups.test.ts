@@ -149,6 +149,20 @@ describeEachStore('money in groups', (opened) => {
     expect([await left(one), await left(other)]).toEqual([[90], [70]]);
   });
 
+  test('a row that somebody holds fails those who want it, once for all of them, and nobody else', async () => {
+    const [one, other] = [await addPayer(100), await addPayer(100)];
+    const money = groups();
+    const insert = () => Promise.reject(storeErrors.locked());
+    const verdicts = await codes([
+      open(money, one, { quota: 10, insert }),
+      open(money, one, { quota: 20, insert }),
+      open(money, other, { quota: 30 }),
+    ]);
+    expect(verdicts).toEqual(['store.locked', 'store.locked', 'ok']);
+    expect(money.begun()).toBe(3);
+    expect([await left(one), await left(other)]).toEqual([[100], [70]]);
+  });
+
   test('whatever statement its database dies at, nothing of a group is stored', async () => {
     const [one, other] = [await addPayer(100, 100), await addPayer(100)];
     const running = await Promise.all([one, other].map((payer) => open(groups(), payer, { quota: 40 })));

@@ -21,6 +21,9 @@ export function describeCodes(): PublishedCode[] {
   // Failures of the database reach callers through every room.
   errors.push(
     new AppError('store.unavailable', 'unavailable', { message: 'The database does not answer. Try again shortly.' }),
+    new AppError('store.locked', 'unavailable', {
+      message: 'The database holds a lock on what is to be changed. Try again later.',
+    }),
     new AppError('store.outcome_unknown', 'unavailable', {
       message: 'The database was lost while it was saving: look whether the change was made before you repeat it.',
     }),

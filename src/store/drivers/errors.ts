@@ -9,6 +9,8 @@ export const storeErrors = defineErrors('store', {
     'unavailable',
     'The database was lost while it was saving. Whether the change was made is not known: look before you repeat it.',
   ],
+  /** Another transaction holds a row for longer than any of ours should. */
+  locked: ['unavailable', 'The database holds a lock on what is to be changed. Try again later.'],
   broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
   misused: ['internal', 'The store was used in a way that its contract forbids.'],
   results_unavailable: ['unavailable', 'The place of kept results does not answer. Try again later.'],
@@ -64,6 +66,7 @@ export function toStoreError(thrown: unknown): unknown {
     message: textField(error, 'message'),
     routine: textField(error, 'routine'),
   };
+  if (fault.sqlState === '55P03') return storeErrors.locked({ cause: new Error('55P03'), retryAfterSeconds: 5 });
   const advice = describePostgres(fault)?.replaceAll('DATABASE_URL', textField(error, ADDRESS) || 'DATABASE_URL');
   const names = [textField(error, 'table'), textField(error, 'constraint')];
   return translate({ isOurFault: isStatementFault(fault), advice }, fault.sqlState || code, names);

@@ -108,6 +108,9 @@ export interface Store extends Repositories {
 }
 
 /** Error codes of a store that may recover. */
-const UNAVAILABLE: ReadonlySet<string> = new Set(['store.unavailable', 'store.outcome_unknown']);
+const UNAVAILABLE: ReadonlySet<string> = new Set(['store.unavailable', 'store.outcome_unknown', 'store.locked']);
+
+/** Whether another transaction holds a row: only those who want that row have to wait. */
+export const isStoreLocked = (error: unknown): boolean => error instanceof AppError && error.code === 'store.locked';
 
 export const isStoreUnavailable = (error: unknown): boolean => error instanceof AppError && UNAVAILABLE.has(error.code);

@@ -17,6 +17,11 @@ const CONNECT_TIMEOUT_S = 5;
  */
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
+ * A statement that waits longer for a row fails, while its transaction could still end: others that
+ * share the transaction do not want that row.
+ */
+const LOCK_TIMEOUT_MS = 5000;
+/**
  * The server ends a transaction that has been idle for this long: its locks would block all others.
  * A node gives up its own transactions sooner.
  */
@@ -54,9 +59,16 @@ const DEADLINES = {
   connectSeconds: CONNECT_TIMEOUT_S,
   statementMs: STATEMENT_TIMEOUT_MS,
   idleTransactionMs: IDLE_TRANSACTION_MS,
+  /** 0: none. */
+  lockMs: 0,
 };
 /** For a reader whom nobody waits for, and who may get no CPU time for long. 0: none. */
-export const READER_DEADLINES: typeof DEADLINES = { connectSeconds: 60, statementMs: 0, idleTransactionMs: 0 };
+export const READER_DEADLINES: typeof DEADLINES = {
+  connectSeconds: 60,
+  statementMs: 0,
+  idleTransactionMs: 0,
+  lockMs: 0,
+};
 
 export function connectPostgres(databaseUrl: string, max: number, deadlines = DEADLINES): SQL {
   return new SQL({
@@ -68,6 +80,7 @@ export function connectPostgres(databaseUrl: string, max: number, deadlines = DE
       application_name: applicationName(databaseUrl),
       statement_timeout: `${deadlines.statementMs}`,
       idle_in_transaction_session_timeout: `${deadlines.idleTransactionMs}`,
+      lock_timeout: `${deadlines.lockMs}`,
     },
   });
 }
@@ -97,7 +110,9 @@ export async function openPostgres(options: {
 }): Promise<Driver> {
   const { clock } = options;
   const connect = () =>
-    options.poolUrl ? connectPooled(options.poolUrl) : connectPostgres(options.databaseUrl, MAX_CONNECTIONS);
+    options.poolUrl
+      ? connectPooled(options.poolUrl)
+      : connectPostgres(options.databaseUrl, MAX_CONNECTIONS, { ...DEADLINES, lockMs: LOCK_TIMEOUT_MS });
   const openPool = (): Pool => ({ sql: connect(), calls: new Set() });
   let pool = openPool();
   // Not from the pool, so that it outlives one.

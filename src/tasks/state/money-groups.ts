@@ -1,6 +1,6 @@
 import type { Billing } from '../../billing/index.ts';
 import { batchCalls, type Clock, err, nextTurn, ok, type Result } from '../../kernel/index.ts';
-import { isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
+import { isStoreLocked, isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
 
@@ -18,8 +18,9 @@ export function createMoneyGroups(deps: Deps): MoneyGroups {
     maxRunning: MAX_RUNNING,
     gather: nextTurn,
     // What one member breaks must not harm the others. A database that is away would be asked in
-    // vain for each.
-    isDivisible: (error: unknown) => !isStoreUnavailable(error),
+    // vain for each, and a row that somebody holds by each who wants it.
+    divide: (error: unknown) =>
+      isStoreLocked(error) ? ('by_owner' as const) : isStoreUnavailable(error) ? undefined : ('by_call' as const),
   };
   const open = batchCalls<Opening<unknown>, unknown>({
     ...shared,

@@ -1,5 +1,5 @@
 import { batchCalls, nextTurn, ok } from '../../kernel/index.ts';
-import { isStoreUnavailable } from '../../store/ports/index.ts';
+import { isStoreLocked, isStoreUnavailable } from '../../store/ports/index.ts';
 import type { Transition, WriteTransition } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 import { recordTransition, type TransitionDeps } from './record-transition.ts';
@@ -18,7 +18,7 @@ export const createTransitionWriter = (deps: WriterDeps, gather: () => Promise<v
     maxRunning: MAX_RUNNING,
     gather,
     // One row that the database refuses must not keep the others from being written.
-    isDivisible: (error) => !isStoreUnavailable(error),
+    divide: (error) => (isStoreLocked(error) || !isStoreUnavailable(error) ? 'by_call' : undefined),
   });
 
 const writeAll = (deps: WriterDeps, transitions: readonly Transition[]): Promise<boolean[]> =>
