@@ -195,7 +195,9 @@ for (const dialect of DATABASES) {
         nodes.b.store.transaction((tx) => tx.ledger.reserve({ ...line, taskId: `spent-${userId}-${i}` })),
       );
       const changes = await Promise.all(
-        Array.from({ length: 20 }, () => nodes.a.auth.administration.changeQuota(root, userId, { mode: 'add', value: 7 })),
+        Array.from({ length: 20 }, () =>
+          nodes.a.auth.administration.changeQuota(root, userId, { mode: 'add', value: 7 }),
+        ),
       );
       await Promise.all(reservations);
       expect(changes.map(({ before, after }) => after - before)).toEqual(changes.map(() => 7));
