@@ -76,7 +76,7 @@ const folderOrder: FolderOrder = {
   ],
   telemetry: ['logging', 'metrics', 'tracing'],
   relay: ['sound', '.'],
-  tasks: ['.', 'state', 'observation', 'polling', 'submission', 'idempotency'],
+  tasks: ['.', 'state', 'observation', 'polling', 'waiting', 'submission', 'dispatch', 'idempotency'],
   vendors: ['.', 'answer', 'credentials', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
   surfaces: ['.', 'videos', 'images', 'audio', 'models', 'native', 'tasks', 'responses'],

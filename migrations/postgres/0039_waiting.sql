@@ -106,3 +106,5 @@ alter table channels add column limits text default null;
 alter table channels add column pool text not null default '';
 -- What a node can do that older ones cannot, as a JSON array of names.
 alter table nodes add column features text not null default '[]';
+-- Files of requests that wait to be sent.
+create index kept_results_waiting on kept_results (task_id) where substr(artifact_key, 1, 8) = 'waiting:';

@@ -764,6 +764,7 @@ CREATE TABLE capacity (
   changed_at integer not null,
   primary key (pool, model)
 ) without rowid;
+CREATE INDEX kept_results_waiting on kept_results (task_id) where substr(artifact_key, 1, 8) = 'waiting:';
 insert into usage_progress (id, until) values (1, 0);
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('change', 0, '', 0, '');
 insert into audit_chains (name, head_id, head_hash, removed_id, removed_hash) values ('sign_in', 0, '', 0, '');

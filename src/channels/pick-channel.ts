@@ -13,6 +13,8 @@ export type PickRequest = {
   except: readonly number[];
   /** The only channel that may serve. */
   only?: number;
+  /** Whether a channel has room; one without is passed over. Default: all have. */
+  hasRoom?: (channel: ChannelRecord) => boolean;
 };
 
 /**
@@ -26,7 +28,7 @@ export function pickChannel(
 ): ChannelRecord | undefined {
   let best: ChannelRecord[] = [];
   for (const channel of channels) {
-    if (!serves(channel, request)) continue;
+    if (!serves(channel, request) || request.hasRoom?.(channel) === false) continue;
     const top = best[0]?.priority ?? Number.NEGATIVE_INFINITY;
     if (channel.priority > top) best = [channel];
     else if (channel.priority === top) best.push(channel);

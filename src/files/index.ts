@@ -4,8 +4,15 @@
  */
 
 export { fileErrors } from './errors.ts';
-export { hasInputsToKeep, keepInputs, retryableRequest, type StoredInputs } from './keep-inputs.ts';
-export { findRetryBlock, type RetryBlock, restoreRequest } from './restore-inputs.ts';
+export {
+  type HeldBody,
+  hasInputsToKeep,
+  holdBody,
+  keepInputs,
+  retryableRequest,
+  type StoredInputs,
+} from './keep-inputs.ts';
+export { findRetryBlock, type RetryBlock, restoreHeldBody, restoreRequest } from './restore-inputs.ts';
 export { KEEP_TRIES_MS, scheduleResultCopies } from './schedule-copies.ts';
 export { createSmallFiles, type SmallFiles } from './small-files.ts';
 export { resultCleanUpSteps } from './sweep-files.ts';

@@ -84,6 +84,32 @@ async function storeAll(
   return ok(kept);
 }
 
+/** A body as it is stored until its task is sent: its files stand in the place of kept files. */
+export type HeldBody = { kind: RequestBody['kind']; fields?: Record<string, string[]>; tokenPrefix?: string } & {
+  files: KeptInput[];
+  value?: Json;
+};
+
+/**
+ * Stores the files of a request whose task waits. What stands in the body is in the answer.
+ * `tx.results.hold` counts them as needed.
+ */
+export async function holdBody(
+  deps: FileDeps,
+  body: RequestBody,
+  signal: AbortSignal,
+): Promise<Result<HeldBody, InputLoss>> {
+  const held: HeldBody = { kind: body.kind, files: [], ...describeForm(body) };
+  if (body.kind === 'json') held.value = body.value;
+  if (body.kind === 'form') held.fields = body.fields;
+  for (const source of listSources(body)) {
+    const stored = await storeOne(deps, source, { room: Number.POSITIVE_INFINITY, signal });
+    if (!stored.ok) return stored;
+    held.files.push({ ...source.described, sha256: stored.value.sha256, size: stored.value.bytes });
+  }
+  return ok(held);
+}
+
 async function storeOne(
   { store, kept: place }: FileDeps,
   { size, kept, stream }: RequestSource,

@@ -1,7 +1,7 @@
 import { type Json, parseJson, type Sentence, sentence } from '../kernel/index.ts';
 import type { InputLoss, KeptInput, KeptInputs, TaskRecord } from '../store/ports/index.ts';
 import { fileErrors } from './errors.ts';
-import { inputKey } from './keep-inputs.ts';
+import { type HeldBody, inputKey } from './keep-inputs.ts';
 import type { ExtractedFile, FileDeps, RequestBody, RequestFile } from './types.ts';
 
 type Files = Pick<FileDeps['kept']['files'], 'open'>;
@@ -69,6 +69,14 @@ async function readBody(files: Files, inputs: KeptInputs): Promise<Json> {
   const value = opened && parseJson(await new Response(opened).text());
   if (value === undefined) throw fileErrors.inputs_gone();
   return value;
+}
+
+/** The body that `holdBody` stored; its files are read when they are needed. */
+export function restoreHeldBody(files: Files, { kind, value = null, fields = {}, ...held }: HeldBody): RequestBody {
+  if (kind === 'none') return { kind };
+  if (kind === 'form') return { kind, fields };
+  const form = kind === 'multipart' ? { fields } : {};
+  return restoreBody(files, { model: '', action: '', body: null, ...held, ...form }, value);
 }
 
 function restoreBody(files: Files, inputs: KeptInputs, value: Json): RequestBody {

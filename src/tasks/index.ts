@@ -36,6 +36,7 @@ export {
 } from './state/describe-task.ts';
 export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
 export { traceEvent } from './state/trace-event.ts';
+export { MAX_CHANNELS } from './submission/attempt-channels.ts';
 export { findProtocolOwner, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
@@ -44,8 +45,8 @@ export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
 export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
-export { MAX_CHANNELS, submitTask } from './submission/submit-task.ts';
-export type { TaskNode } from './task-node.ts';
+export { submitTask } from './submission/submit-task.ts';
+export type { TaskNode, WaitingRules } from './task-node.ts';
 export { createTaskNode, createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {
   BodyDigests,

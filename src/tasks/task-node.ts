@@ -1,7 +1,16 @@
 import type { Ended, ReservedTask } from '../billing/index.ts';
+import type { Dispatch, Scope, Start } from '../channels/index.ts';
 import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
-import type { IdempotencyRecord, Repositories, TaskAdvance, TaskRecord } from '../store/ports/index.ts';
+import type {
+  IdempotencyRecord,
+  NewWaiting,
+  Repositories,
+  TakenWaiting,
+  TaskAdvance,
+  TaskRecord,
+  WaitingCount,
+} from '../store/ports/index.ts';
 
 /** What this node holds for its tasks. */
 export type TaskNode = {
@@ -32,6 +41,7 @@ export type TaskNode = {
   writeAccepted: WriteTransition;
   /** Call after the commit that schedules copies of results. */
   wakeResults: () => void;
+  line: WaitingLine;
 };
 
 /** Maximum concurrent observations: of this node, one plugin's tasks, one user, one API key. */
@@ -98,16 +108,51 @@ export type LeaseRenewal = {
   held(): string[];
 };
 
+/** What tasks of a group may wait. */
+export type WaitingRules = {
+  /** The longest wait; 0: nothing waits, and clients see that a vendor is full. */
+  maxWaitMs: number;
+  /** Tasks that may wait together, and of one user. */
+  maxWaiting: number;
+  maxWaitingPerUser: number;
+  /** What they may take together. */
+  maxWaitingBytes: number;
+  /** −10 to 10: the highest goes first. */
+  priority: number;
+};
+
 /** What begins a task or a relayed request: its reservation, its key, then its rows. */
 export type Opening<T> = {
   payer: ReservedTask;
   idempotency: Pick<IdempotencyRecord, 'key' | 'requestHash'> | undefined;
-  /** Inserts the rows of what is paid for. */
-  insert: (tx: Repositories) => Promise<T>;
+  /** What it is sent by, where the store decides whether it may begin. */
+  start?: { scope: Scope; task: Start } | undefined;
+  /** Where it waits if it may not begin, or, without `start`, in any case. */
+  line?: { place: NewWaiting; rules: WaitingRules } | undefined;
+  /** Inserts the rows of what is paid for. `dispatch`: the store let it begin. */
+  insert: (tx: Repositories, dispatch: (Dispatch & { dispatchedAtMs: number }) | undefined) => Promise<T>;
 };
 
-/** What ends one. `move` changes its state; false: somebody else was first, and no money moves. */
-export type Closing = { move: (tx: Repositories) => Promise<boolean>; ended: Ended };
+/**
+ * What ends one. `move` changes its state; false: somebody else was first, and no money moves.
+ * `taken`: what `move` took out of its line.
+ */
+export type Closing = { move: (tx: Repositories) => Promise<boolean>; ended: Ended; taken?: () => TakenWaiting[] };
+
+/** What this node knows of tasks that wait. */
+export type WaitingLine = {
+  /** False while a live node does not know that tasks wait: then none begins to. */
+  isOpen(): boolean;
+  /** Whether others of this class wait, so that a new task goes behind them. */
+  isBusy(name: string): boolean;
+  /** Call after the commit that puts a task in line. */
+  entered(name: string): void;
+  /** What waits, as it was just read. */
+  read(classes: readonly WaitingCount[]): void;
+  open(isOpen: boolean): void;
+  /** Whom to tell when this node has put a task in line. */
+  onEntered(listener: () => void): void;
+};
 
 /**
  * Transactions that move money: those of one moment are one. It locks the rows of keys and wallets

@@ -7,6 +7,7 @@ import type {
   TaskRecord,
   TaskSummary,
 } from '../store/ports/index.ts';
+import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts';
 import { taskErrors } from './errors.ts';
 import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import { awaitChange } from './observation/await-change.ts';
@@ -24,6 +25,7 @@ import { createSourceKeeper, deleteUnusedSources } from './submission/keep-sourc
 import { createLeaseRenewal } from './submission/renew-lease.ts';
 import type { TaskNode } from './task-node.ts';
 import type { Caller, TaskDeps, TaskLimits } from './types.ts';
+import { createWaitingLine } from './waiting/waiting-line.ts';
 
 /**
  * Submissions that are prepared concurrently, and by one user beside others. With more, more of
@@ -40,6 +42,7 @@ type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults'> 
   logger: Logger;
   webhooks: TaskDeps['webhooks'];
   billing: TaskDeps['billing'];
+  capacity: TaskDeps['capacity'];
   limits: TaskLimits;
   /** Called after this process has written a task, with the task before it. */
   onWritten: (task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>) => void;
@@ -67,6 +70,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     repeats: createRepeatLimit(),
     sources: createSourceKeeper(),
     money: createMoneyGroups(deps),
+    line: createWaitingLine({ isOpen: store.dialect === 'sqlite' }),
     writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
   };
 }
@@ -83,7 +87,7 @@ export type Tasks = {
   stop(graceMs: number): Promise<void>;
   /** Call after this process has written a task. */
   taskWritten(): void;
-  stats(): ReturnType<PollEngine['stats']>;
+  stats(): ReturnType<PollEngine['stats']> & ReturnType<Dispatcher['stats']>;
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   /** The caller's own task. @throws tasks.task_not_found, also for another user's task */
   own(userId: number, taskId: string): Promise<TaskRecord>;
@@ -127,6 +131,7 @@ export type Tasks = {
 export function createTasks(deps: TaskDeps): Tasks {
   const { store, clock, logger } = deps;
   const engine = createPollEngine(deps);
+  const dispatcher = createDispatcher(deps);
   const queue = createQueuePlaces(deps);
 
   async function requireOwn(userId: number, taskId: string): Promise<TaskRecord> {
@@ -150,10 +155,13 @@ export function createTasks(deps: TaskDeps): Tasks {
         if (freed > 0) logger.info({ tasks: freed }, 'expired the leases of an earlier process');
       }
       engine.start({ poll });
+      await dispatcher.start();
     },
-    stop: (graceMs) => engine.stop(graceMs),
+    async stop(graceMs) {
+      await Promise.all([dispatcher.stop(graceMs), engine.stop(graceMs)]);
+    },
     taskWritten: () => engine.taskWritten(),
-    stats: () => engine.stats(),
+    stats: () => ({ ...engine.stats(), ...dispatcher.stats() }),
     queueDepth: () => store.tasks.queueDepth(),
     own: requireOwn,
     awaitChange: ({ user, key }, task, wait) =>
@@ -177,6 +185,8 @@ export function createTasks(deps: TaskDeps): Tasks {
     lists: store.tasks,
     detail: readDetail,
     cleanUpSteps: [
+      { step: 'files of tasks that waited', deleteBatch: (limit) => store.results.releaseLeftHeld(limit) },
+      { step: 'turns of tasks that waited', deleteBatch: (limit) => store.waiting.sweep(limit) },
       { step: 'idempotency keys', deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit) },
       { step: 'plugin sources', deleteBatch: (limit) => deleteUnusedSources(deps, limit) },
     ],

@@ -1,11 +1,12 @@
 import type { Billing } from '../billing/index.ts';
+import type { Capacity } from '../channels/index.ts';
 import type { KeptFiles } from '../files/index.ts';
 import type { Clock, Logger, Sentence, WatchCache } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { KeyOwner, PresentedKey, Store, StoredResult, TaskExecution, TaskRecord } from '../store/ports/index.ts';
 import type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
-import type { ObservationLimits, TaskNode } from './task-node.ts';
+import type { ObservationLimits, TaskNode, WaitingRules } from './task-node.ts';
 
 export type TaskLimits = {
   /** TASK_POLL_INTERVAL_SECONDS: longest time between two polls of a task. */
@@ -33,6 +34,10 @@ export type TaskLimits = {
   observations: ObservationLimits;
   /** MAX_FILE_DOWNLOAD_MB in bytes: limits each file, and the sum of a request's inlined files. */
   maxFileBytes: number;
+  /** TASK_SUBMIT_WAIT_SECONDS: how long a request of a native route waits for its dispatch. */
+  submitWaitMs: number;
+  /** What administrators decide about waiting, for a group; may change while the gateway runs. */
+  waiting: (group: string) => WaitingRules;
 };
 
 /** Dependencies of the room's operations. */
@@ -42,6 +47,7 @@ export type TaskDeps = {
   logger: Logger;
   vendors: VendorDeps;
   billing: Billing;
+  capacity: Capacity;
   /** Pins the serving plugin generation. Release every pin. */
   pin: () => Pin;
   kept: KeptFiles;
@@ -129,7 +135,15 @@ export type Ending =
    * `releasesIdempotencyKey`: no vendor has or will get the task, so its Idempotency-Key can be
    * used again.
    */
-  | { status: 'FAILURE'; reason: Sentence; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
+  | {
+      status: 'FAILURE';
+      reason: Sentence;
+      class?: string;
+      httpStatus?: number;
+      releasesIdempotencyKey?: boolean;
+      /** The vendor may still run it: its slot stays taken for a while. */
+      mayStillRun?: boolean;
+    };
 
 /**
  * The user who submits a task, and the wallet that pays for it: that of the key, else of the user.
@@ -173,6 +187,11 @@ export type Submission = {
   idempotency?: Idempotency | undefined;
   /** A background response: its client does not wait for it. */
   background?: boolean;
+  /**
+   * The request itself waits for its task to be sent, for so long at most. Without it, the task is
+   * answered as queued at once.
+   */
+  attachedMs?: number | undefined;
   originTasks?: OriginTasks | undefined;
   /** The id of the task that is run again. */
   repeats?: string | undefined;

@@ -1,9 +1,10 @@
 /** The line of tasks that wait: turns, claims by several nodes, returns, and their end. */
 import { expect, test } from 'bun:test';
-import type { NewWaiting, Store, TakenWaiting, WaitingClass } from '../../src/store/ports/index.ts';
+import type { NewWaiting, Store, TakenWaiting, WaitingClass, WaitingCount } from '../../src/store/ports/index.ts';
 import { describeEachStore, leaseOf, newTask } from './each-store.ts';
 
 const LEASE = { owner: 'node', leaseForMs: 60_000 };
+const PAUSE = { waitMs: 50, counts: true };
 const HOUR = 3_600_000;
 let classes = 0;
 
@@ -38,9 +39,13 @@ async function line(store: Store, of: WaitingClass, places: Partial<NewWaiting>[
 const sending = { channelId: 7, upstreamModel: 'up-1', slots: 1 };
 
 /** As a node sends the first of a class. */
-const send = (store: Store, of: WaitingClass, limit: number, priority = 0): Promise<TakenWaiting[]> =>
+const send = (
+  store: Store,
+  of: Pick<WaitingCount, 'class'> & { priority?: number },
+  limit: number,
+): Promise<TakenWaiting[]> =>
   store.transaction(async (tx) => {
-    const heads = await tx.waiting.heads({ class: of.class, priority, nodes: [''], limit });
+    const heads = await tx.waiting.heads({ class: of.class, priority: of.priority ?? 0, nodes: [''], limit });
     const taken = await tx.waiting.take(
       heads.map(({ taskId }) => ({ taskId, sending })),
       LEASE,
@@ -133,13 +138,13 @@ describeEachStore('tasks that wait', (opened) => {
     const of = newClass();
     await line(store, of, [{}, {}, {}]);
     const [first] = await send(store, of, 1);
-    expect(await store.waiting.putBack(first as TakenWaiting, 50)).toBe(true);
+    expect(await store.waiting.putBack(first as TakenWaiting, PAUSE)).toBe(true);
     expect(await store.tasks.byTaskId(first?.task.taskId ?? '')).toMatchObject({
       ...{ phase: 'waiting', channelId: 0, leaseOwner: null, dispatchedAtMs: 0 },
     });
     expect((await countOf(store, of))?.waiting).toBe(3);
     // A second time by who lost it: nothing.
-    expect(await store.waiting.putBack(first as TakenWaiting, 50)).toBe(false);
+    expect(await store.waiting.putBack(first as TakenWaiting, PAUSE)).toBe(false);
     const [second] = await send(store, of, 1);
     expect(second?.place.turn).toBe(2000);
     await Bun.sleep(60);
@@ -155,7 +160,7 @@ describeEachStore('tasks that wait', (opened) => {
     expect(await store.waiting.requestCancel(taskId)).toBe(false);
     const [taken] = await send(store, of, 1);
     expect(await store.waiting.requestCancel(taskId)).toBe(true);
-    expect(await store.waiting.putBack(taken as TakenWaiting, 1)).toBe(false);
+    expect(await store.waiting.putBack(taken as TakenWaiting, PAUSE)).toBe(false);
     expect((await store.tasks.byTaskId(taskId))?.phase).toBe('sending');
   });
 
@@ -183,7 +188,7 @@ describeEachStore('tasks that wait', (opened) => {
     await Bun.sleep(260);
     expect((await store.waiting.age(9)).map(({ taskId }) => taskId)).toEqual([]);
     expect((await countOf(store, of, 1))?.waiting).toBe(1);
-    expect((await send(store, of, 9, 1)).map(({ task }) => task.taskId)).toEqual([slow]);
+    expect((await send(store, { ...of, priority: 1 }, 9)).map(({ task }) => task.taskId)).toEqual([slow]);
     const [late = ''] = await line(store, of, [{ forMs: 10 }]);
     await Bun.sleep(15);
     expect((await store.waiting.age(9)).map(({ taskId }) => taskId)).toEqual([late]);

@@ -274,6 +274,19 @@ const ROWS: Row[] = [
   whole('ModelRequestRateLimitSuccessCount', { initial: 1000, low: 1, high: 1_000_000 }),
   ['ModelRequestRateLimitGroup', 'json', '{}', ['{"vip":[0,1]}'], ['', '[]', '{"a":[0,0]}', '{"a":1}']],
 
+  whole('queue.max_wait_seconds', { initial: 3600, low: 0, high: 43_200 }),
+  whole('queue.max_waiting', { initial: 100_000, low: 1, high: 1_000_000 }),
+  whole('queue.max_waiting_per_user', { initial: 1000, low: 1, high: 1_000_000 }),
+  whole('queue.max_waiting_bytes', { initial: 10 * 1024 ** 3, low: 0, high: 10 * 1024 ** 4 }),
+  [
+    'queue.group_limits',
+    'json',
+    '{}',
+    ['{"vip":{"max_wait_seconds":0,"max_waiting":5,"max_waiting_per_user":1,"max_waiting_bytes":9}}'],
+    ['', '[]', '{"a":5}', '{"a":{"max_wait_seconds":43201}}', '{"a":{"max_wait":5}}', '{"a":{"max_waiting":1.5}}'],
+  ],
+  ['queue.group_priorities', 'json', '{}', ['{"vip":10,"slow":-10}'], ['', '[]', '{"a":11}', '{"a":"1"}', '{"a":0.5}']],
+
   ['billing.timezone', 'text', 'UTC', ['Asia/Kolkata', 'America/Sao_Paulo'], ['', '+05:30', 'Mars/Olympus', 'Local']],
   [
     'billing.group_budgets',
@@ -400,6 +413,12 @@ describe('the catalogue of options', () => {
       'ModelRequestRateLimitCount',
       'ModelRequestRateLimitSuccessCount',
       'ModelRequestRateLimitGroup',
+      'queue.max_wait_seconds',
+      'queue.max_waiting',
+      'queue.max_waiting_per_user',
+      'queue.max_waiting_bytes',
+      'queue.group_limits',
+      'queue.group_priorities',
       'billing.unpriced',
       'billing.timezone',
       'billing.group_budgets',

@@ -1,7 +1,7 @@
 import { composeTasks, startTaskRooms, type TaskRooms } from '../../src/app/composition/compose-tasks.ts';
 import { createPluginFacts } from '../../src/app/composition/plugin-facts.ts';
 import { createBilling } from '../../src/billing/index.ts';
-import { createChannels } from '../../src/channels/index.ts';
+import { createCapacity, createChannels } from '../../src/channels/index.ts';
 import {
   type Clock,
   createSecretBox,
@@ -31,6 +31,9 @@ const LIMITS: TaskLimits = {
   pollLeaseMs: 30_000,
   claimLimit: 1000,
   submitTimeoutMs: 120_000,
+  submitWaitMs: 30_000,
+  // The histories here are of submissions that clients see refused.
+  waiting: () => ({ maxWaitMs: 0, maxWaiting: 0, maxWaitingPerUser: 0, maxWaitingBytes: 0, priority: 0 }),
   tickMs: 2000,
   tickJitterMs: 300,
   observations: { node: 128, plugin: 32, user: 32, key: 32 },
@@ -84,13 +87,14 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
   const facts = createPluginFacts(plugins);
   const secretBox = createSecretBox([SECRET]);
   const channels = createChannels({ ...common, random, secretBox, plugins: facts });
+  const capacity = createCapacity({ ...common, nodeId: name, random, channels: channels.known });
   const billing = createBilling({
     ...common,
     declaredFacts: facts.declaredFacts,
     settings: () => ({ groupRatios: { half: 0.5 }, groupBudgets: {}, timezone: 'UTC', unpriced: 'admins' }),
   });
   const rooms = composeTasks({
-    ...{ store, clock, logger, billing },
+    ...{ store, clock, logger, billing, capacity },
     vendors: {
       upstream,
       serviceAccounts: createServiceAccountTokens({ upstream, clock }),

@@ -8,7 +8,7 @@ import { composeTasks } from '../../src/app/composition/compose-tasks.ts';
 import { createPluginFacts } from '../../src/app/composition/plugin-facts.ts';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { createBilling } from '../../src/billing/index.ts';
-import { type ChannelInput, createChannels } from '../../src/channels/index.ts';
+import { type ChannelInput, createCapacity, createChannels } from '../../src/channels/index.ts';
 import type { ResultSettings } from '../../src/files/types.ts';
 import {
   type Clock,
@@ -28,7 +28,7 @@ import type { LinkLimits } from '../../src/results/types.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createFolderFiles, createMemoryCounters } from '../../src/store/index.ts';
 import type { FileStore, Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
-import type { ClientRequest, TaskLimits } from '../../src/tasks/index.ts';
+import type { ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey } from '../contract/each-store.ts';
 import { compiledPlugins, demoSource, pluginWorker } from '../plugins/support.ts';
@@ -46,6 +46,11 @@ export const PRICE = '0.02 * u("seconds")';
 export const billFor = (seconds: number): number => seconds * 0.02 * 500_000;
 export const BALANCE = 10_000_000;
 
+/** Nothing waits: clients see what a vendor answers. */
+export const NO_WAITING: WaitingRules = {
+  ...{ maxWaitMs: 0, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+};
+
 /** Allowed addresses of webhook receivers. */
 const RECEIVERS = ['127.0.0.0/8'];
 
@@ -56,6 +61,7 @@ export async function startEngine(
   sandbox: Sandbox,
   {
     canStore = () => true,
+    vendorMaxRunning,
     allowPrivate = false,
     clock = systemClock,
     factory = [demoSource, batchSource],
@@ -65,6 +71,7 @@ export async function startEngine(
     ...limits
   }: Partial<TaskLimits> & {
     canStore?: () => boolean;
+    vendorMaxRunning?: number;
     allowPrivate?: boolean;
     clock?: Clock;
     factory?: readonly string[];
@@ -101,6 +108,8 @@ export async function startEngine(
   const facts = createPluginFacts(plugins);
   const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
   const channels = createChannels({ ...common, random: systemRandom, secretBox, plugins: facts });
+  const nodeId = newUuid();
+  const capacity = createCapacity({ ...common, nodeId, random: systemRandom, channels: channels.known });
   const billing = createBilling({
     ...common,
     declaredFacts: facts.declaredFacts,
@@ -108,7 +117,7 @@ export async function startEngine(
   });
   const upstream = createUpstream({ allowPrivate, clock, logger });
   const receivers = createUpstream({ allowPrivate: false, privateRanges: RECEIVERS, clock, logger });
-  await Promise.all([channels.start(), billing.start()]);
+  await Promise.all([channels.start().then(capacity.start), billing.start()]);
   const rooms = composeTasks({
     store,
     clock,
@@ -120,6 +129,7 @@ export async function startEngine(
       ownAddresses: () => ['http://gateway.example'],
     },
     billing,
+    capacity,
     pin: () => plugins.pin(),
     kept: { files, settings: () => keeping, maxFileBytes: 10_000_000 },
     webhooks: {
@@ -139,6 +149,8 @@ export async function startEngine(
       pollLeaseMs: 90_000,
       claimLimit: 1000,
       submitTimeoutMs: FAR_MS,
+      submitWaitMs: FAR_MS,
+      waiting: () => NO_WAITING,
       tickMs: 2000,
       tickJitterMs: 0,
       observations: { node: 128, plugin: 32, user: 4, key: 2 },
@@ -147,7 +159,7 @@ export async function startEngine(
       links,
     },
     telemetry: { onPoll: () => {} },
-    node: { id: newUuid(), random: systemRandom, canStore },
+    node: { id: nodeId, random: systemRandom, canStore },
     links: {
       secrets: ['crypto-secret-of-the-tests'],
       publicAddress,
@@ -160,7 +172,11 @@ export async function startEngine(
   };
   let vendorAheadMs = 0;
   const vendorClock = { ...clock, nowMs: () => clock.nowMs() + vendorAheadMs };
-  const vendor = createDemoVendor({ clock: vendorClock, key: 'vendor-key-0123456789' });
+  const vendor = createDemoVendor({
+    clock: vendorClock,
+    key: 'vendor-key-0123456789',
+    ...(vendorMaxRunning === undefined ? {} : { maxRunning: vendorMaxRunning }),
+  });
   const listening = await vendor.start(0);
 
   const addChannel = async (change: Partial<ChannelInput> = {}): Promise<number> => {
@@ -183,6 +199,7 @@ export async function startEngine(
     store,
     ...rooms,
     channels,
+    capacity,
     billing,
     plugins,
     vendorUrl: listening.url,
@@ -200,6 +217,9 @@ export async function startEngine(
     }): Promise<{ creates: number; jobs: { id: string; polls: number; status: string }[] }> {
       return (await fetch(`${listening.url}/stats?reference_id=${task.taskId}`)).json() as never;
     },
+    /** The vendor's counts of all tasks. */
+    vendorCounts: async (): Promise<Record<'creates' | 'jobs' | 'full' | 'most_running', number>> =>
+      (await fetch(`${listening.url}/stats`)).json() as never,
     /** Starts polling, and what relays and copies results. */
     async start(options?: { poll?: boolean }) {
       await tasks.start(options);
@@ -211,6 +231,7 @@ export async function startEngine(
       await stopTasks(1000);
       await plugins.stop();
       channels.stop();
+      capacity.stop();
       billing.stop();
       await upstream.close();
       await receivers.close();

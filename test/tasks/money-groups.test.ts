@@ -1,7 +1,8 @@
 /** What members of one transaction owe each other: nothing but its commit. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { type Billing, createBilling } from '../../src/billing/index.ts';
-import { AppError, quoted, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createCapacity } from '../../src/channels/index.ts';
+import { AppError, quoted, silentLogger, systemClock, systemRandom } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { type Repositories, STATUS, type Store, type TaskRecord } from '../../src/store/ports/index.ts';
 import { createMoneyGroups } from '../../src/tasks/state/money-groups.ts';
@@ -44,7 +45,15 @@ describeEachStore('money in groups', (opened) => {
       begun += 1;
       return over.transaction(work);
     };
-    const money = createMoneyGroups({ store: { ...over, transaction }, clock: systemClock, billing });
+    const money = createMoneyGroups({
+      ...{ store: { ...over, transaction }, clock: systemClock, billing },
+      capacity: createCapacity({
+        ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger },
+        nodeId: 'node',
+        channels: () => [],
+        syncFrequencyMs: 60_000,
+      }),
+    });
     return { ...money, begun: () => begun };
   }
   type Groups = Pick<ReturnType<typeof groups>, 'open' | 'close'>;

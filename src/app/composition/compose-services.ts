@@ -27,7 +27,7 @@ import { measureLag } from '../../telemetry/metrics/event-loop-lag.ts';
 import { configuredNetwork, createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { configuredNode } from '../config/node-address.ts';
-import { billingSettings, resultSettings, retentionSettings } from '../config/option-settings.ts';
+import { billingSettings, resultSettings, retentionSettings, waitingRules } from '../config/option-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
 import { linkLimits, taskLimits } from '../config/task-limits.ts';
 import { measureCapacity } from '../telemetry/measure-capacity.ts';
@@ -194,6 +194,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       ],
     },
     billing,
+    capacity,
     pin: () => plugins.pin(),
     kept: {
       files: files.files,
@@ -210,7 +211,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       gateway: createGatewayDelivery({ store, options, secretBox, auth }),
       keptDays: () => retentionSettings(options).webhookDays,
     },
-    limits: { ...taskLimits(config), links: linkLimits(config) },
+    limits: { ...taskLimits(config), waiting: (group) => waitingRules(options, group), links: linkLimits(config) },
     telemetry: {
       meter: tracing ? tracing.meter(meter) : meter,
       tracer: tracing?.tasks,

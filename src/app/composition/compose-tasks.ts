@@ -1,4 +1,5 @@
 import type { Billing } from '../../billing/index.ts';
+import type { Capacity } from '../../channels/index.ts';
 import { createSmallFiles, type KeptFiles } from '../../files/index.ts';
 import type { Clock, JsonObject, Logger, WatchCache } from '../../kernel/index.ts';
 import { createWebhooks, type WebhookServices, type Webhooks } from '../../notifications/index.ts';
@@ -46,6 +47,7 @@ export type TaskParts = {
   logger: Logger;
   vendors: Omit<VendorDeps, 'clock' | 'keySecrets' | 'downloads' | 'send'> & { upstream: Upstream };
   billing: Billing;
+  capacity: Capacity;
   pin: () => Pin;
   kept: KeptFiles;
   webhooks: WebhookServices;
@@ -82,7 +84,7 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   const { upstream, channels, serviceAccounts, ownAddresses } = parts.vendors;
   const deps: TaskDeps = {
     ...{ store, clock, logger, limits },
-    ...{ billing: parts.billing, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
+    ...{ billing: parts.billing, capacity: parts.capacity, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
     vendors: {
       ...{ clock, channels, serviceAccounts, ownAddresses },
       send: createSendToVendor({ upstream, channels }),
@@ -91,7 +93,8 @@ export function composeTasks(parts: TaskParts): TaskRooms {
     },
     telemetry: { ...telemetry, outcomes: createOutcomeCounter(clock, onOutcome) },
     node: createTaskNode({
-      ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing, ...parts.node },
+      ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing, capacity: parts.capacity },
+      ...parts.node,
       wakeResults: () => results.wake(),
       onWritten({ callbackUrl }) {
         tasks.taskWritten();

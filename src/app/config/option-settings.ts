@@ -4,6 +4,7 @@ import type { Budget, Json } from '../../kernel/index.ts';
 import type { RetentionSettings } from '../../operations/index.ts';
 import type { MarketSource } from '../../plugins/index.ts';
 import { MARKET_SOURCES, type OptionValues, parseMarketSources } from '../../settings/index.ts';
+import type { WaitingRules } from '../../tasks/index.ts';
 import type { Config } from './config-variables.ts';
 
 /** The settings of the billing room that follow from the options. */
@@ -65,6 +66,20 @@ export const resultSettings = (options: OptionValues): ResultSettings => ({
   previewBytes: options.number('results.previews_mb') * MB,
   redirects: options.flag('results.s3_redirect'),
 });
+
+/** What the options say about tasks that wait, for a group. */
+export function waitingRules(options: OptionValues, group: string): WaitingRules {
+  const groups = options.json('queue.group_limits') as Record<string, Record<string, number>>;
+  const own = Object.hasOwn(groups, group) ? (groups[group] ?? {}) : {};
+  const priorities = options.json('queue.group_priorities') as Record<string, number>;
+  return {
+    maxWaitMs: (own.max_wait_seconds ?? options.number('queue.max_wait_seconds')) * 1000,
+    maxWaiting: own.max_waiting ?? options.number('queue.max_waiting'),
+    maxWaitingPerUser: own.max_waiting_per_user ?? options.number('queue.max_waiting_per_user'),
+    maxWaitingBytes: own.max_waiting_bytes ?? options.number('queue.max_waiting_bytes'),
+    priority: Object.hasOwn(priorities, group) ? (priorities[group] ?? 0) : 0,
+  };
+}
 
 /** The catalogue has checked the objects of groups to numbers. */
 function ofGroup(value: Json, group: string): number {

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
  */
 const POLL_LEASE_MS = 30_000;
 
-export const taskLimits = (config: Config): TaskLimits => ({
+export const taskLimits = (config: Config): Omit<TaskLimits, 'waiting'> => ({
   pollIntervalMs: config.pollIntervalSeconds * 1000,
   pollChannelConcurrency: config.pollChannelConcurrency,
   pollMaxFailures: config.pollMaxFailures,
@@ -17,6 +17,7 @@ export const taskLimits = (config: Config): TaskLimits => ({
   pollLeaseMs: POLL_LEASE_MS,
   claimLimit: config.taskQueryLimit,
   submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
+  submitWaitMs: config.submitWaitSeconds * 1000,
   tickMs: config.protocolTickMs,
   tickJitterMs: config.protocolTickJitterMs,
   observations: {

@@ -63,6 +63,13 @@ export const TASK_VARIABLES = {
     kind: integer(1, 86_400),
     default: 600,
   }),
+  submitWaitSeconds: variable({
+    env: 'TASK_SUBMIT_WAIT_SECONDS',
+    group: 'tasks',
+    doc: "How long a request to a plugin's own route waits for its task to be sent, when every account is busy. On other routes the task is answered as queued, or the client waits as it does for the result.",
+    kind: integer(1, 600),
+    default: 30,
+  }),
   protocolTickMs: variable({
     env: 'TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS',
     group: 'tasks',

@@ -15,6 +15,8 @@ export type DemoVendorOptions = {
   /** Requests per second of all keys, then 429 with `Retry-After`. Default: no limit. */
   requestsPerSecond?: number;
   maxJobs?: number;
+  /** Jobs that run at once, then 429 without `Retry-After`. Default: no limit. */
+  maxRunning?: number;
 };
 
 export interface DemoVendor {
@@ -49,11 +51,21 @@ const noSuchJob = () => failed(404, { code: 'not_found', message: 'There is no s
  * control a job: see `Script`.
  */
 export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
-  const { clock, requestsPerSecond = Number.POSITIVE_INFINITY, maxJobs = DEFAULT_MAX_JOBS } = options;
+  const { clock, requestsPerSecond = Number.POSITIVE_INFINITY, maxJobs = DEFAULT_MAX_JOBS, maxRunning } = options;
   let { key } = options;
   const durationMs = options.durationMs ?? DEFAULT_DURATION_MS;
   const jobs = createJobs(clock, { prefix: `job_${randomAlnum(6)}`, maxJobs, durationMs });
-  const counts = { creates: 0, jobs: 0, polls: 0, batch_polls: 0, downloads: 0, unauthorized: 0, rate_limited: 0 };
+  const counts = {
+    creates: 0,
+    jobs: 0,
+    polls: 0,
+    batch_polls: 0,
+    downloads: 0,
+    unauthorized: 0,
+    rate_limited: 0,
+    full: 0,
+    most_running: 0,
+  };
   const window = { second: 0, requests: 0 };
 
   function isAuthorized(request: Request): boolean {
@@ -108,6 +120,14 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
     if (script.submit === '429') return rateLimited();
     if (script.submit === '400') return failed(400, { code: 'content_policy', message: 'This prompt is not allowed.' });
     if (script.submit === '500') return broken();
+    if (maxRunning !== undefined) {
+      const running = jobs.countRunning();
+      counts.most_running = Math.max(counts.most_running, running + 1);
+      if (running >= maxRunning) {
+        counts.full += 1;
+        return failed(429, { code: 'concurrency_limit', message: `At most ${maxRunning} jobs run at once.` });
+      }
+    }
     const job = jobs.create(order.value);
     if (!job)
       return failed(503, { code: 'no_capacity', message: 'Too many jobs are running.' }, { 'retry-after': '5' });

@@ -27,6 +27,8 @@ const JOBS_KEPT_BY_REFERENCE = 10;
 export interface Jobs {
   readonly size: number;
   readonly references: ReadonlyMap<string, ReferenceCount>;
+  /** Those that have not ended. */
+  countRunning(): number;
   /** Counts an order, before it can fail. */
   noteOrder(reference: string): void;
   /** `undefined` if the capacity is used up. */
@@ -61,6 +63,10 @@ export function createJobs(
       return jobs.size;
     },
     references,
+    countRunning() {
+      const now = clock.nowMs();
+      return [...jobs.values()].filter(({ doneMs }) => doneMs > now).length;
+    },
     noteOrder(reference) {
       const count = references.get(reference);
       if (count) count.creates += 1;

@@ -4,6 +4,12 @@ export const tasksReasons = {
   'tasks.timed_out': 'task timeout ({{minutes}} minutes)',
   'tasks.cancelled': 'cancelled by user',
   'tasks.interrupted': 'submission interrupted',
+  'tasks.queue_full': 'Every account that serves this model is busy, and no more tasks may wait. Try again later.',
+  'tasks.queue_full_user':
+    'Every account that serves this model is busy, and {{most}} of your tasks wait already. Try again when some have been sent.',
+  'tasks.wait_over': 'no capacity at the vendor within {{minutes}} minutes',
+  'tasks.restored': 'restored from a copy',
+  'tasks.too_dear': 'The accounts that have room would charge more than was accepted for this task.',
   'tasks.polls_failed_status': 'poll failed: {{class}} (HTTP {{status}}): {{detail}}',
   'tasks.polls_failed': 'poll failed: {{class}}: {{detail}}',
   'tasks.vendor_lost': 'upstream task not found (HTTP {{status}})',

@@ -1,5 +1,5 @@
 import { type Clock, type Logger, OperatorError, sleepInStep } from '../../kernel/index.ts';
-import type { NodeRecord, Store } from '../../store/ports/index.ts';
+import { type NodeRecord, type Store, WAITING_FEATURE } from '../../store/ports/index.ts';
 
 /** A node counts as alive this long after its last heartbeat: some heartbeats and a margin. */
 export const NODE_ALIVE_SECONDS = 35;
@@ -42,7 +42,8 @@ export async function announceNode(options: {
     await requireSharedSecrets(store, options.fingerprints);
   }
   const { id, role, version, fingerprints } = options;
-  const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints });
+  const features = [WAITING_FEATURE];
+  const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints, features });
   await beat();
 
   let warned = false;

@@ -2,6 +2,7 @@ import { brandingOptions, gatewayOptions, legalOptions } from './gateway.ts';
 import { billingOptions, limitOptions, pluginOptions } from './limits.ts';
 import { alertOptions, mailOptions } from './mail.ts';
 import type { OptionRule, OptionTrial, OptionType } from './option-rule.ts';
+import { queueOptions } from './queue.ts';
 import { backupOptions, resultOptions, retentionOptions } from './retention.ts';
 import {
   challengeOptions,
@@ -31,6 +32,7 @@ const GROUPS = {
   wechat: wechatOptions,
   passkey: passkeyOptions,
   limits: limitOptions,
+  queue: queueOptions,
   billing: billingOptions,
   plugins: pluginOptions,
   results: resultOptions,
@@ -55,6 +57,7 @@ export const OPTION_CATALOGUE = {
   ...wechatOptions,
   ...passkeyOptions,
   ...limitOptions,
+  ...queueOptions,
   ...billingOptions,
   ...pluginOptions,
   ...resultOptions,

@@ -64,6 +64,9 @@ export const LONGEST_RESULT_TRIES_MS = 7 * 24 * 3_600_000;
 /** The `kind` of a file that came with a task's request. Plugins' artifacts have other kinds. */
 export const INPUT_KIND = 'input';
 
+/** The key of file number `index` of a request that waits to be sent. */
+export const heldKey = (index: number): string => `waiting:${index}`;
+
 /** Files of a task's request, which are in their place and announced by `expectFile`. */
 export type NewInputs = Pick<ResultRecord, 'taskId' | 'userId' | 'keptAt' | 'keptUntil'> & {
   files: readonly (Pick<ResultRecord, 'artifactKey' | 'bytes'> & { sha256: string })[];
@@ -143,6 +146,10 @@ export interface ResultStore {
   listInputs(taskId: string): Promise<ResultRecord[]>;
   /** Forgets them and releases their files. Returns how many there were. */
   forgetInputs(taskId: string): Promise<number>;
+  /** Forgets the files that a task was sent with after it had waited (`heldKey`), as above. */
+  releaseHeld(taskId: string): Promise<number>;
+  /** The same for tasks that do not wait any more, of which a process forgot it by its death. */
+  releaseLeftHeld(limit: number): Promise<number>;
   /** Forgets all results of a task and releases their files. Returns how many there were. */
   forget(taskId: string): Promise<number>;
   /** Forgets about `limit` results whose `keptUntil` has passed. */

@@ -13,6 +13,9 @@ export interface OptionStore {
   replace(key: string, before: string, value: string): Promise<boolean>;
 }
 
+/** The feature of nodes that know of tasks which wait. */
+export const WAITING_FEATURE = 'waiting@1';
+
 export type NodeRecord = {
   id: string;
   role: string;

@@ -33,7 +33,7 @@ import type { WaitingListStore } from './waiting-list.ts';
 import type { WebhookStore } from './webhooks.ts';
 
 /** Kinds of stored data whose changes are published to all nodes. */
-export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options' | 'capacity';
+export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options' | 'waiting' | 'capacity';
 
 /** The repositories, bound to one transaction or to none. */
 export interface Repositories {

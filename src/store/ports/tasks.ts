@@ -67,6 +67,10 @@ export type TaskChange = Partial<
     | 'properties'
     | 'execution'
     | 'billing'
+    | 'upstreamModel'
+    | 'slots'
+    | 'slotUntil'
+    | 'dispatchedAtMs'
   >
 >;
 
@@ -88,7 +92,7 @@ export type NewTaskEvent = {
  */
 export type TaskAdvance = {
   lease: Lease;
-  change: Omit<TaskChange, 'channelId' | 'properties'>;
+  change: Omit<TaskChange, 'channelId' | 'properties' | 'upstreamModel' | 'slots' | 'dispatchedAtMs'>;
   events?: readonly Omit<NewTaskEvent, 'taskId'>[];
   nextPollInMs: number | null;
 };

@@ -90,10 +90,11 @@ export interface WaitingStore {
   /** Counts what was taken out. `isSent`: turns move on to theirs. */
   count(taken: readonly TakenWaiting[], options: { isSent: boolean }): Promise<void>;
   /**
-   * Puts a task that is being sent back to its place, not before `waitMs` have passed, and counts
-   * it. False: its lease was lost, or it was cancelled; nothing was written.
+   * Puts a task that is being sent back to its place: it is not sent before `waitMs` have passed,
+   * and whether that counts among its returns. False: its lease was lost, or it was cancelled;
+   * nothing was written.
    */
-  putBack(taken: TakenWaiting, waitMs: number): Promise<boolean>;
+  putBack(taken: TakenWaiting, pause: { waitMs: number; counts: boolean }): Promise<boolean>;
   /** As `put`, for a task that is being sent under a lease. */
   putSent(task: TaskRecord, place: NewWaiting, waitMs: number): Promise<boolean>;
   /** Lets those be sent whose pause is over. Returns how many. */
@@ -101,8 +102,8 @@ export interface WaitingStore {
   /** Milliseconds until one may be sent again, or is to be looked at; undefined: none waits. */
   untilDue(): Promise<number | undefined>;
   /**
-   * Moves up those that have waited for a quarter more, and returns those whose wait is over, by the
-   * store's clock.
+   * Moves up those that have waited for a quarter more, and returns those whose wait is over, by
+   * the store's clock.
    */
   age(limit: number): Promise<Pick<WaitingRecord, 'taskId' | 'node' | 'attached' | 'sinceMs' | 'deadlineMs'>[]>;
   /** Tasks that wait for clients of nodes other than these. */

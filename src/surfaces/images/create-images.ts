@@ -72,10 +72,11 @@ async function createAndAnswer(
       deps.node.observations.acquire({ pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null }),
     );
     const intent = { model, action: '', requestBody: body };
-    const created = await submitOnce(deps, { caller, request }, (idempotency) =>
+    const attachedMs = deps.limits.submitTimeoutMs;
+    const created = await submitOnce(deps, { caller, request, attachedMs }, (idempotency) =>
       submitTask(deps, {
         ...{ surface: 'generic', plugin, generation: generation.number },
-        ...{ caller, requestId, request, intent, idempotency },
+        ...{ caller, requestId, request, intent, idempotency, attachedMs },
       }),
     );
     const { replayed } = created;

@@ -94,7 +94,8 @@ async function submit(
   const unserved = findUnservedModel(plugin.manifest, route, served);
   if (unserved !== undefined) throw surfaceErrors.model_not_served({ message: unserved, param: 'model' });
   await call.admit(model);
-  const { replayed, ...task } = await submitOnce(deps, { caller, request }, async (idempotency) =>
+  const attachedMs = deps.limits.submitWaitMs;
+  const { replayed, ...task } = await submitOnce(deps, { caller, request, attachedMs }, async (idempotency) =>
     submitTask(deps, {
       surface: 'native',
       caller,
@@ -104,6 +105,7 @@ async function submit(
       request,
       intent: { model, action, requestBody },
       idempotency,
+      attachedMs,
       originTasks: await resolveOriginTasks(deps, { caller, plugin, named: decoded.originTaskIds }),
     }),
   );

@@ -67,8 +67,9 @@ async function createAndFollow(
     const accepted = accept(deps, pin.generation, { ...requested, group: caller.group });
     const { key: pluginKey } = accepted.owner.plugin;
     held.push(deps.node.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
-    const task = await submitOnce(deps, { caller, request: client }, (idempotency) =>
-      submit(deps, { caller, requestId, accepted, idempotency }),
+    const attachedMs = requested.form.background ? undefined : deps.limits.submitTimeoutMs;
+    const task = await submitOnce(deps, { caller, request: client, attachedMs }, (idempotency) =>
+      submit(deps, { caller, requestId, accepted, idempotency, attachedMs }),
     );
     const { replayed } = task;
     doubt.vendorMayHaveJob = !replayed;
@@ -133,11 +134,12 @@ type AcceptedSubmission = {
   requestId: string;
   accepted: Accepted;
   idempotency: Idempotency | undefined;
+  attachedMs: number | undefined;
 };
 
 async function submit(
   deps: SurfaceDeps,
-  { caller, requestId, accepted, idempotency }: AcceptedSubmission,
+  { caller, requestId, accepted, idempotency, attachedMs }: AcceptedSubmission,
 ): Promise<TaskRecord> {
   const {
     owner: { plugin },
@@ -164,6 +166,7 @@ async function submit(
     request,
     intent: { model, action, requestBody },
     idempotency,
+    attachedMs,
     background: form.background,
     shown: { execution: responseFields(request) },
   });

@@ -1,6 +1,7 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { watchTask } from '../observation/watch-task.ts';
+import { isWaiting } from '../state/describe-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { stillInProgress } from './limit-repeats.ts';
@@ -18,7 +19,7 @@ export type SubmittedTask = TaskRecord & { replayed: boolean };
  */
 export const submitOnce = (
   deps: TaskDeps,
-  { caller, request }: { caller: Caller; request: ClientRequest },
+  { caller, request, attachedMs }: { caller: Caller; request: ClientRequest; attachedMs?: number | undefined },
   submit: (idempotency: Idempotency | undefined) => Promise<TaskRecord>,
 ): Promise<SubmittedTask> =>
   runIdempotently<SubmittedTask>(
@@ -26,19 +27,25 @@ export const submitOnce = (
     { caller, request },
     {
       first: async (idempotency) => ({ ...(await submit(idempotency)), replayed: false }),
-      repeat: async (taskId) => ({ ...(await awaitOutcome(deps, { caller, request, taskId })), replayed: true }),
+      repeat: async (taskId) => ({
+        ...(await awaitOutcome(deps, { caller, request, taskId, attachedMs })),
+        replayed: true,
+      }),
     },
   );
 
-/** Waits until the first request is submitted, at most as long as a submission may take. */
-async function awaitOutcome(
-  deps: TaskDeps,
-  { caller, request, taskId }: { caller: Caller; request: ClientRequest; taskId: string },
-): Promise<TaskRecord> {
+type Repeat = { caller: Caller; request: ClientRequest; taskId: string; attachedMs: number | undefined };
+
+/**
+ * Waits until the first request is submitted, at most as long as a submission may take. A task that
+ * waits is answered at once, unless the request waits for it.
+ */
+async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedMs }: Repeat): Promise<TaskRecord> {
   const release = deps.node.repeats.acquire(caller.user.id);
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);
   try {
     for await (const task of watchTask(deps.node, taskId, deadline)) {
+      if (isWaiting(task) && attachedMs === undefined) return task;
       if (task.status === 'NOT_START') continue;
       if (task.execution.failure) throw fromStoredFailure(task.execution.failure, task);
       return task;

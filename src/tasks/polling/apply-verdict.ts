@@ -46,7 +46,11 @@ export async function applyVerdict(
   if (final && !(verdict.kind === 'postponed' && isWithinGrace(deps, task))) {
     const answered = verdict.kind === 'running' ? verdict.change : {};
     const reason = sentence('tasks.timed_out', { minutes: deps.limits.taskTimeoutMinutes });
-    await finishTask(deps, { task, ending: { status: 'FAILURE', reason }, change: { ...answered, polls } });
+    await finishTask(deps, {
+      task,
+      ending: { status: 'FAILURE', reason, mayStillRun: true },
+      change: { ...answered, polls },
+    });
     return;
   }
   if (verdict.kind === 'running') await recordProgress(deps, { write, task, verdict });
@@ -111,7 +115,7 @@ async function countFailure(
       httpStatus === 0
         ? sentence('tasks.polls_failed', { class: failureClass, detail })
         : sentence('tasks.polls_failed_status', { class: failureClass, status: httpStatus, detail });
-    const ending = { status: 'FAILURE' as const, reason, class: failureClass, httpStatus };
+    const ending = { status: 'FAILURE' as const, reason, class: failureClass, httpStatus, mayStillRun: true };
     await finishTask(deps, { task, ending, change: { pollFailures: failures, polls } });
     return;
   }

@@ -228,7 +228,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
    */
   async function endTask(task: TaskRecord, reason: Sentence, change: TaskChange = {}): Promise<boolean> {
     try {
-      return await finishTask(deps, { task, ending: { status: 'FAILURE', reason }, change });
+      return await finishTask(deps, { task, ending: { status: 'FAILURE', reason, mayStillRun: true }, change });
     } catch (error) {
       logger.error({ err: error, task_id: task.taskId }, 'task could not be ended; retrying later');
       return false;

@@ -2,7 +2,8 @@ import { sentence } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
-import { hasEnded } from './describe-task.ts';
+import { hasEnded, isWaiting } from './describe-task.ts';
+import { endWaiting } from './end-waiting.ts';
 import { finishTask, toLease } from './finish-task.ts';
 import { toStoredFailure } from './stored-failure.ts';
 
@@ -17,21 +18,27 @@ export const isCancelled = ({
   status === 'FAILURE' && (said === null ? failReason === CANCELLED.message : said.reason === CANCELLED.reason);
 
 /**
- * Ends and refunds a task that no vendor has and no process is submitting any more; plugins have no
- * hook that cancels a job. The statement that ends it requires that the submission's lease has
- * expired. So only one of these wins: the cancellation, the recovery of interrupted submissions, or
+ * Ends and refunds a task that waits, or that no vendor has and no process is submitting any more;
+ * plugins have no hook that cancels a job. The statement that ends it requires that it waits, or
+ * that the submission's lease has expired. So only one of these wins: the cancellation, a dispatch,
+ * the recovery of interrupted submissions, or
  * a submission that was merely slow.
  * @throws tasks.task_finished, tasks.cancel_unsupported with the reason
  */
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   let current = task;
+  if (isWaiting(current)) {
+    const won = await endWaiting(deps, current, { error: taskErrors.task_cancelled(), reason: CANCELLED });
+    current = (await deps.store.tasks.byTaskId(task.taskId)) ?? current;
+    if (won) return current;
+  }
   // A lease of our own that looks expired, and was not ended, is that of a clock that jumped.
-  const isOwn = task.leaseUntilMs > 0 && deps.node.leases.held().includes(task.taskId);
-  if (task.status === 'NOT_START' && !isOwn) {
-    const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
-    const lease = { ...toLease(task), runOut: true };
-    const ending = { status: 'FAILURE' as const, reason: CANCELLED };
-    const won = await finishTask(deps, { task, ending, change: { execution }, lease });
+  const isOwn = current.leaseUntilMs > 0 && deps.node.leases.held().includes(task.taskId);
+  if (current.status === 'NOT_START' && !isOwn) {
+    const execution = { ...current.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
+    const lease = { ...toLease(current), runOut: true };
+    const ending = { status: 'FAILURE' as const, reason: CANCELLED, mayStillRun: true };
+    const won = await finishTask(deps, { task: current, ending, change: { execution }, lease });
     current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
     if (won) {
       deps.logger.warn(
@@ -42,6 +49,8 @@ export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<Task
     }
   }
   if (hasEnded(current)) throw taskErrors.task_finished();
+  // If no vendor takes it, it does not wait again, and nothing is billed.
+  if (current.status === 'NOT_START') await deps.store.waiting.requestCancel(task.taskId);
   throw taskErrors.cancel_unsupported({
     message: current.status === 'NOT_START' ? sentence('tasks.submitting_now') : sentence('tasks.vendor_has_it'),
   });

@@ -1,6 +1,6 @@
 import { scheduleResultCopies } from '../../files/index.ts';
 import { type Sentence, sentence, withoutMessage } from '../../kernel/index.ts';
-import type { Lease, Repositories, TaskAdvance, TaskRecord } from '../../store/ports/index.ts';
+import type { Lease, Repositories, TakenWaiting, TaskAdvance, TaskRecord } from '../../store/ports/index.ts';
 import type { Ending, TaskDeps } from '../types.ts';
 import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
@@ -11,8 +11,16 @@ export const toLease = (task: TaskRecord): Lease => ({
   leaseSeq: task.leaseSeq,
 });
 
-/** `change`: further columns to write with the ending. `lease`: the task's own unless given. */
-type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']; lease?: Lease };
+/**
+ * `change`: further columns to write with the ending. `lease`: the task's own unless given.
+ * `waits`: it waits, and is taken out of its line.
+ */
+type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']; lease?: Lease; waits?: boolean };
+
+/** The lease under which a task is taken out of its line and ended in the same transaction. */
+const TAKEN_FOR_MS = 30_000;
+/** An abandoned slot stays taken for so long, unless tasks end sooner by their age. */
+const ABANDONED_SECONDS = 600;
 
 /**
  * Every task ends here. The terminal transition, its settle or refund line, the counters and the
@@ -22,7 +30,7 @@ type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']
  */
 export async function finishTask(
   deps: TaskDeps,
-  { task, ending, change = {}, lease = toLease(task) }: Finish,
+  { task, ending, change = {}, lease = toLease(task), waits = false }: Finish,
 ): Promise<boolean> {
   const { clock, billing } = deps;
   const now = clock.unix();
@@ -30,6 +38,7 @@ export async function finishTask(
   const billed = { ...task, billing: change.billing ?? task.billing };
   const bill = succeeded ? billing.finalBill(billed, ending.usageTrouble) : billing.noBill(billed);
   const result = succeeded && ending.result;
+  const mayStillRun = !succeeded && ending.mayStillRun === true;
   const final: TaskAdvance['change'] = {
     ...change,
     ...(result ? { execution: { ...(change.execution ?? task.execution), result } } : {}),
@@ -41,9 +50,18 @@ export async function finishTask(
     finishTime: change.finishTime ?? now,
     startTime: (change.startTime ?? task.startTime) || (change.finishTime ?? now),
     ...bill,
+    ...(mayStillRun ? { slotUntil: now + abandonedSeconds(deps) } : {}),
   };
   let wantsResults = false;
+  let taken: TakenWaiting[] = [];
   const move = async (tx: Repositories): Promise<boolean> => {
+    let holder = lease;
+    if (waits) {
+      taken = await tx.waiting.take([{ taskId: task.taskId }], { owner: deps.node.id, leaseForMs: TAKEN_FOR_MS });
+      const [first] = taken;
+      if (!first) return false;
+      holder = toLease(first.task);
+    }
     const cause = succeeded
       ? {}
       : { detail: ending.reason, class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
@@ -54,7 +72,7 @@ export async function finishTask(
     const advance = {
       // `reserved` guards the amount: it was read earlier, and a move to another price that was
       // committed late may have changed it.
-      lease: { ...lease, reserved: task.quota },
+      lease: { ...holder, reserved: task.quota },
       change: final,
       nextPollInMs: null,
       events: [
@@ -65,6 +83,7 @@ export async function finishTask(
     const [isEnded] = await tx.tasks.advanceAll([advance]);
     if (!isEnded) return false;
     await recordTransition(deps, tx, { task, change: final });
+    if (task.status === 'NOT_START' && task.waitingSince > 0) await tx.results.releaseHeld(task.taskId);
     wantsResults = succeeded && (await scheduleResultCopies(deps, tx, task));
     if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
     return true;
@@ -72,6 +91,7 @@ export async function finishTask(
   const ended = await deps.node.money.close({
     move,
     ended: { task, bill, refund: succeeded ? undefined : { reason: ending.reason } },
+    taken: () => taken,
   });
   if (ended) {
     traceEvent(deps.logger, 'settlement', {
@@ -83,6 +103,7 @@ export async function finishTask(
       billed: bill.quota,
     });
     const { platform: plugin, channelId } = task;
+    if (!mayStillRun) deps.capacity.end(task);
     deps.telemetry.meter?.ended({ plugin, channelId, succeeded });
     if (succeeded) deps.telemetry.meter?.spent(channelId, bill.quota);
     deps.node.watchers.changed(task);
@@ -90,6 +111,9 @@ export async function finishTask(
   } else if (succeeded) await recordLateSuccess(deps, task.taskId, sentence('tasks.late_success'));
   return ended;
 }
+
+const abandonedSeconds = ({ limits: { taskTimeoutMinutes } }: TaskDeps): number =>
+  taskTimeoutMinutes > 0 ? Math.min(ABANDONED_SECONDS, taskTimeoutMinutes * 60) : ABANDONED_SECONDS;
 
 /**
  * Notes on the timeline that the vendor succeeded after the task had failed and been refunded; it

@@ -1,16 +1,19 @@
 import type { Billing } from '../../billing/index.ts';
-import { batchCalls, type Clock, err, nextTurn, ok, type Result } from '../../kernel/index.ts';
+import type { Capacity, Dispatch } from '../../channels/index.ts';
+import { type AppError, batchCalls, type Clock, err, nextTurn, ok, type Result, sentence } from '../../kernel/index.ts';
 import { isStoreLocked, isStoreUnavailable, type Repositories, type Store } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Closing, MoneyGroups, Opening } from '../task-node.ts';
 
 /** How long an Idempotency-Key is kept for the request that took it. */
 const IDEMPOTENCY_SECONDS = 24 * 3600;
+/** After how long a client of a full queue asks again. */
+const FULL_SECONDS = 30;
 const MAX_GROUP = 64;
 /** Groups at once: one writes while another waits for the disk or for another node's rows. */
 const MAX_RUNNING = 2;
 
-type Deps = { store: Store; clock: Clock; billing: Billing };
+type Deps = { store: Store; clock: Clock; billing: Billing; capacity: Capacity };
 
 export function createMoneyGroups(deps: Deps): MoneyGroups {
   const shared = {
@@ -46,36 +49,118 @@ export function createMoneyGroups(deps: Deps): MoneyGroups {
 /** The verdict of a repeat whose first request was refused in the same group: it becomes the first. */
 const FREED = Symbol('freed');
 
+const isOpen = (result: Result<unknown, unknown> | undefined): boolean => result?.ok === true && result.value !== FREED;
+
+type Begun = Dispatch & { dispatchedAtMs: number };
+
+async function openAll(deps: Deps, openings: readonly Opening<unknown>[]): Promise<Result<unknown, unknown>[]> {
+  const begun = new Map<Opening<unknown>, Begun>();
+  const release = (dispatches: Iterable<Begun>): void => {
+    for (const { scope, taskId, slots } of dispatches)
+      deps.capacity.end({ taskId, slots, channelId: scope.channelId, upstreamModel: scope.model });
+  };
+  try {
+    const results = await deps.store.transaction((tx) => openIn(deps, tx, { openings, begun }));
+    release([...begun].flatMap(([opening, dispatch]) => (isOpen(results.get(opening)) ? [] : [dispatch])));
+    return openings.map((opening) => results.get(opening) ?? err(new Error('nothing was decided')));
+  } catch (error) {
+    release(begun.values());
+    throw error;
+  }
+}
+
 /**
- * Statements that are started together travel together on PostgreSQL. Keys come before balances, as
- * in every transaction: who waits for a key of another node holds no balance yet.
+ * Statements that are started together travel together on PostgreSQL. Rows of limits come first,
+ * then keys, then balances, as in every transaction: who waits for a key of another node holds no
+ * balance yet. The classes of what waits come last, for which all others wait.
  */
-const openAll = (
-  { store, clock, billing }: Deps,
-  openings: readonly Opening<unknown>[],
-): Promise<Result<unknown, unknown>[]> =>
-  store.transaction(async (tx) => {
-    const takes = await takeKeys(tx, openings, clock.unix());
-    const unrepeated = openings.filter((opening) => takes.get(opening) !== false);
-    const refusals = await billing.reserveAll(
-      tx,
-      unrepeated.map(({ payer }) => payer),
-    );
-    const refused = new Map(unrepeated.map((opening, index) => [opening, refusals[index]]));
-    const freed = new Set(unrepeated.filter((opening) => refused.get(opening)).map(nameKey));
-    return Promise.all(
-      openings.map(async (opening) => {
-        if (takes.get(opening) === false) {
-          if (freed.has(nameKey(opening))) return ok(FREED);
-          return err(taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 }));
-        }
-        const refusal = refused.get(opening);
-        if (!refusal) return ok(await opening.insert(tx));
+async function openIn(
+  deps: Deps,
+  tx: Repositories,
+  { openings, begun }: { openings: readonly Opening<unknown>[]; begun: Map<Opening<unknown>, Begun> },
+): Promise<Map<Opening<unknown>, Result<unknown, unknown>>> {
+  const { clock, billing } = deps;
+  const results = new Map<Opening<unknown>, Result<unknown, unknown>>();
+  await takePlaces(deps, tx, { openings, begun });
+  const full = openings.filter((opening) => opening.start && !begun.has(opening) && !opening.line);
+  for (const opening of full) results.set(opening, err(taskErrors.queue_full({ retryAfterSeconds: FULL_SECONDS })));
+  const inLine = openings.filter((opening) => opening.line && !begun.has(opening));
+  for (const [opening, error] of await refuseBeyond(tx, inLine)) results.set(opening, err(error));
+  const placed = openings.filter((opening) => !results.has(opening));
+  const takes = await takeKeys(tx, placed, clock.unix());
+  const unrepeated = placed.filter((opening) => takes.get(opening) !== false);
+  const refusals = await billing.reserveAll(
+    tx,
+    unrepeated.map(({ payer }) => payer),
+  );
+  const refused = new Map(unrepeated.map((opening, index) => [opening, refusals[index]]));
+  const freed = new Set(unrepeated.filter((opening) => refused.get(opening)).map(nameKey));
+  await Promise.all(
+    placed.map(async (opening) => {
+      const refusal = refused.get(opening);
+      if (takes.get(opening) === false) {
+        const error = taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
+        results.set(opening, freed.has(nameKey(opening)) ? ok(FREED) : err(error));
+      } else if (!refusal) results.set(opening, ok(await opening.insert(tx, begun.get(opening))));
+      else {
         if (opening.idempotency) await tx.idempotency.free(opening.payer.userId, opening.payer.taskId);
-        return err(refusal);
-      }),
-    );
-  });
+        results.set(opening, err(refusal));
+      }
+    }),
+  );
+  await tx.waiting.put(
+    inLine.flatMap((opening) => (opening.line && isOpen(results.get(opening)) ? [opening.line.place] : [])),
+  );
+  return results;
+}
+
+async function takePlaces(
+  { capacity }: Deps,
+  tx: Repositories,
+  { openings, begun }: { openings: readonly Opening<unknown>[]; begun: Map<Opening<unknown>, Begun> },
+): Promise<void> {
+  const scopes = openings.flatMap(({ start }) => (start ? [start.scope] : []));
+  if (scopes.length === 0) return;
+  const places = await capacity.places(tx, scopes);
+  for (const opening of openings) {
+    const dispatch = opening.start && (await places.take(opening.start.scope, opening.start.task));
+    if (dispatch) begun.set(opening, dispatch);
+  }
+}
+
+/** What is beyond the bounds of its group. Each that is within them counts for those behind it. */
+async function refuseBeyond(
+  tx: Repositories,
+  openings: readonly Opening<unknown>[],
+): Promise<Map<Opening<unknown>, AppError>> {
+  const refused = new Map<Opening<unknown>, AppError>();
+  if (openings.length === 0) return refused;
+  const [classes, byUser] = await Promise.all([
+    tx.waiting.classes(),
+    tx.waiting.countByUser([...new Set(openings.map(({ payer }) => payer.userId))]),
+  ]);
+  let tasks = classes.reduce((sum, { waiting }) => sum + waiting, 0);
+  let bytes = classes.reduce((sum, count) => sum + count.bytes, 0);
+  for (const opening of openings) {
+    if (!opening.line) continue;
+    const { place, rules } = opening.line;
+    const own = byUser.get(place.userId) ?? 0;
+    const reason =
+      own >= rules.maxWaitingPerUser
+        ? sentence('tasks.queue_full_user', { most: rules.maxWaitingPerUser })
+        : tasks >= rules.maxWaiting || bytes + place.bytes > rules.maxWaitingBytes
+          ? sentence('tasks.queue_full')
+          : undefined;
+    if (reason) {
+      refused.set(opening, taskErrors.queue_full({ message: reason, retryAfterSeconds: FULL_SECONDS }));
+      continue;
+    }
+    byUser.set(place.userId, own + 1);
+    tasks += 1;
+    bytes += place.bytes;
+  }
+  return refused;
+}
 
 const nameKey = ({ payer, idempotency }: Opening<unknown>): string => `${payer.userId} ${idempotency?.key}`;
 
@@ -105,5 +190,7 @@ const closeAll = ({ store, billing }: Deps, closings: readonly Closing[]): Promi
       tx,
       closings.filter((_, index) => moved[index]).map(({ ended }) => ended),
     );
+    const taken = closings.flatMap((closing, index) => (moved[index] ? (closing.taken?.() ?? []) : []));
+    if (taken.length > 0) await tx.waiting.count(taken, { isSent: false });
     return moved.map(ok);
   });

@@ -18,10 +18,11 @@ export function toStoredFailure(error: unknown): StoredFailure {
   };
 }
 
-/** A repeat with the same key always gets this error: it is not worth another. */
+/** A repeat with the same key (`replayed`) always gets this error: it is not worth another. */
 export function fromStoredFailure(
   { code, kind, message, param, retryAfterSeconds }: StoredFailure,
   { failReason, failReasonSentence: said }: Pick<TaskRecord, 'failReason' | 'failReasonSentence'>,
+  { replayed }: { replayed: boolean } = { replayed: true },
 ): AppError {
   // The task failed with these very words, unless it was cancelled or interrupted.
   const isReason = said !== null && said.reason !== code && message === failReason;
@@ -29,7 +30,7 @@ export function fromStoredFailure(
     message: isReason ? { message, ...said } : message,
     ...(param === undefined ? {} : { param }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    shouldRetry: false,
-    replayed: true,
+    ...(replayed ? { shouldRetry: false } : {}),
+    replayed,
   });
 }

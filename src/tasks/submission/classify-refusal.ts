@@ -1,3 +1,4 @@
+import type { Refusal as CapacityRefusal, RefusalKind } from '../../channels/index.ts';
 import { type AppError, quoted, sentence, toSentence, userOwner } from '../../kernel/index.ts';
 import type { ParsedSubmission } from '../../plugins/index.ts';
 import { parseSubmitError, type SubmitError } from '../../plugins/index.ts';
@@ -44,7 +45,36 @@ export async function classifyRefusal(
     error: clientError(error, { plain, outcome }),
     mayTryAnother: plain.mayTryAnother && OF_THE_CHANNEL.has(error.class),
     outcome,
+    refusal: {
+      kind: outcome === 'in_doubt' ? 'in_doubt' : kindOf(error, status),
+      ...(error.retryAfterSeconds === undefined
+        ? plain.refusal.retryAfterMs === undefined
+          ? {}
+          : { retryAfterMs: plain.refusal.retryAfterMs }
+        : { retryAfterMs: error.retryAfterSeconds * 1000 }),
+    },
   };
+}
+
+const KINDS: Readonly<Record<SubmitError['class'], RefusalKind>> = {
+  bad_input: 'request',
+  content_policy: 'content',
+  quota: 'balance',
+  busy: 'vendor_busy',
+  credential: 'credential',
+};
+
+const kindOf = ({ class: found }: SubmitError, status: number): RefusalKind =>
+  found === 'busy' && status === 429 ? 'capacity' : KINDS[found];
+
+/** What a status says of an account, where nobody says more. */
+export function refusalOfStatus(status: number): RefusalKind {
+  if (status === 429) return 'capacity';
+  if (status === 402) return 'balance';
+  if (status === 401) return 'credential';
+  if (status === 503 || status === 529) return 'vendor_busy';
+  if (status === 403) return 'content';
+  return status >= 400 && status < 500 ? 'request' : 'in_doubt';
 }
 
 /** A vendor that may have the job stays in doubt, whatever the plugin reads in its answer. */
@@ -80,7 +110,14 @@ function clientError({ class: found, message, param, retryAfterSeconds }: Submit
  * `mayTryAnother`: the vendor certainly has no job from this attempt, or the channel accepts that
  * risk.
  */
-export type FailedAttempt = { kind: 'failed'; error: AppError; mayTryAnother: boolean; outcome: VendorOutcome };
+export type FailedAttempt = {
+  kind: 'failed';
+  error: AppError;
+  mayTryAnother: boolean;
+  outcome: VendorOutcome;
+  /** What it says of the account. */
+  refusal: CapacityRefusal;
+};
 
 /** `isCut`: media were cut out of the answer that the plugin saw. */
 export type SendOutcome = { kind: 'accepted'; result: ParsedSubmission; isCut: boolean } | FailedAttempt;

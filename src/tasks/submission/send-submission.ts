@@ -22,7 +22,7 @@ import { taskErrors } from '../errors.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
 import type { FailedAttempt, SendOutcome } from './classify-refusal.ts';
-import { classifyRefusal } from './classify-refusal.ts';
+import { classifyRefusal, refusalOfStatus } from './classify-refusal.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 
 /** Characters of a vendor's message that are searched for secrets; the client gets 512 of them. */
@@ -48,18 +48,19 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
     const shouldRetry = adviseRetry(outcome);
     if (kind === 'refused') {
       const error = vendorErrors.plugin_request_invalid({ message, shouldRetry });
-      return { kind: 'failed', error, mayTryAnother: false, outcome };
+      return { kind: 'failed', error, mayTryAnother: false, outcome, refusal: { kind: 'request' } };
     }
     const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
     const mayTryAnother = notSent || channel.settings.retry_on_5xx === true;
-    return { kind: 'failed', error: make({ message, shouldRetry }), mayTryAnother, outcome };
+    const refusal = { kind: notSent ? ('vendor_busy' as const) : ('in_doubt' as const) };
+    return { kind: 'failed', error: make({ message, shouldRetry }), mayTryAnother, outcome, refusal };
   }
   const accepted = sent.value.status >= 200 && sent.value.status < 300;
   const read = await readVendorAnswer(sent.value, { tasks: 1, media: accepted });
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error, shouldRetry: adviseRetry('in_doubt') });
     const mayTryAnother = !accepted && channel.settings.retry_on_5xx === true;
-    return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt' };
+    return { kind: 'failed', error, mayTryAnother, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
   }
   if (!accepted) {
     const plain = classifyPlainly(deps, submission, read.value);
@@ -81,7 +82,7 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
       : taskErrors.plugin_submit_response_invalid;
   const shouldRetry = adviseRetry('in_doubt');
   const error = make({ message: toSentence(parsed.error), shouldRetry, cause: hookCause(parsed.error) });
-  return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt' };
+  return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
 }
 
 /** What the status of an answer says. */
@@ -97,13 +98,16 @@ function classifyPlainly(
     words === '' ? sentence('tasks.vendor_answered', { status }) : sentence('tasks.vendor_said', { status, words });
   const outcome = classifyStatus(status);
   const shouldRetry = adviseRetry(outcome);
+  const waitMs = retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs());
+  const refusal = { kind: refusalOfStatus(status), ...(waitMs > 0 ? { retryAfterMs: waitMs } : {}) };
   if (status === 429) {
-    const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
+    const wait = Math.ceil(waitMs / 1000);
     return {
       kind: 'failed',
       error: taskErrors.vendor_busy({ message, shouldRetry, ...(wait > 0 ? { retryAfterSeconds: wait } : {}) }),
       mayTryAnother: true,
       outcome,
+      refusal,
     };
   }
   if (status === 401 || status === 403) {
@@ -115,17 +119,19 @@ function classifyPlainly(
       error: taskErrors.vendor_failed({ message: sentence('tasks.credential_refused'), shouldRetry }),
       mayTryAnother: false,
       outcome,
+      refusal,
     };
   }
   if (status >= 400 && status < 500) {
     const error = taskErrors.vendor_rejected({ message, shouldRetry });
-    return { kind: 'failed', error, mayTryAnother: false, outcome };
+    return { kind: 'failed', error, mayTryAnother: false, outcome, refusal };
   }
   return {
     kind: 'failed',
     error: taskErrors.vendor_failed({ message, shouldRetry }),
     mayTryAnother: channel.settings.retry_on_5xx === true,
     outcome,
+    refusal,
   };
 }
 

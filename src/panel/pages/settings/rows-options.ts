@@ -84,6 +84,9 @@ const marketplaceSources: RowsOption = {
 
 /** Each option whose value is JSON. The ranges are those of the gateway, which checks again. */
 export const rowsOptions: Readonly<Record<string, RowsOption>> = {
+  'queue.group_priorities': byGroup('group', [
+    { label: 'rows.priority', kind: 'integer', initial: '0', min: -10, max: 10 },
+  ]),
   groups: byGroup('text', [{ label: 'rows.ratio', kind: 'decimal', initial: '1' }]),
   'billing.group_budgets': groupBudgets,
   'results.days': byGroupWithDefault({ label: 'rows.days', kind: 'integer', max: 36_500 }),

@@ -35,6 +35,7 @@ const MOVED = {
   submit_time: 'bigint',
   finish_time: 'bigint',
   quota: 'bigint',
+  slot_until: 'bigint',
   execution: 'text',
 } as const satisfies RecordColumns;
 
@@ -160,6 +161,7 @@ function encodeAdvance({ lease, change, nextPollInMs }: TaskAdvance, fence: Fenc
     start_time: change.startTime,
     finish_time: change.finishTime,
     quota: change.quota,
+    slot_until: change.slotUntil,
     execution: json(change.execution),
     billing: json(change.billing),
   };

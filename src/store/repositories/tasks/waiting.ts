@@ -225,11 +225,11 @@ export function createWaitingStore(context: Context): WaitingStore {
       for (const change of changes.sort(inOrder)) await takeFromClass()(change);
     }),
 
-    putBack: atomic(async ({ task, place }, waitMs) => {
+    putBack: atomic(async ({ task, place }, { waitMs, counts }) => {
       if (!(await stopSending(task, Math.floor(place.sinceMs / 1000)))) return false;
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
       const entry = { ...place, class: await findClass(place.class), cost: 0, notBeforeMs };
-      await enter([{ ...entry, returns: place.returns + (waitMs > 0 ? 1 : 0) }]);
+      await enter([{ ...entry, returns: place.returns + (counts ? 1 : 0) }]);
       return true;
     }),
 

@@ -1,0 +1,301 @@
+import { type Dispatch, mapModel, type Scope } from '../../channels/index.ts';
+import { detachFromRequest, sentence } from '../../kernel/index.ts';
+import {
+  type ChannelRecord,
+  RESTORED_NODE,
+  type TakenWaiting,
+  type Takeout,
+  WAITING_FEATURE,
+  type WaitingCount,
+} from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { endWaiting } from '../state/end-waiting.ts';
+import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
+import type { TaskDeps } from '../types.ts';
+import { dispatchTask, type Sending } from './dispatch-task.ts';
+
+/** A node counts as alive this long after its last heartbeat. */
+const ALIVE_SECONDS = 35;
+/** How often it is looked whether all live nodes know of tasks that wait. */
+const NODES_EVERY_MS = 10_000;
+/** The sweep while something waits: the guarantee behind every notice. */
+const SWEEP_MS = 1000;
+/** Where nothing waits, other nodes of a PostgreSQL database may have put a task in line. */
+const IDLE_MS = 5000;
+/** What is looked at less often while something waits: users, keys and clients that are gone. */
+const LOST_EVERY_MS = 5000;
+/** Tasks that one transaction begins to send, and ends. */
+const MAX_BATCH = 64;
+/** Other nodes hear of new tasks at most so often from this one. */
+const TELL_EVERY_MS = 250;
+/** Tasks wait, slots are free and nothing was sent for so long: something is wrong. */
+const STALLED_MS = 60_000;
+
+export type Dispatcher = {
+  start(): Promise<void>;
+  stop(graceMs: number): Promise<void>;
+  /** `stalledMs`: how long tasks have waited beside free slots. */
+  stats(): { sending: number; stalledMs: number };
+};
+
+/** What one transaction begins: so many tasks of a class by a channel. */
+type Plan = { of: WaitingCount; channel: ChannelRecord; scope: Scope; limit: number };
+
+/** Sends tasks that wait as soon as accounts have room for them. */
+export function createDispatcher(deps: TaskDeps): Dispatcher {
+  const { store, clock, logger, capacity, node } = deps;
+  const { line } = node;
+  const onlyNode = store.dialect === 'sqlite';
+  const stopping = new AbortController();
+  const underway = new Set<Promise<void>>();
+  const leaves: (() => void)[] = [];
+  /** When a task of a class was sent last: the class that was not served for longest goes first. */
+  const servedAt = new Map<string, number>();
+  let woken = new AbortController();
+  let loop = Promise.resolve();
+  let nodesReadMs = Number.NEGATIVE_INFINITY;
+  let lostReadMs = Number.NEGATIVE_INFINITY;
+  let toldMs = Number.NEGATIVE_INFINITY;
+  /** As far as this node knows; until it has looked, what an earlier process has left. */
+  let hasWaiting = true;
+  let sweepDueMs = Number.NEGATIVE_INFINITY;
+  /** Since when tasks have waited beside free slots. */
+  let stalledSinceMs: number | undefined;
+
+  const isStopping = (): boolean => stopping.signal.aborted;
+  const wake = (): void => woken.abort();
+
+  /** Other nodes may have room for a task of this one. */
+  async function tellOthers(): Promise<void> {
+    if (onlyNode) return;
+    const now = clock.monotonicMs();
+    if (now - toldMs < TELL_EVERY_MS) return;
+    toldMs = now;
+    await store
+      .publish('waiting')
+      .catch((error: unknown) => logger.warn({ err: error }, 'other nodes could not be told of a waiting task'));
+  }
+
+  async function readNodes(): Promise<void> {
+    if (onlyNode) return;
+    const now = clock.monotonicMs();
+    if (now - nodesReadMs < NODES_EVERY_MS) return;
+    nodesReadMs = now;
+    const alive = await store.nodes.alive(ALIVE_SECONDS);
+    line.open(alive.every(({ features }) => features.includes(WAITING_FEATURE)));
+  }
+
+  const scopeOf = (channel: ChannelRecord, model: string): Scope =>
+    capacity.scope(channel, mapModel(channel.modelMapping, model));
+
+  /** Which tasks could be sent by which channels, by what this node knows of their room. */
+  function plan(classes: readonly WaitingCount[]): Plan[] {
+    const { generation, release } = deps.pin();
+    try {
+      const planned = new Map<string, number>();
+      const name = ({ pool, model }: Scope): string => `${pool} ${model}`;
+      const free = (scope: Scope): number => capacity.room(scope) - (planned.get(name(scope)) ?? 0);
+      const served = ({ class: of }: WaitingCount): number => servedAt.get(of) ?? 0;
+      const plans: Plan[] = [];
+      for (const of of classes.toSorted((a, b) => b.priority - a.priority || served(a) - served(b))) {
+        const plugin = generation.plugins.get(of.plugin);
+        if (!plugin || plugin.suspended()) continue;
+        const rivals = classes.filter((other) => other.priority === of.priority).length;
+        let left = of.waiting;
+        const except: number[] = [];
+        while (left > 0 && plans.length < MAX_BATCH) {
+          const channel = deps.vendors.channels.pick({
+            pluginKey: of.plugin,
+            channelTypes: plugin.manifest.channelTypes,
+            ...{ model: of.model, group: of.group, except },
+            ...(of.channelId > 0 ? { only: of.channelId } : {}),
+            hasRoom: (one) => free(scopeOf(one, of.model)) > 0,
+          });
+          if (!channel) break;
+          except.push(channel.id);
+          const scope = scopeOf(channel, of.model);
+          // Classes of one priority share what is free; the next look gives away the rest.
+          const limit = Math.min(left, Math.max(1, Math.ceil(free(scope) / rivals)), MAX_BATCH);
+          plans.push({ of, channel, scope, limit });
+          planned.set(name(scope), (planned.get(name(scope)) ?? 0) + limit);
+          left -= limit;
+        }
+      }
+      return plans;
+    } finally {
+      release();
+    }
+  }
+
+  /** Takes tasks out of their lines and gives them slots, in one transaction. */
+  async function begin(plans: readonly Plan[]): Promise<Sending[]> {
+    const begun = new Map<string, Dispatch>();
+    const endSlot = (dispatch: Dispatch): void =>
+      capacity.end({ ...dispatch, channelId: dispatch.scope.channelId, upstreamModel: dispatch.scope.model });
+    try {
+      const sendings = await store.transaction(async (tx) => {
+        const asking = new Set(plans.filter(({ scope }) => capacity.asksStore(scope)));
+        const places =
+          asking.size > 0
+            ? await capacity.places(
+                tx,
+                [...asking].map(({ scope }) => scope),
+              )
+            : undefined;
+        const found: Sending[] = [];
+        for (const one of plans) {
+          const { of, channel, scope } = one;
+          const asks = places !== undefined && asking.has(one);
+          const isTrial = asks && capacity.declared(scope) === undefined;
+          const limit = asks ? Math.min(one.limit, places.left(scope)) : one.limit;
+          if (limit <= 0) continue;
+          const heads = await tx.waiting.heads({ class: of.class, priority: of.priority, nodes: [''], limit });
+          const takeouts: Takeout[] = [];
+          for (const { taskId, userId } of heads) {
+            const start = { taskId, slots: 1, userId };
+            const dispatch = asks ? await places.take(scope, start) : capacity.begin(scope, start);
+            if (!dispatch) break;
+            begun.set(taskId, dispatch);
+            takeouts.push({ taskId, sending: { channelId: channel.id, upstreamModel: scope.model, slots: 1 } });
+          }
+          const taken = await tx.waiting.take(takeouts, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS });
+          for (const each of taken) {
+            const dispatch = begun.get(each.task.taskId);
+            if (dispatch) found.push({ ...each, channel, scope, dispatch, isTrial });
+          }
+        }
+        await tx.waiting.count(found as TakenWaiting[], { isSent: true });
+        return found;
+      });
+      const sent = new Set(sendings.map(({ task }) => task.taskId));
+      for (const [taskId, dispatch] of begun) if (!sent.has(taskId)) endSlot(dispatch);
+      return sendings;
+    } catch (error) {
+      for (const dispatch of begun.values()) endSlot(dispatch);
+      throw error;
+    }
+  }
+
+  /** Fills free slots, and returns how many tasks it has begun to send. */
+  async function fill(): Promise<number> {
+    const classes = await store.waiting.classes();
+    line.read(classes);
+    hasWaiting = classes.length > 0;
+    if (!hasWaiting || !node.canStore()) return 0;
+    const plans = plan(classes);
+    const sendings = plans.length > 0 ? await begin(plans) : [];
+    watchStall({ hasRoom: plans.length > 0, sent: sendings.length });
+    const now = clock.monotonicMs();
+    for (const sending of sendings) {
+      servedAt.set(sending.place.class, now);
+      const run = detachFromRequest(() => dispatchTask(deps, sending));
+      underway.add(run);
+      void run.finally(() => underway.delete(run));
+    }
+    return sendings.length;
+  }
+
+  function watchStall({ hasRoom, sent }: { hasRoom: boolean; sent: number }): void {
+    const now = clock.monotonicMs();
+    if (!hasRoom || sent > 0) stalledSinceMs = undefined;
+    else if (stalledSinceMs === undefined) stalledSinceMs = now;
+    else if (now - stalledSinceMs > STALLED_MS && (now - stalledSinceMs) % STALLED_MS < SWEEP_MS)
+      logger.error(
+        { seconds: Math.round((now - stalledSinceMs) / 1000) },
+        'tasks wait beside free slots, and none is sent',
+      );
+  }
+
+  /** Ends waits that are over, and lets those be sent whose pause is. */
+  async function sweep(): Promise<void> {
+    sweepDueMs = clock.monotonicMs() + SWEEP_MS;
+    await store.waiting.wake();
+    for (const { taskId, node: place, sinceMs, deadlineMs } of await store.waiting.age(MAX_BATCH)) {
+      const minutes = Math.max(1, Math.round((deadlineMs - sinceMs) / 60_000));
+      const error =
+        place === RESTORED_NODE
+          ? taskErrors.task_restored({ message: sentence('tasks.restored') })
+          : taskErrors.wait_over({ message: sentence('tasks.wait_over', { minutes }) });
+      await endOne(taskId, error);
+    }
+    const now = clock.monotonicMs();
+    if (now - lostReadMs < LOST_EVERY_MS) return;
+    lostReadMs = now;
+    for (const taskId of await store.waiting.ofLost(MAX_BATCH)) await endOne(taskId, taskErrors.caller_disabled());
+    const alive = onlyNode ? [node.id] : (await store.nodes.alive(ALIVE_SECONDS)).map(({ id }) => id);
+    for (const taskId of await store.waiting.leftBehind([...alive, node.id], MAX_BATCH))
+      await endOne(taskId, taskErrors.client_left());
+  }
+
+  async function endOne(taskId: string, error: ReturnType<typeof taskErrors.wait_over>): Promise<void> {
+    const task = await store.tasks.byTaskId(taskId);
+    if (task) await endWaiting(deps, task, { error });
+  }
+
+  async function run(): Promise<void> {
+    while (!isStopping()) {
+      // Before the look, so that what changes during it ends the pause after it.
+      woken = new AbortController();
+      try {
+        await readNodes();
+        if (hasWaiting && clock.monotonicMs() >= sweepDueMs) await sweep();
+        if ((await fill()) > 0) continue;
+        await pause();
+      } catch (error) {
+        logger.error({ err: error }, 'waiting tasks could not be sent; retrying');
+        await clock.sleep(SWEEP_MS, stopping.signal);
+      }
+    }
+  }
+
+  async function pause(): Promise<void> {
+    const signal = AbortSignal.any([woken.signal, stopping.signal]);
+    const jitter = node.random.below(SWEEP_MS / 4);
+    if (hasWaiting) {
+      const dueInMs = (await store.waiting.untilDue()) ?? SWEEP_MS;
+      const ms = Math.max(10, Math.min(SWEEP_MS + jitter, dueInMs));
+      sweepDueMs = clock.monotonicMs() + ms;
+      await clock.sleep(ms, signal);
+    }
+    // The only node hears of each task that begins to wait.
+    else if (onlyNode) await untilAborted(signal);
+    else await clock.sleep(IDLE_MS + jitter, signal);
+  }
+
+  return {
+    async start() {
+      await readNodes();
+      line.onEntered(() => {
+        hasWaiting = true;
+        wake();
+        void detachFromRequest(tellOthers);
+      });
+      leaves.push(
+        capacity.onRoom(() => {
+          if (hasWaiting) wake();
+        }),
+        store.subscribe((topic) => {
+          if (topic === 'waiting' || (topic === 'channels' && hasWaiting)) wake();
+        }),
+      );
+      loop = detachFromRequest(run);
+    },
+    async stop(graceMs) {
+      stopping.abort();
+      for (const leave of leaves.splice(0)) leave();
+      await loop;
+      const grace = clock.sleep(graceMs);
+      await Promise.race([Promise.allSettled([...underway]), grace]);
+    },
+    stats: () => ({
+      sending: underway.size,
+      stalledMs: stalledSinceMs === undefined ? 0 : clock.monotonicMs() - stalledSinceMs,
+    }),
+  };
+}
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });

@@ -1,0 +1,228 @@
+import type { Dispatch } from '../../channels/index.ts';
+import { AppError, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { isRepeatable, localCredential } from '../../vendors/index.ts';
+import { taskErrors } from '../errors.ts';
+import { isWaiting } from '../state/describe-task.ts';
+import { finishTask, toLease } from '../state/finish-task.ts';
+import { toStoredFailure } from '../state/stored-failure.ts';
+import { traceEvent } from '../state/trace-event.ts';
+import type { Submission, TaskDeps, TaskMeter } from '../types.ts';
+import { type Choice, chooseChannel } from './choose-channel.ts';
+import type { FailedAttempt } from './classify-refusal.ts';
+import { moveTask } from './move-task.ts';
+import { type PreparedSubmission, prepareSubmission } from './prepare-submission.ts';
+import { recordAccepted } from './record-accepted.ts';
+import { returnToLine, type TakenPlace } from './return-to-line.ts';
+import { sendSubmission } from './send-submission.ts';
+import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
+import type { Doubt } from './submission-doubt.ts';
+
+/** Channels that one submission may try. */
+export const MAX_CHANNELS = 5;
+
+/** Holds a slot of the node's local work. */
+export type LocalWork = { pause<T>(work: () => Promise<T>): Promise<T> };
+
+/** What is stored: `dispatch` is absent for a task that waits. */
+export type Opened = { task: TaskRecord; dispatch?: Dispatch | undefined };
+
+/** One task on its way to a vendor. */
+export type Run = {
+  taskId: string;
+  doubt: Doubt;
+  /** Stores a new task, to be sent or to wait. */
+  open?: (prepared: PreparedSubmission, choice: Choice, local: LocalWork) => Promise<Opened>;
+  /** A task that has waited, its former place, and the slot that it got. */
+  taken?: TakenPlace & { task: TaskRecord; choice: Choice & { kind: 'begun' } };
+};
+
+/**
+ * Sends a task by one channel after the other until a vendor accepts it, and returns it as it is
+ * stored then, or as it waits. A task that is stored and came to nothing is ended here.
+ * @throws why it came to nothing
+ */
+export async function attemptChannels(deps: TaskDeps, submission: Submission, run: Run): Promise<TaskRecord> {
+  const { plugin, requestId } = submission;
+  const { taskId, doubt, taken } = run;
+  const tried: number[] = [];
+  let task = taken?.task;
+  let lastError: AppError | undefined;
+  let lastAttempt: FailedAttempt | undefined;
+  /**
+   * No vendor has a job and none refused the request itself: the same request may succeed later.
+   */
+  let retryable = true;
+  // Held before the row is there, and renewed until the submission ends: preparing the request for
+  // another channel takes time too.
+  const lease = deps.node.leases.hold(taskId, async (forMs) => !!task && deps.store.tasks.renew(toLease(task), forMs));
+  try {
+    while (tried.length < MAX_CHANNELS) {
+      const isFirst = tried.length === 0;
+      const choice = (isFirst && taken?.choice) || chooseChannel(deps, submission, { taskId, tried, isNew: !task });
+      if (!choice || (choice.kind === 'full' && task)) break;
+      const { channel } = choice;
+      tried.push(channel.id);
+      const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
+      traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
+      deps.telemetry.tracer?.note({
+        'taskgate.task_id': taskId,
+        'taskgate.channel_id': channel.id,
+        'taskgate.attempts': tried.length,
+      });
+      let prepared: PreparedSubmission;
+      let dispatch = choice.kind === 'begun' ? choice.dispatch : undefined;
+      const endPhase = timePhases(deps);
+      const enter = () => deps.node.slots.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
+      let release = await enter();
+      endPhase('wait');
+      const local: LocalWork = {
+        async pause(work) {
+          release();
+          const done = await work();
+          release = await enter();
+          return done;
+        },
+      };
+      try {
+        prepared = await prepareSubmission(deps, submission, {
+          channel,
+          publicTaskId: taskId,
+          // What waits is not sent now: no token is needed for it.
+          ...(choice.kind === 'full' ? { findCredential: localCredential } : {}),
+        });
+        endPhase('prepare');
+        if (!task && run.open) {
+          const opened = await run.open(prepared, choice, local);
+          task = opened.task;
+          dispatch = opened.dispatch;
+          if (isWaiting(task)) return task;
+        } else if (task) {
+          const moved = await moveTask(deps, prepared, { task, choice, attempt: tried.length, place: taken?.place });
+          if (!moved) {
+            endSlot(deps, dispatch);
+            lastError ??= taskErrors.queue_full({ message: sentence('tasks.too_dear') });
+            continue;
+          }
+          task = moved.task;
+          dispatch = moved.dispatch;
+        }
+      } catch (error) {
+        endSlot(deps, dispatch);
+        deps.telemetry.outcomes.submitted(plugin, error);
+        const unreadable = skipUnreadableChannel(deps, channel, error);
+        if (unreadable) {
+          lastError ??= unreadable;
+          continue;
+        }
+        if (task) {
+          await failSubmission(deps, { task: await asStored(deps, task), error, releasesIdempotencyKey: retryable });
+        }
+        throw error;
+      } finally {
+        release();
+      }
+      if (!task || !dispatch) throw new Error('a submission has no task or no slot');
+      endPhase('reserve');
+      traceEvent(deps.logger, 'reservation', { ...logFields, quota: task.quota });
+      const wasInDoubt = doubt.vendorMayHaveJob;
+      doubt.vendorMayHaveJob = true;
+      const attempt = await sendSubmission(deps, prepared);
+      endPhase('send');
+      deps.telemetry.outcomes.submitted(plugin, attempt.kind === 'accepted' ? undefined : attempt.error);
+      // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
+      // for.
+      if (attempt.kind === 'accepted') {
+        deps.capacity.accepted(dispatch);
+        const { result, isCut } = attempt;
+        const recorded = await recordAccepted(deps, prepared, { task, result, isCut });
+        endPhase('record');
+        return recorded;
+      }
+      deps.capacity.refused(dispatch, attempt.refusal);
+      doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
+      lastError = attempt.error;
+      lastAttempt = attempt;
+      retryable &&= isRepeatable(attempt.outcome);
+      deps.logger.info(
+        { request_id: requestId, task_id: taskId, channel_id: channel.id, reason: lastError.message },
+        'vendor did not accept a submission',
+      );
+      if (!attempt.mayTryAnother) break;
+    }
+    const model = submission.intent.model.slice(0, 100);
+    const message = sentence('tasks.channel_missing', { plugin: plugin.key, model });
+    const error = lastError ?? taskErrors.no_available_channel({ message, param: 'model' });
+    if (!task) throw error;
+    // Only what proves that no vendor has a job lets it wait again.
+    if (!doubt.vendorMayHaveJob) {
+      const returned = await returnToLine(deps, submission, { task, taken, refusal: lastAttempt?.refusal });
+      if (returned.kind === 'waits') return returned.task;
+      if (returned.kind === 'cancelled') {
+        const cancelled = taskErrors.task_cancelled();
+        await failSubmission(deps, { task, error: cancelled, reason: sentence('tasks.cancelled') });
+        throw cancelled;
+      }
+    }
+    const ends = { task, error, releasesIdempotencyKey: retryable && !taken };
+    await failSubmission(deps, { ...ends, mayStillRun: doubt.vendorMayHaveJob });
+    throw error;
+  } finally {
+    lease.stop();
+  }
+}
+
+const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {
+  if (!dispatch) return;
+  const { scope, taskId, slots } = dispatch;
+  deps.capacity.end({ taskId, slots, channelId: scope.channelId, upstreamModel: scope.model });
+};
+
+/** The returned function ends the running phase, under its name, and begins the next. */
+function timePhases({ clock, telemetry: { meter } }: TaskDeps): (phase: Parameters<TaskMeter['phase']>[0]) => void {
+  let startedMs = clock.monotonicMs();
+  return (phase) => {
+    const now = clock.monotonicMs();
+    meter?.phase(phase, now - startedMs);
+    startedMs = now;
+  };
+}
+
+/**
+ * The task with the reservation that the store has: a move may have been committed although its
+ * acknowledgement was lost.
+ */
+async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
+  const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
+  return stored ? { ...task, quota: stored.quota, billing: stored.billing } : task;
+}
+
+const describeError = (error: unknown): Sentence =>
+  error instanceof AppError ? toSentence(error) : quoted(error instanceof Error ? error.message : 'unknown');
+
+type FailedSubmission = {
+  task: TaskRecord;
+  error: unknown;
+  reason?: Sentence;
+  releasesIdempotencyKey?: boolean;
+  mayStillRun?: boolean;
+};
+
+/**
+ * Ends the task of a refused or failed submission with a refund. If the store fails too, the lease
+ * expires and recovery ends the task.
+ */
+export async function failSubmission(
+  deps: TaskDeps,
+  { task, error, reason = describeError(error), ...ends }: FailedSubmission,
+): Promise<void> {
+  try {
+    const execution = { ...task.execution, failure: toStoredFailure(error) };
+    await finishTask(deps, { task, ending: { status: 'FAILURE', reason, ...ends }, change: { execution } });
+  } catch (storeError) {
+    deps.logger.error(
+      { err: storeError, task_id: task.taskId },
+      'failed submission could not be ended; recovery ends it when its lease expires',
+    );
+  }
+}

@@ -1,0 +1,46 @@
+import { deadlineSignal } from '../../kernel/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { watchTask } from '../observation/watch-task.ts';
+import { isWaiting } from '../state/describe-task.ts';
+import { endWaiting } from '../state/end-waiting.ts';
+import { fromStoredFailure } from '../state/stored-failure.ts';
+import type { Submission, TaskDeps } from '../types.ts';
+
+/**
+ * Holds a request until its task is sent, as long as its surface waits at most. When the client
+ * leaves or the time is over, a task that still waits ends and is refunded; one with an
+ * Idempotency-Key goes on.
+ * @throws what ended the task, tasks.wait_over, tasks.client_left, tasks.idempotency_in_progress
+ */
+export async function awaitDispatch(deps: TaskDeps, submission: Submission, task: TaskRecord): Promise<TaskRecord> {
+  const { request, attachedMs = 0, idempotency } = submission;
+  const sent = await watchUntilSent(deps, task, { ms: attachedMs, left: request.signal });
+  if (sent) return sent;
+  if (idempotency) throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
+  const current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
+  const error = request.signal?.aborted ? taskErrors.client_left() : taskErrors.wait_over({ retryAfterSeconds: 5 });
+  if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;
+  // It is being sent just now.
+  const late = await watchUntilSent(deps, task, { ms: deps.limits.submitTimeoutMs, left: undefined });
+  if (late) return late;
+  throw taskErrors.submission_interrupted({ shouldRetry: false });
+}
+
+async function watchUntilSent(
+  deps: TaskDeps,
+  { taskId }: TaskRecord,
+  { ms, left }: { ms: number; left: AbortSignal | undefined },
+): Promise<TaskRecord | undefined> {
+  const deadline = deadlineSignal(deps.clock, ms, left);
+  try {
+    for await (const task of watchTask(deps.node, taskId, deadline)) {
+      if (task.status === 'NOT_START') continue;
+      if (task.execution.failure) throw fromStoredFailure(task.execution.failure, task, { replayed: false });
+      return task;
+    }
+    return undefined;
+  } finally {
+    deadline.end();
+  }
+}

@@ -1,0 +1,67 @@
+import { type Dispatch, mapModel, type Scope, type Start } from '../../channels/index.ts';
+import type { ChannelRecord } from '../../store/ports/index.ts';
+import type { Submission, TaskDeps } from '../types.ts';
+import { waitingClass } from '../waiting/waiting-line.ts';
+
+/** The channel that a submission is sent by, or would be if it had room. */
+export type Choice = { channel: ChannelRecord; scope: Scope } & (
+  | { kind: 'begun'; dispatch: Dispatch }
+  /** The store decides whether it may begin. */
+  | { kind: 'asks'; start: Start }
+  /** Every account is busy, or others wait before it. */
+  | { kind: 'full' }
+);
+
+type Wanted = { taskId: string; tried: readonly number[]; isNew: boolean };
+
+/** Whether tasks of this group wait, and clients do not see that a vendor is full. */
+export const mayWait = (deps: TaskDeps, group: string): boolean =>
+  deps.limits.waiting(group).maxWaitMs > 0 && deps.node.line.isOpen();
+
+export const classOf = ({ plugin, intent, caller, originTasks }: Submission) =>
+  waitingClass({
+    plugin: plugin.key,
+    model: intent.model,
+    group: caller.group,
+    channelId: originTasks?.channelId ?? 0,
+  });
+
+/**
+ * Picks a channel that has room, and takes a slot there. Where nothing waits only a declared limit
+ * holds a submission back. Undefined: no channel serves the model, or all were tried.
+ */
+export function chooseChannel(
+  deps: TaskDeps,
+  submission: Submission,
+  { taskId, tried, isNew }: Wanted,
+): Choice | undefined {
+  const { capacity } = deps;
+  const { plugin, intent, caller, originTasks } = submission;
+  const waits = mayWait(deps, caller.group);
+  const findScope = (channel: ChannelRecord): Scope =>
+    capacity.scope(channel, mapModel(channel.modelMapping, intent.model));
+  const request = {
+    pluginKey: plugin.key,
+    channelTypes: plugin.manifest.channelTypes,
+    model: intent.model,
+    group: caller.group,
+    except: tried,
+    ...(originTasks ? { only: originTasks.channelId } : {}),
+  };
+  const hasRoom = (channel: ChannelRecord): boolean => {
+    const scope = findScope(channel);
+    return (!waits && capacity.declared(scope) === undefined) || capacity.room(scope) > 0;
+  };
+  const isBehind = isNew && waits && deps.node.line.isBusy(classOf(submission).class);
+  const channel = isBehind ? undefined : deps.vendors.channels.pick({ ...request, hasRoom });
+  if (!channel) {
+    const full = deps.vendors.channels.pick(request);
+    return full && { kind: 'full', channel: full, scope: findScope(full) };
+  }
+  const scope = findScope(channel);
+  const start = { taskId, slots: 1, userId: caller.user.id };
+  const asks = capacity.asksStore(scope) && (waits || capacity.declared(scope) !== undefined);
+  return asks
+    ? { kind: 'asks', channel, scope, start }
+    : { kind: 'begun', channel, scope, dispatch: capacity.begin(scope, start) };
+}

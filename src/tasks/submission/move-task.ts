@@ -1,0 +1,58 @@
+import type { Dispatch } from '../../channels/index.ts';
+import type { TaskRecord, WaitingRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { toLease } from '../state/finish-task.ts';
+import type { TaskDeps } from '../types.ts';
+import type { Choice } from './choose-channel.ts';
+import type { PreparedSubmission } from './prepare-submission.ts';
+import { SUBMIT_LEASE_MS } from './renew-lease.ts';
+
+type Move = { task: TaskRecord; choice: Choice; attempt: number; place: WaitingRecord | undefined };
+
+/**
+ * Moves the task to the channel that it is sent by now. A task that waited keeps the price that was
+ * accepted for its model at the vendor; for another model it costs what that costs now, and never
+ * more than was accepted. Undefined: this channel cannot take it.
+ * @throws tasks.submission_interrupted if the lease was lost
+ */
+export async function moveTask(
+  deps: TaskDeps,
+  { channel, action, upstreamModel, quote }: PreparedSubmission,
+  { task, choice, attempt, place }: Move,
+): Promise<{ task: TaskRecord; dispatch: Dispatch } | undefined> {
+  const isAccepted = place !== undefined && task.properties.upstreamModelName === upstreamModel;
+  if (place && !isAccepted && quote.quota > task.quota) return undefined;
+  const isInPlace = task.channelId === channel.id && choice.kind === 'begun';
+  if (isAccepted && isInPlace && task.action === action) return { task, dispatch: choice.dispatch };
+  const { quota, snapshot } = isAccepted ? { quota: task.quota, snapshot: task.billing } : quote;
+  const change = {
+    ...{ channelId: channel.id, action, quota, billing: snapshot, upstreamModel: choice.scope.model },
+    properties: { ...task.properties, upstreamModelName: upstreamModel },
+  };
+  let begun: Dispatch | undefined = choice.kind === 'begun' ? choice.dispatch : undefined;
+  let dispatchedAtMs: number | undefined;
+  const moved = await deps.store.transaction(async (tx) => {
+    if (choice.kind === 'asks') {
+      const places = await deps.capacity.places(tx, [choice.scope]);
+      const dispatch = await places.take(choice.scope, choice.start);
+      if (!dispatch) return 'full';
+      begun = dispatch;
+      dispatchedAtMs = dispatch.dispatchedAtMs;
+    }
+    const started = dispatchedAtMs === undefined ? {} : { dispatchedAtMs };
+    if (!(await tx.tasks.amend(toLease(task), { ...change, ...started }))) return 'lost';
+    // Preparing this channel's request took time, in which nothing renewed the lease.
+    await tx.tasks.renew(toLease(task), SUBMIT_LEASE_MS);
+    if (!isAccepted)
+      await deps.billing.replaceReservation(
+        tx,
+        { ...task, ...change },
+        // Each number once: what came back has moved before.
+        { reserved: task.quota, attempt: attempt + (place?.returns ?? 0) * 10 + (place ? 1 : 0) },
+      );
+    return 'moved';
+  });
+  if (moved === 'full') return undefined;
+  if (moved === 'lost' || !begun) throw taskErrors.submission_interrupted({ shouldRetry: false });
+  return { task: { ...task, ...change }, dispatch: begun };
+}

@@ -1,0 +1,85 @@
+import type { Refusal, RefusalKind } from '../../channels/index.ts';
+import type { NewWaiting, TaskRecord, WaitingRecord } from '../../store/ports/index.ts';
+import { recordQueued } from '../state/record-transition.ts';
+import type { Submission, TaskDeps } from '../types.ts';
+import { storeRequest } from '../waiting/stored-request.ts';
+import { classOf, mayWait } from './choose-channel.ts';
+
+/** How often a task comes back before it ends with the vendor's last words. */
+const MAX_RETURNS = 10;
+const LONGEST_PAUSE_SECONDS = 60;
+/** What a turn takes of a user's share: that of a usual task. */
+const TURN = 1000;
+
+/** What is said of an account, and not of the request. */
+const OF_THE_ACCOUNT: ReadonlySet<RefusalKind | undefined> = new Set([
+  'capacity',
+  'rate',
+  'balance',
+  'credential',
+  'vendor_busy',
+]);
+
+type Returned = { kind: 'waits'; task: TaskRecord } | { kind: 'ends' } | { kind: 'cancelled' };
+/** What a dispatch took out of the line. `isTrial`: it tried whether a rest is over. */
+export type TakenPlace = { place: WaitingRecord; isTrial: boolean };
+type Return = { task: TaskRecord; taken: TakenPlace | undefined; refusal: Refusal | undefined };
+
+/**
+ * Lets a task wait again, or for the first time, that no vendor had room for. It keeps its turn,
+ * and is not sent before a pause. Without a refusal no channel could take it just now.
+ */
+export async function returnToLine(
+  deps: TaskDeps,
+  submission: Submission,
+  { task, taken, refusal }: Return,
+): Promise<Returned> {
+  const { store, node } = deps;
+  if (!mayWait(deps, submission.caller.group) || (refusal ? !OF_THE_ACCOUNT.has(refusal.kind) : !taken))
+    return { kind: 'ends' };
+  const place = taken?.place;
+  if ((place?.returns ?? 0) >= MAX_RETURNS) return { kind: 'ends' };
+  const waitMs = Math.min(2 ** (place?.returns ?? 0), LONGEST_PAUSE_SECONDS) * 1000;
+  const isBack = place
+    ? await store.waiting.putBack({ task, place }, { waitMs, counts: !taken?.isTrial })
+    : await putInLine(deps, submission, { task, waitMs });
+  const stored = await store.tasks.byTaskId(task.taskId);
+  if (isBack && stored) {
+    node.line.entered(classOf(submission).class);
+    return { kind: 'waits', task: stored };
+  }
+  return stored?.cancelRequested ? { kind: 'cancelled' } : { kind: 'ends' };
+}
+
+async function putInLine(
+  deps: TaskDeps,
+  submission: Submission,
+  { task, waitMs }: { task: TaskRecord; waitMs: number },
+): Promise<boolean> {
+  const { hold, ...stored } = await storeRequest(deps, submission);
+  const place = describePlace(deps, submission, { taskId: task.taskId, stored });
+  return deps.store.transaction(async (tx) => {
+    if (!(await hold(tx, task))) return false;
+    await recordQueued(deps, tx, task);
+    return tx.waiting.putSent(task, place, waitMs);
+  });
+}
+
+/** Where a submission waits. */
+export function describePlace(
+  deps: TaskDeps,
+  submission: Submission,
+  { taskId, stored }: { taskId: string; stored: Pick<NewWaiting, 'request' | 'bytes'> },
+): NewWaiting {
+  const { caller, attachedMs, idempotency } = submission;
+  const rules = deps.limits.waiting(caller.group);
+  // With an Idempotency-Key it goes on without its client, who finds it again by the key.
+  const isAttached = attachedMs !== undefined && idempotency === undefined;
+  return {
+    ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
+    ...{ class: classOf(submission), priority: rules.priority, cost: TURN },
+    node: '',
+    attached: isAttached ? deps.node.id : '',
+    forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,
+  };
+}

@@ -1,0 +1,108 @@
+import { type HeldBody, holdBody, restoreHeldBody } from '../../files/index.ts';
+import { deadlineSignal, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { LoadedPlugin } from '../../plugins/index.ts';
+import {
+  heldKey,
+  type KeyOwner,
+  type Repositories,
+  type TaskRecord,
+  type WaitingRecord,
+} from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { Caller, ClientRequest, Submission, TaskDeps } from '../types.ts';
+
+/** A submission as it is stored until it is sent. */
+type StoredRequest = Pick<ClientRequest, 'method' | 'path' | 'params' | 'query' | 'contentType' | 'accept'> & {
+  surface: Submission['surface'];
+  requestId: string;
+  generation: number;
+  background: boolean;
+  body: HeldBody;
+  model: string;
+  action: string;
+  /** Absent where it is the body's own value. */
+  requestBody?: Json;
+  /** The earlier tasks that it builds on. */
+  origin?: string[];
+};
+
+export type WaitingRequest = Pick<WaitingRecord, 'request' | 'bytes'> & {
+  /** Counts its files as needed, where the task is put in line. False: one is gone. */
+  hold(tx: Repositories, task: Pick<TaskRecord, 'taskId' | 'userId'>): Promise<boolean>;
+};
+
+/**
+ * Stores the files of a submission, and describes it whole for a later dispatch.
+ * @throws tasks.queue_full if its files cannot be stored
+ */
+export async function storeRequest(deps: TaskDeps, submission: Submission): Promise<WaitingRequest> {
+  const { request, intent, originTasks, surface, requestId, generation } = submission;
+  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs);
+  const held = await holdBody(deps, request.body, deadline.signal).finally(deadline.end);
+  if (!held.ok) {
+    deps.logger.warn(
+      { request_id: requestId, reason: held.error },
+      'the files of a task that should wait were not stored',
+    );
+    throw taskErrors.queue_full({ retryAfterSeconds: 30 });
+  }
+  const { method, path, params, query, contentType, accept, body } = request;
+  const isBody = body.kind === 'json' && body.value === intent.requestBody;
+  const stored: StoredRequest = {
+    ...{ method, path, params, query, contentType, accept, surface, requestId, generation },
+    background: submission.background === true,
+    body: held.value,
+    model: intent.model,
+    action: intent.action,
+    ...(isBody ? {} : { requestBody: intent.requestBody ?? null }),
+    ...(originTasks ? { origin: originTasks.tasks.map(({ taskId }) => taskId) } : {}),
+  };
+  const { files } = held.value;
+  const text = JSON.stringify(stored);
+  return {
+    request: stored as unknown as JsonObject,
+    bytes: text.length + files.reduce((sum, { size }) => sum + size, 0),
+    async hold(tx, { taskId, userId }) {
+      if (files.length === 0) return true;
+      const rows = files.map(({ sha256, size }, index) => ({ artifactKey: heldKey(index), bytes: size, sha256 }));
+      return tx.results.keepInputs({ taskId, userId, keptAt: deps.clock.unix(), keptUntil: 0, files: rows });
+    },
+  };
+}
+
+type Restored = { task: TaskRecord; request: JsonObject; plugin: LoadedPlugin; caller: Caller };
+
+/**
+ * The submission of a task that waited, as its client made it.
+ * @throws tasks.origin_task_not_found, tasks.origin_task_channel_disabled
+ */
+export async function restoreSubmission(
+  deps: TaskDeps,
+  { task, request, plugin, caller }: Restored,
+): Promise<Submission> {
+  const stored = request as unknown as StoredRequest;
+  const { method, path, params, query, contentType, accept, surface, requestId, generation, body, model, action } =
+    stored;
+  const value = body.value ?? null;
+  return {
+    ...{ surface, requestId, generation, plugin, caller },
+    request: {
+      ...{ method, path, params, query, contentType, accept },
+      body: restoreHeldBody(deps.kept.files, body),
+      release: async () => {},
+    },
+    intent: { model, action, requestBody: 'requestBody' in stored ? stored.requestBody : value },
+    ...(stored.background ? { background: true } : {}),
+    ...(stored.origin ? { originTasks: await findOrigin(deps, caller.user, stored.origin) } : {}),
+    ...(task.execution.repeats === undefined ? {} : { repeats: task.execution.repeats }),
+  };
+}
+
+async function findOrigin(deps: TaskDeps, user: KeyOwner, ids: readonly string[]) {
+  const tasks = await Promise.all(ids.map((id) => deps.store.tasks.byUser(user.id, id)));
+  const found = tasks.filter((task) => task !== undefined);
+  const channelId = found[0]?.channelId;
+  if (channelId === undefined || found.length < ids.length) throw taskErrors.origin_task_not_found();
+  if (!deps.vendors.channels.find(channelId)) throw taskErrors.origin_task_channel_disabled();
+  return { tasks: found, channelId };
+}

@@ -1,0 +1,36 @@
+import { sha256Hex } from '../../kernel/index.ts';
+import type { WaitingClass } from '../../store/ports/index.ts';
+import type { WaitingLine } from '../task-node.ts';
+
+/** A line that is `isOpen` from the start: a SQLite database has one node. */
+export function createWaitingLine({ isOpen: opened }: { isOpen: boolean }): WaitingLine {
+  let isOpen = opened;
+  const busy = new Set<string>();
+  let tell = () => {};
+  return {
+    isOpen: () => isOpen,
+    isBusy: (name) => busy.has(name),
+    entered(name) {
+      busy.add(name);
+      tell();
+    },
+    read(classes) {
+      busy.clear();
+      for (const { class: name } of classes) busy.add(name);
+    },
+    open(now) {
+      isOpen = now;
+    },
+    onEntered(listener) {
+      tell = listener;
+    },
+  };
+}
+
+type ClassParts = { plugin: string; model: string; group: string; channelId: number };
+
+/** What waits for the same places. The name is short, for each row of a waiting task has it. */
+export const waitingClass = (parts: ClassParts): WaitingClass => ({
+  ...parts,
+  class: sha256Hex(JSON.stringify([parts.plugin, parts.model, parts.group, parts.channelId])).slice(0, 16),
+});
