@@ -9,7 +9,7 @@ export type {
   CapacityService,
   CapacityView,
   Dispatch,
-  Places,
+  FreeSlots,
   Refusal,
   RefusalKind,
   Room,

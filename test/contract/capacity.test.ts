@@ -45,7 +45,7 @@ function suite(opened: () => OpenedStore): void {
   const task = (channelId: number, change: Partial<NewTask> = {}): NewTask =>
     newTask({ taskId: newTaskId(Date.now()), channelId, upstreamModel: 'm', ...change });
 
-  /** So many submissions at once on both nodes, each in a transaction of its own. Returns how many began. */
+  /** Submits on both nodes at once, each in a transaction of its own. Returns which began. */
   async function submitAtOnce(known: ChannelRecord[], change: Partial<NewTask> = {}): Promise<string[]> {
     const nodes = (await openNodes()).map((store) => ({ store, capacity: createNode(store, known) }));
     const begun = await Promise.all(

@@ -2,9 +2,9 @@ import { type Clock, createReplica, type Logger, type Random, sleepInStep } from
 import type { CapacityKey, ChannelRecord, DeclaredLimit, Store } from '../../store/ports/index.ts';
 import { findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
+import { countFreeSlots } from './free-slots.ts';
 import { forgetRise, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
 import { createOutageWatch } from './outages.ts';
-import { openPlaces } from './places.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { restPhase } from './rests.ts';
 import { createRunningSlots } from './running-slots.ts';
@@ -136,7 +136,8 @@ export function createCapacity(deps: {
     if (isDeclared(scope)) return Math.max(0, window - sending);
     const free = Math.min(roomBelow(learned, inFlight, mono()), window - sending);
     if (nodes.count === 1 || inFlight >= learned.ceiling) return Math.max(0, free);
-    // Another node may take what was free when it was counted: each has its share until the next count.
+    // Another node may take what was free when it was counted: until the next count each has a
+    // share.
     const share = shareOf(learned.ceiling - counted) + counted - inFlight;
     return Math.max(0, Math.min(free, share));
   }
@@ -273,7 +274,7 @@ export function createCapacity(deps: {
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
     room,
     asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
-    places: (tx, scopes) => openPlaces({ tx, rules: { levels, trials: dueTrials, learnedRoom }, notes }, scopes),
+    places: (tx, scopes) => countFreeSlots({ tx, rules: { levels, trials: dueTrials, learnedRoom }, notes }, scopes),
     begin,
     accepted,
     refused,

@@ -89,7 +89,7 @@ export function noteInFlight(state: LearnedCeiling, inFlight: number, nowMs: num
   state.fullSinceMs ??= nowMs;
 }
 
-/** The ceiling after an acceptance; `undefined`: it stays. `running`: accepted tasks on all nodes. */
+/** The ceiling after an acceptance; `undefined`: it stays. `running`: accepted, on all nodes. */
 export function afterAcceptance(
   state: LearnedCeiling,
   { isRise, running }: { isRise: boolean; running: number },

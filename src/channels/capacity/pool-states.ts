@@ -12,7 +12,7 @@ import {
 import { NO_REST, nextRest, type Rest, restReason } from './rests.ts';
 import type { CeilingReason, Dispatch, RestReason, Room } from './types.ts';
 
-/** Ends and trials come later by a random share of a tenth at most, so that nodes do not coincide. */
+/** Ends and trials come later by a random tenth at most, so that nodes do not coincide. */
 const SPREAD = 0.1;
 /** After a rest so many may be sent at once, then twice as many with each acceptance. */
 const FIRST_WINDOW = 2;

@@ -14,13 +14,6 @@ const REST_MS: Readonly<Record<RestReason, { first: number; longest: number }>> 
   balance: { first: 30 * MINUTE, longest: 6 * HOUR },
 };
 
-/** A rest that ends later was written under a wrong clock. */
-export const LONGEST_REST_MS = 6 * HOUR * 1.2;
-
-/** What rests: an account as a whole, or one model of what shares a limit. */
-export const restsChannel = (reason: RestReason): boolean =>
-  reason === 'credential' || reason === 'balance' || reason === 'outage';
-
 /** A pause in which nothing is sent, and which ends with one task as its trial. */
 export type Rest = {
   /** Empty: there is none. */
@@ -60,7 +53,7 @@ export function restReason(
   return kind;
 }
 
-/** `share`: a random share of 0.1 at most, by which it lasts longer than `Retry-After` or its step. */
+/** `share`: a random 0.1 at most, by which it lasts longer than `Retry-After` or its step. */
 export function nextRest(
   before: Rest,
   { reason, retryAfterMs = 0, share }: { reason: RestReason; retryAfterMs?: number; share: number },

@@ -31,7 +31,7 @@ export type Dispatch = Start & {
   readonly isRise: boolean;
 };
 
-/** The columns of a task by which its slots are found. `submitTime`: when its vendor accepted it. */
+/** The columns of a task by which its slots are found. `submitTime`: when a vendor accepted it. */
 export type HeldSlots = {
   taskId: string;
   channelId: number;
@@ -41,7 +41,7 @@ export type HeldSlots = {
 };
 
 /** The places that one transaction may give away. */
-export type Places = {
+export type FreeSlots = {
   /** How many tasks of one slot could begin now. */
   left(scope: Scope): number;
   /**
@@ -59,14 +59,14 @@ export type Places = {
  */
 export type Capacity = {
   scope(channel: { id: number; pool: string }, upstreamModel: string): Scope;
-  /** The strictest that the pool's channels declare for the pool or the model; `undefined`: none. */
+  /** The strictest that the pool's channels declare for pool or model; `undefined`: none. */
   declared(scope: Scope): DeclaredLimit | undefined;
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
   room(scope: Scope): number;
   /** Whether a start there needs `places`: a limit is declared, or a rest ends with a trial. */
   asksStore(scope: Scope): boolean;
   /** Locks and counts: the first statements of a transaction. */
-  places(tx: Repositories, scopes: readonly Scope[]): Promise<Places>;
+  places(tx: Repositories, scopes: readonly Scope[]): Promise<FreeSlots>;
   /** Takes slots in this node's memory. */
   begin(scope: Scope, task: Start): Dispatch;
   accepted(dispatch: Dispatch): void;

@@ -1,6 +1,6 @@
 import type { CapacityKey, DeclaredLimit, Repositories } from '../../store/ports/index.ts';
 import { COUNTED_MS, nextStartMs } from './start-times.ts';
-import type { Dispatch, Places, Scope, Start } from './types.ts';
+import type { Dispatch, FreeSlots, Scope, Start } from './types.ts';
 
 /** A declared limit of a pool, or of one of its models. */
 type Level = CapacityKey & { limit: DeclaredLimit; channelIds: readonly number[] };
@@ -12,7 +12,7 @@ type Rules = {
   levels(scope: Scope): Level[];
   /** `undefined`: it rests, or its trial runs. */
   trials(scope: Scope): DueTrial[] | undefined;
-  /** Slots that are free by what was learned, and after a rest; a declared limit is counted here. */
+  /** Free slots by what was learned, and after a rest; a declared limit is counted here. */
   learnedRoom(scope: Scope): number;
 };
 
@@ -29,12 +29,12 @@ const keyText = ({ pool, model }: CapacityKey): string => JSON.stringify([pool, 
 /**
  * Decides in a transaction who may start. The first statement locks the rows of what limits these
  * starts, the second counts: one statement would count as of before it waited for the lock. The
- * rows come before those of wallets, and in order, so that two transactions cannot block each other.
+ * rows come before those of wallets, and in order, so that transactions cannot block each other.
  */
-export async function openPlaces(
+export async function countFreeSlots(
   deps: { tx: Repositories; rules: Rules; notes: Notes },
   scopes: readonly Scope[],
-): Promise<Places> {
+): Promise<FreeSlots> {
   const { tx, rules, notes } = deps;
   const levels = new Map(scopes.flatMap(rules.levels).map((level) => [keyText(level), level]));
   const trials = new Map(scopes.flatMap((scope) => rules.trials(scope) ?? []).map((trial) => [keyText(trial), trial]));
