@@ -3,6 +3,7 @@ import { type Budget, findBudgetSum, newTaskId, quoted } from '../../src/kernel/
 import type { BudgetRules, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { addKey, describeEachStore } from './each-store.ts';
+import { openRaw } from './open-raw.ts';
 
 const BERLIN = { zone: 'Europe/Berlin' };
 const monthly = (amount: number): Budget => ({ amount, period: 'month' });
@@ -158,5 +159,49 @@ describeEachStore('budgets by period', (opened) => {
     expect(await spent(user.id, day as Budget)).toBe(1);
     expect(await store.ledger.deleteBudgetSums(endsAt, 100)).toBeGreaterThanOrEqual(1);
     expect([await spent(user.id, day as Budget), await spent(user.id, total as Budget)]).toEqual([undefined, 1]);
+  });
+
+  test('a sum without end goes with its key, or with its user', async () => {
+    const { store } = opened();
+    const budget = { amount: 50, period: 'total' } as const;
+    const [user, gone] = [await addUser(store, { balance: 90 }), await addUser(store, { balance: 90 })];
+    const [kept, lost] = [await addKey(store, user.id, { budget }), await addKey(store, user.id, { budget })];
+    const group = { name: 'a:b', budget };
+    await store.users.update(gone.id, { budget });
+    for (const key of [kept, lost]) await reserve(store, user, { amount: 1, apiKeyId: key.id, group });
+    await reserve(store, gone, { amount: 1, group });
+    const ids = [`key:${kept.id}`, `key:${lost.id}`, `user:${gone.id}`, `group:${user.id}:a:b`, `group:${gone.id}:a:b`];
+    const stored = async () => [...(await store.ledger.budgetsSpent(ids.map((id) => `${id}:total:0`))).keys()].sort();
+    await store.ledger.deleteBudgetSums(0, 100);
+    expect(await stored()).toHaveLength(5);
+    await store.apiKeys.delete(lost.id, user.id);
+    await store.users.softDelete(gone.id, gone.authVersion, 5);
+    expect(await store.ledger.deleteBudgetSums(0, 100)).toBe(3);
+    expect(await stored()).toEqual([`group:${user.id}:a:b:total:0`, `key:${kept.id}:total:0`]);
+  });
+
+  test('a sum that its lines do not explain is found, and so are lines without a wallet', async () => {
+    const { store, databaseUrl, dataDir } = opened();
+    const user = await addUser(store, { balance: 900 });
+    await store.users.update(user.id, { budget: monthly(500) });
+    const [taskId, other] = [newTaskId(Date.now()), newTaskId(Date.now())];
+    await reserve(store, user, { amount: 0, taskId });
+    await store.ledger.post({ ...owner(user), taskId, kind: 'settle', attempt: 0, amount: -70, at: 1 });
+    await reserve(store, user, { amount: 30, taskId: other });
+    expect(await store.ledger.budgetImbalances(9)).toEqual([]);
+    const { id } = presentSum(user.id, monthly(1));
+    const raw = openRaw({ databaseUrl, dataDir });
+    try {
+      await raw.run(`update budget_sums set spent = 99 where id = '${id}'`);
+      await raw.run(
+        `insert into ledger_entries (wallet_id, kind, attempt, amount, created_at) values (999999, 'grant', 0, 5, 1)`,
+      );
+    } finally {
+      await raw.close();
+    }
+    expect(await store.ledger.budgetImbalances(9)).toEqual([{ id, spent: 99, ledger: 100 }]);
+    expect((await store.ledger.imbalances(9)).wallets).toEqual([
+      { walletId: 999_999, userId: null, quota: 0, ledger: 5 },
+    ]);
   });
 });

@@ -268,7 +268,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   idempotency: 'deleteExpired',
   identities: 'claim countProvider release releaseAll',
   ledger:
-    'budgetsSpent byGrantKey countStatement deleteBudgetSums grant imbalances list lockBalance setBalance statementLines statementTasks',
+    'budgetImbalances budgetsSpent byGrantKey countStatement deleteBudgetSums grant imbalances list lockBalance setBalance statementLines statementTasks',
   logs: 'deleteAudit listAudit listUsage readAudit readUsage verifyAudit',
   nodes: 'alive heartbeat remove',
   options: 'all get put putIfAbsent replace',

@@ -66,19 +66,21 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorD
 
 async function checkLedger(store: Store): Promise<Finding> {
   const { wallets, tasks } = await store.ledger.imbalances(LISTED);
-  if (wallets.length + tasks.length === 0) {
+  const budgets = await store.ledger.budgetImbalances(LISTED);
+  if (wallets.length + tasks.length + budgets.length === 0) {
     return { check: 'ledger', level: 'ok', message: 'every balance is the sum of its ledger lines' };
   }
-  const more = wallets.length === LISTED || tasks.length === LISTED;
+  const more = [wallets, tasks, budgets].some(({ length }) => length === LISTED);
   const named = [
     ...wallets.map((row) => `${nameWallet(row)}: balance ${row.quota}, ledger ${row.ledger}`),
     ...tasks.map((row) => `task ${row.taskId}: quota ${row.quota}, ledger ${row.ledger}`),
+    ...budgets.map((row) => `budget ${row.id}: spent ${row.spent}, ledger ${row.ledger}`),
   ];
   return {
     check: 'ledger',
     level: 'error',
     message: `${more ? 'at least ' : ''}${pluralize(named.length, 'balance does', 'balances do')} not match the ledger: ${named.join('; ')}`,
-    details: { wallets, tasks },
+    details: { wallets, tasks, budgets },
   };
 }
 

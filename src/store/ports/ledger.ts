@@ -166,7 +166,10 @@ export interface LedgerStore {
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
   /** What was reserved and charged in these sums of budgets, by their ids; absent: nothing. */
   budgetsSpent(ids: readonly string[]): Promise<Map<string, number>>;
-  /** Deletes some sums of periods that ended at or before `endedUntil`; returns their number. */
+  /**
+   * Deletes some sums of periods that ended at or before `endedUntil`, and those without end whose
+   * key or user is deleted; returns their number.
+   */
   deleteBudgetSums(endedUntil: number, limit: number): Promise<number>;
   /** The lines of the user's own wallet. */
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
@@ -190,7 +193,8 @@ export interface LedgerStore {
   /** The tasks and relayed requests that are still stored: their model, and whether they run. */
   statementTasks(taskIds: readonly string[]): Promise<{ taskId: string; model: string; isOpen: boolean }[]>;
   /**
-   * Wallets whose balance differs from the sum of their lines; terminal tasks and ended relayed
+   * Wallets whose balance differs from the sum of their lines, and wallets of lines that do not
+   * exist; terminal tasks and ended relayed
    * requests whose lines do not sum to minus their quota. At most `limit` of each. Reads every
    * line, in short statements that do not block writers for long. Concurrent changes are never
    * reported as imbalances.
@@ -199,6 +203,11 @@ export interface LedgerStore {
     wallets: WalletImbalance[];
     tasks: { taskId: string; quota: number; ledger: number }[];
   }>;
+  /**
+   * Sums of budgets that differ from the lines of the tasks that count in them, at most `limit`.
+   * It reads as `imbalances` does. Periods of which lines may have been folded are left out.
+   */
+  budgetImbalances(limit: number): Promise<{ id: string; spent: number; ledger: number }[]>;
 }
 
 export type BalanceAlertRecord = {

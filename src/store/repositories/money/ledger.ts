@@ -74,6 +74,12 @@ export function createLedgerStore(context: Context): LedgerStore {
       .prepare(),
   );
 
+  // The second part of the id, as `findBudgetSum` writes it.
+  const ownerId = sql.raw(
+    context.dialect === 'sqlite'
+      ? `cast(substr(budget_sums.id, instr(budget_sums.id, ':') + 1) as integer)`
+      : `split_part(budget_sums.id, ':', 2)::bigint`,
+  );
   const isUndeleted = sql`not exists (select 1 from ${users} where ${users.id} = ${wallets.userId} and ${users.deletedAt} <> 0)`;
 
   const grant: LedgerStore['grant'] = async ({ walletId, key, amount, note = '', ...detail }) => {
@@ -129,7 +135,11 @@ export function createLedgerStore(context: Context): LedgerStore {
     budgetsSpent: createBudgetSums(context).spent,
 
     async deleteBudgetSums(endedUntil, limit) {
-      const rows = sql`select id from budget_sums where ends_at > 0 and ends_at <= ${endedUntil} limit ${limit}`;
+      const isOwnerGone = sql`case when id like 'key:%'
+        then not exists (select 1 from api_keys where api_keys.id = ${ownerId})
+        else not exists (select 1 from users where users.id = ${ownerId} and users.deleted_at = 0) end`;
+      const rows = sql`select id from budget_sums
+        where (ends_at > 0 and ends_at <= ${endedUntil}) or (ends_at = 0 and ${isOwnerGone}) limit ${limit}`;
       return (await context.statement(sql`delete from budget_sums where id in (${rows}) returning 1`)).length;
     },
 
