@@ -315,7 +315,7 @@ const administrationGroup = (kit: Kit, { http, audit, once }: RouteDeps) => {
   const deps = { auth, clock, audit, once, ...gateway };
   return [
     userRoutes(kit, deps),
-    userRecordRoutes(kit, { auth, statements: accounts.statements }),
+    userRecordRoutes(kit, { auth, statements: accounts.statements, audit }),
     artifactLinkRoutes(kit, deps),
     oauthProviderRoutes(kit, deps),
     channelRoutes(kit, { ...deps, reports: taskRooms.reports, tasks: taskRooms.tasks }),

@@ -17,7 +17,10 @@ const OWN = 'auth.own_account';
 
 type Caller = Parameters<Auth['administration']['delete']>[0];
 /** Each runs the real operation on a target that has what the operation needs. */
-const ACTIONS: Record<string, (auth: Auth, caller: Caller, id: number) => Promise<unknown>> = {
+const ACTIONS: Record<string, (auth: Auth, caller: Caller, id: number, keyId: number) => Promise<unknown>> = {
+  'disable key': (auth, caller, userId, keyId) =>
+    auth.administration.keys.changeStatus(caller, { userId, keyId, status: 2 }),
+  'delete key': (auth, caller, userId, keyId) => auth.administration.keys.delete(caller, { userId, keyId }),
   view: (auth, caller, id) => auth.administration.find(caller, id),
   edit: (auth, caller, id) => auth.administration.edit(caller, id, { display_name: 'edited' }),
   'set password': (auth, caller, id) => auth.administration.edit(caller, id, { password: 'a new long password' }),
@@ -73,6 +76,8 @@ for (const dialect of RULE_DATABASES) {
       });
       await store.twoFactor.begin({ userId: id, secretSealed: 'sealed', createdAt: 1 });
       await store.identities.claim({ provider: 'github', subject: `gh-${id}`, userId: id, createdAt: 1 });
+      const principal = { kind: 'session', user, sid: 's', sessionVersion: 1 } as const;
+      await auth.apiKeys.create(principal, { name: 'app', unlimited_quota: true });
       return user;
     }
     const stateOf = async (id: number) => ({
@@ -81,6 +86,7 @@ for (const dialect of RULE_DATABASES) {
       twoFactor: await store.twoFactor.byUser(id),
       identities: await store.identities.list(id),
       lines: (await store.ledger.list(id, { page: 1, pageSize: 100 })).total,
+      keys: await store.apiKeys.list(id, { page: 1, pageSize: 100 }),
     });
 
     const cells = (Object.keys(ROLES) as Name[]).flatMap((operator) =>
@@ -93,13 +99,37 @@ for (const dialect of RULE_DATABASES) {
       const act = ACTIONS[action];
       if (!caller || !act) throw new Error('unknown cell');
       const id = target === 'self' ? caller.user.id : (await addEquipped(ROLES[target])).id;
+      const [key] = (await store.apiKeys.list(id, { page: 1, pageSize: 1 })).items;
       const before = await stateOf(id);
-      const done = await act(auth, caller, id).then(
+      const done = await act(auth, caller, id, key?.id ?? 0).then(
         () => 'done',
         (error: unknown) => (error instanceof AppError ? error.code : String(error)),
       );
       expect(done).toBe(outcome);
       if (outcome !== 'done') expect(await stateOf(id)).toEqual(before);
+    });
+
+    test('no key is changed under the number of another account', async () => {
+      const caller = callers.get('root');
+      if (!caller) throw new Error('unknown operator');
+      const [owner, other] = [await addEquipped(ROLES.user), await addEquipped(ROLES.user)];
+      const [key] = (await store.apiKeys.list(owner.id, { page: 1, pageSize: 1 })).items;
+      const keyId = key?.id ?? 0;
+      const { keys } = auth.administration;
+      expect(keys.changeStatus(caller, { userId: other.id, keyId, status: 2 })).rejects.toThrow('API key');
+      expect(keys.delete(caller, { userId: other.id, keyId })).rejects.toThrow('API key');
+      expect(await store.apiKeys.byId(keyId)).toEqual(key);
+    });
+
+    test('a key is found by how it begins', async () => {
+      const owner = await addEquipped(ROLES.user);
+      const [key] = (await store.apiKeys.list(owner.id, { page: 1, pageSize: 1 })).items;
+      const prefix = key?.prefix ?? '';
+      for (const keyword of [prefix.slice(0, 7), prefix, `${prefix}AndTheRestOfIt`]) {
+        const found = await store.apiKeys.names({ keyword, firstOf: 0 }, 100);
+        expect(found.map(({ id }) => id)).toContain(key?.id ?? 0);
+      }
+      expect(await store.apiKeys.names({ keyword: `${prefix.slice(0, 10)}?`, firstOf: 0 }, 100)).toEqual([]);
     });
 
     const MADE: [Name, Role, string][] = [

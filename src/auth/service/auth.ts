@@ -5,6 +5,7 @@ import type {
 import type {
   ApiKeyName,
   ApiKeySearch,
+  EnabledStatus,
   Page,
   Paged,
   PresentedKey,
@@ -147,6 +148,17 @@ export interface GuardedAuth {
     deleteByOperator(account: OperatorsAccount): Promise<UserErased>;
     /** Invalidates every artifact link of the account. */
     revokeLinks(principal: PanelPrincipal, userId: number): Promise<void>;
+    /** API keys of other accounts. */
+    readonly keys: {
+      changeStatus(
+        principal: PanelPrincipal,
+        change: { userId: number; keyId: number; status: EnabledStatus },
+      ): Promise<{ name: string; prefix: string }>;
+      delete(
+        principal: PanelPrincipal,
+        key: { userId: number; keyId: number },
+      ): Promise<{ name: string; prefix: string }>;
+    };
     /** Removes factors and bindings. */
     readonly reset: {
       twoFactor(principal: PanelPrincipal, userId: number): Promise<void>;

@@ -6,6 +6,7 @@ import { changeQuota } from '../administration/change-quota.ts';
 import { createUser } from '../administration/create-user.ts';
 import { deleteByOperator, deleteUser } from '../administration/delete-user.ts';
 import { changeStatusOrRole, editUser, revokeLinks } from '../administration/edit-user.ts';
+import { changeUserKeyStatus, deleteUserKey } from '../administration/edit-user-keys.ts';
 import { findAccount, findKeyNames, findUserNames, listAccounts } from '../administration/list-accounts.ts';
 import { resetBinding, resetPasskeys, resetPersonalToken, resetTwoFactor } from '../administration/reset-factors.ts';
 import { createApiKeyAuthenticator } from '../api-keys/authenticate-api-key.ts';
@@ -145,6 +146,10 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
       delete: (principal, userId) => deleteUser(ctx, principal, userId),
       deleteByOperator: (account) => deleteByOperator(ctx, account),
       revokeLinks: (principal, userId) => revokeLinks(ctx, principal, userId),
+      keys: {
+        changeStatus: (principal, change) => changeUserKeyStatus(ctx, principal, change),
+        delete: (principal, key) => deleteUserKey(ctx, principal, key),
+      },
       reset: {
         twoFactor: (principal, userId) => resetTwoFactor(ctx, principal, userId),
         passkeys: (principal, userId) => resetPasskeys(ctx, principal, userId),

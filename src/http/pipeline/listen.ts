@@ -52,6 +52,9 @@ const MAX_HEAD_BYTES = MAX_ADDRESS_CHARS + 16 * 1024;
  */
 const MAX_PIPELINED = 16;
 
+/** The option of a `Connection` header that ends it after the answer (RFC 9112, section 9.6). */
+const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
+
 /** Counts events by their source until the event loop's next turn. */
 function createTurnCounter(): (source: string) => number {
   const counts = new Map<string, number>();
@@ -99,7 +102,11 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
           },
         });
         if (isKeptOpen && !isEventStream(response)) restoreTimeout();
-        if (isBeyondTurn) response.headers.set('connection', 'close');
+        // The runtime closes the connection when the client asked for it, but does not say so, and a
+        // proxy that keeps connections sends its next request into the closing one.
+        if (isBeyondTurn || CLOSES.test(request.headers.get('connection') ?? '')) {
+          response.headers.set('connection', 'close');
+        }
         return response;
       },
     });

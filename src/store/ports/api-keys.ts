@@ -77,7 +77,7 @@ export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | D
 /** What a key is called, and whose it is. */
 export type ApiKeyName = Pick<ApiKeyRecord, 'id' | 'name' | 'userId'> & { username: string };
 
-/** `keyword`: a part of the key's name or of its owner's, or an id. */
+/** `keyword`: a part of the key's name or of its owner's, an id, or how the key begins. */
 export type ApiKeySearch = { userId?: number; id?: number; keyword?: string; firstOf: number };
 
 /** The longest that a replaced API key may work on, in seconds. */

@@ -65,3 +65,21 @@ test('connection exhaustion: connections idle after an answer or a stream are cl
   await until(() => silent.closed);
   expect(silent.text).toContain('event: task.finished');
 }, 40_000);
+
+test.each([
+  ['close', true],
+  ['Close', true],
+  ['keep-alive, close', true],
+  ['keep-alive', false],
+  ['x-closed', false],
+])('the answer to "Connection: %s" says that it closes: %s', async (option, closes) => {
+  let text = '';
+  const socket = connect(server.port, '127.0.0.1');
+  socket.on('data', (data) => {
+    text += String(data);
+  });
+  socket.write(`GET / HTTP/1.1\r\nHost: gateway\r\nConnection: ${option}\r\n\r\n`);
+  await until(() => text.includes('whole'));
+  socket.destroy();
+  expect(/^connection: close\r$/im.test(text)).toBe(closes);
+});

@@ -4,6 +4,7 @@ import type { AccountStatements, StatementRow } from '../../../billing/index.ts'
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readId, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
 
 const kinds = ['task', 'topup', 'refund', 'correction', 'other', 'grant', 'adjust', 'storage', 'carried'] as const;
 const time = t.Optional(integerText({ minimum: 0, description: 'Unix seconds.' }));
@@ -36,7 +37,10 @@ const description =
   'The newest first, one row for each task. amount: what the balance changed by in all; reservations and charges are negative. balance_after: the balance after this row and all older ones. task: what was reserved and charged; charged is null while it runs. actor: the administrator who changed the balance, for administrators.';
 
 /** What administrators see of an account beside its fields, and people of their own. */
-export function userRecordRoutes(kit: Kit, { auth, statements }: { auth: Auth; statements: AccountStatements }) {
+export function userRecordRoutes(
+  kit: Kit,
+  { auth, statements, audit }: { auth: Auth; statements: AccountStatements; audit: RecordAudit },
+) {
   async function list(panel: PanelPrincipal, userId: number, query: LedgerQuery & Parameters<typeof readPage>[0]) {
     const page = readPage(query);
     const { total, items } = await statements.list(userId, readLedgerFilter(query), page);
@@ -58,6 +62,34 @@ export function userRecordRoutes(kit: Kit, { auth, statements }: { auth: Auth; s
         query: strictObject(pageQuery),
         detail: { summary: 'The API keys of an account, without the keys themselves' },
       },
+    )
+    .put(
+      '/api/user/:id/keys/:key_id/status',
+      async ({ panel, origin, params, body: { status } }) => {
+        const key = { userId: readId(params.id), keyId: readId(params.key_id) };
+        const { name, prefix } = await auth.administration.keys.changeStatus(panel, { ...key, status });
+        const detail = { user_id: key.userId, prefix, after: { status } };
+        await audit({ panel, origin }, { action: 'api_key.update', target: `api_key:${key.keyId}`, detail });
+        return ok({ id: key.keyId, name, prefix, status });
+      },
+      {
+        admin: true,
+        body: strictObject({
+          status: t.Union([t.Literal(1), t.Literal(2)], { description: '1: enabled, 2: disabled.' }),
+        }),
+        detail: { summary: "Disable or enable an account's API key; the account stays signed in" },
+      },
+    )
+    .delete(
+      '/api/user/:id/keys/:key_id',
+      async ({ panel, origin, params }) => {
+        const key = { userId: readId(params.id), keyId: readId(params.key_id) };
+        const { name, prefix } = await auth.administration.keys.delete(panel, key);
+        const detail = { user_id: key.userId, prefix };
+        await audit({ panel, origin }, { action: 'api_key.delete', target: `api_key:${key.keyId}`, detail });
+        return ok({ id: key.keyId, name, prefix });
+      },
+      { admin: true, detail: { summary: "Delete an account's API key; its running tasks finish and are billed" } },
     )
     .get('/api/user/self/ledger', ({ panel, query: asked }) => list(panel, panel.user.id, asked), {
       user: true,

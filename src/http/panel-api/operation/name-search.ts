@@ -59,7 +59,7 @@ export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; cha
         detail: {
           tags: ['API keys'],
           summary: 'Ids and names of API keys, never the keys',
-          description: `At most ${MAX_NAMES}: your own first, then the newest. Among the keys of all, keyword is also looked for in the names of their owners.`,
+          description: `At most ${MAX_NAMES}: your own first, then the newest. Among the keys of all, keyword is also looked for in the names of their owners. A keyword that begins with sk- finds the key that begins so.`,
         },
       },
     )

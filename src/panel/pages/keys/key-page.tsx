@@ -141,7 +141,7 @@ function KeyRotation({ apiKey }: { apiKey: ApiKey }) {
 function KeyLifecycle({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const navigate = useScopedNavigate();
-  const changes = useKeyChanges(() => navigate('/keys'));
+  const changes = useKeyChanges({ onDeleted: () => navigate('/keys') });
   return (
     <SettingsBlock
       heading={t('keys.ending')}

@@ -1,8 +1,7 @@
-import { ActionIcon, Anchor, Button, Group, Menu, Text } from '@mantine/core';
-import { IconDots, IconPlus, IconRotate } from '@tabler/icons-react';
+import { ActionIcon, Anchor, Button, Group, Text } from '@mantine/core';
+import { IconPlus, IconRotate } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import { keyStatus } from '../../api/record-status.ts';
 import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
@@ -12,9 +11,10 @@ import { useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { KeyMenu } from './key-menu.tsx';
 import { KeyStatus } from './key-status.tsx';
 import classes from './keys-page.module.css';
-import { useKeyChanges } from './use-key-changes.ts';
+import { type KeyChanges, useKeyChanges } from './use-key-changes.ts';
 
 /** The user's own API keys, with what each may still spend. */
 export function KeysPage() {
@@ -45,8 +45,6 @@ export function KeysPage() {
     </Page>
   );
 }
-
-type KeyChanges = ReturnType<typeof useKeyChanges>;
 
 function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Column<ApiKey>[] {
   const { t } = useTranslation();
@@ -108,41 +106,11 @@ function useColumns(changes: KeyChanges, keys: readonly ApiKey[]): readonly Colu
           >
             <IconRotate size={18} stroke={1.6} aria-hidden="true" />
           </ActionIcon>
-          <KeyMenu apiKey={key} changes={changes} />
+          <KeyMenu apiKey={key} changes={changes} isOwn />
         </Group>
       ),
     },
   ];
-}
-
-function KeyMenu({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) {
-  const { t } = useTranslation();
-  const isPending = changes.isToggling || changes.isRemoving;
-  return (
-    // The frame of the table would cut it off.
-    <Menu width={180} withinPortal>
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: apiKey.name })}>
-          <IconDots size={18} stroke={1.6} aria-hidden="true" />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item component={Link} to={`/keys/${apiKey.id}`}>
-          {t('app.edit')}
-        </Menu.Item>
-        <Menu.Item component={Link} to={`/keys/${apiKey.id}/rotate`}>
-          {t('keys.rotate')}
-        </Menu.Item>
-        <Menu.Item disabled={isPending} onClick={() => changes.toggle(apiKey)}>
-          {t(apiKey.status === keyStatus.disabled ? 'keys.enable' : 'keys.disable')}
-        </Menu.Item>
-        <Menu.Divider />
-        <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(apiKey)}>
-          {t('app.delete')}
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
-  );
 }
 
 function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) {
@@ -155,7 +123,7 @@ function KeyBrief({ apiKey, changes }: { apiKey: ApiKey; changes: KeyChanges }) 
       figure={apiKey.unlimited_quota ? t('keys.unlimited') : format.money(apiKey.quota)}
       state={<KeyStatus status={apiKey.status} />}
       facts={[`${apiKey.prefix}…`, apiKey.last_used_at === 0 ? '' : format.ago(apiKey.last_used_at)]}
-      actions={<KeyMenu apiKey={apiKey} changes={changes} />}
+      actions={<KeyMenu apiKey={apiKey} changes={changes} isOwn />}
     />
   );
 }

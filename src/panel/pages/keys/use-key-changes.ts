@@ -5,24 +5,34 @@ import { useApiMutation } from '../../session/use-api.ts';
 import { notifySuccess } from '../../ui/display/notify.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 
-/** Enables, disables and deletes a key. `onDeleted` runs after a deletion. */
-export function useKeyChanges(onDeleted?: () => void) {
+type Options = {
+  /** The account whose keys they are; absent: your own. */
+  userId?: number;
+  /** Runs after a deletion. */
+  onDeleted?: () => void;
+};
+
+/** Enables, disables and deletes a key. */
+export function useKeyChanges({ userId, onDeleted }: Options = {}) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const toggle = useApiMutation<ApiKey>({
     request: ({ id, status }) => ({
       method: 'PUT',
-      path: `/api/token/${id}`,
+      path: userId === undefined ? `/api/token/${id}` : `/api/user/${userId}/keys/${id}/status`,
       body: { status: status === keyStatus.disabled ? keyStatus.active : keyStatus.disabled },
     }),
-    invalidates: ['/api/token'],
+    invalidates: [userId === undefined ? '/api/token' : `/api/user/${userId}/keys`],
     onSuccess: (_answer, { name, status }) =>
       notifySuccess(t(status === keyStatus.disabled ? 'keys.enabled' : 'keys.disabled', { name })),
   });
   const remove = useApiMutation<ApiKey>({
-    request: ({ id }) => ({ method: 'DELETE', path: `/api/token/${id}` }),
+    request: ({ id }) => ({
+      method: 'DELETE',
+      path: userId === undefined ? `/api/token/${id}` : `/api/user/${userId}/keys/${id}`,
+    }),
     // Only the lists: the key itself is gone.
-    invalidates: ['/api/token?'],
+    invalidates: [userId === undefined ? '/api/token?' : `/api/user/${userId}/keys`],
     onSuccess: (_answer, { name }) => {
       notifySuccess(t('keys.deleted', { name }));
       onDeleted?.();
@@ -48,3 +58,5 @@ export function useKeyChanges(onDeleted?: () => void) {
     },
   };
 }
+
+export type KeyChanges = ReturnType<typeof useKeyChanges>;

@@ -5,6 +5,7 @@ import type { Account, ApiKey, ApiKeyPage, TaskPage } from '../../api/types.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useApiQuery, withQuery } from '../../session/use-api.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useFilters } from '../../ui/form/use-filters.ts';
@@ -15,7 +16,9 @@ import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, DataTable } from '../../ui/table/data-table.tsx';
 import { RowBrief } from '../../ui/table/row-brief.tsx';
+import { KeyMenu } from '../keys/key-menu.tsx';
 import { KeyStatus } from '../keys/key-status.tsx';
+import { useKeyChanges } from '../keys/use-key-changes.ts';
 import { TaskBrief, useTaskColumns } from '../tasks/use-task-columns.tsx';
 import { AccountStatement } from '../usage/account-statement.tsx';
 import { UsageFilterBar } from '../usage/usage-filter-bar.tsx';
@@ -76,7 +79,7 @@ function AccountPage({ account }: { account: Account }) {
           { name: 'account', text: t('users.tab.account'), panel: <AccountTab account={account} />, keep: true },
           { name: 'spend', text: t('users.tab.spend'), panel: <UserSpend userId={account.id} /> },
           { name: 'tasks', text: t('users.tab.tasks'), panel: <UserTasks userId={account.id} /> },
-          { name: 'keys', text: t('users.tab.keys'), panel: <UserKeys userId={account.id} /> },
+          { name: 'keys', text: t('users.tab.keys'), panel: <UserKeys userId={account.id} mayEdit={rights.edit} /> },
           {
             name: 'balance',
             text: t('users.tab.balance'),
@@ -146,13 +149,14 @@ function UserTasks({ userId }: { userId: number }) {
   );
 }
 
-/** The API keys of one user; only their owner can change them. */
-function UserKeys({ userId }: { userId: number }) {
+/** The API keys of one user, which an operator can stop. */
+function UserKeys({ userId, mayEdit }: { userId: number; mayEdit: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { page, setPage } = useFilters([]);
   const query = useApiQuery<ApiKeyPage>(withQuery(`/api/user/${userId}/keys`, { page }));
   const keys = query.data?.items ?? [];
+  const changes = useKeyChanges({ userId });
   const left = format.moneyLike(keys.flatMap((key) => (key.unlimited_quota ? [] : key.quota)));
   const spent = format.moneyLike(keys.map((key) => key.used_quota));
   const usagePath = ({ id }: ApiKey): string => `/usage?user=${userId}&key=${id}`;
@@ -176,24 +180,38 @@ function UserKeys({ userId }: { userId: number }) {
       heading: t('nav.usage'),
       render: (key) => <NameLink to={usagePath(key)}>{t('users.keys.usage')}</NameLink>,
     },
+    ...(mayEdit
+      ? [
+          {
+            key: 'actions',
+            heading: t('app.more'),
+            actions: true,
+            render: (key: ApiKey) => <KeyMenu apiKey={key} changes={changes} />,
+          },
+        ]
+      : []),
   ];
   return (
-    <DataTable
-      label={t('users.tab.keys')}
-      query={query}
-      columns={columns}
-      rowKey={({ id }) => id}
-      onPage={setPage}
-      brief={(key) => (
-        <RowBrief
-          name={key.name}
-          to={usagePath(key)}
-          figure={key.unlimited_quota ? t('keys.unlimited') : left(key.quota)}
-          state={<KeyStatus status={key.status} />}
-          facts={[`${key.prefix}…`, key.last_used_at === 0 ? '' : format.ago(key.last_used_at)]}
-        />
-      )}
-      empty={<EmptyState heading={t('users.keys.none')} text={t('users.keys.noneText')} />}
-    />
+    <>
+      {changes.error !== null && <ErrorNotice error={changes.error} />}
+      <DataTable
+        label={t('users.tab.keys')}
+        query={query}
+        columns={columns}
+        rowKey={({ id }) => id}
+        onPage={setPage}
+        brief={(key) => (
+          <RowBrief
+            name={key.name}
+            to={usagePath(key)}
+            figure={key.unlimited_quota ? t('keys.unlimited') : left(key.quota)}
+            state={<KeyStatus status={key.status} />}
+            facts={[`${key.prefix}…`, key.last_used_at === 0 ? '' : format.ago(key.last_used_at)]}
+            {...(mayEdit ? { actions: <KeyMenu apiKey={key} changes={changes} /> } : {})}
+          />
+        )}
+        empty={<EmptyState heading={t('users.keys.none')} text={t('users.keys.noneText')} />}
+      />
+    </>
   );
 }

@@ -1,10 +1,29 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  ne,
+  or,
+  type SQL,
+  type SQLWrapper,
+  sql,
+} from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS, isOver } from '../../../kernel/index.ts';
 import { type ApiKeyStore, LONGEST_FORMER_SECONDS, STATUS } from '../../ports/index.ts';
 import { type Context, containsText, countAll, isEmpty, lazy, paged } from '../context.ts';
 
 /** No replaced key works longer from now, whatever a clock that was ahead has written. */
 const LONGEST_FORMER = sql.raw(String(LONGEST_FORMER_SECONDS + CLOCK_LEEWAY_SECONDS));
+
+/** Whether one begins with the other: a row has the beginning of its key, and so may a search. */
+const beginsAs = (prefix: SQLWrapper, text: string): SQL =>
+  sql`(${prefix} <> '' and substr(${text}, 1, length(${prefix})) = substr(${prefix}, 1, ${text.length}))`;
 
 const noFormer = { formerHash: '', formerPrefix: '', formerUntil: 0 };
 
@@ -119,6 +138,9 @@ export function createApiKeyStore(context: Context): ApiKeyStore {
       const ofKeyword = keyword
         ? or(
             containsText(context, keys.name, keyword),
+            keyword.startsWith('sk-')
+              ? or(beginsAs(keys.prefix, keyword), beginsAs(keys.formerPrefix, keyword))
+              : undefined,
             userId === undefined ? containsText(context, users.username, keyword) : undefined,
             /^\d{1,15}$/.test(keyword) ? eq(keys.id, Number(keyword)) : undefined,
           )
