@@ -392,6 +392,7 @@ describe('every route declares who may call it', () => {
         'DELETE /api/user/{id}',
         'DELETE /api/user/{id}/2fa',
         'DELETE /api/user/{id}/bindings/{provider}',
+        'DELETE /api/user/{id}/keys/{key_id}',
         'DELETE /api/user/{id}/reset_passkey',
         'DELETE /api/user/{id}/token',
         'GET /api/attention',
@@ -420,6 +421,7 @@ describe('every route declares who may call it', () => {
         'POST /api/user/{id}/links/revoke',
         'PUT /api/channel/{id}',
         'PUT /api/user',
+        'PUT /api/user/{id}/keys/{key_id}/status',
       ],
       root: [
         'DELETE /api/custom-oauth-provider/{id}',
