@@ -1,52 +1,68 @@
-/** What waits, over HTTP: to its owners, to administrators and to nobody else. */
+/** What people see of tasks that wait: their owners, administrators, and nobody else. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { newTaskId } from '../../../src/kernel/index.ts';
+import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
+import { newTaskId, systemClock } from '../../../src/kernel/index.ts';
+import { until } from '../../support/until.ts';
+import { type Receiver, startReceiver } from '../../support/webhook-receiver.ts';
 import { openPanel, type PanelCaller, type Send } from './panel-caller.ts';
 
+const VENDOR_KEY = 'vendor-key-0123456789';
+const vendor = createDemoVendor({ clock: systemClock, key: VENDOR_KEY });
+
 let panel: PanelCaller;
+let receiver: Receiver;
+let stopVendor: () => Promise<void>;
 const tokens: Record<'root' | 'anna' | 'carl', string> = { root: '', anna: '', carl: '' };
-const ids: Record<'anna' | 'carl', number> = { anna: 0, carl: 0 };
-let key: string;
+const keys: Record<'anna' | 'carl', string> = { anna: '', carl: '' };
+let carlId: number;
 
 type Who = keyof typeof tokens;
 const as = (who: Who, path: string, request: Omit<Send, 'token'> = {}) =>
   panel.send(path, { ...request, token: tokens[who] });
-const v1 = (path: string, request: Omit<Send, 'token'> = {}) => panel.send(path, { ...request, token: key });
+const v1 = (path: string, request: Omit<Send, 'token'> = {}, who: keyof typeof keys = 'anna') =>
+  panel.send(path, { ...request, token: keys[who] });
+const body = { model: 'demo-video', prompt: 'a slow boat [duration=3600]', seconds: '5' };
 
-/** A task that waits for a channel that is off. */
-function wait(who: keyof typeof ids, turn: number): string {
-  const taskId = newTaskId(Date.now());
-  const now = Math.floor(Date.now() / 1000);
-  const json = (value: object) => `'${JSON.stringify(value)}'`;
-  panel.run(`insert into tasks (task_id, platform, user_id, wallet_id, "group", channel_id, action, status, progress, created_at,
-      updated_at, quota, properties, execution, billing, phase, waiting_since)
-    values ('${taskId}', 'demo', ${ids[who]}, (select id from wallets where user_id = ${ids[who]}), 'default', 0, 'text_to_video',
-      'NOT_START', '0%', ${now}, ${now}, 0,
-      ${json({ input: `a cat of ${who}`, originModelName: 'demo-video', upstreamModelName: 'demo-video' })},
-      ${json({ requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' })},
-      ${json({ expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'demo-video', action: '' })},
-      'waiting', ${now})`);
-  panel.run(`insert into waiting (task_id, class, priority, turn, user_id, since, deadline, due_at, request)
-    values ('${taskId}', 'c', 0, ${turn}, ${ids[who]}, ${now * 1000}, ${now * 1000 + 3_600_000}, ${now * 1000 + 3_600_000}, '{}')`);
-  panel.run(`insert into waiting_classes (class, priority, plugin, model, "group", waiting) values ('c', 0, 'demo', 'demo-video', 'default', 1)
-    on conflict (class, priority) do update set waiting = waiting + 1`);
-  return taskId;
+/** The account runs one task, so all others wait. */
+async function wait(who: keyof typeof keys, headers: Record<string, string> = {}): Promise<string> {
+  const answer = await v1('/v1/tasks/demo', { body, headers }, who);
+  expect([answer.status, answer.json]).toMatchObject([200, { status: 'queued', queue: { estimated_start_at: null } }]);
+  return answer.json.id;
 }
 
 beforeAll(async () => {
-  panel = await openPanel();
-  for (const name of ['anna', 'carl'] as const) ids[name] = panel.addUser(name, 1);
+  const listening = await vendor.start(0);
+  stopVendor = () => listening.stop();
+  receiver = await startReceiver();
+  panel = await openPanel({ WEBHOOK_ALLOWED_HOSTS: '127.0.0.1' });
+  for (const name of ['anna', 'carl'] as const) {
+    const id = panel.addUser(name, 1);
+    panel.run(`update wallets set quota = 100000000 where user_id = ${id}`);
+    if (name === 'carl') carlId = id;
+  }
   for (const name of Object.keys(tokens) as Who[]) tokens[name] = (await panel.logIn(name)).token;
-  const channel = { name: 'demo', type: 61, key: 'vendor-key-0123456789', models: ['demo-video'], status: 2 };
-  expect((await as('root', '/api/channel', { body: { ...channel, task_plugin_key: 'demo' } })).status).toBe(200);
-  key = (await as('anna', '/api/token', { body: { name: 'k', unlimited_quota: true } })).json.data.key;
+  const channel = {
+    ...{ name: 'demo', type: 61, key: VENDOR_KEY, base_url: listening.url, models: ['demo-video'] },
+    ...{ task_plugin_key: 'demo', limits: { max_running: 1 } },
+  };
+  expect((await as('root', '/api/channel', { body: channel })).status).toBe(200);
+  const price = { plugin_key: '*', model: 'demo-video', expression: '0.01' };
+  expect((await as('root', '/api/price', { method: 'PUT', body: price })).status).toBe(200);
+  for (const who of ['anna', 'carl'] as const)
+    keys[who] = (await as(who, '/api/token', { body: { name: 'k', unlimited_quota: true } })).json.data.key;
+  const first = await v1('/v1/tasks/demo', { body });
+  expect([first.status, first.json.queue]).toEqual([200, undefined]);
 }, 60_000);
-afterAll(() => panel.gateway.stop());
+afterAll(async () => {
+  await panel.gateway.stop();
+  await stopVendor();
+  await receiver.stop();
+});
 
 describe('a waiting task', () => {
   test('is queued with its place on every object, and says when to look again', async () => {
-    const first = wait('anna', 1);
-    const second = wait('anna', 2);
+    const first = await wait('anna');
+    const second = await wait('anna');
     const queue = { position: 2, waiting_since: expect.any(Number), estimated_start_at: null };
     for (const [path, status] of [
       [`/v1/tasks/${second}`, 'QUEUED'],
@@ -65,15 +81,18 @@ describe('a waiting task', () => {
     ]);
     expect((await v1('/v1/videos?limit=1')).json.data).toMatchObject([{ id: second, queue }]);
     const listed = (await as('anna', '/api/task')).json.data.items;
-    expect(listed).toMatchObject([{ id: second, status: 'QUEUED', queue }, { id: first }]);
+    expect(listed).toMatchObject([{ id: second, status: 'QUEUED', queue }, { id: first }, { status: 'SUBMITTED' }]);
+    expect(listed[2].queue).toBeUndefined();
     expect((await as('anna', `/api/task/${second}`)).json.data.queue).toEqual({ ...queue, channels: [] });
+    const shown = (await as('root', `/api/task/${second}`)).json.data;
+    expect(shown.queue.channels).toEqual([{ id: expect.any(Number), name: 'demo' }]);
   });
 
   test('is followed by any number of clients, since they do not count', async () => {
-    const id = wait('anna', 3);
+    const id = await wait('anna');
     const streams = await Promise.all(
       Array.from({ length: 6 }, () =>
-        fetch(`${panel.gateway.url}/v1/tasks/${id}/events`, { headers: { authorization: `Bearer ${key}` } }),
+        fetch(`${panel.gateway.url}/v1/tasks/${id}/events`, { headers: { authorization: `Bearer ${keys.anna}` } }),
       ),
     );
     const waits = await Promise.all(Array.from({ length: 6 }, () => v1(`/v1/tasks/${id}?wait=1`)));
@@ -84,47 +103,78 @@ describe('a waiting task', () => {
     for (const each of others) await each.body?.cancel();
     await reader?.cancel();
   });
+
+  test('is told of once by a webhook, before all others', async () => {
+    const key = (await as('anna', '/api/token', { body: { name: 'hooked', unlimited_quota: true } })).json.data;
+    expect((await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).status).toBe(200);
+    const headers = { 'x-callback-url': receiver.url };
+    const { json } = await panel.send('/v1/tasks/demo', { token: key.key, body, headers });
+    const told = () => receiver.received.filter(({ payload }) => payload.data.id === json.id);
+    await until('the task is told of', async () => told().length > 0);
+    expect((await as('anna', `/api/queue/${json.id}/cancel`, { method: 'POST' })).status).toBe(200);
+    await until('its end is told of', async () => told().length > 1);
+    expect(told().map(({ payload }) => [payload.type, payload.data.status])).toEqual([
+      ['task.queued', 'QUEUED'],
+      ['task.finished', 'FAILURE'],
+    ]);
+  });
 });
 
 describe('the queue', () => {
   test('shows users their own, and administrators all with whose they are and what they wait for', async () => {
-    const id = wait('carl', 0);
+    const id = await wait('carl');
     const own = (await as('carl', '/api/queue')).json.data;
-    expect(own).toMatchObject({ total: 1, classes: [], items: [{ id, position: 1, input: 'a cat of carl' }] });
+    expect(own).toMatchObject({ total: 1, classes: [], items: [{ id, input: body.prompt, api_key_name: 'k' }] });
     expect(Object.keys(own.items[0])).not.toContain('username');
     const all = (await as('root', '/api/queue')).json.data;
-    expect(all.items.at(-1)).toMatchObject({
-      id,
-      username: 'carl',
-      group: 'default',
-      channels: [],
-      reason: 'no_channel',
-    });
-    expect(all.classes).toMatchObject([
-      { model: 'demo-video', platform: 'demo', waiting: expect.any(Number), running: 0 },
-    ]);
+    const channels = [{ name: 'demo' }];
+    expect(all.items.at(-1)).toMatchObject({ id, username: 'carl', group: 'default', channels, reason: 'full' });
+    expect(all.classes).toMatchObject([{ model: 'demo-video', platform: 'demo', running: 1, channels }]);
     const of = async (query: string) => (await as('root', `/api/queue?${query}`)).json.data.total;
-    expect([await of(`user_id=${ids.carl}`), await of('model=demo-video'), await of('model=none')]).toEqual([
+    expect([await of(`user_id=${carlId}`), await of('model=demo-video'), await of('model=none')]).toEqual([
       1,
       all.total,
       0,
     ]);
     // A user's filter shows nothing of others.
-    expect((await as('anna', `/api/queue?user_id=${ids.carl}`)).json.data.total).toBe(all.total - 1);
+    expect((await as('anna', `/api/queue?user_id=${carlId}`)).json.data.total).toBe(all.total - 1);
     expect((await panel.send('/api/queue')).status).toBe(401);
   });
 
   test('is put in another order by administrators alone, who leave a trace', async () => {
-    const id = wait('carl', 900);
-    expect((await as('carl', `/api/queue/${id}/front`, { method: 'POST' })).status).toBe(403);
+    const id = await wait('anna');
+    expect((await as('anna', `/api/queue/${id}/front`, { method: 'POST' })).status).toBe(403);
     expect((await as('root', `/api/queue/${id}/front`, { method: 'POST' })).status).toBe(200);
     expect(await panel.audit('task.move_to_front')).toMatchObject([{ target: `task:${id}`, username: 'root' }]);
+    await until('it is the first', async () => (await v1(`/v1/tasks/${id}`)).json.queue.position === 1);
     const gone = await as('root', `/api/queue/${newTaskId(1)}/front`, { method: 'POST' });
     expect([gone.status, gone.json.code]).toEqual([409, 'TASK_NOT_WAITING']);
   });
 
-  test('another user’s task cannot be cancelled by guessing its id', async () => {
-    const id = wait('carl', 901);
+  test('another user’s task cannot be cancelled by guessing its id; an administrator cancels any', async () => {
+    const id = await wait('carl');
     expect((await as('anna', `/api/queue/${id}/cancel`, { method: 'POST' })).status).toBe(404);
+    expect((await as('root', `/api/queue/${id}/cancel`, { method: 'POST' })).status).toBe(200);
+    expect((await v1(`/v1/tasks/${id}`, {}, 'carl')).json).toMatchObject({ status: 'FAILURE' });
+    expect((await panel.audit('task.cancel')).map(({ target }) => target)).toContain(`task:${id}`);
+  });
+
+  test('that is full answers 429 with Retry-After in every envelope', async () => {
+    const options = [{ key: 'queue.max_waiting_per_user', value: '1' }];
+    for (const option of options)
+      expect((await as('root', '/api/option', { method: 'PUT', body: option })).status).toBe(200);
+    const refused = [
+      await v1('/v1/tasks/demo', { body }),
+      await v1('/v1/videos', { body }),
+      await as('anna', '/api/task', { body: { plugin_key: 'demo', body } }),
+    ];
+    for (const answer of refused) {
+      const code = answer.json.error?.code ?? answer.json.code;
+      expect([answer.status, code.toLowerCase(), Number(answer.headers.get('retry-after')) > 0]).toEqual([
+        429,
+        'queue_full',
+        true,
+      ]);
+    }
   });
 });
