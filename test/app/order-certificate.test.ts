@@ -22,7 +22,7 @@ const accountKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .privateKey.export({ type: 'pkcs8', format: 'pem' })
   .toString();
 
-type Faults = { newOrder?: string; orderStatus?: string };
+type Faults = { newOrder?: string; orderStatus?: string; slowOrders?: number; isGone?: boolean };
 
 /** One order for one name. A real authority stands in `test/binary/acme.full.test.ts`. */
 function startAuthority(httpPort: () => number, faults: Faults) {
@@ -56,6 +56,7 @@ function startAuthority(httpPort: () => number, faults: Faults) {
         case '/order':
           return answer({ ...order, status: 'pending' }, 201, { location: `${origin}/order/1` });
         case '/authorization':
+          if (faults.isGone && seen.includes('/challenge')) return answer({ detail: 'no such authorization' }, 404);
           return answer({
             status: challenge.status,
             identifier: { type: 'dns', value: 'gate.test' },
@@ -74,6 +75,9 @@ function startAuthority(httpPort: () => number, faults: Faults) {
           return answer({ ...order, status: 'processing' });
         case '/order/1':
           if (csr === '') return answer({ ...order, status: faults.orderStatus ?? 'ready' });
+          // Some authorities say so for a moment after the order is complete.
+          if (seen.filter((path) => path === '/order/1').length <= 1 + (faults.slowOrders ?? 0))
+            return answer({ ...order, status: 'ready' });
           return answer({ ...order, status: 'valid', certificate: `${origin}/certificate` });
         default:
           return answer('the chain');
@@ -94,14 +98,18 @@ afterAll(() => upstream.close());
 async function order({
   isAnswered = true,
   signal = new AbortController().signal,
+  clock = systemClock,
   ...faults
-}: Faults & { isAnswered?: boolean; signal?: AbortSignal } = {}) {
+}: Faults & { isAnswered?: boolean; signal?: AbortSignal; clock?: Clock } = {}) {
   const http = listenForHttpChallenges({ host: '127.0.0.1', port: 0, names: ['gate.test'] });
   const authority = startAuthority(() => http.port, faults);
   const answer = isAnswered ? http.answer : () => () => undefined;
   try {
     const ordered = { directoryUrl: authority.url, accountKey, names: ['gate.test', 'www.gate.test'] };
-    const certificate = await orderCertificate({ upstream, answer, signal }, { ...ordered, email: 'root@gate.test' });
+    const certificate = await orderCertificate(
+      { upstream, clock, answer, signal },
+      { ...ordered, email: 'root@gate.test' },
+    );
     return { certificate, authority };
   } finally {
     await Promise.all([authority.stop(), http.stop()]);
@@ -114,7 +122,7 @@ describe('an order', () => {
     expect(certificate.cert).toBe('the chain');
     expect(authority.seen).toEqual(
       [
-        ...['account', 'order', 'authorization', 'challenge', 'challenge'],
+        ...['account', 'order', 'authorization', 'challenge', 'authorization'],
         ...['order/1', 'finalize', 'order/1', 'certificate'],
       ].map((name) => `/${name}`),
     );
@@ -134,6 +142,40 @@ describe('an order', () => {
     ['https://127.0.0.1:1/order', 'the authority cannot be reached'],
   ])('does not go to %s, which the authority names as its own', async (newOrder, words) => {
     await expect(order({ newOrder })).rejects.toThrow(words);
+  });
+
+  test('is not polled again where the answer is a refusal', async () => {
+    const pauses: number[] = [];
+    const clock: Clock = {
+      ...systemClock,
+      sleep(ms, signal) {
+        if (ms < 60_000) pauses.push(ms);
+        return systemClock.sleep(ms, signal);
+      },
+    };
+    await expect(order({ isGone: true, clock })).rejects.toThrow('could not verify gate.test: no such authorization');
+    expect(pauses).toEqual([]);
+  });
+
+  test('whose authority says ready for a while after it is complete is waited for', async () => {
+    const { certificate } = await order({ slowOrders: 1 });
+    expect(certificate.cert).toBe('the chain');
+  });
+
+  test('is given up after five minutes', async () => {
+    let now = 0;
+    const clock: Clock = {
+      ...systemClock,
+      async sleep(ms, signal) {
+        const end = now + ms;
+        while (now < end && !signal?.aborted) {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          if (ms < 60_000) now += 1000;
+        }
+      },
+    };
+    await expect(order({ orderStatus: 'processing', clock })).rejects.toThrow('not done within five minutes');
+    expect(now).toBeLessThan(320_000);
   });
 
   test('ends at once with the gateway, while the authority is still at work', async () => {

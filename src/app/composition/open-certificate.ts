@@ -60,7 +60,7 @@ function openAcme(
     ...{ names, files, clock, logger, serve },
     async order(signal) {
       if (!http) throw new Error('the listener for challenges is not open yet');
-      const deps = { upstream: own ?? services.upstream, answer: http.answer, signal };
+      const deps = { upstream: own ?? services.upstream, clock, answer: http.answer, signal };
       return orderCertificate(deps, { directoryUrl, accountKey: await files.accountKey(), names, email });
     },
   });

@@ -1,5 +1,5 @@
 import type { axios, Client } from 'acme-client';
-import { removeHiddenCharacters } from '../../kernel/index.ts';
+import { type Clock, deadlineSignal, isObject, removeHiddenCharacters } from '../../kernel/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import type { AnswerChallenge } from './answer-http-challenges.ts';
 import type { Certificate } from './watch-certificate.ts';
@@ -8,14 +8,17 @@ import type { Certificate } from './watch-certificate.ts';
 const MAX_ANSWER_BYTES = 512 * 1024;
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 30_000;
-/** An authority takes seconds. After some five minutes the whole order is tried again later. */
-const POLLS = { backoffAttempts: 30, backoffMin: 1000, backoffMax: 10_000 };
+/** An authority takes seconds. After this time the whole order is tried again later. */
+const MAX_ORDER_MS = 300_000;
+const FIRST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 10_000;
 const REASON_CHARS = 300;
 
 type Authorization = Awaited<ReturnType<Client['getAuthorizations']>>[number];
+type AcmeOrder = Awaited<ReturnType<Client['createOrder']>>;
 type Adapter = Extract<typeof axios.defaults.adapter, (...parameters: never[]) => unknown>;
 
-type OrderDeps = { upstream: Upstream; answer: AnswerChallenge; signal: AbortSignal };
+type OrderDeps = { upstream: Upstream; clock: Clock; answer: AnswerChallenge; signal: AbortSignal };
 
 type Order = {
   directoryUrl: string;
@@ -34,16 +37,18 @@ type Order = {
  * @throws in words what went wrong
  */
 export async function orderCertificate(deps: OrderDeps, order: Order): Promise<Certificate> {
+  const deadline = deadlineSignal(deps.clock, MAX_ORDER_MS, deps.signal);
   const { promise: stopped, reject } = Promise.withResolvers<never>();
-  // The library's pauses know no signal; its next request fails, which ends what is left of it.
-  const stop = () => reject(new OrderError('the gateway stops'));
-  deps.signal.addEventListener('abort', stop, { once: true });
+  const stop = () =>
+    reject(new OrderError(deps.signal.aborted ? 'the gateway stops' : 'the order was not done within five minutes'));
+  deadline.signal.addEventListener('abort', stop, { once: true });
   try {
-    return await Promise.race([runOrder(deps, order), stopped]);
+    return await Promise.race([runOrder({ ...deps, signal: deadline.signal }, order), stopped]);
   } catch (error) {
     throw new Error(describeFailure(error));
   } finally {
-    deps.signal.removeEventListener('abort', stop);
+    deadline.signal.removeEventListener('abort', stop);
+    deadline.end();
   }
 }
 
@@ -54,34 +59,65 @@ async function runOrder(deps: OrderDeps, { directoryUrl, accountKey, names, emai
     import('acme-client/src/crypto/index.js'),
   ]);
   http.defaults.adapter = sendThroughUpstream(deps, directoryUrl);
-  const client = new AcmeClient({ directoryUrl, accountKey, ...POLLS });
+  const client = new AcmeClient({ directoryUrl, accountKey });
   await client.createAccount({
     termsOfServiceAgreed: true,
     ...(email === '' ? {} : { contact: [`mailto:${email}`] }),
   });
   const identifiers = names.map((value) => ({ type: 'dns', value }));
   const opened = await client.createOrder({ identifiers });
-  for (const authorization of await client.getAuthorizations(opened)) await authorize(deps, client, authorization);
+  for (const authorization of await client.getAuthorizations(opened))
+    await authorize(deps, { client, opened, authorization });
+  const readOrder = () => client.getOrder(opened);
 
   const key = await acmeCrypto.createPrivateEcdsaKey('P-256');
   const [, request] = await acmeCrypto.createCsr({ altNames: [...names] }, key);
   // An authority may need a moment between the last proof and the order.
-  const ready = await client.waitForValidStatus(opened);
-  const finalized = await client.finalizeOrder({ ...ready, url: opened.url }, request);
-  const cert = await client.getCertificate({ ...finalized, url: opened.url });
+  const ready = await awaitStatus(deps, readOrder, ['pending', 'processing']);
+  if (ready.status !== 'ready' && ready.status !== 'valid') throw refusal(ready);
+  if (ready.status === 'ready') await client.finalizeOrder(ready, request);
+  const issued = await awaitStatus(deps, readOrder, ['ready', 'processing']);
+  if (issued.status !== 'valid') throw refusal(issued);
+  const cert = await client.getCertificate(issued);
   return { cert, key: key.toString() };
 }
 
-async function authorize({ answer }: OrderDeps, client: Client, authorization: Authorization): Promise<void> {
+/** Reads until the status is none of `unready`, however often: the order's deadline ends it. */
+async function awaitStatus<T extends { status: string }>(
+  { clock, signal }: OrderDeps,
+  read: () => Promise<T>,
+  unready: readonly string[],
+): Promise<T> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    const found = await read();
+    if (!unready.includes(found.status)) return found;
+    await clock.sleep(pauseMs, signal);
+    signal.throwIfAborted();
+  }
+}
+
+const refusal = ({ status, error }: { status: string; error?: unknown }): Error =>
+  new Error(isObject(error) && typeof error.detail === 'string' ? error.detail : `its order is ${status}`);
+
+type OpenAuthorization = { client: Client; opened: AcmeOrder; authorization: Authorization };
+
+async function authorize(deps: OrderDeps, { client, opened, authorization }: OpenAuthorization): Promise<void> {
   if (authorization.status === 'valid') return;
   const name = authorization.identifier.value;
   const challenge = authorization.challenges.find(({ type }) => type === 'http-01');
   if (!challenge) throw new OrderError(`the authority does not offer http-01 for ${name}`);
   const keyAuthorization = await client.getChallengeKeyAuthorization(challenge);
-  const withdraw = answer({ token: challenge.token, keyAuthorization });
+  const withdraw = deps.answer({ token: challenge.token, keyAuthorization });
   try {
     await client.completeChallenge(challenge);
-    await client.waitForValidStatus(challenge);
+    const read = async (): Promise<Authorization> => {
+      const [found] = await client.getAuthorizations({ ...opened, authorizations: [authorization.url] });
+      return found as Authorization;
+    };
+    const { status, challenges } = await awaitStatus(deps, read, ['pending', 'processing']);
+    if (status === 'valid') return;
+    const failed = challenges.find(({ type }) => type === 'http-01');
+    throw refusal({ status, ...(failed && 'error' in failed ? { error: failed.error } : {}) });
   } catch (error) {
     if (error instanceof OrderError) throw error;
     throw new OrderError(`the authority could not verify ${name}: ${readWords(error)}`);
