@@ -16,7 +16,7 @@ export type {
   Scope,
   Start,
 } from './capacity/types.ts';
-export { type ChannelNetwork, type ShownNetwork, sealProxy } from './channel-network.ts';
+export { type ChannelNetwork, openNetwork, type ShownNetwork, sealProxy } from './channel-network.ts';
 export { type ChannelChange, type Channels, createChannels, type SavedChannel, shortenKey } from './channels.ts';
 export {
   type ChannelInput,

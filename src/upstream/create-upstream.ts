@@ -96,10 +96,18 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     const sendBy = async (reuse: Route['reuse']): Promise<Result<Answer, SendFailure>> => {
       const written = writeRequest(request, { url, keepAlive: reuse !== 'fresh' });
       if (!written.ok) return err({ ...written.error, stale: false });
-      const route = { url, secure: url.protocol === 'https:', mayBePrivate, isKnown, proxy, reuse };
+      const route = {
+        url,
+        secure: url.protocol === 'https:',
+        mayBePrivate,
+        isKnown,
+        proxy,
+        onStep: request.onStep,
+        reuse,
+      };
       return sendOnce({ connections, deadlines }, route, written.value);
     };
-    const sent = await sendBy(isRepeatable ? 'idempotent' : 'once');
+    const sent = await sendBy(request.onStep ? 'fresh' : isRepeatable ? 'idempotent' : 'once');
     if (sent.ok || !sent.error.stale || !isRepeatable || closing.signal.aborted) return sent;
     const again = await sendBy('fresh');
     return again.ok ? again : err({ ...again.error, notSent: false });

@@ -1,9 +1,11 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import {
+  type Certificate,
   connect as connectTls,
   createSecureContext,
   getCACertificates,
+  type TLSSocket,
   type ConnectionOptions as TlsOptions,
 } from 'node:tls';
 import { err, type Logger, ok, type Result, type Sentence, sentence } from '../kernel/index.ts';
@@ -11,7 +13,8 @@ import { checkAddress, isInRanges } from './check-address.ts';
 import { alternateFamilies, connectFirst, type ResolvedAddress } from './connect-first.ts';
 import { AddressRefused, errorCode } from './failures.ts';
 import { openTunnel, ProxyFailure } from './open-tunnel.ts';
-import { looksLocal, type Network, type ProxyServer, unbracket } from './proxies.ts';
+import { describeProxy, looksLocal, type Network, type ProxyServer, unbracket } from './proxies.ts';
+import type { NetworkStep } from './types.ts';
 
 /** All addresses of a name in the order to try them; rejects when there is none. */
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>;
@@ -36,6 +39,7 @@ export type Way = {
   /** An administrator chose the host: a proxy may be asked for its name. */
   isKnown: boolean;
   proxy?: ProxyServer | undefined;
+  onStep?: ((step: NetworkStep) => void) | undefined;
 };
 
 /**
@@ -107,7 +111,7 @@ export function createDial(options: DialOptions): Dial {
       throw new ProxyFailure(sentence('upstream.proxy_connect', { code: errorCode(connected.error) }));
     }
     if (proxy.scheme !== 'https') return connected.value;
-    const secured = await toResult(handshake(connected.value, signal));
+    const secured = await toResult(handshake(connected.value as TLSSocket, signal));
     if (!secured.ok) throw new ProxyFailure(sentence('upstream.proxy_tls', { code: errorCode(secured.error) }));
     return secured.value;
   }
@@ -127,26 +131,32 @@ export function createDial(options: DialOptions): Dial {
   }
 
   return async (way, signal, onConnected) => {
-    const { url, secure, mayBePrivate, proxy } = way;
+    const { url, secure, mayBePrivate, proxy, onStep } = way;
     const host = unbracket(url.hostname);
     const port = Number(url.port) || (secure ? 443 : 80);
+    onStep?.({ at: 'begin', proxy: proxy && describeProxy(proxy) });
     if (proxy === undefined) {
       const addresses =
         isIP(host) === 0
           ? alternateFamilies(await resolveChecked(host, (address) => isAllowed(address, mayBePrivate, privateRanges)))
           : [host];
+      if (isIP(host) === 0) onStep?.({ at: 'name', host, addresses });
       const socket = await connectFirst(addresses, (address) => openSocket(address, { host, port, secure }), signal);
       onConnected();
-      return secure ? handshake(socket, signal) : socket;
+      onStep?.({ at: 'connected' });
+      return secure ? handshake(socket as TLSSocket, signal, onStep) : socket;
     }
     const destination = await findDestination(way, proxy);
+    if (isIP(host) === 0) onStep?.({ at: 'name', host, addresses: isIP(destination) === 0 ? [] : [destination] });
     const socket = await connectToProxy(proxy, signal);
+    onStep?.({ at: 'proxy' });
     const giveUp = () => socket.destroy();
     signal.addEventListener('abort', giveUp, { once: true });
     try {
       await openTunnel(socket, proxy, { host: destination, port });
       onConnected();
-      return secure ? await handshake(connectTls({ socket, host, ...trust(host) }), signal) : socket;
+      onStep?.({ at: 'connected' });
+      return secure ? await handshake(connectTls({ socket, host, ...trust(host) }), signal, onStep) : socket;
     } catch (error) {
       socket.destroy();
       throw error;
@@ -180,7 +190,7 @@ function createTrust({ trustedCertificates, network }: DialOptions): (host: stri
 }
 
 /** Waits until the TLS of a connected socket is ready. */
-function handshake(socket: Socket, signal: AbortSignal): Promise<Socket> {
+function handshake(socket: TLSSocket, signal: AbortSignal, onStep?: (step: NetworkStep) => void): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const settle = (error?: unknown) => {
       socket.removeListener('close', onClose);
@@ -194,7 +204,12 @@ function handshake(socket: Socket, signal: AbortSignal): Promise<Socket> {
       socket.destroy();
       settle(signal.reason);
     };
-    socket.once('secureConnect', () => settle());
+    socket.once('secureConnect', () => {
+      settle();
+      if (!onStep) return;
+      const { issuer, valid_to: until } = socket.getPeerCertificate();
+      onStep({ at: 'tls', authority: nameAuthority(issuer), until: new Date(until).toISOString().slice(0, 10) });
+    });
     socket.on('error', (error) => {
       fault = error;
       // Bun closes a socket that failed its check only later.
@@ -205,6 +220,9 @@ function handshake(socket: Socket, signal: AbortSignal): Promise<Socket> {
     if (socket.destroyed) onClose();
   });
 }
+
+const nameAuthority = ({ O: organisation, CN: name }: Certificate): string =>
+  [organisation, name].flat().filter(Boolean).join(', ');
 
 const toResult = <T>(work: Promise<T>): Promise<Result<T, unknown>> => work.then(ok, err);
 

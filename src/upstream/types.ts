@@ -21,6 +21,16 @@ export type UpstreamBody =
   /** Streamed; the client sets the boundary and the Content-Type header. */
   | { kind: 'multipart'; parts: MultipartPart[] };
 
+/** A step on the way to a host, in this order. `proxy`: its address, without credentials. */
+export type NetworkStep =
+  | { at: 'begin'; proxy: string | undefined }
+  /** Without addresses: the proxy is asked for the name. */
+  | { at: 'name'; host: string; addresses: string[] }
+  | { at: 'proxy' }
+  | { at: 'connected' }
+  /** Who issued the certificate, and when it ends, as ISO date. */
+  | { at: 'tls'; authority: string; until: string };
+
 export type UpstreamRequest = {
   /** Absolute http(s) URL without user info. */
   url: string;
@@ -68,6 +78,10 @@ export type UpstreamRequest = {
    * or HEAD is, if the vendor had closed the connection.
    */
   mayRepeat?: boolean;
+  /**
+   * Told each step of the way; the request has a connection of its own then.
+   */
+  onStep?: (step: NetworkStep) => void;
   /** Aborts a larger body, decoded or not; `Infinity` for streamed content. */
   maxResponseBytes: number;
   signal?: AbortSignal;

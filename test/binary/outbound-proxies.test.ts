@@ -12,6 +12,7 @@ import {
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { startProxy, type TestProxy } from '../support/outbound-proxy.ts';
+import { runCommand } from '../support/run-command.ts';
 
 const LOGIN = { user: 'gate', password: 'pass:word-of-the-company-proxy' };
 const OTHER = { user: 'channel', password: 'pass@word-of-the-channel-proxy' };
@@ -119,6 +120,48 @@ test.each([
   expect(JSON.stringify(answer.body)).toContain(JSON.stringify(param).slice(1, -1));
   expect(JSON.stringify(answer.body)).not.toContain('line');
 });
+
+test('a channel’s test and doctor tell which way they went, and where it ends', async () => {
+  const fields = { type: 1, key: chats.key, models: ['gpt-way'], task_plugin_key: undefined, status: 2 };
+  const port = portOf(chats.url);
+  const good = await admin.createChannel(`http://llm.test:${port}`, { ...fields, name: 'good', proxy: other.url });
+  const wrong = other.url.replace(encodeURIComponent(OTHER.password), 'wrong-password');
+  const bad = await admin.createChannel(`http://llm.test:${port}`, { ...fields, name: 'bad', proxy: wrong });
+  const dead = await admin.createChannel('https://llm.test', { ...fields, name: 'dead', proxy: 'http://127.0.0.1:1' });
+  const stepsOf = async (id: number) => {
+    const { steps } = await admin.call<{ steps: { name: string; ok: boolean; message: string }[] }>(
+      'POST',
+      `/api/channel/${id}/test`,
+    );
+    return steps.map(({ name, ok, message }) => `${name} ${ok} ${message}`);
+  };
+  const way = ['address true The proxy is asked for llm.test.', `proxy true The proxy ${shownProxy()} was reached.`];
+  expect(await stepsOf(good)).toEqual(
+    expect.arrayContaining([...way, 'connection true The connection works, without TLS.']),
+  );
+  const refused = 'The proxy did not accept the user and the password.';
+  expect((await stepsOf(bad)).slice(1)).toEqual([...way, `connection false ${refused}`]);
+  expect((await stepsOf(dead)).at(-1)).toBe('proxy false No connection to the proxy could be made (ECONNREFUSED).');
+
+  const doctor = async (...words: string[]) => {
+    const run = await runCommand(['doctor', '--network', ...words, '--data-dir', gateway.dataDir, '--json'], {
+      env: { OUTBOUND_PROXY: proxy.url },
+    });
+    const { findings } = JSON.parse(run.out) as { findings: { check: string; level: string; message: string }[] };
+    return findings.filter(({ check }) => check === 'network').map(({ level, message }) => `${level} ${message}`);
+  };
+  expect(await doctor(String(good))).toEqual([
+    `ok channel ${good} (good): address: The proxy is asked for llm.test.`,
+    `ok channel ${good} (good): proxy: The proxy ${shownProxy()} was reached.`,
+    `ok channel ${good} (good): connection: The connection works, without TLS.`,
+    expect.stringMatching(/answer: The vendor answered with HTTP status \d+ after \d+ ms\.$/),
+  ]);
+  expect((await doctor(String(bad))).at(-1)).toBe(`error channel ${bad} (bad): connection: ${refused}`);
+  // All that are enabled.
+  expect((await doctor()).join(' ')).not.toContain('(bad)');
+});
+
+const shownProxy = () => `socks5h://127.0.0.1:${other.port}`;
 
 test('stolen key: a proxy that reads an address without TLS needs the key again', async () => {
   const fields = { type: 1, key: chats.key, models: ['gpt-other'], task_plugin_key: undefined };

@@ -3,7 +3,13 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { connect, Socket } from 'node:net';
 import { alternateFamilies, connectFirst } from '../../src/upstream/connect-first.ts';
-import { parseDirectHosts, parseProxy, type UpstreamOptions, type UpstreamRequest } from '../../src/upstream/index.ts';
+import {
+  type NetworkStep,
+  parseDirectHosts,
+  parseProxy,
+  type UpstreamOptions,
+  type UpstreamRequest,
+} from '../../src/upstream/index.ts';
 import { startProxy, type TestProxy } from '../support/outbound-proxy.ts';
 import {
   get,
@@ -200,6 +206,25 @@ describe.each(SCHEMES)('a proxy with %s', (scheme) => {
       expect(await upstream.request(get(url, { privateHosts: [] }))).toMatchObject({ error: { kind: 'refused' } });
     });
   });
+});
+
+test('each step of the way is told: the proxy without its password, the authority, the end of the certificate', async () => {
+  const proxy = await proxyOf({ scheme: 'https', login: LOGIN });
+  const vendor = await vendorOf(({ socket }) => void socket.write(reply('ok')), { secure: true });
+  const upstream = through(proxy.url);
+  const steps: NetworkStep[] = [];
+  const onStep = (step: NetworkStep) => void steps.push(step);
+  await textOf(upstream, get(`https://vendor.test:${vendor.port}/`, { ...known, onStep }));
+  expect(steps).toEqual([
+    { at: 'begin', proxy: `https://127.0.0.1:${proxy.port}` },
+    { at: 'name', host: 'vendor.test', addresses: [] },
+    { at: 'proxy' },
+    { at: 'connected' },
+    { at: 'tls', authority: 'vendor.test', until: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
+  ]);
+  steps.length = 0;
+  await textOf(upstream, get(`https://127.0.0.1:${vendor.port}/`, { ...known, onStep }));
+  expect(steps.map(({ at }) => at)).toEqual(['begin', 'connected', 'tls']);
 });
 
 describe('which way', () => {

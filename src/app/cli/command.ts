@@ -61,7 +61,10 @@ export type CommandSpec = {
   /** The words that call the command. */
   name: string;
   summary: string;
-  /** Required words after the name; the last one may end in `...` and then takes one or more. */
+  /**
+   * Words after the name. The last one may end in `...` and then takes one or more, or stand in
+   * brackets and then may be left out.
+   */
   positionals: readonly string[];
   options: Readonly<Record<string, OptionSpec>>;
   /** Further help, loaded only when asked for. */

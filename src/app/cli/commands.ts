@@ -344,10 +344,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'doctor',
     summary: 'check database, ledger, secrets and folders; a gateway may be running',
-    positionals: [],
+    positionals: ['[CHANNEL]'],
     options: {
       'data-dir': dataDir,
       results: { type: 'boolean', doc: 'also compare the files of kept results with the database' },
+      network: {
+        type: 'boolean',
+        doc: 'also go the way to the vendor of each enabled channel, or of CHANNEL (its id)',
+      },
       verify: { type: 'boolean', doc: 'with --results: read each file and compare its digest' },
     },
     load: () => import('./commands/doctor.ts'),

@@ -62,7 +62,7 @@ function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand
   if (values.help === true) return { kind: 'help', spec };
   const missing = spec.positionals[positionals.length];
   const takesMore = spec.positionals.at(-1)?.endsWith('...') === true;
-  if (missing !== undefined) {
+  if (missing !== undefined && !missing.startsWith('[')) {
     throw usageError(`${missing.replace('...', '')} is missing: taskgate ${spec.name} ${missing}`);
   }
   const extra = takesMore ? undefined : positionals[spec.positionals.length];

@@ -26,6 +26,7 @@ export type Finding = {
     | 'sandbox'
     | 'backups'
     | 'clock'
+    | 'network'
     | 'nodes';
   /** An error changes the exit code; a warning does not. */
   level: 'ok' | 'warning' | 'error';

@@ -20,12 +20,13 @@ import {
   type TaskQueryContext,
 } from '../../plugins/index.ts';
 import type { ChannelRecord, Store } from '../../store/ports/index.ts';
-import { canonicalHost, type UpstreamFailure, type UpstreamRequest } from '../../upstream/index.ts';
+import { canonicalHost, type UpstreamRequest } from '../../upstream/index.ts';
 import { readVendorAnswer } from '../answer/read-vendor-answer.ts';
 import { resolveCredential } from '../credentials/resolve-credential.ts';
 import { batchContext } from '../request/build-contexts.ts';
 import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from '../request/build-upstream-request.ts';
 import type { VendorDeps } from '../types.ts';
+import { type NetworkTrialStep, traceNetwork } from './trace-network.ts';
 
 /** The id of a job that no vendor has. */
 const UNKNOWN_JOB = 'taskgate-connection-test';
@@ -35,7 +36,7 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** `ok`: null when it could not be found out. No message contains a secret. */
 export type ChannelTrialStep = {
-  name: 'key' | 'plugin' | 'address' | 'connection' | 'tls' | 'answer' | 'credential';
+  name: 'key' | 'plugin' | NetworkTrialStep['name'] | 'credential';
   ok: boolean | null;
 } & Sentence;
 /**
@@ -93,26 +94,18 @@ export async function tryChannel(
       return done();
     }
     const { request, carriesCredential, hint } = probe.value;
-    const started = deps.clock.monotonicMs();
-    const answer = await deps.send(channel, {
+    const { steps: way, answer } = await traceNetwork(deps, channel, {
       ...request,
       headersTimeoutMs: ANSWER_MS,
       idleTimeoutMs: ANSWER_MS,
       maxResponseBytes: MAX_ANSWER_BYTES,
       signal,
     });
-    const isTls = request.url.startsWith('https:');
-    if (!answer.ok) {
-      reportFailure(step, answer.error, isTls);
-      return done();
-    }
-    const ms = Math.round(deps.clock.monotonicMs() - started);
-    const { status } = answer.value;
-    step('address', true, sentence('trial.address'));
-    step('connection', true, sentence('trial.connected'));
-    if (isTls) step('tls', true, sentence('trial.certificate'));
-    const read = await readVendorAnswer(answer.value, { tasks: 1 });
-    step('answer', status < 500, sentence('trial.answered', { status, ms }));
+    steps.push(...way);
+    if (!answer) return done();
+    const { response, ms } = answer;
+    const { status } = response;
+    const read = await readVendorAnswer(response, { tasks: 1 });
     if (!carriesCredential) step('credential', null, hint ?? sentence('trial.credential_later'));
     else step('credential', ...checkCredential(status, read.ok ? read.value.body : ''));
     return done(status, ms);
@@ -127,21 +120,6 @@ function checkCredential(status: number, body: Json): [ok: boolean | null, said:
   if (status === 429) return [true, sentence('trial.credential_busy')];
   if (status >= 500) return [null, sentence('trial.credential_unknown')];
   return [true, sentence(isObject(body) ? 'trial.credential_good' : 'trial.credential_no_json', { status })];
-}
-
-function reportFailure(
-  step: (name: ChannelTrialStep['name'], ok: boolean | null, said: Sentence) => unknown,
-  failure: UpstreamFailure,
-  isTls: boolean,
-): void {
-  const { kind, notSent } = failure;
-  if (kind === 'refused' || kind === 'dns') return void step('address', false, failure);
-  step('address', true, sentence('trial.address'));
-  if (kind === 'connect' || (kind === 'timeout' && notSent)) return void step('connection', false, failure);
-  step('connection', true, sentence('trial.connected'));
-  if (kind === 'tls') return void step('tls', false, failure);
-  if (isTls) step('tls', true, sentence('trial.certificate'));
-  step('answer', false, failure);
 }
 
 /** OpenAI-compatible vendors have a list of models, which costs nothing to read. */
@@ -185,7 +163,11 @@ async function probeOfPlugin(
   return ok({ request: plainRequest(channel, channel.baseUrl, {}), carriesCredential: false, hint });
 }
 
-const plainRequest = (channel: ChannelRecord, url: string, headers: Record<string, string>): UpstreamRequest => ({
+export const plainRequest = (
+  channel: ChannelRecord,
+  url: string,
+  headers: Record<string, string> = {},
+): UpstreamRequest => ({
   url,
   method: 'GET',
   headers,

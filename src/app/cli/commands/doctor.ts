@@ -1,7 +1,15 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { AppError, createSecretBox, OperatorError, silentLogger, systemClock } from '../../../kernel/index.ts';
+import {
+  AppError,
+  createSecretBox,
+  OperatorError,
+  type SecretBox,
+  silentLogger,
+  systemClock,
+} from '../../../kernel/index.ts';
 import { checkBackups } from '../../../operations/doctor/check-backups.ts';
+import { checkNetwork } from '../../../operations/doctor/check-network.ts';
 import { checkResults } from '../../../operations/doctor/check-results.ts';
 import { type Finding, runDoctorChecks } from '../../../operations/doctor/doctor-checks.ts';
 import { readSecrets } from '../../../operations/secrets/load-secrets.ts';
@@ -12,6 +20,7 @@ import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
 import { describeSqlite, findDamage } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
+import { configuredNetwork, createUpstream } from '../../../upstream/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { configuredNode, listeningAddress } from '../../config/node-address.ts';
@@ -36,9 +45,17 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
   findings.push(await checkSandbox(config));
   const usable = config.databaseUrl === '' ? checkFolder(config.dataDir, findings) : true;
-  const { results, verify } = input.values;
+  const { results, verify, network } = input.values;
+  const [channel] = input.positionals;
   if (verify && !results) throw new UsageError('--verify belongs to --results');
-  if (usable) findings.push(...(await checkDatabase(config, results ? { verify: verify === true } : undefined)));
+  if (channel !== undefined && !network) throw new UsageError(`${channel} belongs to --network`);
+  if (usable) {
+    const wanted = {
+      results: results ? { verify: verify === true } : undefined,
+      network: network ? { channel } : undefined,
+    };
+    findings.push(...(await checkDatabase(config, wanted)));
+  }
 
   const failed = findings.some((finding) => finding.level === 'error');
   const text = findings.map((finding) => `${MARKS[finding.level]}  ${finding.check}: ${finding.message}`).join('\n');
@@ -64,7 +81,9 @@ function checkFolder(path: string, findings: Finding[]): boolean {
   return true;
 }
 
-async function checkDatabase(config: Config, results: { verify: boolean } | undefined): Promise<Finding[]> {
+type Wanted = { results: { verify: boolean } | undefined; network: { channel: string | undefined } | undefined };
+
+async function checkDatabase(config: Config, { results, network }: Wanted): Promise<Finding[]> {
   try {
     const damage = await checkPages(config);
     if (damage.level === 'error') return [damage];
@@ -87,6 +106,7 @@ async function checkDatabase(config: Config, results: { verify: boolean } | unde
         ...checkNames(config, options),
         ...(await checkBackups({ store, clock: systemClock, config, options })),
         ...(results ? await checkFiles(config, store, results) : []),
+        ...(network ? await checkWay(config, { store, secretBox: box }, network.channel) : []),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
     } finally {
@@ -130,6 +150,22 @@ async function checkFiles(config: Config, store: Store, { verify }: { verify: bo
     return [{ check: 'results', level: 'error', message: `the files of kept results cannot be read: ${reason}` }];
   } finally {
     await close();
+  }
+}
+
+async function checkWay(
+  config: Config,
+  deps: { store: Store; secretBox: SecretBox },
+  channel: string | undefined,
+): Promise<Finding[]> {
+  const upstream = createUpstream({
+    ...{ allowPrivate: config.upstreamAllowPrivate, clock: systemClock, logger: silentLogger },
+    network: configuredNetwork(config),
+  });
+  try {
+    return await checkNetwork({ ...deps, upstream, clock: systemClock }, channel);
+  } finally {
+    await upstream.close();
   }
 }
 

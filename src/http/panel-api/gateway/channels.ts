@@ -282,7 +282,7 @@ export function channelRoutes(
         detail: {
           summary: 'Test a channel step by step, at no cost',
           description:
-            'Asks the vendor for a job that does not exist (a relay: for its models), with the stored key. steps: key, plugin, address, connection, tls, answer, credential, up to the first failure; ok is null if a step could not be decided. Nothing is submitted.',
+            'Asks the vendor for a job that does not exist (a relay: for its models), with the stored key. steps: key, plugin, address, proxy (if there is one), connection, tls, answer, credential, up to the first failure; ok is null if a step could not be decided. Nothing is submitted.',
         },
       },
     )

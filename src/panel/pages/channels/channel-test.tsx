@@ -34,6 +34,7 @@ export function ChannelTest({ channel, runsAtOnce = false }: ChannelTestProps) {
     key: t('channels.step.key'),
     plugin: t('channels.step.plugin'),
     address: t('channels.step.address'),
+    proxy: t('channels.step.proxy'),
     connection: t('channels.step.connection'),
     tls: t('channels.step.tls'),
     answer: t('channels.step.answer'),
