@@ -192,6 +192,16 @@ const submissions: Work[] = [
     'events',
     ({ tasks }, { task }) => tasks.addEvents([{ taskId: task.taskId, at, kind: 'transition', status: 'QUEUED' }]),
   ],
+  ['the rows of limits', ({ capacity }) => capacity.lock([{ pool: newUuid(), model: 'm' }])],
+  [
+    'what limits count',
+    ({ capacity }, { channelId }) => capacity.count([{ channelIds: [channelId], model: 'm', starts: true }], 62_000),
+  ],
+  ['what runs', ({ capacity }, { task }) => capacity.running([task.taskId, newUuid()])],
+  [
+    'the trial of a rest',
+    ({ capacity }, { task }) => capacity.claimTrial({ pool: '#1', model: 'm' }, { generation: 1, taskId: task.taskId }),
+  ],
   ['what the vendor answered', ({ tasks }, { task }) => tasks.advance(leaseOf(task), { upstreamTaskId: 'u' }, 5)],
 ];
 
@@ -260,6 +270,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
     'targets remember existing lastUserId reserveUserIds addUsers addLines addKeys addIdentities addFactors addPasskeys setInviters',
   apiKeys:
     'delete deleteAll endFormer forgetFormers insert list names rotate rotateWebhookSecret update usable withWebhookSecret',
+  capacity: 'all beginRest clearAbandoned clearCeilings endRest putCeiling wake',
   channels: 'addUsedQuota all delete insert list update',
   figures: 'addUpDays channelHealth countOverdue databaseSize openTasks usageByDay',
   usage: 'addUp byDimension byTime channelFailures channelHours deleteOld names quartersFrom recordTest',
