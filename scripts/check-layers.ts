@@ -79,7 +79,7 @@ const folderOrder: FolderOrder = {
   tasks: ['.', 'state', 'observation', 'polling', 'waiting', 'submission', 'dispatch', 'idempotency'],
   vendors: ['.', 'answer', 'credentials', 'request', 'content', 'trial'],
   results: ['.', 'artifacts', 'links', 'previews', 'copies', 'serving'],
-  surfaces: ['.', 'videos', 'images', 'audio', 'models', 'native', 'tasks', 'responses'],
+  surfaces: ['.', 'videos', 'images', 'audio', 'models', 'native', 'tasks', 'responses', 'mcp'],
   app: ['.', 'config', 'demo-vendor', 'desktop', 'telemetry', 'composition', 'cli'],
   store: [
     ...['drivers', 'redis', 'schema', 'files', 'postgres', 'sqlite', 'migrate', 'repositories', 'sources'],

@@ -16,6 +16,8 @@ const NPM: Record<string, Record<string, string>> = {
   'openai 6': { openai: '6.30.1' },
   'openai 7': { openai: '7.57.0' },
   'ai 6': { ai: '6.0.326', '@ai-sdk/openai-compatible': '2.0.92' },
+  'MCP sdk 1': { '@modelcontextprotocol/sdk': '1.32.2' },
+  'MCP client 2': { '@modelcontextprotocol/client': '2.4.0' },
 };
 const PIP = ['openai==2.54.0', 'langchain-openai==1.7.3', 'litellm==1.106.2', 'mcp==2.3.0'];
 const GUIDE = new URL('../docs/clients.md', import.meta.url);
@@ -37,7 +39,7 @@ async function installNpm(folder: string): Promise<string[]> {
     mkdirSync(place, { recursive: true });
     writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
     await run(['npm', 'install', '--no-audit', '--no-fund', '--ignore-scripts'], place);
-    const script = name.startsWith('ai') ? 'vercel-ai.mjs' : 'openai.mjs';
+    const script = name.startsWith('ai') ? 'vercel-ai.mjs' : name.startsWith('MCP') ? 'mcp.mjs' : 'openai.mjs';
     await Bun.write(join(place, script), Bun.file(new URL(`clients/${script}`, import.meta.url)));
   }
   return Object.keys(NPM);
@@ -116,6 +118,9 @@ async function main(): Promise<number> {
     const matrix: Run[] = [
       { client: 'openai 6', command: ['node', 'openai.mjs'], folder: join(folder, 'openai 6') },
       { client: 'openai 7', command: ['node', 'openai.mjs'], folder: join(folder, 'openai 7') },
+      { client: 'MCP sdk 1', command: ['node', 'mcp.mjs'], folder: join(folder, 'MCP sdk 1') },
+      { client: 'MCP client 2', command: ['node', 'mcp.mjs', 'client'], folder: join(folder, 'MCP client 2') },
+      { client: 'flat videos', command: ['node', new URL('clients/flat-video.mjs', import.meta.url).pathname], folder },
       { client: 'openai (Python)', command: script('openai_client.py'), folder },
       { client: 'ai 6', command: ['node', 'vercel-ai.mjs'], folder: join(folder, 'ai 6') },
       { client: 'LangChain', command: script('langchain_client.py'), folder },

@@ -75,6 +75,7 @@ import type { Kit } from './pipeline/route-kit.ts';
 import type { InRequest, RequestHandler, RequestTracer } from './pipeline/types.ts';
 import { billingRoutes } from './v1/billing-routes.ts';
 import type { V1Deps } from './v1/caller.ts';
+import { mcpRoutes } from './v1/mcp-routes.ts';
 import { modelRoutes } from './v1/model-routes.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
@@ -270,6 +271,7 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
       relayRoutes,
     ].map((create) => create(kit, v1)),
   );
+  controllers.push(mcpRoutes(kit, { ...v1, limits: http.auth.limits, version: http.status.version }));
   if (http.development) controllers.push(developmentRoutes(kit, http.development));
   // Last: the OpenAPI document describes its own two routes too.
   controllers.push(

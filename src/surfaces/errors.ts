@@ -7,6 +7,7 @@ export const surfaceErrors = defineErrors('tasks', {
   tasks_too_large: ['invalid', 'These tasks are too large to show together: ask for fewer at once.'],
   plugin_presenter_failed: ['internal', 'The plugin could not present the task.'],
   video_request_invalid: ['invalid', 'The video cannot be requested like this.'],
+  session_cap_reached: ['invalid', 'The session has spent what it may.'],
   image_request_invalid: ['invalid', 'The images cannot be requested like this.'],
   image_failed: ['invalid', 'The images could not be made.'],
   image_not_ready: ['upstream_timeout', 'The images take longer than this request may wait.'],

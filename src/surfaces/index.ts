@@ -5,6 +5,8 @@
  */
 
 export { surfaceErrors } from './errors.ts';
+export { answerMessage, MCP_VERSIONS } from './mcp/answer-message.ts';
+export { createSpendCaps } from './mcp/spend-caps.ts';
 export type { CallableModel, NamedModel } from './models/list-models.ts';
 export type { NativeRoute } from './native/open-native-path.ts';
 export { createSurfaces, type Surfaces } from './surfaces.ts';

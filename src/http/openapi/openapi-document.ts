@@ -279,7 +279,7 @@ const ERRORS = { PanelFailure: 'PanelError', OpenAiFailure: 'OpenAiError', Relay
 
 function chooseFailure(path: string): keyof typeof ERRORS {
   if (RELAYED.test(path)) return 'RelayedFailure';
-  return path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure';
+  return path.startsWith('/v1/') || path === '/mcp' ? 'OpenAiFailure' : 'PanelFailure';
 }
 
 /** What only some failures have. */

@@ -30,7 +30,7 @@ export type V1Deps = {
   reports: Reports;
   /** What a group pays, times the price. */
   groupRatio: (group: string) => number;
-  clock: Pick<Clock, 'unix'>;
+  clock: Pick<Clock, 'unix' | 'monotonicMs'>;
   uploads: UploadFolder;
   /** The largest file in a body. */
   maxFileBytes: number;

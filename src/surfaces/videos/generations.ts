@@ -19,13 +19,22 @@ export function readGeneration(request: ClientRequest): ClientRequest {
   if (body.kind !== 'json' || !isObject(body.value)) {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON object or multipart/form-data.' });
   }
-  const value = translate(body.value as JsonObject);
+  const value = translateOrder(body.value as JsonObject);
   const { text: _, ...sent } = body;
   const text = 'text' in body ? { text: JSON.stringify(value) } : {};
   return { ...request, body: { ...sent, ...text, value } };
 }
 
-function translate({ response_format, n, duration, width, height, images, ...fields }: JsonObject): JsonObject {
+/** An order with OpenAI's names for length, size and image. @throws tasks.video_request_invalid */
+export function translateOrder({
+  response_format,
+  n,
+  duration,
+  width,
+  height,
+  images,
+  ...fields
+}: JsonObject): JsonObject {
   if (Number(n ?? 1) !== 1) {
     throw surfaceErrors.video_request_invalid({ message: 'n must be 1: send one request for each video.', param: 'n' });
   }
@@ -57,7 +66,7 @@ function translateForm(fields: Record<string, string[]>): Record<string, string[
     Object.entries(fields).map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]),
   );
   return Object.fromEntries(
-    Object.entries(translate(single)).map(([name, value]) => [
+    Object.entries(translateOrder(single)).map(([name, value]) => [
       name,
       (Array.isArray(value) ? value : [value]).map(String),
     ]),

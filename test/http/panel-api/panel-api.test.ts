@@ -474,6 +474,7 @@ describe('every route declares who may call it', () => {
       ],
       operator: ['GET /metrics'],
       apiKey: [
+        'DELETE /mcp',
         'DELETE /v1/responses/{response_id}',
         'DELETE /v1/tasks/{id}',
         'DELETE /v1/tasks/{taskId}/artifacts/links',
@@ -499,6 +500,7 @@ describe('every route declares who may call it', () => {
         'GET /v1/videos',
         'GET /v1/videos/generations/{task_id}',
         'GET /v1/videos/{task_id}',
+        'POST /mcp',
         'POST /v1/audio/speech',
         'POST /v1/audio/transcriptions',
         'POST /v1/chat/completions',

@@ -1,0 +1,119 @@
+import { Elysia } from 'elysia';
+import { isObject, type Json } from '../../kernel/index.ts';
+import { answerMessage, createSpendCaps, MCP_VERSIONS } from '../../surfaces/index.ts';
+import { readClientRequest } from '../bodies/read-client-request.ts';
+import { countSuccess } from '../pipeline/admit-request.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import type { RequestLimits } from '../pipeline/types.ts';
+import { httpErrors } from '../responses/errors.ts';
+import { fileStorage, toCaller, type V1Deps } from './caller.ts';
+
+const SESSION = 'mcp-session-id';
+const VERSION = 'mcp-protocol-version';
+/** In the address: `/mcp?spend_cap_usd=5`. */
+const CAP = 'spend_cap_usd';
+const MAX_CAP_USD = 1_000_000;
+
+type McpDeps = V1Deps & { limits: Pick<RequestLimits, 'modelRequests'>; version: string };
+
+/**
+ * The Model Context Protocol by streamable HTTP, for agents. Each message is answered by itself, on
+ * any node; only a spend cap makes a session, which is of one node.
+ */
+export function mcpRoutes(kit: Kit, deps: McpDeps) {
+  const caps = createSpendCaps();
+  return new Elysia({ normalize: false, tags: ['Agents'] })
+    .use(kit)
+    .post(
+      '/mcp',
+      async ({ request, api, origin, requestId, keepOpen, scope, log }) => {
+        const spoken = request.headers.get(VERSION);
+        if (spoken !== null && !MCP_VERSIONS.some((version) => version === spoken)) {
+          throw httpErrors.validation_failed({ message: `${VERSION} is one of ${MCP_VERSIONS.join(', ')}.` });
+        }
+        const client = await readClientRequest(request, {}, fileStorage(deps, api));
+        try {
+          const { body } = client;
+          if (body.kind !== 'json') throw httpErrors.unsupported_media({ message: 'This route takes a JSON message.' });
+          keepOpen();
+          const { user } = api;
+          const begins = isObject(body.value) && body.value.method === 'initialize';
+          const id = request.headers.get(SESSION);
+          const cap = id === null || begins ? undefined : caps.find(user.id, id);
+          if (id !== null && !begins && !cap)
+            throw httpErrors.not_found({ message: 'There is no such session: begin a new one.' });
+          const usd = readCap(request);
+          if (usd !== undefined && !begins && !cap) {
+            throw httpErrors.validation_failed({
+              message: `With ${CAP} each message after initialize names its session.`,
+            });
+          }
+          let counted = async () => {};
+          const answer = await answerMessage(
+            deps,
+            {
+              ...{ caller: toCaller(api), requestId, files: body.extracted, signal: request.signal, cap },
+              async admit(model) {
+                deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
+                counted = await deps.limits.modelRequests(user.id, api.group, (state) => {
+                  scope.rateLimit = state;
+                });
+              },
+            },
+            { message: body.value as Json, version: deps.version },
+          );
+          await countSuccess(counted, log);
+          if (!answer) return new Response(null, { status: 202 });
+          const response = Response.json(answer);
+          if (begins && usd !== undefined) response.headers.set(SESSION, caps.open(user.id, usd));
+          return response;
+        } finally {
+          await client.release();
+        }
+      },
+      {
+        apiKey: true,
+        bodyLimit: 'submission',
+        detail: {
+          operationId: 'callMcp',
+          summary: 'The Model Context Protocol by streamable HTTP, for agents',
+          description: `Tools: list_models, quote, create_video, create_image, create_audio, get_task, wait_for_task, cancel_task. Resources: results. With ?${CAP}=5 a session spends at most 5 USD.`,
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } },
+          },
+          responses: {
+            '200': {
+              description: 'The reply',
+              content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } },
+            },
+            '202': { description: 'A notification was taken' },
+          },
+        },
+      },
+    )
+    .delete(
+      '/mcp',
+      ({ request, api }) => {
+        caps.close(api.user.id, request.headers.get(SESSION) ?? '');
+        return new Response(null, { status: 204 });
+      },
+      {
+        apiKey: true,
+        detail: {
+          operationId: 'endMcpSession',
+          summary: 'End a session of an agent',
+          responses: { '204': { description: 'It has ended' } },
+        },
+      },
+    );
+}
+
+/** @throws http.validation_failed */
+function readCap({ url }: Request): number | undefined {
+  const text = new URL(url).searchParams.get(CAP);
+  if (text === null) return undefined;
+  const usd = /^\d{1,7}(?:\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+  if (usd > 0 && usd <= MAX_CAP_USD) return usd;
+  throw httpErrors.validation_failed({ message: `${CAP} must be an amount of US dollars, such as 5.` });
+}

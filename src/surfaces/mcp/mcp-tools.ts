@@ -1,0 +1,217 @@
+import type { Quote } from '../../billing/index.ts';
+import { AppError, type Clock, isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { Results } from '../../results/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import {
+  type Caller,
+  hasEnded,
+  type SubmittedTask,
+  type Tasks,
+  taskCost,
+  taskErrors,
+  taskObject,
+} from '../../tasks/index.ts';
+import type { NamedModel } from '../models/list-models.ts';
+import type { RequestOptions } from '../tasks/json-request.ts';
+import type { RequestToQuote } from '../tasks/quote-request.ts';
+import { translateOrder } from '../videos/generations.ts';
+import type { SpendCap } from './spend-caps.ts';
+
+/** What the other surfaces do for an agent. */
+type Surfaces = {
+  namedModels(caller: Caller): NamedModel[];
+  quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
+  submitBody(
+    caller: Caller,
+    input: { requestId: string; pluginKey: string; body: JsonObject; options: RequestOptions },
+  ): Promise<SubmittedTask>;
+};
+export type McpRooms = { surfaces: Surfaces; tasks: Tasks; results: Results; clock: Pick<Clock, 'monotonicMs'> };
+
+/** One call of an agent. */
+export type McpCall = {
+  caller: Caller;
+  requestId: string;
+  files: RequestOptions['files'];
+  signal: AbortSignal;
+  /** What the session may spend; undefined: as much as the key. */
+  cap: SpendCap | undefined;
+  /** Refuses a model that the key may not use, and counts the request. */
+  admit(model: string): Promise<void>;
+};
+
+type Content = { type: 'text'; text: string } | { type: 'resource_link'; uri: string; name: string; mimeType?: string };
+export type ToolResult = { content: Content[]; structuredContent?: JsonObject; isError?: true };
+
+type Tool = {
+  description: string;
+  readOnly: boolean;
+  schema(models: readonly NamedModel[]): JsonObject;
+  run(rooms: McpRooms, call: McpCall, args: JsonObject): Promise<ToolResult>;
+};
+
+const MAX_WAIT_SECONDS = 60;
+const ID = { type: 'string', description: 'The id of a task: task_…' };
+const oneTask = (more: JsonObject = {}) => ({ type: 'object', required: ['id'], properties: { id: ID, ...more } });
+
+/** What makes each kind of result, in the words of `supported_endpoint_types`. */
+const MAKES = { video: 'openai-video', image: 'image-generation', audio: 'audio' } as const;
+
+export const MCP_TOOLS: Readonly<Record<string, Tool>> = {
+  list_models: {
+    description: 'The models that make videos, images and audio here, with the JSON Schema of their requests.',
+    readOnly: true,
+    schema: () => ({ type: 'object', properties: {} }),
+    async run({ surfaces }, { caller }) {
+      const models = listCallable(surfaces, caller).map(({ id, endpoints, callable }) => ({
+        id,
+        makes: endpoints,
+        inputs: callable.schema as unknown as Json,
+      }));
+      return structured({ models });
+    },
+  },
+  quote: {
+    description: 'What a request would cost in US dollars. Nothing is sent or charged.',
+    readOnly: true,
+    schema: (models) => requestSchema(models),
+    async run({ surfaces }, call, args) {
+      const { model, pluginKey, body } = readOrder(surfaces, call, args);
+      const quote = await quoteOrder(surfaces, call, { model, pluginKey, body });
+      return structured({ model, cost: taskCost({ status: 'NOT_START', quota: quote, reserved: null }) });
+    },
+  },
+  create_video: creation('video'),
+  create_image: creation('image'),
+  create_audio: creation('audio'),
+  get_task: {
+    description: 'A task as it is now, with links to its results once it has succeeded.',
+    readOnly: true,
+    schema: () => oneTask(),
+    run: async (rooms, call, args) => describe(rooms, await own(rooms, call, args)),
+  },
+  wait_for_task: {
+    description: `Waits until a task has ended, at most ${MAX_WAIT_SECONDS} seconds, and answers as get_task does. Call it again while the status is QUEUED, SUBMITTED or IN_PROGRESS.`,
+    readOnly: true,
+    schema: () => oneTask({ seconds: { type: 'integer', minimum: 1, maximum: MAX_WAIT_SECONDS } }),
+    async run(rooms, call, args) {
+      const seconds = Math.min(Math.max(Number(args.seconds ?? MAX_WAIT_SECONDS) || 1, 1), MAX_WAIT_SECONDS);
+      const deadline = rooms.clock.monotonicMs() + seconds * 1000;
+      let task = await own(rooms, call, args);
+      while (!hasEnded(task)) {
+        const ms = deadline - rooms.clock.monotonicMs();
+        if (ms <= 0 || call.signal.aborted) break;
+        task = await rooms.tasks.awaitChange(call.caller, task, { ms, left: call.signal });
+      }
+      return describe(rooms, task);
+    },
+  },
+  cancel_task: {
+    description: 'Cancels a task that no vendor has accepted; its reservation is refunded.',
+    readOnly: false,
+    schema: () => oneTask(),
+    run: async (rooms, { caller }, args) =>
+      structured(taskObject(await rooms.tasks.cancel(caller.user.id, readId(args)))),
+  },
+};
+
+function creation(kind: keyof typeof MAKES): Tool {
+  return {
+    description: `Orders ${kind === 'audio' ? 'audio' : `a ${kind}`} and answers with its task, which costs money. Use wait_for_task for the result.`,
+    readOnly: false,
+    schema: (models) => requestSchema(models.filter(({ endpoints }) => endpoints.includes(MAKES[kind]))),
+    async run(rooms, call, args) {
+      const { model, pluginKey, body } = readOrder(rooms.surfaces, call, args);
+      await call.admit(model);
+      const quota = call.cap ? await quoteOrder(rooms.surfaces, call, { model, pluginKey, body }) : 0;
+      const release = call.cap?.take(quota);
+      try {
+        const { requestId, files } = call;
+        const task = await rooms.surfaces.submitBody(call.caller, { requestId, pluginKey, body, options: { files } });
+        return await describe(rooms, task);
+      } catch (error) {
+        // A vendor may have a job even so; then the reservation still counts.
+        if (!(error instanceof AppError) || error.shouldRetry !== false) release?.();
+        throw error;
+      }
+    },
+  };
+}
+
+type Callable = NamedModel & { callable: NonNullable<NamedModel['callable']> };
+
+const listCallable = (surfaces: Surfaces, caller: Caller): Callable[] =>
+  surfaces.namedModels(caller).filter((model): model is Callable => model.callable !== undefined);
+
+/** @throws tasks.model_required, tasks.model_not_found */
+function readOrder(surfaces: Surfaces, { caller }: McpCall, args: JsonObject) {
+  const { model } = args;
+  if (typeof model !== 'string' || model === '') throw taskErrors.model_required({ param: 'model' });
+  const found = listCallable(surfaces, caller).find(({ id }) => id === model);
+  if (!found) {
+    throw taskErrors.model_not_found({
+      message: `No model "${model.slice(0, 100)}": list_models names them.`,
+      param: 'model',
+    });
+  }
+  return { model, pluginKey: found.callable.plugin.key, body: translateOrder(args) };
+}
+
+type Order = { model: string; pluginKey: string; body: JsonObject };
+
+async function quoteOrder(surfaces: Surfaces, { caller, requestId, files }: McpCall, { body, ...order }: Order) {
+  return (await surfaces.quote(caller, requestId, { ...order, action: '', request: body, files })).quota;
+}
+
+/** The fields of all these models; which of them one takes, list_models says. */
+function requestSchema(models: readonly NamedModel[]): JsonObject {
+  const properties: JsonObject = {
+    prompt: { type: 'string' },
+    image: { type: 'string', description: 'An address or a data URL.' },
+    seconds: { type: 'number' },
+    size: { type: 'string', description: 'Such as 1280x720.' },
+  };
+  const callable = models.filter((model): model is Callable => model.callable !== undefined);
+  for (const {
+    callable: { schema },
+  } of callable) {
+    for (const [name, field] of Object.entries(schema.properties)) {
+      // Where models differ, only the type is common to them.
+      const known = properties[name];
+      const same = JSON.stringify(known) === JSON.stringify(field);
+      if (known === undefined) properties[name] = field as unknown as Json;
+      else if (!same) properties[name] = { type: field.type };
+    }
+  }
+  const names = callable.map(({ id }) => id);
+  properties.model = { type: 'string', ...(names.length === 0 ? {} : { enum: names }) };
+  return { type: 'object', required: ['model'], properties, additionalProperties: true };
+}
+
+/** @throws tasks.task_not_found */
+function readId({ id }: JsonObject): string {
+  if (typeof id === 'string') return id;
+  throw taskErrors.task_not_found({ message: 'id must be the id of a task.', param: 'id' });
+}
+
+const own = ({ tasks }: McpRooms, { caller }: McpCall, args: JsonObject): Promise<TaskRecord> =>
+  tasks.own(caller.user.id, readId(args));
+
+/** A task with links to what it has made, which need no key. */
+async function describe({ results }: McpRooms, task: TaskRecord): Promise<ToolResult> {
+  const list = task.status === 'SUCCESS' ? await results.artifacts(task) : undefined;
+  const artifacts = list?.artifacts ?? [];
+  const told = structured({ ...taskObject(task), artifacts: artifacts as unknown as Json });
+  const links = artifacts.map(({ key, content_url: uri, mimeType }) => ({
+    ...{ type: 'resource_link' as const, uri, name: `${task.taskId} ${key}` },
+    ...(mimeType === undefined ? {} : { mimeType }),
+  }));
+  return { ...told, content: [...told.content, ...links] };
+}
+
+const structured = (value: JsonObject): ToolResult => ({
+  content: [{ type: 'text', text: JSON.stringify(value) }],
+  structuredContent: value,
+});
+
+export const isArguments = (value: unknown): value is JsonObject => value === undefined || isObject(value);

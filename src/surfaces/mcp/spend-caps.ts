@@ -1,0 +1,60 @@
+import { newUuid, type WatchCache } from '../../kernel/index.ts';
+import { surfaceErrors } from '../errors.ts';
+
+const QUOTA_PER_USD = 500_000;
+/** The longest unused is forgotten first; its agent begins a new session. */
+const MAX_SESSIONS = 2000;
+
+/** What one session may still spend. */
+export type SpendCap = {
+  /**
+   * Takes what an order reserves; the function that it returns gives it back.
+   * @throws tasks.session_cap_reached, and nothing is taken
+   */
+  take(quota: number): () => void;
+};
+
+export type SpendCaps = {
+  /** Begins a session of this user that may spend so many US dollars; returns its id. */
+  open(userId: number, usd: number): string;
+  /** Undefined: this node knows no such session of the user. */
+  find(userId: number, id: string): SpendCap | undefined;
+  close(userId: number, id: string): void;
+};
+
+/** The sessions of agents with a cap. They are of this node alone, and end with it. */
+export function createSpendCaps(watchCache?: WatchCache): SpendCaps {
+  const sessions = new Map<string, { userId: number; left: number }>();
+  watchCache?.('mcp_sessions', () => sessions.size);
+  return {
+    open(userId, usd) {
+      const id = newUuid();
+      sessions.set(id, { userId, left: Math.floor(usd * QUOTA_PER_USD) });
+      if (sessions.size > MAX_SESSIONS) sessions.delete(sessions.keys().next().value as string);
+      return id;
+    },
+    find(userId, id) {
+      const session = sessions.get(id);
+      if (session?.userId !== userId) return undefined;
+      sessions.delete(id);
+      sessions.set(id, session);
+      return {
+        take(quota) {
+          if (quota > session.left) {
+            const left = (session.left / QUOTA_PER_USD).toFixed(4);
+            throw surfaceErrors.session_cap_reached({
+              message: `This would cost ${(quota / QUOTA_PER_USD).toFixed(4)} USD, but the session may spend ${left} USD more.`,
+            });
+          }
+          session.left -= quota;
+          return () => {
+            session.left += quota;
+          };
+        },
+      };
+    },
+    close(userId, id) {
+      if (sessions.get(id)?.userId === userId) sessions.delete(id);
+    },
+  };
+}
