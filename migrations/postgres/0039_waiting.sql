@@ -34,7 +34,7 @@ create table waiting (
   not_before bigint not null default 0,
   user_id bigint not null,
   api_key_id bigint,
-  -- The only place of files from which it can be sent; empty: every node may send it.
+  -- What a node needs to send it, such as its files; empty: nothing.
   node text not null default '',
   -- The node whose client waits for the answer; empty: nobody has to.
   attached text not null default '',

@@ -706,7 +706,7 @@ CREATE TABLE waiting (
   not_before integer not null default 0,
   user_id integer not null,
   api_key_id integer,
-  -- The only place of files from which it can be sent; empty: every node may send it.
+  -- What a node needs to send it, such as its files; empty: nothing.
   node text not null default '',
   -- The node whose client waits for the answer; empty: nobody has to.
   attached text not null default '',

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../src/kernel/index.ts';
-import type { Store } from '../../src/store/ports/index.ts';
+import { RESTORED_NODE, type Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
-import { addKey, addRunningTask, describeEachStore, newSession, newTask } from './each-store.ts';
+import { addKey, addRunningTask, describeEachStore, NEW_WAITING, newSession, newTask } from './each-store.ts';
 
 const MINUTE_MS = 60_000;
 const begin = (
@@ -103,6 +103,17 @@ describeEachStore(
       expect(await store.webhooks.depth()).toMatchObject({ pending: 0 });
       const { items } = await store.webhooks.listOfTask(running.taskId, { page: 1, pageSize: 5 });
       expect(items).toMatchObject([{ status: 'failed', deliveries: [{ error: expect.stringContaining('restored') }] }]);
+    });
+
+    test('what waited when the backup was made is not sent, and its wait is over', async () => {
+      const { store } = opened();
+      const waits = { channelId: 0, phase: 'waiting' as const, leaseOwner: null, leaseForMs: 0 };
+      const { taskId } = await store.tasks.insert(newTask(waits));
+      await store.waiting.put([{ ...NEW_WAITING, taskId }]);
+      await store.backups.endPast(1000);
+      const { class: name } = NEW_WAITING.class;
+      expect(await store.waiting.heads({ class: name, priority: 0, nodes: [''], limit: 9 })).toEqual([]);
+      expect(await store.waiting.age(9)).toMatchObject([{ taskId, node: RESTORED_NODE }]);
     });
 
     test('a database is measured by its rows and its money', async () => {

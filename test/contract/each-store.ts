@@ -1,7 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { rm } from 'node:fs/promises';
 import { newTaskId, newUuid, randomAlnum } from '../../src/kernel/index.ts';
-import type { ApiKeyRecord, NewTask, SessionRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type {
+  ApiKeyRecord,
+  NewTask,
+  NewWaiting,
+  SessionRecord,
+  Store,
+  TaskRecord,
+} from '../../src/store/ports/index.ts';
 import { DATABASES, type DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type DatabaseReset, prepareReset } from '../support/reset-database.ts';
@@ -118,6 +125,13 @@ export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
   leaseForMs: 60_000,
   ...change,
 });
+
+/** A place in line, but for its task. */
+export const NEW_WAITING: Omit<NewWaiting, 'taskId'> = {
+  class: { class: 'demo', plugin: 'demo', model: 'demo-1', group: 'default', channelId: 0 },
+  ...{ priority: 0, userId: 1, apiKeyId: null, node: '', attached: '', bytes: 10, cost: 1000, forMs: 3_600_000 },
+  request: { prompt: 'a cat' },
+};
 
 /** The lease that a task was inserted or claimed under. */
 export const leaseOf = ({ taskId, leaseOwner, leaseSeq }: Pick<TaskRecord, 'taskId' | 'leaseOwner' | 'leaseSeq'>) => ({

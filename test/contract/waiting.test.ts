@@ -1,7 +1,8 @@
 /** The line of tasks that wait: turns, claims by several nodes, returns, and their end. */
 import { expect, test } from 'bun:test';
 import type { NewWaiting, Store, TakenWaiting, WaitingClass, WaitingCount } from '../../src/store/ports/index.ts';
-import { describeEachStore, leaseOf, newTask } from './each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { describeEachStore, leaseOf, NEW_WAITING, newTask } from './each-store.ts';
 
 const LEASE = { owner: 'node', leaseForMs: 60_000 };
 const PAUSE = { waitMs: 50, counts: true };
@@ -21,18 +22,7 @@ async function line(store: Store, of: WaitingClass, places: Partial<NewWaiting>[
         newTask({ userId, channelId: 0, phase: 'waiting', leaseOwner: null, leaseForMs: 0, waitingSince: 100 }),
       ),
     );
-  const rest = {
-    apiKeyId: null,
-    node: '',
-    attached: '',
-    bytes: 10,
-    request: { prompt: 'a cat' },
-    priority: 0,
-    cost: 1000,
-  };
-  await store.waiting.put(
-    tasks.map(({ taskId }, index) => ({ ...rest, forMs: HOUR, userId: 1, ...places[index], taskId, class: of })),
-  );
+  await store.waiting.put(tasks.map(({ taskId }, index) => ({ ...NEW_WAITING, ...places[index], taskId, class: of })));
   return tasks.map(({ taskId }) => taskId);
 }
 
@@ -204,13 +194,19 @@ describeEachStore('tasks that wait', (opened) => {
     expect(heads).toHaveLength(2);
   });
 
-  test('tasks of clients whose node is gone, and of users who are, are found', async () => {
+  test('tasks of clients whose node is gone, and of users and channels that are, are found', async () => {
     const { store } = opened();
     const of = newClass();
     const [left = ''] = await line(store, of, [{ attached: 'dead' }, { attached: 'alive' }]);
     expect(await store.waiting.leftBehind(['alive'], 9)).toEqual([left]);
     // Nobody has these numbers.
-    expect(await store.waiting.ofLost(99)).toContain(left);
+    expect(await store.waiting.ofLost(99)).toContainEqual({ taskId: left, lost: 'caller' });
+    const { id: userId } = await addUser(store);
+    const [fine = ''] = await line(store, of, [{ userId }]);
+    const [pinned = ''] = await line(store, { ...newClass(), channelId: 987 }, [{ userId }]);
+    const lost = await store.waiting.ofLost(99);
+    expect(lost).toContainEqual({ taskId: pinned, lost: 'channel' });
+    expect(lost.map(({ taskId }) => taskId)).not.toContain(fine);
   });
 
   test('turns that are passed and classes that are empty are removed', async () => {

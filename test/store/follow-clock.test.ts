@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { quoted, randomAlnum, silentLogger } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addRunningTask, leaseOf } from '../contract/each-store.ts';
+import { addRunningTask, leaseOf, NEW_WAITING, newTask } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { createMovableClock, type MovableClock } from '../support/movable-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -94,6 +94,30 @@ test('after the clock was set ahead by a year, or a suspend, nothing is given up
   expect(await store.webhooks.claim({ ...CLAIM, exclude: NOBODY })).toEqual([]);
   clock.pass(MINUTE);
   expect(await store.webhooks.claim({ ...CLAIM, exclude: NOBODY })).toHaveLength(1);
+});
+
+test('tasks in line wait, rest and end after as long as they should, whichever way the clock was set', async () => {
+  const waits = { channelId: 0, phase: 'waiting' as const, leaseOwner: null, leaseForMs: 0 };
+  const { taskId } = await store.tasks.insert(newTask(waits));
+  await store.waiting.put([{ ...NEW_WAITING, taskId }]);
+  const send = () =>
+    store.transaction(async (tx) => {
+      const taken = await tx.waiting.take([{ taskId, sending: { channelId: 1, upstreamModel: 'm', slots: 1 } }], CLAIM);
+      await tx.waiting.count(taken, { isSent: true });
+      return taken;
+    });
+  const [taken] = await send();
+  if (!taken) throw new Error('it does not wait');
+  await store.waiting.putBack(taken, { waitMs: MINUTE, counts: true });
+  for (const byMs of [-8 * HOUR, 365 * 24 * HOUR]) {
+    await setClock(byMs);
+    expect(await store.waiting.age(9)).toEqual([]);
+    if (byMs < 0) expect(await store.waiting.wake()).toBe(0);
+  }
+  clock.pass(MINUTE);
+  expect(await store.waiting.wake()).toBe(1);
+  clock.pass(HOUR);
+  expect((await store.waiting.age(9)).map((place) => place.taskId)).toEqual([taskId]);
 });
 
 test('a locked second factor stays locked as long as it should, whichever way the clock was set', async () => {

@@ -5,8 +5,10 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { copyDatabase, databaseVersion, migrateStore, openStore, replaceSqlite } from '../../src/store/index.ts';
+import { RESTORED_NODE } from '../../src/store/ports/index.ts';
 import { finishReplacement, replacingSteps } from '../../src/store/snapshot/replace-sqlite.ts';
 import { markCopy } from '../../src/store/sqlite/log-owner.ts';
+import { NEW_WAITING, newTask } from '../contract/each-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 setDefaultTimeout(60_000);
@@ -38,6 +40,22 @@ async function keysIn(dataDir: string): Promise<string[]> {
   await store.close();
   return all.map(({ key }) => key).filter((key) => /^(?:old|new)/.test(key));
 }
+
+test('a task that waited when a copy was made is not sent after it took the place', async () => {
+  const dataDir = temporaryFolder();
+  const store = await serve(dataDir);
+  const { taskId } = await store.tasks.insert(
+    newTask({ channelId: 0, phase: 'waiting', leaseOwner: null, leaseForMs: 0 }),
+  );
+  await store.waiting.put([{ ...NEW_WAITING, taskId }]);
+  await store.close();
+  const copy = join(temporaryFolder(), 'copy.db');
+  copyDatabase(dataDir, copy);
+  replaceSqlite({ dataDir, file: copy, now: 1_800_000_000 });
+  const after = await serve(dataDir);
+  expect(await after.waiting.age(9)).toMatchObject([{ taskId, node: RESTORED_NODE }]);
+  await after.close();
+});
 
 const OLD = ['old-1', 'old-2'];
 const NEW = ['new-1', 'new-2', 'new-3'];

@@ -54,17 +54,17 @@ const DEADLINES: Readonly<Record<string, Deadline>> = {
   'waiting.not_before': {
     longest: 'LONGEST_RETURN_MS',
     comparedBy: 'store/repositories/tasks/waiting.ts',
-    shownBy: [MOVED, 'all is due when it would have been'],
+    shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'waiting.deadline': {
     longest: 'LONGEST_WAIT_MS',
     comparedBy: 'store/repositories/tasks/waiting.ts',
-    shownBy: [MOVED, 'all is due when it would have been'],
+    shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'waiting.due_at': {
     longest: 'LONGEST_WAIT_MS',
     comparedBy: 'store/repositories/tasks/waiting.ts',
-    shownBy: [MOVED, 'all is due when it would have been'],
+    shownBy: [MOVED, 'tasks in line wait, rest and end'],
   },
   'capacity.resting_until': {
     longest: 'six hours',

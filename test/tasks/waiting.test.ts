@@ -2,9 +2,11 @@
 import { afterAll, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import type { TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
+import type { ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { DATABASES } from '../support/databases.ts';
+import { IS_FULL_RUN, testInFullRun } from '../support/full-run.ts';
 import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
@@ -33,7 +35,10 @@ async function withEngine(
   }
 }
 
-const submit = (engine: Engine, caller: Awaited<ReturnType<typeof addCaller>>, prompt = 'a [duration=0.2]') =>
+type Caller = Awaited<ReturnType<typeof addCaller>>;
+const BODY = { model: 'demo-video', prompt: 'a [duration=0.2]', seconds: 5 };
+
+const submit = (engine: Engine, caller: Caller, prompt = 'a [duration=0.2]') =>
   engine.surfaces.submitGeneric(caller, {
     requestId: 'request',
     pluginKey: 'demo',
@@ -54,16 +59,16 @@ describeEachStore(
         await engine.addChannel({ limits: { maxRunning: 3 } });
         const callers = await Promise.all(Array.from({ length: 4 }, () => addCaller(store)));
         const tasks = await Promise.all(
-          Array.from({ length: 24 }, (_, index) => submit(engine, callers[index % 4] as never)),
+          Array.from({ length: 16 }, (_, index) => submit(engine, callers[index % 4] as never)),
         );
-        expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBeGreaterThan(15);
+        expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBeGreaterThan(8);
         for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
-        expect(await engine.vendorCounts()).toMatchObject({ creates: 24, jobs: 24, full: 0, most_running: 3 });
-        for (const { user } of callers) expect(await balanceOf(store, user.id)).toBe(BALANCE - 6 * billFor(5));
+        expect(await engine.vendorCounts()).toMatchObject({ creates: 16, jobs: 16, full: 0, most_running: 3 });
+        for (const { user } of callers) expect(await balanceOf(store, user.id)).toBe(BALANCE - 4 * billFor(5));
         expect(await store.waiting.classes()).toEqual([]);
       }));
 
-    test('without a declared limit all tasks run too, and the vendor refuses few', () =>
+    testInFullRun('without a declared limit all tasks run too, and the vendor refuses few', () =>
       withEngine(opened(), { vendorMaxRunning: 3 }, async (engine, store) => {
         await engine.addChannel();
         const caller = await addCaller(store);
@@ -73,7 +78,8 @@ describeEachStore(
         expect(counts.jobs).toBe(24);
         expect(counts.full).toBeLessThan(8);
         expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 24 * billFor(5));
-      }));
+      }),
+    );
 
     test('a task that waits can be cancelled, and is refunded', () =>
       withEngine(opened(), {}, async (engine, store) => {
@@ -134,6 +140,93 @@ describeEachStore(
         expect((await engine.counted({ taskId })).creates).toBe(0);
       }));
 
+    const native = async (engine: Engine, caller: Caller, change: Partial<ClientRequest> = {}) => {
+      const route = engine.surfaces.openNativePath('POST', '/demo/v1/videos');
+      if (route?.kind !== 'route') throw new Error('the demo plugin has no such route');
+      const request = { ...jsonRequest(BODY), path: '/demo/v1/videos', ...change };
+      return route
+        .answer({ caller, requestId: 'request', request, admit: async () => {} })
+        .finally(() => route.release());
+    };
+
+    test('a request to a plugin’s own route waits until its task is sent', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=0.4]');
+        const { body } = await native(engine, caller);
+        const [, second] = await store.tasks.byTaskIds(
+          ((await store.tasks.pageByUser(caller.user.id, { limit: 9, order: 'asc' })) ?? []).map(({ taskId }) => ({
+            ...{ taskId, status: '' as const, polls: 0 },
+          })),
+        );
+        expect(JSON.stringify(body)).toContain(second?.taskId ?? 'none');
+        expect(second).toMatchObject({ phase: 'sending', waitingSince: expect.any(Number) });
+        expect(second?.upstreamTaskId).not.toBe('');
+      }));
+
+    test('when its time is over, or its client leaves, the task ends unsent and refunded', () =>
+      withEngine(opened(), { submitWaitMs: 150 }, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=60]');
+        expect(await code(native(engine, caller))).toBe('tasks.wait_over');
+        const left = new AbortController();
+        const leaving = native(engine, caller, { signal: left.signal });
+        await until('it waits', async () => (await store.waiting.countByUser([caller.user.id])).size > 0);
+        left.abort();
+        expect(await code(leaving)).toBe('tasks.client_left');
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+        expect((await engine.vendorCounts()).creates).toBe(1);
+      }));
+
+    test('with an Idempotency-Key it goes on without its client, and a repeat on another surface gets it at once', () =>
+      withEngine(opened(), { submitWaitMs: 150 }, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=1]');
+        expect(await code(native(engine, caller, { idempotencyKey: 'k' }))).toBe('tasks.wait_over');
+        const again = { requestId: 'r', pluginKey: 'demo', request: { ...jsonRequest(BODY), idempotencyKey: 'n' } };
+        const first = await engine.surfaces.submitGeneric(caller, again);
+        const repeat = await engine.surfaces.submitGeneric(caller, again);
+        expect([repeat.taskId, repeat.phase, repeat.replayed]).toEqual([first.taskId, 'waiting', true]);
+        const tasks = (await store.tasks.pageByUser(caller.user.id, { limit: 9, order: 'asc' })) ?? [];
+        for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        expect(tasks).toHaveLength(3);
+      }));
+
+    test('the files of a request wait with it, arrive whole, and are needed by nobody afterwards', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=0.4]');
+        const bytes = new TextEncoder().encode('an image of a cat');
+        async function* stream() {
+          yield bytes;
+        }
+        const file = { ref: 'request_file:image', field: 'image', filename: 'a.png', mimeType: 'image/png' };
+        const fields = { model: ['demo-video'], prompt: ['a [duration=0.2]'], seconds: ['5'] };
+        const body = { kind: 'multipart' as const, fields, files: [{ ...file, size: bytes.length, stream }] };
+        const request = { ...jsonRequest(BODY), contentType: 'multipart/form-data', body };
+        const { taskId, phase } = await engine.surfaces.submitVideo(caller, 'request', request);
+        expect(phase).toBe('waiting');
+        expect((await store.results.files('', 9)).map(({ refs }) => refs)).toEqual([1]);
+        const done = await ended(store, taskId);
+        expect(done.data).toMatchObject({ image: { bytes: bytes.length } });
+        await until('nobody needs it', async () => (await store.results.files('', 9))[0]?.refs === 0);
+      }));
+
+    testInFullRun('a task that its vendor had no room for waits again, with its turn, and is sent later', () =>
+      withEngine(opened(), { vendorMaxRunning: 1 }, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 2 } });
+        const caller = await addCaller(store);
+        const tasks = await Promise.all([1, 2, 3].map(() => submit(engine, caller, 'a [duration=0.3]')));
+        for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        expect((await engine.vendorCounts()).full).toBeGreaterThan(0);
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 3 * billFor(5));
+      }),
+    );
+
     test('what waits when the process ends is sent by the next one', async () => {
       const { store } = opened();
       const before = await startEngine(store, sandbox, { waiting: () => RULES });
@@ -151,5 +244,5 @@ describeEachStore(
       await before.stop();
     });
   },
-  { fresh: 'test' },
+  { fresh: 'test', databases: IS_FULL_RUN ? DATABASES : ['sqlite'] },
 );

@@ -8,6 +8,7 @@ export const tasksReasons = {
   'tasks.queue_full_user':
     'Every account that serves this model is busy, and {{most}} of your tasks wait already. Try again when some have been sent.',
   'tasks.wait_over': 'no capacity at the vendor within {{minutes}} minutes',
+  'tasks.waits_on': 'The task still waits for an account with room. Ask again with the same Idempotency-Key and body.',
   'tasks.restored': 'restored from a copy',
   'tasks.too_dear': 'The accounts that have room would charge more than was accepted for this task.',
   'tasks.polls_failed_status': 'poll failed: {{class}} (HTTP {{status}}): {{detail}}',

@@ -7,8 +7,13 @@ export const LONGEST_WAIT_MS = 12 * 3_600_000;
 /** No task that came back waits for longer until it may be sent again. */
 export const LONGEST_RETURN_MS = 60_000;
 
+/** The `node` of tasks with files: only nodes that can read the place of kept files send them. */
+export const FILES_NODE = '#files';
+
 /** The `node` of tasks that came with a copy of the database: no node sends them. */
 export const RESTORED_NODE = '#restored';
+/** Ends the wait of all tasks of a copy, whose next start then refunds them. */
+export const END_WAITING = `update waiting set node = '${RESTORED_NODE}', deadline = 0, due_at = 0`;
 
 /**
  * What waits for the same places: tasks of one plugin and model of one group. `channelId`: the only
@@ -28,7 +33,7 @@ export type WaitingRecord = {
   notBeforeMs: number;
   userId: number;
   apiKeyId: number | null;
-  /** The place of files from which alone it can be sent; empty: every node may send it. */
+  /** What a node needs to send it: `FILES_NODE`; empty: nothing. */
   node: string;
   /** The node whose client waits for its answer, and with which it ends; empty: none. */
   attached: string;
@@ -74,7 +79,7 @@ export interface WaitingStore {
   put(tasks: readonly NewWaiting[]): Promise<void>;
   /**
    * The first of a class that may be sent now, locked: other nodes find those behind them. `nodes`:
-   * the places of files that this node has.
+   * what this node has.
    */
   heads(of: {
     class: string;
@@ -108,8 +113,11 @@ export interface WaitingStore {
   age(limit: number): Promise<Pick<WaitingRecord, 'taskId' | 'node' | 'attached' | 'sinceMs' | 'deadlineMs'>[]>;
   /** Tasks that wait for clients of nodes other than these. */
   leftBehind(liveNodes: readonly string[], limit: number): Promise<string[]>;
-  /** Tasks of users or API keys that are gone or were switched off. */
-  ofLost(limit: number): Promise<string[]>;
+  /**
+   * Tasks of users or API keys that are gone or were switched off, and those that only a channel
+   * could serve that is gone.
+   */
+  ofLost(limit: number): Promise<{ taskId: string; lost: 'caller' | 'channel' }[]>;
   /** What waits, by class and priority. */
   classes(): Promise<WaitingCount[]>;
   /** How many tasks of each of these users wait. */

@@ -15,6 +15,7 @@ import { migrations } from '../../../migrations/index.ts';
 import { isObject, isoTime, parseJson } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../drivers/errors.ts';
 import { pendingMigrations } from '../migrate/plan.ts';
+import { END_WAITING } from '../ports/index.ts';
 import { flushFile, flushFolder, writeFlushed } from '../sqlite/flush.ts';
 import { lockBackups, lockDataDir, requireFreeDataDir } from '../sqlite/lock-data-dir.ts';
 import { forgetOwner, hasForeignLog, INTENT_FILE, newMark, readMark } from '../sqlite/log-owner.ts';
@@ -129,6 +130,8 @@ function prepareCopy(dataDir: string, file: string): number {
   const copy = new SqliteFile(path, { readwrite: true });
   try {
     requireOwnHistory(copy, file);
+    // What was sent after the copy must not be sent again.
+    if (copy.query("select 1 from sqlite_master where name = 'waiting'").values().length > 0) copy.run(END_WAITING);
     copy.run(`pragma application_id = ${mark}`);
     copy.query('pragma wal_checkpoint(truncate)').values();
   } catch (error) {

@@ -95,10 +95,11 @@ async function makeFile(deps: SurfaceDeps, { caller, body, ...client }: Creation
     const observer = { pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null };
     held.push(deps.node.observations.acquire(observer));
     const intent = { model, action: '', requestBody: body as Json };
-    const created = await submitOnce(deps, { caller, request }, (idempotency) =>
+    const attachedMs = deps.limits.submitTimeoutMs;
+    const created = await submitOnce(deps, { caller, request, attachedMs }, (idempotency) =>
       submitTask(deps, {
         ...{ surface: 'generic', plugin, generation: generation.number },
-        ...{ caller, requestId, request, intent, idempotency },
+        ...{ caller, requestId, request, intent, idempotency, attachedMs },
       }),
     );
     const { replayed } = created;

@@ -72,7 +72,7 @@ async function createAndAnswer(
       deps.node.observations.acquire({ pluginKey: plugin.key, userId: caller.user.id, keyId: caller.key?.id ?? null }),
     );
     const intent = { model, action: '', requestBody: body };
-    const attachedMs = deps.limits.submitTimeoutMs;
+    const attachedMs = isAsync || wanted.background ? undefined : deps.limits.submitTimeoutMs;
     const created = await submitOnce(deps, { caller, request, attachedMs }, (idempotency) =>
       submitTask(deps, {
         ...{ surface: 'generic', plugin, generation: generation.number },

@@ -2,6 +2,7 @@ import { type Dispatch, mapModel, type Scope } from '../../channels/index.ts';
 import { detachFromRequest, sentence } from '../../kernel/index.ts';
 import {
   type ChannelRecord,
+  FILES_NODE,
   RESTORED_NODE,
   type TakenWaiting,
   type Takeout,
@@ -58,6 +59,8 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   let toldMs = Number.NEGATIVE_INFINITY;
   /** As far as this node knows; until it has looked, what an earlier process has left. */
   let hasWaiting = true;
+  /** Whether this node can read the files of requests that wait. */
+  let hasFiles = false;
   let sweepDueMs = Number.NEGATIVE_INFINITY;
   /** Since when tasks have waited beside free slots. */
   let stalledSinceMs: number | undefined;
@@ -83,6 +86,10 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     nodesReadMs = now;
     const alive = await store.nodes.alive(ALIVE_SECONDS);
     line.open(alive.every(({ features }) => features.includes(WAITING_FEATURE)));
+  }
+
+  async function readFiles(): Promise<void> {
+    hasFiles = (await deps.kept.files.findFault().catch(() => 'not readable')) === undefined;
   }
 
   const scopeOf = (channel: ChannelRecord, model: string): Scope =>
@@ -133,6 +140,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const endSlot = (dispatch: Dispatch): void =>
       capacity.end({ ...dispatch, channelId: dispatch.scope.channelId, upstreamModel: dispatch.scope.model });
     try {
+      const nodes = hasFiles ? ['', FILES_NODE] : [''];
       const sendings = await store.transaction(async (tx) => {
         const asking = new Set(plans.filter(({ scope }) => capacity.asksStore(scope)));
         const places =
@@ -149,7 +157,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
           const isTrial = asks && capacity.declared(scope) === undefined;
           const limit = asks ? Math.min(one.limit, places.left(scope)) : one.limit;
           if (limit <= 0) continue;
-          const heads = await tx.waiting.heads({ class: of.class, priority: of.priority, nodes: [''], limit });
+          const heads = await tx.waiting.heads({ class: of.class, priority: of.priority, nodes, limit });
           const takeouts: Takeout[] = [];
           for (const { taskId, userId } of heads) {
             const start = { taskId, slots: 1, userId };
@@ -221,7 +229,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const now = clock.monotonicMs();
     if (now - lostReadMs < LOST_EVERY_MS) return;
     lostReadMs = now;
-    for (const taskId of await store.waiting.ofLost(MAX_BATCH)) await endOne(taskId, taskErrors.caller_disabled());
+    await readFiles();
+    for (const { taskId, lost } of await store.waiting.ofLost(MAX_BATCH))
+      await endOne(
+        taskId,
+        lost === 'caller' ? taskErrors.caller_disabled() : taskErrors.origin_task_channel_disabled(),
+      );
     const alive = onlyNode ? [node.id] : (await store.nodes.alive(ALIVE_SECONDS)).map(({ id }) => id);
     for (const taskId of await store.waiting.leftBehind([...alive, node.id], MAX_BATCH))
       await endOne(taskId, taskErrors.client_left());
@@ -264,7 +277,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   return {
     async start() {
-      await readNodes();
+      await Promise.all([readNodes(), readFiles()]);
       line.onEntered(() => {
         hasWaiting = true;
         wake();

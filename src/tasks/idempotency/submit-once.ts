@@ -3,6 +3,7 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { watchTask } from '../observation/watch-task.ts';
 import { isWaiting } from '../state/describe-task.ts';
 import { fromStoredFailure } from '../state/stored-failure.ts';
+import { waitsOn } from '../submission/await-dispatch.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { stillInProgress } from './limit-repeats.ts';
 import { runIdempotently } from './run-idempotently.ts';
@@ -42,10 +43,16 @@ type Repeat = { caller: Caller; request: ClientRequest; taskId: string; attached
  */
 async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedMs }: Repeat): Promise<TaskRecord> {
   const release = deps.node.repeats.acquire(caller.user.id);
-  const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);
+  const deadline = deadlineSignal(
+    deps.clock,
+    Math.min(deps.limits.submitTimeoutMs, attachedMs ?? deps.limits.submitTimeoutMs),
+    request.signal,
+  );
+  let waits = false;
   try {
     for await (const task of watchTask(deps.node, taskId, deadline)) {
       if (isWaiting(task) && attachedMs === undefined) return task;
+      waits = isWaiting(task);
       if (task.status === 'NOT_START') continue;
       if (task.execution.failure) throw fromStoredFailure(task.execution.failure, task);
       return task;
@@ -54,5 +61,5 @@ async function awaitOutcome(deps: TaskDeps, { caller, request, taskId, attachedM
     deadline.end();
     release();
   }
-  throw stillInProgress();
+  throw waits ? waitsOn() : stillInProgress();
 }

@@ -1,4 +1,4 @@
-import { deadlineSignal } from '../../kernel/index.ts';
+import { deadlineSignal, sentence } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { watchTask } from '../observation/watch-task.ts';
@@ -11,13 +11,13 @@ import type { Submission, TaskDeps } from '../types.ts';
  * Holds a request until its task is sent, as long as its surface waits at most. When the client
  * leaves or the time is over, a task that still waits ends and is refunded; one with an
  * Idempotency-Key goes on.
- * @throws what ended the task, tasks.wait_over, tasks.client_left, tasks.idempotency_in_progress
+ * @throws what ended the task, tasks.wait_over, tasks.client_left
  */
 export async function awaitDispatch(deps: TaskDeps, submission: Submission, task: TaskRecord): Promise<TaskRecord> {
   const { request, attachedMs = 0, idempotency } = submission;
   const sent = await watchUntilSent(deps, task, { ms: attachedMs, left: request.signal });
   if (sent) return sent;
-  if (idempotency) throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
+  if (idempotency) throw waitsOn();
   const current = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;
   const error = request.signal?.aborted ? taskErrors.client_left() : taskErrors.wait_over({ retryAfterSeconds: 5 });
   if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;
@@ -26,6 +26,9 @@ export async function awaitDispatch(deps: TaskDeps, submission: Submission, task
   if (late) return late;
   throw taskErrors.submission_interrupted({ shouldRetry: false });
 }
+
+/** For a client whose Idempotency-Key finds the task again. */
+export const waitsOn = () => taskErrors.wait_over({ message: sentence('tasks.waits_on'), retryAfterSeconds: 5 });
 
 async function watchUntilSent(
   deps: TaskDeps,

@@ -69,7 +69,7 @@ async function putInLine(
 export function describePlace(
   deps: TaskDeps,
   submission: Submission,
-  { taskId, stored }: { taskId: string; stored: Pick<NewWaiting, 'request' | 'bytes'> },
+  { taskId, stored }: { taskId: string; stored: Pick<NewWaiting, 'request' | 'bytes' | 'node'> },
 ): NewWaiting {
   const { caller, attachedMs, idempotency } = submission;
   const rules = deps.limits.waiting(caller.group);
@@ -78,7 +78,6 @@ export function describePlace(
   return {
     ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
     ...{ class: classOf(submission), priority: rules.priority, cost: TURN },
-    node: '',
     attached: isAttached ? deps.node.id : '',
     forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,
   };

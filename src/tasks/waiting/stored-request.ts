@@ -2,6 +2,7 @@ import { type HeldBody, holdBody, restoreHeldBody } from '../../files/index.ts';
 import { deadlineSignal, type Json, type JsonObject } from '../../kernel/index.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
+  FILES_NODE,
   heldKey,
   type KeyOwner,
   type Repositories,
@@ -26,7 +27,7 @@ type StoredRequest = Pick<ClientRequest, 'method' | 'path' | 'params' | 'query' 
   origin?: string[];
 };
 
-export type WaitingRequest = Pick<WaitingRecord, 'request' | 'bytes'> & {
+export type WaitingRequest = Pick<WaitingRecord, 'request' | 'bytes' | 'node'> & {
   /** Counts its files as needed, where the task is put in line. False: one is gone. */
   hold(tx: Repositories, task: Pick<TaskRecord, 'taskId' | 'userId'>): Promise<boolean>;
 };
@@ -61,6 +62,7 @@ export async function storeRequest(deps: TaskDeps, submission: Submission): Prom
   const text = JSON.stringify(stored);
   return {
     request: stored as unknown as JsonObject,
+    node: files.length > 0 ? FILES_NODE : '',
     bytes: text.length + files.reduce((sum, { size }) => sum + size, 0),
     async hold(tx, { taskId, userId }) {
       if (files.length === 0) return true;

@@ -1,7 +1,7 @@
 import { and, desc, eq, getTableName, inArray, lt, sql } from 'drizzle-orm';
 import { type StoredSentence, sentence } from '../../../kernel/index.ts';
 import { FOLDER_OPTION } from '../../files/guard-folder.ts';
-import type { BackupRun, BackupStore } from '../../ports/index.ts';
+import { type BackupRun, type BackupStore, END_WAITING } from '../../ports/index.ts';
 import { atomic, type Context, decodeSentence, encodeSentence, isOverIn } from '../context.ts';
 import { RUNNING } from '../tasks/claim-tasks.ts';
 
@@ -167,6 +167,8 @@ export function createPastEnding({ statement }: Context): Pick<BackupStore, 'end
         lease_seq = lease_seq + 1 where status = 'NOT_START' and lease_until > 0 returning id`);
       await statement(sql`update tasks set lease_owner = null, lease_until = 0, lease_seq = lease_seq + 1
         where status in ${RUNNING} and lease_until > 0`);
+      // What was sent after the backup must not be sent again; the next start ends them.
+      await statement(sql.raw(END_WAITING));
       await statement(sql`update relay_requests set lease_until = 0 where status = 'OPEN' and lease_until > 0`);
       await statement(sql`update kept_results set lease_owner = null, lease_until = 0, lease_seq = lease_seq + 1
         where lease_owner is not null`);

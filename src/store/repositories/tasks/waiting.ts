@@ -32,7 +32,7 @@ const inOrder = (a: { class: string; priority: number }, b: { class: string; pri
 
 export function createWaitingStore(context: Context): WaitingStore {
   const { db, dialect, tables, nowMs, now, prepare, lists } = context;
-  const { tasks, waiting, waitingClasses: classes, waitingTurns: turns, users, apiKeys } = tables;
+  const { tasks, waiting, waitingClasses: classes, waitingTurns: turns, users, apiKeys, channels } = tables;
   const at = sql.placeholder;
   const larger = dialect === 'sqlite' ? sql.raw('max') : sql.raw('greatest');
   const skipLocked = dialect === 'sqlite' ? sql`` : sql`for update skip locked`;
@@ -284,12 +284,22 @@ export function createWaitingStore(context: Context): WaitingStore {
       ).map(([taskId]) => String(taskId)),
 
     ofLost: async (limit) => {
-      const isLost = sql`not exists (select 1 from ${users} where ${users.id} = ${waiting.userId} and ${users.deletedAt} = 0
-          and ${users.status} = ${sql.raw(String(STATUS.enabled))})
-        or (${waiting.apiKeyId} is not null and not exists (select 1 from ${apiKeys} where ${apiKeys.id} = ${waiting.apiKeyId}
-          and ${apiKeys.status} = ${sql.raw(String(STATUS.enabled))}))`;
-      const lost = await db.select({ taskId: waiting.taskId }).from(waiting).where(isLost).limit(limit);
-      return lost.map(({ taskId }) => taskId);
+      const enabled = sql.raw(String(STATUS.enabled));
+      const isCallerLost = sql`not exists (select 1 from ${users} where ${users.id} = ${waiting.userId}
+          and ${users.deletedAt} = 0 and ${users.status} = ${enabled})
+        or (${waiting.apiKeyId} is not null and not exists (select 1 from ${apiKeys}
+          where ${apiKeys.id} = ${waiting.apiKeyId} and ${apiKeys.status} = ${enabled}))`;
+      const isChannelLost = sql`exists (select 1 from ${classes} where ${classes.class} = ${waiting.class}
+        and ${classes.channelId} > 0 and not exists (select 1 from ${channels} where ${channels.id} = ${classes.channelId}))`;
+      const lost = await db
+        .select({
+          taskId: waiting.taskId,
+          lost: sql<'caller' | 'channel'>`case when ${isCallerLost} then 'caller' else 'channel' end`,
+        })
+        .from(waiting)
+        .where(sql`${isCallerLost} or ${isChannelLost}`)
+        .limit(limit);
+      return lost;
     },
 
     classes: async () => db.select().from(classes).where(gt(classes.waiting, 0)),
