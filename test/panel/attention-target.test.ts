@@ -13,6 +13,7 @@ test.each<[Item['code'], Item['target'], string | undefined]>([
   ['price_unused', { kind: 'price', id: null }, '/prices'],
   ['results_lost', { kind: 'tasks', id: null }, '/tasks?scope=all&status=SUCCESS'],
   ['tasks_overdue', { kind: 'tasks', id: null }, '/tasks?scope=all&status=IN_PROGRESS'],
+  ['queue_stalled', { kind: 'queue', id: null }, '/queue'],
   ['setting_unsafe', { kind: 'setting', id: 'RegisterEnabled' }, '/settings?q=RegisterEnabled'],
   ['setting_unsafe', { kind: 'setting', id: 'TRUSTED_PROXIES' }, undefined],
   ['plugin_failed', { kind: 'plugin', id: 'kling' }, '/plugins/kling'],

@@ -278,7 +278,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     ping: () => store.ping(),
   });
 
-  measureCapacity(metrics.registry, { capacity, channels, queue: tasks.queue });
+  measureCapacity(metrics.registry, { capacity, channels, tasks });
 
   return {
     plugins,

@@ -10,11 +10,11 @@ const MAX_MODELS = 200;
 type Services = {
   capacity: Pick<CapacityService, 'describe'>;
   channels: Pick<Channels, 'known'>;
-  queue: Pick<Tasks['queue'], 'classes'>;
+  tasks: Pick<Tasks, 'queue' | 'stats'>;
 };
 
 /** Adds what accounts run, may run and keep waiting to `/metrics`. An empty model means all. */
-export function measureCapacity(registry: Registry, { capacity, channels, queue }: Services): void {
+export function measureCapacity(registry: Registry, { capacity, channels, tasks }: Services): void {
   const modelLabel = boundedLabel(MAX_MODELS);
   const labelNames = ['channel', 'model'] as const;
   const describeEach = () =>
@@ -45,7 +45,15 @@ export function measureCapacity(registry: Registry, { capacity, channels, queue 
       for (const { labels, limit } of describeEach()) if (limit !== null) this.set(labels, limit);
     },
   });
-  const readClasses = readFromStore(() => queue.classes());
+  new Gauge({
+    name: 'taskgate_capacity_stalled_seconds',
+    help: 'For how long tasks have waited beside free slots without one being sent by this node; 0: all is well.',
+    registers: [registry],
+    collect() {
+      this.set(tasks.stats().stalledMs / 1000);
+    },
+  });
+  const readClasses = readFromStore(() => tasks.queue.classes());
   new Gauge({
     name: 'taskgate_capacity_waiting',
     help: 'Tasks that wait for a slot on all nodes, by channel and model of the client; a task counts for each channel that may serve it, and for channel 0 where none may.',

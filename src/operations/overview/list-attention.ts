@@ -22,6 +22,8 @@ import type { AttentionItem } from './types.ts';
 const GONE_SECONDS = 86_400;
 /** Running tasks older than this are reported, unless TASK_TIMEOUT_MINUTES is shorter. */
 const OVERDUE_SECONDS = 43_200;
+/** Tasks that wait beside free slots for longer than this are reported. */
+const STALLED_MS = 60_000;
 /** Webhooks that wait longer than this are reported. */
 const OUTBOX_SECONDS = 3600;
 
@@ -194,6 +196,12 @@ async function taskItems({
       message,
       params: { seconds },
     });
+  }
+  const { stalledMs } = tasks.stats();
+  if (stalledMs > STALLED_MS) {
+    const params = { seconds: Math.round(stalledMs / 1000) };
+    const message = `Tasks have waited beside free slots for ${params.seconds} s, and this node sent none of them. Its log says why.`;
+    items.push({ code: 'queue_stalled', severity: 'error', target: { kind: 'queue', id: null }, message, params });
   }
   if (overdue > 0) {
     const hours = Math.round(age / 3600);

@@ -19,6 +19,7 @@ export type AttentionItem = {
     | 'channel_resting'
     | 'polls_late'
     | 'tasks_overdue'
+    | 'queue_stalled'
     | 'webhooks_late'
     | 'model_unpriced'
     | 'price_refuses'
@@ -46,7 +47,7 @@ export type AttentionItem = {
   severity: 'error' | 'warning';
   /** Where to look: a page of the panel, and an item on it. */
   target: {
-    kind: 'plugin' | 'channel' | 'price' | 'setting' | 'system' | 'node' | 'tasks';
+    kind: 'plugin' | 'channel' | 'price' | 'setting' | 'system' | 'node' | 'tasks' | 'queue';
     id: string | number | null;
   };
   /** An English sentence with the figures. */

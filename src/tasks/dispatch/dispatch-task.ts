@@ -19,6 +19,7 @@ export async function dispatchTask(deps: TaskDeps, sending: Sending): Promise<vo
   const { task, place, channel, scope, dispatch, isTrial } = sending;
   const logFields = { task_id: task.taskId, channel_id: channel.id, request_id: task.execution.requestId };
   const endSlot = () => deps.capacity.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
+  const waitedMs = deps.clock.nowMs() - place.sinceMs;
   const pin = deps.pin();
   let isEnded = false;
   try {
@@ -34,8 +35,10 @@ export async function dispatchTask(deps: TaskDeps, sending: Sending): Promise<vo
     const choice = { kind: 'begun' as const, channel, scope, dispatch };
     const run = { taskId: task.taskId, doubt: { vendorMayHaveJob: false }, taken: { task, place, choice, isTrial } };
     const sent = await attemptChannels(deps, submission, run);
+    if (sent.phase === 'waiting') return;
+    deps.telemetry.meter?.waited(channel.id, Math.max(0, waitedMs));
     // Its files are not needed any more; the hourly clean-up does it where a process dies here.
-    if (sent.phase === 'sending') await deps.store.results.releaseHeld(task.taskId);
+    await deps.store.results.releaseHeld(task.taskId);
   } catch (error) {
     deps.logger.info({ ...logFields, err: error }, 'a task that had waited came to nothing');
     if (isEnded) return;

@@ -46,6 +46,7 @@ export async function returnToLine(
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
     node.line.entered(classOf(submission).class);
+    if (!place) node.watchers.changed(stored);
     return { kind: 'waits', task: stored };
   }
   return stored?.cancelRequested ? { kind: 'cancelled' } : { kind: 'ends' };

@@ -122,6 +122,8 @@ async function openTask(deps: TaskDeps, prepared: PreparedSubmission, task: NewT
   const request = await task.local.pause(() => storeRequest(deps, prepared));
   const opened = await insertTask(deps, prepared, { ...task, request });
   deps.node.line.entered(classOf(prepared).class);
+  // Its notice is delivered without delay.
+  deps.node.watchers.changed(opened.task);
   return opened;
 }
 

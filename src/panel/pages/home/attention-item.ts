@@ -51,6 +51,8 @@ export function targetPage({ code, target: { kind, id } }: Item): { to: string; 
         to: `/tasks?scope=all&status=${code === 'results_lost' ? 'SUCCESS' : 'IN_PROGRESS'}`,
         role: roles.admin,
       };
+    case 'queue':
+      return { to: '/queue', role: roles.admin };
     default:
       return { to: '/system', role: roles.root };
   }

@@ -45,6 +45,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   },
   channel_resting: { title: 'home.attention.channel_resting', remedy: 'home.attention.channel_resting.remedy' },
   polls_late: { title: 'home.attention.polls_late', remedy: 'home.attention.polls_late.remedy' },
+  queue_stalled: { title: 'home.attention.queue_stalled', remedy: 'home.attention.queue_stalled.remedy' },
   tasks_overdue: { title: 'home.attention.tasks_overdue', remedy: 'home.attention.tasks_overdue.remedy' },
   alert_webhook_failing: {
     title: 'home.attention.alert_webhook_failing',
