@@ -75,6 +75,8 @@ test('a task is counted by its outcome, its vendor, its phases and its hooks', a
 });
 
 test("a vendor's failure is logged in short lines with the request's id, and without a stack", async () => {
+  // Otherwise the task would wait for the vendor.
+  await admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '0' });
   const down = await startVendor();
   await down.stop();
   await admin.createChannel(down.url, { models: ['demo-video-pro'] });
