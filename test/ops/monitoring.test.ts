@@ -74,6 +74,35 @@ test('a task is counted by its outcome, its vendor, its phases and its hooks', a
   }
 });
 
+test('what an account runs, what waits for it and for how long is measured', async () => {
+  const vendor = await startVendor();
+  try {
+    const channel = await admin.createChannel(vendor.url, { models: ['demo-video-pro'], limits: { max_running: 1 } });
+    const submit = async (prompt: string) =>
+      ask(`${gateway.url}/v1/tasks/demo`, {
+        token: await admin.createKey(),
+        body: { model: 'demo-video-pro', prompt },
+      });
+    for (const prompt of ['a heron [duration=3]', 'an owl [duration=0.1]'])
+      expect((await submit(prompt)).status).toBeLessThan(300);
+    const full = await until('one waits', async () => {
+      const text = await scrape();
+      return text.includes(`taskgate_capacity_waiting{channel="${channel}",model="demo-video-pro"} 1`)
+        ? text
+        : undefined;
+    });
+    expect(full).toContain(`taskgate_capacity_running{channel="${channel}",model=""} 1`);
+    expect(full).toContain(`taskgate_capacity_limit{channel="${channel}",model=""} 1`);
+    expect(full).toContain('taskgate_capacity_stalled_seconds 0');
+    await until('it was sent', async () =>
+      (await scrape()).includes(`taskgate_wait_seconds_count{channel="${channel}"} 1`),
+    );
+    await admin.call('DELETE', `/api/channel/${channel}`);
+  } finally {
+    await vendor.stop();
+  }
+});
+
 test("a vendor's failure is logged in short lines with the request's id, and without a stack", async () => {
   // Otherwise the task would wait for the vendor.
   await admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '0' });

@@ -172,7 +172,7 @@ describe('a submission', () => {
   test('sends webhooks as the API description says', async () => {
     const { webhooks, paths } = (await panel.send('/api/openapi.json')).json;
     expect(Object.keys(webhooks)).toEqual([
-      ...['task.updated', 'task.finished', 'task.artifacts_kept'],
+      ...['task.queued', 'task.updated', 'task.finished', 'task.artifacts_kept'],
       ...['channel.failing', 'channel.recovered', 'backup.failed', 'backup.overdue', 'balance.low', 'test'],
     ]);
     for (const received of receiver.received) {
