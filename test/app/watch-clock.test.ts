@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { type Logger, silentLogger } from '../../src/kernel/index.ts';
-import { createClockCheck } from '../../src/operations/watches/watch-clock.ts';
+import { compareClocks, createClockCheck } from '../../src/operations/watches/watch-clock.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
 
 const HOUR = 3_600_000;
@@ -54,6 +54,21 @@ test('a clock that is set ahead by a year removes nothing for an hour, and is to
   clock.pass(HOUR);
   expect(await removes()).toBe(true);
   expect(check.faults()).toEqual([]);
+});
+
+test('how long the database takes to answer is no difference of the clocks', async () => {
+  const clock = createMovableClock();
+  const nowMs = async () => {
+    clock.pass(70_000);
+    const readMs = clock.nowMs();
+    clock.pass(70_000);
+    return readMs;
+  };
+  const store = {
+    dialect: 'postgres' as const,
+    clock: { nowMs, latestWriteAt: async () => 0, moveDeadlines: async () => {} },
+  };
+  expect(Math.abs(await compareClocks({ store, clock }))).toBeLessThan(1000);
 });
 
 test('one that is set right within that hour has removed nothing, and one set back is shown for a day', async () => {

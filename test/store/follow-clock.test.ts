@@ -1,9 +1,10 @@
 /** A database with one process: its deadlines are as far away as when they were written. */
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
-import { quoted, randomAlnum, silentLogger } from '../../src/kernel/index.ts';
+import { nextTurn, quoted, randomAlnum, silentLogger } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { followClock } from '../../src/store/sqlite/follow-clock.ts';
 import { addRunningTask, leaseOf, NEW_WAITING, newTask } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { createMovableClock, type MovableClock } from '../support/movable-clock.ts';
@@ -134,6 +135,50 @@ test('a locked second factor stays locked as long as it should, whichever way th
     clock.pass(MINUTE + 2000);
     expect(await attempt()).toBe(2);
   }
+});
+
+test('what is written in the moment after the clock was set lasts as long as it should', async () => {
+  const { id } = await addUser(store);
+  await store.twoFactor.begin({ userId: id, secretSealed: 's', createdAt: 1 });
+  await store.twoFactor.enable(id, 's', 1);
+  const attempt = () => store.twoFactor.countAttempt(id, { now: clock.unix(), limit: 1, lockSeconds: 300 });
+  clock.set(-8 * HOUR);
+  expect(await attempt()).toBe(1);
+  await setClock(0);
+  clock.pass(4 * MINUTE);
+  expect(await attempt()).toBeUndefined();
+  clock.pass(MINUTE + 2000);
+  expect(await attempt()).toBe(2);
+});
+
+test('what is queued behind the move of the deadlines is due when it should be', async () => {
+  await store.results.want([{ taskId: 't', artifactKey: 'a', userId: 1, kind: 'video', createdAt: 1 }], 24 * HOUR);
+  const [copy] = await store.results.claim(CLAIM);
+  const held = { id: copy?.id ?? 0, leaseOwner: 'node', leaseSeq: copy?.leaseSeq ?? 0 };
+  clock.set(-HOUR);
+  // The first look at the clock queues the move.
+  const looked = store.clock.nowMs();
+  await store.results.postpone(held, { inMs: MINUTE, reason: quoted('busy') });
+  await looked;
+  clock.pass(MINUTE);
+  expect(await store.results.claim(CLAIM)).toHaveLength(1);
+});
+
+test('deadlines that cannot be moved are tried again after a pause', async () => {
+  const moves: number[] = [];
+  const followed = followClock(clock, silentLogger, async (byMs) => {
+    moves.push(byMs);
+    throw new Error('disk full');
+  });
+  clock.set(HOUR);
+  for (let look = 0; look < 5; look += 1) {
+    followed.nowMs();
+    await nextTurn();
+  }
+  expect(moves).toHaveLength(1);
+  clock.pass(5000);
+  followed.nowMs();
+  expect(moves).toHaveLength(2);
 });
 
 test('a process that dies before its deadlines have moved leaves none that waits for hours', async () => {

@@ -10,7 +10,7 @@ import type { Repositories, Store, TaskRecord } from '../../src/store/ports/inde
 import { connectPostgres } from '../../src/store/postgres/open-postgres.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesFor } from '../../src/store/schema/index.ts';
-import { openSqliteFile } from '../../src/store/sqlite/open-sqlite.ts';
+import { openSqliteFile, querySqlite } from '../../src/store/sqlite/open-sqlite.ts';
 import { addKey, leaseOf, newSession, newTask } from '../contract/each-store.ts';
 import { addUser } from '../support/add-user.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
@@ -350,7 +350,7 @@ describe('SQLite', () => {
         dialect: 'sqlite',
         tables: tablesFor('sqlite'),
         clock: systemClock,
-        run: async (text, params) => file.query(text).values(...(params as never[])),
+        run: async (text, params) => querySqlite(file, text, params),
       },
       { leases: createMemoryLeases(systemClock), onCommit: (act) => act() },
     );

@@ -9,6 +9,7 @@ import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesFor } from '../../src/store/schema/index.ts';
+import { querySqlite } from '../../src/store/sqlite/open-sqlite.ts';
 import { GIVE_WALLETS } from '../support/backdoor.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -288,8 +289,7 @@ describe('claims and the hourly work walk their indexes', () => {
     const dataDir = temporaryFolder();
     await migrateStore({ ...setup, dataDir, databaseUrl: '' });
     const file = new SqliteFile(join(dataDir, 'taskgate.db'));
-    const run: RunStatement = async (text, params) =>
-      file.query(text).values(...(params as (string | number | null)[]));
+    const run: RunStatement = async (text, params) => querySqlite(file, text, params);
     for (const query of [...claims, ...lists, ...webhooks, ...accounts, ...figures]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'sqlite', query)}`;

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/kernel/index.ts';
 import type { TaskListFilter, TaskListPage, TaskSort } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesFor } from '../../src/store/schema/index.ts';
+import { querySqlite } from '../../src/store/sqlite/open-sqlite.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { runRaw } from '../contract/open-raw.ts';
 
@@ -33,7 +34,7 @@ function openRecorded({ store, databaseUrl, dataDir }: OpenedStore) {
   const sql = dialect === 'postgres' ? new SQL({ url: databaseUrl, max: 1 }) : undefined;
   const file = sql ? undefined : new SqliteFile(join(dataDir, 'taskgate.db'));
   const values = async (text: string, params: unknown[]): Promise<unknown[][]> =>
-    ((await sql?.unsafe(text, params).values()) ?? file?.query(text).values(...(params as string[]))) as unknown[][];
+    ((await sql?.unsafe(text, params).values()) ?? (file && querySqlite(file, text, params))) as unknown[][];
   const run = (text: string, params: unknown[]) => {
     recorded.push({ text, params });
     return values(text, params);

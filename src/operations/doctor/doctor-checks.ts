@@ -6,6 +6,7 @@ import { findUnreadable } from '../secrets/reseal-secrets.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
 
 import { LISTED } from '../watches/check-ledger.ts';
+import { compareClocks } from '../watches/watch-clock.ts';
 
 /** If a poll is this late, no node polls, or they cannot keep up. */
 export const LATE_MS = 60_000;
@@ -260,7 +261,7 @@ async function checkQueue(store: Store, clock: Clock): Promise<Finding> {
 }
 
 async function checkClock(store: Store, clock: Clock): Promise<Finding> {
-  const skew = Math.round((clock.nowMs() - (await store.clock.nowMs())) / 1000);
+  const skew = Math.round((await compareClocks({ store, clock })) / 1000);
   const ahead = (await store.clock.latestWriteAt()) - clock.unix();
   const nodes = await store.nodes.alive(NODE_ALIVE_SECONDS);
   const names = nodes.map((node) => `${node.id} (${node.role}, ${node.version})`).join(', ');

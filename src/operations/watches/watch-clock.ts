@@ -24,6 +24,16 @@ export type ClockCheck = {
 type Deps = { store: Pick<Store, 'clock' | 'dialect'>; clock: Clock; logger: Logger };
 
 /**
+ * How far this clock is ahead of the database's. The answer takes time: the database read its clock
+ * half of it ago.
+ */
+export async function compareClocks({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<number> {
+  const askedMs = clock.monotonicMs();
+  const databaseMs = await store.clock.nowMs();
+  return clock.nowMs() - databaseMs - (clock.monotonicMs() - askedMs) / 2;
+}
+
+/**
  * Watches the clock of this node by the monotonic clock, and on PostgreSQL by the database's. Says
  * once in the log when it was set, or differs.
  */
@@ -52,7 +62,7 @@ export function createClockCheck({ store, clock, logger }: Deps): ClockCheck {
     watch.look();
     if (store.dialect === 'sqlite') return;
     const before = aheadMs;
-    aheadMs = clock.nowMs() - (await store.clock.nowMs());
+    aheadMs = await compareClocks({ store, clock });
     if (differs(aheadMs) === differs(before)) return;
     const fields = { ahead_seconds: Math.round(aheadMs / 1000) };
     if (differs(aheadMs)) logger.warn(fields, "this node's clock differs from the database's; nothing old is removed");

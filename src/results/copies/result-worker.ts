@@ -191,10 +191,11 @@ export function createResultWorker(deps: ResultDeps): ResultWorker {
       isSettled: (written) => written,
     });
     if (!isWritten) return;
-    const { taskId, artifactKey, giveUpAtMs, kind } = result;
-    const isLost = failure.inMs === null || clock.nowMs() >= giveUpAtMs;
+    const { taskId, artifactKey, kind } = result;
     const logFields = { task_id: taskId, artifact: artifactKey, reason: failure.reason };
     if (kind === PREVIEW_KIND) return logger.debug(logFields, 'a preview was not made');
+    // The store has decided it by its own clock.
+    const isLost = (await store.results.find(taskId, artifactKey))?.state === 'lost';
     counts[isLost ? 'lost' : 'failed'] += 1;
     if (isLost) logger.warn(logFields, 'a result could not be kept; it is lost once its vendor drops it');
     else logger.debug({ ...logFields, in_ms: failure.inMs }, 'a result was not kept yet; retrying later');

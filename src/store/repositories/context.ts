@@ -21,11 +21,11 @@ export type Context = {
   db: Database;
   tables: Tables;
   /**
-   * Now in milliseconds, by the store's clock. Pass `...now()` among the values when you execute a
-   * query that uses it.
+   * Now in milliseconds, by the store's clock, when the statement runs. Pass `...now()` among the
+   * values when you execute a query that uses it.
    */
   nowMs: SQL<number>;
-  now: () => Record<string, number>;
+  now: () => Record<string, unknown>;
   lists: ListConditions;
   /**
    * Reads the few rows that are found by a value. `select` builds the query and selects as `sought`
@@ -116,7 +116,11 @@ export function createContext({ dialect, tables, clock, run, refuseLookUp }: Con
       db,
       tables,
       nowMs: sql<number>`${sql.placeholder('nowMs')}`,
-      now: () => ({ nowMs: clock.nowMs() }),
+      now() {
+        // Deadlines that have to move with the clock do so before this statement.
+        clock.nowMs();
+        return { nowMs: clock.nowMs };
+      },
       lists: {
         notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
         amongTexts: (column, name) => sql`${column} in (select value from json_each(${sql.placeholder(name)}))`,

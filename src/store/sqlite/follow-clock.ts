@@ -6,15 +6,20 @@ import { AppError, type Clock, detachFromRequest, type Logger, watchClock } from
  */
 export type MoveDeadlines = (byMs: number, moved: () => void) => Promise<void>;
 
+/** After a failure, the pause before the next try. */
+const TRY_AGAIN_MS = 5000;
+
 /**
  * The clock of a database that only this process writes. When the system's clock is set, this one
  * goes on as before until the stored deadlines have moved with it: so each is as far away as it was
- * when it was written. If they cannot be moved, that is tried again when the time is read next.
+ * when it was written. If they cannot be moved, that is tried again when the time is read
+ * after a pause.
  */
 export function followClock(clock: Clock, logger: Logger, move: MoveDeadlines): Clock {
   /** By how much the system's clock was set since then. */
   let behindMs = 0;
   let isMoving = false;
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
   const watch = watchClock(clock, (byMs) => {
     behindMs += byMs;
   });
@@ -32,6 +37,7 @@ export function followClock(clock: Clock, logger: Logger, move: MoveDeadlines): 
       // What the transaction had moved was rolled back, unless only its flush failed.
       const stands = error instanceof AppError && error.code === 'store.outcome_unknown';
       if (isMoved && !stands) behindMs += byMs;
+      notBeforeMs = clock.monotonicMs() + TRY_AGAIN_MS;
       logger.warn({ err: error }, 'deadlines could not be moved with the clock; it is tried again');
     } finally {
       isMoving = false;
@@ -42,7 +48,7 @@ export function followClock(clock: Clock, logger: Logger, move: MoveDeadlines): 
     ...clock,
     nowMs() {
       watch.look();
-      if (behindMs !== 0 && !isMoving) void detachFromRequest(follow);
+      if (behindMs !== 0 && !isMoving && clock.monotonicMs() >= notBeforeMs) void detachFromRequest(follow);
       return clock.nowMs() - behindMs;
     },
   };

@@ -128,7 +128,7 @@ export function openSqlite(options: {
   reading.run('pragma query_only = on');
 
   const guard = createTransactionGuard();
-  const snapshot = createReadSnapshot(reading, (text, params) => values(reading, text, params));
+  const snapshot = createReadSnapshot(reading, (text, params) => querySqlite(reading, text, params));
   writing.run(`pragma wal_autocheckpoint = ${LATE_CHECKPOINT_PAGES}`);
   const checkpoints = scheduleCheckpoints(writing, options);
   const writer = createGroupCommit(writing, {
@@ -156,7 +156,7 @@ export function openSqlite(options: {
     async (text, params) => {
       guard.requireOutside();
       if (READS.test(text)) return read(text, params);
-      return writer.submit(async () => values(writing, text, params), false);
+      return writer.submit(async () => querySqlite(writing, text, params), false);
     },
     // A statement outside a transaction resolves after its commit.
     { leases, onCommit: (act) => act() },
@@ -165,7 +165,7 @@ export function openSqlite(options: {
   let tx: Repositories | undefined;
   /** Created with the first transaction, which comes after the start. */
   const repositoriesInScope = (): Repositories => {
-    tx ??= options.bind((text, params) => guard.statement(scope, () => values(writing, text, params)), {
+    tx ??= options.bind((text, params) => guard.statement(scope, () => querySqlite(writing, text, params)), {
       leases,
       onCommit: (act) => scope?.onCommit?.push(act),
     });
@@ -223,6 +223,11 @@ export function openSqlite(options: {
   };
 }
 
-// drizzle passes what the columns' encoders return: strings, numbers and null.
-const values = (file: SqliteFile, text: string, params: unknown[]): unknown[][] =>
-  file.query(text).values(...(params as SQLQueryBindings[])) ?? [];
+/**
+ * drizzle passes what the columns' encoders return: strings, numbers and null. A function is the
+ * clock, which is read when the statement runs: the deadlines may have moved while it was queued.
+ */
+export function querySqlite(file: SqliteFile, text: string, params: unknown[]): unknown[][] {
+  const bound = params.map((param) => (typeof param === 'function' ? param() : param));
+  return file.query(text).values(...(bound as SQLQueryBindings[])) ?? [];
+}

@@ -14,7 +14,7 @@ const LEEWAY_STEPS = CLOCK_LEEWAY_SECONDS / 30 + 2;
  * `delete` and `replaceBackupCodes` take several statements. Outside a transaction the store opens
  * one for them.
  */
-export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFactorStore {
+export function createTwoFactorStore({ db, tables, lockName, now: storeNow }: Context): TwoFactorStore {
   const { twoFactor: factors, backupCodes: codes } = tables;
   // Replacements of a user's backup codes happen one at a time, or two sets would stay.
   const lockCodes = (userId: number) => lockName(`backup codes ${userId}`);
@@ -93,6 +93,8 @@ export function createTwoFactorStore({ db, tables, lockName }: Context): TwoFact
 
     async countAttempt(userId, { now, limit, lockSeconds }) {
       const [counted] = await countAttempt().execute({
+        // The deadlines move with the clock before another one is written.
+        ...storeNow(),
         userId,
         now,
         limit,

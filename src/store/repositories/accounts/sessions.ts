@@ -11,7 +11,13 @@ import {
 } from '../context.ts';
 import { isOwnWallet, userColumns } from './user-administration.ts';
 
-export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amongTexts } }: Context): SessionStore {
+export function createSessionStore({
+  db,
+  tables,
+  lookUp,
+  now,
+  lists: { amongRows, amongTexts },
+}: Context): SessionStore {
   const { userSessions: sessions, users, wallets } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
@@ -219,7 +225,8 @@ export function createSessionStore({ db, tables, lookUp, lists: { amongRows, amo
     },
 
     async rotate(change) {
-      return (await rotate().execute(change)).length === 1;
+      // The deadlines move with the clock before another one is written.
+      return (await rotate().execute({ ...now(), ...change })).length === 1;
     },
 
     async advance(change) {
