@@ -298,9 +298,9 @@ export function createCapacity(deps: {
       members(pool);
       return describeCapacity({ channel, pool, slots, states, levels, clock });
     },
-    wake(channel) {
-      const pools = [...new Set([ownPool(channel.id), findPool(channel)])];
-      return byHand(store.capacity.wake(pools));
+    wake(channel, of = 'pool') {
+      const pools = of === 'account' ? [ownPool(channel.id)] : [ownPool(channel.id), findPool(channel)];
+      return byHand(store.capacity.wake([...new Set(pools)]));
     },
     clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findPool(channel))),
     clearAbandoned: (channel) => byHand(store.capacity.clearAbandoned(members(findPool(channel)).map(({ id }) => id))),

@@ -84,8 +84,8 @@ export type CapacityService = Capacity & {
   start(): Promise<void>;
   stop(): void;
   describe(channel: ChannelRecord): CapacityView;
-  /** Ends the rests of a channel and of its pool. Returns how many. */
-  wake(channel: ChannelRecord): Promise<number>;
+  /** Ends the rests of a channel, and of its pool unless only `account` is meant. Returns how many. */
+  wake(channel: ChannelRecord, of?: 'account' | 'pool'): Promise<number>;
   /** Forgets what was learned of its pool. Returns of how many models. */
   clearCeilings(channel: ChannelRecord): Promise<number>;
   /** Frees the slots that ended tasks of its pool still take. Returns how many tasks had one. */

@@ -227,7 +227,10 @@ describe('a trial of a channel', () => {
   });
 
   test('whose key is refused or lost, or whose address does not answer or resolve', async () => {
+    const refused = async () => (await attention()).filter(({ code }) => code === 'channel_key_refused').length;
+    expect(await refused()).toBe(1);
     await change(ids.bad, { key: 'invalid-vendor-key' });
+    expect(await refused()).toBe(0);
     expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: 401, last: { name: 'credential', ok: false } });
     await change(ids.bad, { base_url: 'http://127.0.0.1:1' });
     expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: null, last: { name: 'connection', ok: false } });

@@ -223,6 +223,8 @@ export function channelRoutes(
         const saved = await channels.update(readId(params.id), change, {
           mayMoveKey: await mayMoveKey(panel, readProof(request)),
         });
+        // What the vendor said of the former key says nothing about this one.
+        if (key !== undefined) await deps.capacity.wake(saved.channel, 'account');
         const after = describe(saved.channel);
         await audit(
           { panel, origin },
