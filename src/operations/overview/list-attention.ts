@@ -2,7 +2,7 @@ import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { CapacityService, Channels } from '../../channels/index.ts';
 import { type Clock, pluralize } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
-import type { Marketplace, PluginService } from '../../plugins/index.ts';
+import { type LoadedPlugin, laterReservedBy, type Marketplace, type PluginService } from '../../plugins/index.ts';
 import type { Reports } from '../../reports/index.ts';
 import type { Results } from '../../results/index.ts';
 import type { Store } from '../../store/ports/index.ts';
@@ -123,6 +123,7 @@ function pluginItems({ plugins }: GatewayRooms): AttentionItem[] {
       params: { plugin: key },
       message: `The plugin "${key}" cannot serve the installed version: ${message}`,
     })),
+    ...[...plugins.current().plugins.values()].flatMap(keptPaths),
     ...plugins.exposedCredentials().map(({ key, version, places }) => ({
       code: 'credential_exposed' as const,
       severity: 'warning' as const,
@@ -131,6 +132,18 @@ function pluginItems({ plugins }: GatewayRooms): AttentionItem[] {
       message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${pluralize(calls, 'call')})`).join(', ')}, not only into headers.`,
     })),
   ];
+}
+
+/** A plugin of before keeps its routes where the gateway now has paths of its own. */
+function keptPaths({ key, manifest }: LoadedPlugin): AttentionItem[] {
+  const kept = manifest.routes.map(({ path }) => path).filter((path) => laterReservedBy(path) !== undefined);
+  return [...new Set(kept)].map((path) => ({
+    code: 'plugin_keeps_path' as const,
+    severity: 'warning' as const,
+    target: { kind: 'plugin' as const, id: key },
+    params: { plugin: key, path },
+    message: `The plugin "${key}" answers ${path}, which the gateway would answer since a later release.`,
+  }));
 }
 
 const STAGES = { submit: 'submissions', poll: 'polls', artifact: 'requests for results' } as const;

@@ -8,6 +8,7 @@ export type AttentionItem = {
     | 'plugin_failed'
     | 'plugin_failing'
     | 'plugin_rolled_back'
+    | 'plugin_keeps_path'
     | 'credential_exposed'
     | 'plugin_revoked'
     | 'plugin_revoked_tasks'

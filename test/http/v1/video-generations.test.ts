@@ -80,3 +80,10 @@ test.each<[string, string, (id: unknown) => object, [number, string]]>([
   const answer = await create(order(body.id), `/v1/videos/${path}`);
   expect([answer.status, (answer.body.error as { code?: string }).code]).toEqual(expected as [number, string]);
 });
+
+test('shadowing: a new plugin may not take a path that the gateway has since a later release', async () => {
+  const route = { method: 'POST', path: '/v1/video/generations', type: 'submit', decode: 'decode', render: 'present' };
+  const change = { routes: [route] };
+  const refused = await world.addPlugin('taker', change).catch((error: Error) => error.message);
+  expect(refused).toContain('route.reserved');
+});

@@ -14,6 +14,7 @@ import classes from './attention-list.module.css';
 
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
   plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
+  plugin_keeps_path: { title: 'home.attention.plugin_keeps_path', remedy: 'home.attention.plugin_keeps_path.remedy' },
   plugin_failed: { title: 'home.attention.plugin_failed', remedy: 'home.attention.plugin_failed.remedy' },
   plugin_failing: { title: 'home.attention.plugin_failing', remedy: 'home.attention.plugin_failing.remedy' },
   plugin_rolled_back: {
