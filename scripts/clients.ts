@@ -5,6 +5,8 @@ import { setUp, signIn, startGateway, startVendor } from '../test/support/gatewa
 import { temporaryFolder } from '../test/support/temporary-folder.ts';
 import { buildExecutable } from './build.ts';
 
+const MCP = '@modelcontextprotocol';
+
 /**
  * npm run clients: unmodified clients of OpenAI's API call the compiled executable, which has a
  * demo vendor behind a plugin and an OpenAI-like vendor behind a relay channel. Prints client ×
@@ -16,8 +18,8 @@ const NPM: Record<string, Record<string, string>> = {
   'openai 6': { openai: '6.30.1' },
   'openai 7': { openai: '7.57.0' },
   'ai 6': { ai: '6.0.326', '@ai-sdk/openai-compatible': '2.0.92' },
-  'MCP sdk 1': { '@modelcontextprotocol/sdk': '1.32.2' },
-  'MCP client 2': { '@modelcontextprotocol/client': '2.4.0' },
+  'MCP sdk 1': { [`${MCP}/sdk`]: '1.32.2' },
+  'MCP client 2': { [`${MCP}/client`]: '2.4.0' },
 };
 const PIP = ['openai==2.54.0', 'langchain-openai==1.7.3', 'litellm==1.106.2', 'mcp==2.3.0'];
 const GUIDE = new URL('../docs/clients.md', import.meta.url);
@@ -118,8 +120,12 @@ async function main(): Promise<number> {
     const matrix: Run[] = [
       { client: 'openai 6', command: ['node', 'openai.mjs'], folder: join(folder, 'openai 6') },
       { client: 'openai 7', command: ['node', 'openai.mjs'], folder: join(folder, 'openai 7') },
-      { client: 'MCP sdk 1', command: ['node', 'mcp.mjs'], folder: join(folder, 'MCP sdk 1') },
-      { client: 'MCP client 2', command: ['node', 'mcp.mjs', 'client'], folder: join(folder, 'MCP client 2') },
+      {
+        client: 'MCP sdk 1',
+        command: ['node', 'mcp.mjs', ...['index', 'streamableHttp'].map((part) => `${MCP}/sdk/client/${part}.js`)],
+        folder: join(folder, 'MCP sdk 1'),
+      },
+      { client: 'MCP client 2', command: ['node', 'mcp.mjs', `${MCP}/client`], folder: join(folder, 'MCP client 2') },
       { client: 'flat videos', command: ['node', new URL('clients/flat-video.mjs', import.meta.url).pathname], folder },
       { client: 'openai (Python)', command: script('openai_client.py'), folder },
       { client: 'ai 6', command: ['node', 'vercel-ai.mjs'], folder: join(folder, 'ai 6') },

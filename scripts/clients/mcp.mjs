@@ -1,11 +1,6 @@
-/** The official client of the Model Context Protocol: of the SDK's first and second generation. */
-const isSecond = process.argv[2] === 'client';
-const { Client, StreamableHTTPClientTransport } = isSecond
-  ? await import('@modelcontextprotocol/client')
-  : {
-      ...(await import('@modelcontextprotocol/sdk/client/index.js')),
-      ...(await import('@modelcontextprotocol/sdk/client/streamableHttp.js')),
-    };
+/** The official client of the Model Context Protocol, in the modules that the arguments name. */
+const modules = await Promise.all(process.argv.slice(2).map((name) => import(name)));
+const { Client, StreamableHTTPClientTransport } = Object.assign({}, ...modules);
 
 const { GATE = '', KEY = '' } = process.env;
 

@@ -201,8 +201,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const once = createAnswerOnce({ keys: accounts.requestKeys, clock });
   const { tasks, surfaces, results, relay, reports } = deps.taskRooms;
   const v1: V1Deps = {
-    ...{ tasks, surfaces, results, relay, reports, clock },
-    groupRatio: (group) => deps.gateway.billing.groupRatio(group),
+    ...{ tasks, surfaces, results, relay },
+    prices: { reports, clock, groupRatio: (group) => deps.gateway.billing.groupRatio(group) },
     maxFileBytes,
     uploads: openUploadFolder({
       folder: deps.config.uploadsFolder,

@@ -40,7 +40,7 @@ export { MAX_CHANNELS } from './submission/attempt-channels.ts';
 export { findProtocolOwner, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
-export { firstValue, readFields, readModel, requestedModel } from './submission/read-request.ts';
+export { readFields, readModel, requestedModel } from './submission/read-request.ts';
 export { SUBMIT_LEASE_MS } from './submission/renew-lease.ts';
 export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';

@@ -13,7 +13,7 @@ const toUsd = (quota: number): number => quota / QUOTA_PER_USD;
 /** Without dates: the last days, today included. */
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3660;
-/** What clients are told that may spend without a limit of the key: none of them takes "no limit". */
+/** What keys without a limit may spend: no client of this form takes "no limit". */
 const UNLIMITED_USD = 100_000_000;
 
 const date = (description: string) => t.Optional(t.String({ maxLength: 10, description }));
@@ -26,8 +26,8 @@ const dashboardQuery = strictObject({
   end_date: date('The day after the last one.'),
 });
 
-/** What an API key costs, and what clients of model lists and of OpenAI's former dashboard ask for. */
-export function billingRoutes(kit: Kit, { surfaces, reports, groupRatio, clock }: V1Deps) {
+/** What an API key spends, also in the forms of other gateways and of OpenAI's former dashboard. */
+export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio, clock } }: V1Deps) {
   const today = (): number => createZoneClock('UTC').toDay(clock.unix());
 
   /** What was used with the key itself. */

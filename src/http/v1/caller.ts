@@ -21,16 +21,21 @@ export const fileStorage = (
   { user }: ApiPrincipal,
 ): FileStorage => ({ uploads: uploads.of(user.id), maxFileBytes });
 
+/** What models cost and how long they take. */
+export type PriceFacts = {
+  reports: Reports;
+  /** What a group pays, times the price. */
+  groupRatio: (group: string) => number;
+  clock: Pick<Clock, 'unix' | 'monotonicMs'>;
+};
+
 /** What every route for API clients needs. */
 export type V1Deps = {
   tasks: Tasks;
   surfaces: Surfaces;
   results: Results;
   relay: Relay;
-  reports: Reports;
-  /** What a group pays, times the price. */
-  groupRatio: (group: string) => number;
-  clock: Pick<Clock, 'unix' | 'monotonicMs'>;
+  prices: PriceFacts;
   uploads: UploadFolder;
   /** The largest file in a body. */
   maxFileBytes: number;

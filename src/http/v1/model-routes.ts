@@ -23,7 +23,7 @@ const detailQuery = strictObject({
 type ModelScope = { api: Parameters<typeof toCaller>[0]; query: typeof detailQuery.static };
 
 /** OpenAI's list of models: those that the API key may name on any surface. */
-export function modelRoutes(kit: Kit, { surfaces, reports, groupRatio }: V1Deps) {
+export function modelRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio } }: V1Deps) {
   async function list({ api, query }: ModelScope) {
     const caller = toCaller(api);
     const named = surfaces.namedModels(caller);

@@ -125,13 +125,19 @@ const body = (required: readonly string[], properties: Record<string, unknown>) 
   additionalProperties: true,
 });
 
-type Summary = { tag: string; operationId: string; summary: string; type?: string };
+type Summary = {
+  tag: string;
+  operationId: string;
+  summary: string;
+  type?: string;
+  /** Responses besides 200, by status. */
+  others?: Record<string, object>;
+};
 
 const operation = (
-  { tag, operationId, summary, type = 'application/json' }: Summary,
+  { tag, operationId, summary, type = 'application/json', others = {} }: Summary,
   schema: ReturnType<typeof body>,
   answers: Record<string, object>,
-  others: Record<string, object> = {},
 ) => ({
   tags: [tag],
   operationId,
@@ -171,13 +177,12 @@ export const RELAYED_OPERATIONS = {
     JSON_ANSWER,
   ),
   image: operation(
-    { tag: 'Images', operationId: 'createImages', summary: 'Create images' },
+    { tag: 'Images', operationId: 'createImages', summary: 'Create images', others: ACCEPTED },
     body(['prompt'], {
       prompt: { type: 'string' },
       n: { type: ['integer', 'null'], minimum: 1, description: 'How many; as many are reserved.' },
     }),
     { 'application/json': { schema: { anyOf: [RELAYED, { $ref: '#/components/schemas/ImageList' }] } }, ...EVENTS },
-    ACCEPTED,
   ),
   image_edit: operation(
     { tag: 'Images', operationId: 'editImages', summary: 'Edit images', type: 'multipart/form-data' },

@@ -35,7 +35,7 @@ export async function createLinkIssuer(
   };
 }
 
-/** Makes links to the videos of a user's tasks; none where the gateway knows no address of its own. */
+/** Makes links to the videos of a user's tasks; none where the gateway knows no own address. */
 export async function createVideoLinks(deps: ResultDeps, userId: number): Promise<LinkVideo> {
   const base = deps.links.publicAddress();
   if (base === undefined) return () => undefined;

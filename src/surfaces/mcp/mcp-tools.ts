@@ -201,12 +201,12 @@ const own = ({ tasks }: McpRooms, { caller }: McpCall, args: JsonObject): Promis
 async function describe({ results }: McpRooms, task: TaskRecord): Promise<ToolResult> {
   const list = task.status === 'SUCCESS' ? await results.artifacts(task) : undefined;
   const artifacts = list?.artifacts ?? [];
-  const told = structured({ ...taskObject(task), artifacts: artifacts as unknown as Json });
+  const result = structured({ ...taskObject(task), artifacts: artifacts as unknown as Json });
   const links = artifacts.map(({ key, content_url: uri, mimeType }) => ({
     ...{ type: 'resource_link' as const, uri, name: `${task.taskId} ${key}` },
     ...(mimeType === undefined ? {} : { mimeType }),
   }));
-  return { ...told, content: [...told.content, ...links] };
+  return { ...result, content: [...result.content, ...links] };
 }
 
 const structured = (value: JsonObject): ToolResult => ({

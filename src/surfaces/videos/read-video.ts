@@ -22,8 +22,8 @@ type VideoDeps = Pick<SurfaceDeps, 'store' | 'pin' | 'logger' | 'results'>;
 export type VideoRequest = { taskId: string; url: string; read: () => Promise<ClientRequest> };
 
 /**
- * The user's own video, and its object as JSON. It is rendered where task, plugins or address differ
- * from those of the last rendering.
+ * The user's own video, and its object as JSON. It is rendered where task, plugins, address or link
+ * differ from those of the last rendering.
  * @throws tasks.task_not_found
  */
 export async function readVideo(
@@ -62,7 +62,7 @@ export async function renderVideo(deps: VideoDeps, task: ShownTask, request: Cli
   }
 }
 
-/** Describes the user's own videos without their plugins, each with the link to what it has made. */
+/** Describes the user's own videos without their plugins, each with the link to its content. */
 export async function describeVideos(
   { results }: Pick<SurfaceDeps, 'results'>,
   userId: number,

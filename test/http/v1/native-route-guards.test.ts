@@ -47,7 +47,7 @@ const modelRequests = async () => {
 const app = openKit({
   limits: { modelRequests },
   findNativePath: createNativeRoutes({
-    ...({} as Pick<V1Deps, 'tasks' | 'results' | 'relay' | 'reports' | 'groupRatio' | 'clock'>),
+    ...({} as Pick<V1Deps, 'tasks' | 'results' | 'relay' | 'prices'>),
     surfaces: greedy as Surfaces,
     uploads: openUploadFolder({
       folder: temporaryFolder(),

@@ -83,7 +83,8 @@ test.each<[string, string, (id: unknown) => object, [number, string]]>([
 
 test('shadowing: a new plugin may not take a path that the gateway has since a later release', async () => {
   const route = { method: 'POST', path: '/v1/video/generations', type: 'submit', decode: 'decode', render: 'present' };
-  const change = { routes: [route] };
-  const refused = await world.addPlugin('taker', change).catch((error: Error) => error.message);
+  const native = '\nexport const native = { decode() {}, present() {} };';
+  const adding = world.addPlugin('taker', { routes: [route] }, (source) => source + native);
+  const refused = await adding.catch((error: Error) => error.message);
   expect(refused).toContain('route.reserved');
 });

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isObject, OperatorError, parseJson } from '../../../kernel/index.ts';
+import { isObject, OperatorError, parseJson, trimTrailing } from '../../../kernel/index.ts';
 
 /** Which gateway a client command calls, and with which key. */
 export type ClientSettings = { url: string; key: string };
@@ -40,7 +40,7 @@ export function normalizeUrl(text: string): string {
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.search !== '') {
     throw new OperatorError(`"${text}" is not the address of a gateway, such as https://gateway.example.com`);
   }
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return trimTrailing(`${url.origin}${url.pathname}`, '/').replace(/\/v1$/, '');
 }
 
 function readStored(environment: Environment): ClientSettings | undefined {
