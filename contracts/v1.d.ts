@@ -223,6 +223,13 @@ export interface DriverContext extends Credential {
   /** The vendor's id of the first origin task, for remixes. */
   originTaskId?: string;
   publicTaskId: string;
+  /**
+   * An extension: the address at which the vendor may say that this task has changed; absent where
+   * the gateway has no public address. A call makes the gateway poll the task at once and is not
+   * believed otherwise. Any body will do; the answer is `ok`, or `{"challenge": …}` where the body
+   * has a challenge.
+   */
+  callbackUrl?: string;
   /** The model that the client sent, for billing and display. */
   model: string;
   /** The model after the channel's mapping. Rate tables use `ctx.upstreamModel || ctx.model`. */

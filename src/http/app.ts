@@ -74,6 +74,7 @@ import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts
 import type { Kit } from './pipeline/route-kit.ts';
 import type { InRequest, RequestHandler, RequestTracer } from './pipeline/types.ts';
 import { billingRoutes } from './v1/billing-routes.ts';
+import { callbackRoutes } from './v1/callback-routes.ts';
 import type { V1Deps } from './v1/caller.ts';
 import { mcpRoutes } from './v1/mcp-routes.ts';
 import { modelRoutes } from './v1/model-routes.ts';
@@ -264,6 +265,7 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
       billingRoutes,
       modelRoutes,
       taskRoutes,
+      callbackRoutes,
       videoRoutes,
       videoGenerationRoutes,
       responseRoutes,

@@ -15,6 +15,7 @@ import { followTask, type TaskEvent } from './observation/follow-task.ts';
 import { createObservationLimit } from './observation/limit-observations.ts';
 import { createQueuePlaces, type QueuePlaces } from './observation/queue-places.ts';
 import { createTaskWatchers } from './observation/watch-task.ts';
+import { createCallbackFollower } from './polling/follow-callbacks.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
@@ -87,6 +88,8 @@ export type Tasks = {
   stop(graceMs: number): Promise<void>;
   /** Call after this process has written a task. */
   taskWritten(): void;
+  /** A vendor says that a task has changed. False: the address is not the task's. */
+  vendorCalled(taskId: string, token: string): boolean;
   stats(): ReturnType<PollEngine['stats']> & ReturnType<Dispatcher['stats']>;
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   /** The caller's own task. @throws tasks.task_not_found, also for another user's task */
@@ -133,6 +136,7 @@ export function createTasks(deps: TaskDeps): Tasks {
   const engine = createPollEngine(deps);
   const dispatcher = createDispatcher(deps);
   const queue = createQueuePlaces(deps);
+  const follow = createCallbackFollower({ store, clock, logger, wake: () => engine.wake() });
 
   async function requireOwn(userId: number, taskId: string): Promise<TaskRecord> {
     const task = await ownTask(deps, userId, taskId);
@@ -161,6 +165,11 @@ export function createTasks(deps: TaskDeps): Tasks {
       await Promise.all([dispatcher.stop(graceMs), engine.stop(graceMs)]);
     },
     taskWritten: () => engine.taskWritten(),
+    vendorCalled(taskId, token) {
+      const isGenuine = deps.vendors.callbacks.isGenuine(taskId, token);
+      if (isGenuine) follow(taskId);
+      return isGenuine;
+    },
     stats: () => ({ ...engine.stats(), ...dispatcher.stats() }),
     queueDepth: () => store.tasks.queueDepth(),
     own: requireOwn,

@@ -35,6 +35,7 @@ export {
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
 export { fileToken, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';
 export { createSendToVendor } from './request/send-to-vendor.ts';
+export { createVendorCallbacks } from './request/vendor-callbacks.ts';
 export { traceNetwork } from './trial/trace-network.ts';
 export { plainRequest, recordTrial, type TryChannel, tryChannel } from './trial/try-channel.ts';
 export type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from './types.ts';

@@ -3,6 +3,7 @@ import type { RequestBody } from '../files/index.ts';
 import type { Clock, Json, JsonObject, Redactor, Result } from '../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../upstream/index.ts';
+import type { VendorCallbacks } from './request/vendor-callbacks.ts';
 
 /** What an exchange with a vendor needs. */
 export type VendorDeps = {
@@ -10,6 +11,7 @@ export type VendorDeps = {
   send: SendToVendor;
   serviceAccounts: ServiceAccountTokens;
   channels: Channels;
+  callbacks: VendorCallbacks;
   /** All known addresses of this gateway. */
   ownAddresses: () => readonly string[];
   /** What texts must not show of channels' keys. */

@@ -489,6 +489,13 @@ function suite(opened: () => OpenedStore): void {
     expect(due).not.toContain(near.taskId);
     expect(due).not.toContain(ended.taskId);
     expect(await store.tasks.pullForwardDueTimes(330_000)).toBe(0);
+    // One task, at its vendor's word.
+    expect(await store.tasks.makeDue(near.taskId)).toBe(true);
+    for (const { taskId } of [near, ended, { taskId: 'task_none' }])
+      expect(await store.tasks.makeDue(taskId)).toBe(false);
+    expect((await store.tasks.claimDue({ ...claim, owner: 'near' })).map(({ taskId }) => taskId)).toEqual([
+      near.taskId,
+    ]);
   });
 
   test('a node that stops releases its polls, and its submissions only when told', async () => {

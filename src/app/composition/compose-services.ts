@@ -185,6 +185,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
         watchCache,
       }),
       channels,
+      callbackAddress: () => (config.vendorCallbacks ? taskPublicAddress(options, node) : undefined),
       ownAddresses: () => [
         config.resultsOrigin,
         taskPublicAddress(options, node) ?? '',

@@ -34,6 +34,7 @@ import {
   createDownloadLimit,
   createKeySecrets,
   createSendToVendor,
+  createVendorCallbacks,
   recordTrial,
   type TryChannel,
   tryChannel,
@@ -45,7 +46,11 @@ export type TaskParts = {
   store: Store;
   clock: Clock;
   logger: Logger;
-  vendors: Omit<VendorDeps, 'clock' | 'keySecrets' | 'downloads' | 'send'> & { upstream: Upstream };
+  vendors: Omit<VendorDeps, 'clock' | 'keySecrets' | 'downloads' | 'send' | 'callbacks'> & {
+    upstream: Upstream;
+    /** Where vendors reach the gateway; absent: nowhere. */
+    callbackAddress?: () => string | undefined;
+  };
   billing: Billing;
   capacity: Capacity;
   pin: () => Pin;
@@ -81,13 +86,14 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   const { store, clock, logger, limits } = parts;
   const { onOutcome = () => {}, ...telemetry } = parts.telemetry;
   const { watchCache } = telemetry;
-  const { upstream, channels, serviceAccounts, ownAddresses } = parts.vendors;
+  const { upstream, channels, serviceAccounts, ownAddresses, callbackAddress = () => undefined } = parts.vendors;
   const deps: TaskDeps = {
     ...{ store, clock, logger, limits },
     ...{ billing: parts.billing, capacity: parts.capacity, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
     vendors: {
       ...{ clock, channels, serviceAccounts, ownAddresses },
       send: createSendToVendor({ upstream, channels }),
+      callbacks: createVendorCallbacks(parts.links.secrets, callbackAddress),
       keySecrets: createKeySecrets(channels),
       downloads: limitDownloads(limits.links),
     },

@@ -341,4 +341,11 @@ export const TASK_VARIABLES = {
     kind: integer(1, 86_400),
     default: 300,
   }),
+  vendorCallbacks: variable({
+    env: 'VENDOR_CALLBACKS',
+    group: 'tasks',
+    doc: 'true: plugins give vendors an address of each task, at which the vendor says that it has changed; the task is polled at once then. Set it where TaskPublicAddress or ServerAddress can be reached by vendors: MiniMax refuses tasks whose address does not answer.',
+    kind: boolean,
+    default: false,
+  }),
 };

@@ -379,6 +379,7 @@ export function buildSubmitRequest(ctx) {
   const sound = speaks && !(inherits && request.generate_audio === undefined) ? audio : undefined;
   // Members that are undefined are not sent.
   const more = { content, resolution, ...length, generate_audio: sound };
+  if (ctx.callbackUrl) more.callback_url = ctx.callbackUrl;
   if (request.service_tier === 'flex') more.execution_expires_after = OFFLINE_SECONDS;
   return {
     url: tasksUrl(ctx),

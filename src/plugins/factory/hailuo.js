@@ -320,6 +320,7 @@ export function buildSubmitRequest(ctx) {
     subject_reference: subject === undefined ? undefined : [{ type: 'character', image: [imageOf(subject)] }],
     duration: seconds,
     resolution,
+    callback_url: ctx.callbackUrl,
   };
   return {
     url: `${apiUrl(ctx)}/video_generation`,

@@ -264,6 +264,7 @@ export function buildSubmitRequest(ctx) {
       body[name] = { __fileRef: body[name].file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES };
   }
   body.external_task_id = ctx.publicTaskId;
+  if (ctx.callbackUrl) body.callback_url = ctx.callbackUrl;
   return {
     url: jobsUrl(ctx, fromImage ? 'image2video' : 'text2video'),
     method: 'POST',

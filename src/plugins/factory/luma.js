@@ -241,6 +241,7 @@ export function buildSubmitRequest(ctx) {
   const { model, to, action, order } = plan(ctx);
   const { metadata, keyframes, ...rest } = order;
   const body = { ...metadata, ...rest, model };
+  if (ctx.callbackUrl) body.callback_url = ctx.callbackUrl;
   if (keyframes) {
     body.keyframes = {};
     for (const name of Object.keys(keyframes)) body.keyframes[name] = upstreamFrame(ctx, keyframes[name]);

@@ -208,6 +208,8 @@ export interface TaskStore extends TaskListStore {
    * back after it was written.
    */
   pullForwardDueTimes(maxAheadMs: number): Promise<number>;
+  /** Makes a running task due now that would be polled later. False when there is none. */
+  makeDue(taskId: string): Promise<boolean>;
   /** Extends a lease, counted from now, or ends it with 0 or less. False when it was lost. */
   renew(lease: Lease, leaseForMs: number): Promise<boolean>;
   /**

@@ -49,6 +49,8 @@ export type PollEngine = {
   start(options: { poll: boolean }): void;
   /** Call after this process has written a task: it may be due before the pause ends. */
   taskWritten(): void;
+  /** Ends a pause: a task has become due. */
+  wake(): void;
   /** Stops claiming, waits up to `graceMs` for running polls, and releases all leases. */
   stop(graceMs: number): Promise<void>;
   stats(): { running: number; waiting: number; polls: number };
@@ -347,6 +349,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       );
     },
     taskWritten,
+    wake() {
+      wakeUp.abort();
+      wake();
+    },
     async stop(graceMs) {
       stopping.abort();
       wakeUp.abort();

@@ -58,7 +58,8 @@ export async function prepareSubmission(
   const credential = await findCredential(deps.vendors, plugin.manifest, channel);
   const { secrets } = credential;
   const mapped = mapModel(channel.modelMapping, intent.model);
-  const ids = { publicTaskId, upstreamModel: mapped };
+  const callbackUrl = deps.vendors.callbacks.address(publicTaskId);
+  const ids = { publicTaskId, upstreamModel: mapped, callbackUrl };
   const context = driverContext(submission, { channel, credential: credential.context, ...ids });
   const pinned = submission.surface.startsWith('proto_') ? { pinnedModel: intent.model } : {};
   const options = { owner: userOwner(caller.user.id), secrets };

@@ -64,12 +64,13 @@ type DriverCall = {
   credential: CredentialContext;
   publicTaskId: string;
   upstreamModel: string;
+  callbackUrl?: string | undefined;
 };
 
 /** The context of buildSubmitRequest, parseSubmitResponse and the submit-time usage hooks. */
 export function driverContext(
   submission: { request: ReceivedRequest; intent: Intent; originTasks?: OriginTasks | undefined },
-  { channel, credential, publicTaskId, upstreamModel }: DriverCall,
+  { channel, credential, publicTaskId, upstreamModel, callbackUrl }: DriverCall,
 ): DriverContext {
   const { request, intent } = submission;
   return {
@@ -79,6 +80,7 @@ export function driverContext(
     files: request.body.kind === 'multipart' ? fileContexts(request.body.files) : [],
     action: intent.action,
     publicTaskId,
+    ...(callbackUrl === undefined ? {} : { callbackUrl }),
     model: intent.model,
     upstreamModel,
     baseUrl: channel.baseUrl,
