@@ -36,9 +36,15 @@ function suite(opened: () => OpenedStore): void {
       ...change,
     };
   };
-  const createNode = (store: Store, known: ChannelRecord[]): CapacityService =>
+  const createNode = (store: Store, known: ChannelRecord[] | (() => ChannelRecord[])): CapacityService =>
     createCapacity({
-      ...{ store, clock: systemClock, random: systemRandom, logger: silentLogger, channels: () => known },
+      ...{
+        store,
+        clock: systemClock,
+        random: systemRandom,
+        logger: silentLogger,
+        channels: typeof known === 'function' ? known : () => known,
+      },
       nodeId: 'node',
       syncFrequencyMs: 60_000,
     });
@@ -103,6 +109,28 @@ function suite(opened: () => OpenedStore): void {
     expect(await node.clearAbandoned(channel)).toBe(1);
     expect(node.describe(channel)).toMatchObject({ running: 1, abandoned: 0 });
     expect(await submitAtOnce([channel])).toHaveLength(1);
+  });
+
+  test('a deleted channel of a pool leaves its slots to the pool until its vendor is done', async () => {
+    const { store, databaseUrl, dataDir } = opened();
+    const pool = `pool ${channels}`;
+    const limits = { maxRunning: 2 };
+    let known = [newChannel({ pool, limits }), newChannel({ pool, limits })];
+    const [left, deleted] = known as [ChannelRecord, ChannelRecord];
+    const node = createNode(store, () => known);
+    const scope = node.scope(left, 'm');
+    const row = task(deleted.id);
+    await store.tasks.insert(row);
+    await node.recount();
+    expect(node.room(scope)).toBe(1);
+    const end = `update tasks set status = 'FAILURE', slot_until = ${systemClock.unix() + 600} where task_id = '${row.taskId}'`;
+    await runRaw({ databaseUrl, dataDir }, end);
+    known = [left];
+    const free = await store.transaction(async (tx) => (await node.places(tx, [scope])).left(scope));
+    await node.recount();
+    expect([free, node.room(scope)]).toEqual([1, 1]);
+    expect(await node.clearAbandoned(left)).toBe(1);
+    expect(node.room(scope)).toBe(2);
   });
 
   test('of a rest that is over, one task on all nodes is the trial, and the next one if it proved nothing', async () => {

@@ -49,14 +49,18 @@ export function createCapacity(deps: {
 
   let known: readonly ChannelRecord[] = [];
   let byPool = new Map<string, ChannelRecord[]>();
-  let poolOf = new Map<number, string>();
+  /** Of a deleted channel the last one: its vendor may still run tasks that ended with it. */
+  const poolOf = new Map<number, string>();
+  let idsOfPool = new Map<string, number[]>();
   /** Reads pools and members anew after a change of channels. */
   function members(pool: string): readonly ChannelRecord[] {
     const channels = deps.channels();
     if (channels !== known) {
       known = channels;
       byPool = Map.groupBy(channels, findPool);
-      poolOf = new Map(channels.map((channel) => [channel.id, findPool(channel)]));
+      for (const channel of channels) poolOf.set(channel.id, findPool(channel));
+      idsOfPool = new Map();
+      for (const [id, name] of poolOf) idsOfPool.set(name, [...(idsOfPool.get(name) ?? []), id]);
       slots.rebuild();
     }
     return byPool.get(pool) ?? [];
@@ -110,7 +114,7 @@ export function createCapacity(deps: {
 
   const levels = ({ pool, model }: Scope) => {
     const channels = members(pool);
-    const channelIds = channels.map(({ id }) => id);
+    const channelIds = idsOfPool.get(pool) ?? [];
     return (model === '' ? [''] : ['', model]).flatMap((name) => {
       const limit = findStrictest(channels, name);
       return limit ? [{ pool, model: name, limit, channelIds }] : [];
@@ -303,7 +307,11 @@ export function createCapacity(deps: {
       return byHand(store.capacity.wake([...new Set(pools)]));
     },
     clearCeilings: (channel) => byHand(store.capacity.clearCeilings(findPool(channel))),
-    clearAbandoned: (channel) => byHand(store.capacity.clearAbandoned(members(findPool(channel)).map(({ id }) => id))),
+    clearAbandoned(channel) {
+      const pool = findPool(channel);
+      members(pool);
+      return byHand(store.capacity.clearAbandoned(idsOfPool.get(pool) ?? []));
+    },
   };
 }
 

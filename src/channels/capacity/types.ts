@@ -84,7 +84,7 @@ export type CapacityService = Capacity & {
   start(): Promise<void>;
   stop(): void;
   describe(channel: ChannelRecord): CapacityView;
-  /** Ends the rests of a channel, and of its pool unless only `account` is meant. Returns how many. */
+  /** Ends the rests of a channel, and of its pool unless `account` is said. Returns how many. */
   wake(channel: ChannelRecord, of?: 'account' | 'pool'): Promise<number>;
   /** Forgets what was learned of its pool. Returns of how many models. */
   clearCeilings(channel: ChannelRecord): Promise<number>;
