@@ -571,7 +571,7 @@ export interface PluginModule extends HookExtensions, ExportExtensions {
   extractUsage?(ctx: DriverContext): UsageFacts | null;
   /**
    * Parses the vendor's answer. A throw fails the task and refunds it; the request is not sent
-   * again.
+   * again, unless `parseSubmitError` says that the answer refuses it.
    * @when the vendor has answered the submission with 2xx
    * @limits `taskData` and `state` 1 MiB each, `taskId` 4096 characters
    */
@@ -677,9 +677,25 @@ export interface Utils {
  */
 export type SubmitErrorClass = 'bad_input' | 'content_policy' | 'quota' | 'busy' | 'credential';
 
-/** A vendor's refusal in words. */
+/**
+ * What a refusal says of the channel's account. `capacity`: it runs as many jobs as it may; `rate`:
+ * it started too many in a while; `balance`: it is used up; `credential`: its key is refused;
+ * `vendor_busy`: the vendor has no room for anybody. After these the task may wait and be sent
+ * again, also by another channel. `content` and `request` are about the request: they end the task.
+ */
+export type SubmitErrorKind =
+  | ('capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy')
+  | ('content' | 'request');
+
+/** A vendor's refusal in words. It has `kind` or `class`. */
 export interface SubmitError {
-  class: SubmitErrorClass;
+  /**
+   * States that the vendor refused and has no job: give it only for what the vendor documents as a
+   * refusal.
+   */
+  kind?: SubmitErrorKind;
+  /** Where there is no `kind`, which outranks it. It counts for answers of 4xx alone. */
+  class?: SubmitErrorClass;
   /**
    * A sentence for the client; not shown for `quota` and `credential`, which the client cannot
    * mend: the gateway logs it.
@@ -687,7 +703,7 @@ export interface SubmitError {
   message?: string;
   /** The client's parameter that is wrong. */
   param?: string;
-  /** For `quota` and `busy`; instead of the vendor's `Retry-After`. At most 3600. */
+  /** For what may pass; instead of the vendor's `Retry-After`. At most 3600. */
   retryAfterSeconds?: number;
 }
 
@@ -712,9 +728,10 @@ export interface ArtifactResolution {
 export interface HookExtensions {
   /**
    * Says what a vendor's refusal means. Null leaves it to the gateway, and so do a throw and an
-   * invalid result. It never leads to more attempts than the answer's status does, and `bad_input`
-   * and `content_policy` end them: no other channel is tried.
-   * @when the vendor has answered the submission with 4xx
+   * invalid result. A `class` never leads to more attempts than the answer's status does; a `kind`
+   * does, since it states that there is no job. After 408, 409, 504 and 524 nothing is sent again.
+   * @when the vendor has answered the submission with 4xx or 5xx, or with 2xx where
+   *   `parseSubmitResponse` threw
    */
   parseSubmitError?(response: SubmitResponse, ctx: DriverContext): SubmitError | null;
   /**

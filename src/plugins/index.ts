@@ -43,6 +43,7 @@ export {
   parseSubmitError,
   parseSubmitResponse,
   parseTaskResult,
+  type SubmitError,
 } from './hooks/parse-answers.ts';
 export { renderNative, renderNativeError, renderVideo } from './hooks/present-tasks.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';

@@ -122,7 +122,11 @@ const accepted: {
   TaskQueryContext: [query, { ...query, apiKey: 'k', auth: { projectId: 'p' } }],
   BatchQueryContext: [{ baseUrl: 'https://x.y', authHeader: 'k', tasks: [query] }],
   ResponseInfo: [{ status: 200, headers: { a: 'b' } }],
-  SubmitError: [{ class: 'quota' }, { class: 'busy', message: 'm', param: 'p', retryAfterSeconds: 1 }],
+  SubmitError: [
+    { class: 'quota' },
+    { kind: 'rate' },
+    { class: 'busy', message: 'm', param: 'p', retryAfterSeconds: 1 },
+  ],
   ArtifactResolution: [{ request: { url: 'https://x.y' } }, { url: 'https://x.y', expiresIn: 5 }],
   SubmitResponse: [{ statusCode: 201, headers: { a: ['b', 'c'] }, body: 'text' }],
   Artifact: [
@@ -175,6 +179,7 @@ const refused: [definition: string, value: unknown][] = [
   ['ContentDescriptor', { url: 'https://x.y', credentialless: true, method: 'POST' }],
   ['ContentDescriptor', { url: 'https://x.y', redirectHosts: ['https://a.b'] }],
   ['SubmitError', { class: 'other' }],
+  ['SubmitError', { message: 'm' }],
   ['ArtifactResolution', {}],
   ['ArtifactResolution', { url: 'https://x.y', request: { url: 'https://x.y' } }],
   ['SubmitResult', { taskId: 'x', clientResponse: {} }],

@@ -23,7 +23,7 @@ export const pluginHooksReasons = {
   'hook.immediate': 'immediate must be a task result',
   'hook.no_results': 'the plugin returned no list of task results',
   'hook.no_result': 'the plugin returned no task result',
-  'hook.submit_error': 'parseSubmitError must return an object with a class, or null',
+  'hook.submit_error': 'parseSubmitError must return an object with a kind or a class, or null',
   'hook.one_of': '{{name}} must be one of {{values}}',
   'hook.no_object': 'the plugin rendered no object',
   'hook.headers_object': 'headers must be an object of strings',

@@ -2,8 +2,8 @@ import type {
   BatchQueryContext,
   DriverContext,
   ResponseInfo,
-  SubmitError,
   SubmitErrorClass,
+  SubmitErrorKind,
   SubmitResponse,
   TaskQueryContext,
 } from '../../../contracts/v1.d.ts';
@@ -11,6 +11,7 @@ import {
   err,
   isObject,
   type Json,
+  type JsonObject,
   ok,
   type Result,
   redactSecrets,
@@ -149,28 +150,75 @@ export function parseBatchResult(
   });
 }
 
-const CLASSES: readonly SubmitErrorClass[] = ['bad_input', 'content_policy', 'quota', 'busy', 'credential'];
 const MAX_RETRY_AFTER_SECONDS = 3600;
 
+/** What a vendor's refusal means, as the plugin reads it. */
+export type SubmitError = {
+  kind: SubmitErrorKind;
+  /** What the client reads. */
+  class: SubmitErrorClass;
+  /** The plugin gave the kind itself, which states that the vendor has no job. */
+  provesNoJob: boolean;
+  message?: string;
+  param?: string;
+  retryAfterSeconds?: number;
+};
+
+const CLASSES: Readonly<Record<SubmitErrorKind, SubmitErrorClass>> = {
+  capacity: 'busy',
+  rate: 'busy',
+  balance: 'quota',
+  credential: 'credential',
+  vendor_busy: 'busy',
+  content: 'content_policy',
+  request: 'bad_input',
+};
+const KINDS: Readonly<Record<SubmitErrorClass, SubmitErrorKind>> = {
+  bad_input: 'request',
+  content_policy: 'content',
+  quota: 'balance',
+  busy: 'vendor_busy',
+  credential: 'credential',
+};
+
+function readMeaning(value: JsonObject, status: number): Result<Pick<SubmitError, 'kind' | 'class'>, Sentence> {
+  if (value.kind !== undefined) {
+    const kind = (Object.keys(CLASSES) as SubmitErrorKind[]).find((name) => name === value.kind);
+    if (kind !== undefined) return ok({ kind, class: CLASSES[kind] });
+    return err(sentence('hook.one_of', { name: 'kind', values: Object.keys(CLASSES).join(', ') }));
+  }
+  const found = (Object.keys(KINDS) as SubmitErrorClass[]).find((name) => name === value.class);
+  if (found === undefined) {
+    return err(sentence('hook.one_of', { name: 'class', values: Object.keys(KINDS).join(', ') }));
+  }
+  return ok({ kind: found === 'busy' && status === 429 ? 'capacity' : KINDS[found], class: found });
+}
+
+type Refusal = { status?: number; secrets?: Secrets };
+
 /** Checks the result of parseSubmitError. Null: the plugin leaves the answer to the gateway. */
-export function readSubmitError(value: Json | undefined, secrets: Secrets = []): Result<SubmitError | null, Sentence> {
+export function readSubmitError(
+  value: Json | undefined,
+  { status = 0, secrets = [] }: Refusal = {},
+): Result<SubmitError | null, Sentence> {
   if (value === undefined || value === null) return ok(null);
   if (!isObject(value)) return err(sentence('hook.submit_error'));
   const { message, param, retryAfterSeconds: wait } = value;
-  const found = CLASSES.find((name) => name === value.class);
-  if (found === undefined) return err(sentence('hook.one_of', { name: 'class', values: CLASSES.join(', ') }));
+  const meaning = readMeaning(value, status);
+  if (!meaning.ok) return meaning;
   const cleanText = (text: unknown): string =>
     typeof text === 'string' ? sanitizeMessage(redactSecrets(text, secrets)) : '';
   const seconds = typeof wait === 'number' && wait > 0 ? Math.min(Math.ceil(wait), MAX_RETRY_AFTER_SECONDS) : undefined;
   return ok({
-    class: found,
+    ...meaning.value,
+    provesNoJob: value.kind !== undefined,
     ...(cleanText(message) === '' ? {} : { message: cleanText(message) }),
     ...(cleanText(param) === '' ? {} : { param: cleanText(param) }),
     ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
   });
 }
 
-/** Asks the plugin what a vendor's 4xx answer to a submission means. */
+/** Asks the plugin what a vendor's answer that accepts nothing means. */
 export function parseSubmitError(
   plugin: LoadedPlugin,
   { ctx, response }: { ctx: DriverContext; response: SubmitResponse },
@@ -180,6 +228,6 @@ export function parseSubmitError(
     hook: 'parseSubmitError',
     args: [response, ctx],
     options,
-    read: (value) => readSubmitError(value, options.secrets),
+    read: (value) => readSubmitError(value, { status: response.statusCode, secrets: options.secrets ?? [] }),
   });
 }

@@ -13,8 +13,16 @@ type Refusal = { answer: VendorAnswer; plain: FailedAttempt };
 const OF_THE_CHANNEL: ReadonlySet<SubmitError['class']> = new Set(['quota', 'busy', 'credential']);
 
 /**
- * Lets the plugin say what a vendor's 4xx means. `plain` is what its status alone says: it stands
- * where the plugin says nothing, and no class permits an attempt that it does not.
+ * A job may stand behind these whatever their body says: somebody between gave up waiting, or the
+ * vendor has the job already.
+ */
+const ALWAYS_IN_DOUBT: ReadonlySet<number> = new Set([408, 409, 504, 524]);
+
+/**
+ * Lets the plugin say what an answer means that accepts nothing: 4xx, 5xx, and a 2xx in which the
+ * plugin found no job. `plain` is what its status alone says: it stands where the plugin says
+ * nothing. Only a `kind` moves it: it states that the vendor has no job, which permits another
+ * attempt; a class permits none that the status does not.
  */
 export async function classifyRefusal(
   deps: TaskDeps,
@@ -22,7 +30,7 @@ export async function classifyRefusal(
   { answer, plain }: Refusal,
 ): Promise<FailedAttempt> {
   const { status, headers, body } = answer;
-  if (status < 400 || status >= 500 || !plugin.has('parseSubmitError')) return plain;
+  if ((status >= 300 && status < 400) || !plugin.has('parseSubmitError')) return plain;
   const parsed = await parseSubmitError(
     plugin,
     { ctx: context, response: { statusCode: status, headers, body } },
@@ -34,38 +42,27 @@ export async function classifyRefusal(
     return plain;
   }
   const error = parsed.value;
-  if (!error) return plain;
+  const isOf4xx = status >= 400 && status < 500;
+  if (!error || !(isOf4xx || error.provesNoJob)) return plain;
   if (error.class === 'quota' || error.class === 'credential') {
-    const fields = { ...logFields, status, class: error.class, reason: error.message ?? '' };
+    const fields = { ...logFields, status, kind: error.kind, reason: error.message ?? '' };
     deps.logger.warn(fields, "vendor refuses the channel's account");
   }
-  const outcome = classifyOutcome(error.class, plain.outcome);
+  const isProof = error.provesNoJob && !ALWAYS_IN_DOUBT.has(status);
+  const outcome = plain.outcome === 'in_doubt' && !isProof ? plain.outcome : OUTCOMES[error.class];
+  const { retryAfterSeconds } = error;
+  const waitMs = retryAfterSeconds === undefined ? plain.refusal.retryAfterMs : retryAfterSeconds * 1000;
   return {
     kind: 'failed',
     error: clientError(error, { plain, outcome }),
-    mayTryAnother: plain.mayTryAnother && OF_THE_CHANNEL.has(error.class),
+    mayTryAnother: (plain.mayTryAnother || isProof) && OF_THE_CHANNEL.has(error.class),
     outcome,
     refusal: {
-      kind: outcome === 'in_doubt' ? 'in_doubt' : kindOf(error, status),
-      ...(error.retryAfterSeconds === undefined
-        ? plain.refusal.retryAfterMs === undefined
-          ? {}
-          : { retryAfterMs: plain.refusal.retryAfterMs }
-        : { retryAfterMs: error.retryAfterSeconds * 1000 }),
+      kind: outcome === 'in_doubt' ? 'in_doubt' : error.kind,
+      ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
     },
   };
 }
-
-const KINDS: Readonly<Record<SubmitError['class'], RefusalKind>> = {
-  bad_input: 'request',
-  content_policy: 'content',
-  quota: 'balance',
-  busy: 'vendor_busy',
-  credential: 'credential',
-};
-
-const kindOf = ({ class: found }: SubmitError, status: number): RefusalKind =>
-  found === 'busy' && status === 429 ? 'capacity' : KINDS[found];
 
 /** What a status says of an account, where nobody says more. */
 export function refusalOfStatus(status: number): RefusalKind {
@@ -77,12 +74,13 @@ export function refusalOfStatus(status: number): RefusalKind {
   return status >= 400 && status < 500 ? 'request' : 'in_doubt';
 }
 
-/** A vendor that may have the job stays in doubt, whatever the plugin reads in its answer. */
-function classifyOutcome(found: SubmitError['class'], plain: VendorOutcome): VendorOutcome {
-  if (plain === 'in_doubt') return plain;
-  if (found === 'quota' || found === 'busy') return 'throttled';
-  return found === 'credential' ? 'turned_away' : 'refused';
-}
+const OUTCOMES: Readonly<Record<SubmitError['class'], VendorOutcome>> = {
+  quota: 'throttled',
+  busy: 'throttled',
+  credential: 'turned_away',
+  bad_input: 'refused',
+  content_policy: 'refused',
+};
 
 type Known = { plain: FailedAttempt; outcome: VendorOutcome };
 

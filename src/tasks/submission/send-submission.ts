@@ -75,14 +75,17 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
   );
   traceEvent(deps.logger, 'parse', { ...logFields, ok: parsed.ok });
   if (parsed.ok) return { kind: 'accepted', result: parsed.value, isCut: uncut !== undefined };
-  // Never sent again after a 2xx, whatever the plugin says: the vendor may be working on the job.
+  // The vendor may be working on the job: not sent again, unless the plugin reads a refusal in it.
   const make =
     parsed.error.kind === 'thrown'
       ? taskErrors.plugin_submit_response_failed
       : taskErrors.plugin_submit_response_invalid;
   const shouldRetry = adviseRetry('in_doubt');
   const error = make({ message: toSentence(parsed.error), shouldRetry, cause: hookCause(parsed.error) });
-  return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
+  const refusal = { kind: 'in_doubt' as const };
+  const plain: FailedAttempt = { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal };
+  const wasRead = parsed.error.kind === 'thrown';
+  return wasRead ? classifyRefusal(deps, submission, { answer: read.value, plain }) : plain;
 }
 
 /** What the status of an answer says. */

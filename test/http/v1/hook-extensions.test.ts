@@ -45,7 +45,8 @@ const SOURCE = pluginSource(
   HOOKS,
 ).replace(
   'return { taskId: response.body.id };',
-  "return { taskId: response.body.id, taskData: response.body, immediate: { status: 'SUCCESS' } };",
+  `if (response.body.verdict) throw new Error('no job');
+  return { taskId: response.body.id, taskData: response.body, immediate: { status: 'SUCCESS' } };`,
 );
 
 /** A vendor whose submissions are answered as they ask, with links that it may revoke. */
@@ -155,6 +156,27 @@ describe('parseSubmitError', () => {
       { type: 'server_error', code: 'vendor_quota_exhausted', message: expect.not.stringContaining('42') as string },
       0,
     ],
+    ['capacity on 400: another channel', refusal(400, { kind: 'capacity' }), 429, { code: 'vendor_busy' }, 1],
+    ['balance on 403: another channel', refusal(403, { kind: 'balance' }), 503, { code: 'vendor_quota_exhausted' }, 1],
+    [
+      'a kind outranks a class',
+      refusal(429, { kind: 'content', class: 'busy' }),
+      400,
+      { code: 'content_policy_violation' },
+      0,
+    ],
+    ['a kind in a 2xx without a job', refusal(200, { kind: 'rate' }), 429, { code: 'vendor_busy' }, 1],
+    [
+      'a request refused in a 2xx',
+      refusal(200, { ...input, kind: 'request' }),
+      400,
+      { code: 'vendor_rejected', message: input.message },
+      0,
+    ],
+    ['a class in a 2xx proves nothing', refusal(200, { class: 'busy' }), 502, {}, 0],
+    ['a kind in a 5xx', refusal(529, { kind: 'vendor_busy' }), 429, { code: 'vendor_busy' }, 1],
+    ['a class in a 5xx proves nothing', refusal(503, input), 502, {}, 0],
+    ['an unknown kind leaves it to the status', refusal(429, { kind: 'other' }), 429, { code: 'vendor_busy' }, 1],
     ['busy on 400: no further attempt', refusal(400, { class: 'busy' }), 429, { code: 'vendor_busy' }, 0],
     [
       'busy on 429: another channel, as the status permits',
@@ -188,17 +210,22 @@ describe('parseSubmitError', () => {
     expect(second.count('/jobs') - before).toBe(tries);
   });
 
-  test('a vendor that may have the job is still in doubt', async () => {
+  test.each([
+    ['class', refusal(409, { class: 'busy' }), 0],
+    ['kind after 409', refusal(409, { kind: 'capacity' }), 0],
+    ['kind after a proxy’s 504', refusal(504, { kind: 'vendor_busy' }), 0],
+  ])('a vendor that may have the job is still in doubt: %s', async (_, body, tries) => {
+    const before = second.count('/jobs');
     const answer = await fetch(`${gateway.url}/v1/tasks/ext`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'ext-1', ...refusal(409, { class: 'busy' }) }),
+      body: JSON.stringify({ model: 'ext-1', ...body }),
     });
     expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([429, 'false']);
+    expect(second.count('/jobs') - before).toBe(tries);
   });
 
-  test('is not asked about 5xx, and its class reaches every surface', async () => {
-    expect((await submit(refusal(503, input))).status).toBe(502);
+  test('its class reaches every surface', async () => {
     const policy = refusal(400, { class: 'content_policy', message: 'no celebrities' });
     const video = await submit(policy, '/v1/videos');
     expect([video.status, (video.body as Failure).error?.code]).toEqual([400, 'content_policy_violation']);
