@@ -33,7 +33,7 @@ export const meta = {
   apiVersion: 1,
   key: 'ali',
   name: 'Alibaba Wan',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, from a first frame, and from a first and a last frame by the Wan models of Alibaba Cloud Model Studio',
@@ -397,13 +397,21 @@ function wordsOf(said) {
   return message && code ? `${message} (${code})` : message || code;
 }
 
-export function parseSubmitResponse(_ctx, response) {
-  const { body } = response;
+export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(objectAt(body, 'output'), 'task_id');
   if (taskId === '') throw new Error(wordsOf(body) || 'Alibaba Cloud answered without a task.');
   const result = readTask(body);
   const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
   return ended ? { taskId, taskData: body, immediate: result } : { taskId, taskData: body };
+}
+
+/** What the vendor's codes mean; every kind of throttling is about the rate. */
+const REFUSALS = { Arrearage: 'balance', InvalidApiKey: 'credential', DataInspectionFailed: 'content' };
+
+export function parseSubmitError({ body }) {
+  const code = textAt(body, 'code');
+  const kind = /^Throttling\b/.test(code) ? 'rate' : Object.hasOwn(REFUSALS, code) && REFUSALS[code];
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {
@@ -413,9 +421,7 @@ export function buildQueryRequest(ctx) {
   };
 }
 
-export function parseTaskResult(_ctx, body) {
-  return readTask(body);
-}
+export const parseTaskResult = (_ctx, body) => readTask(body);
 
 /**
  * The vendor's own UNKNOWN (no such task, or one older than a day) is unknown here too, and so is a
@@ -454,9 +460,7 @@ export function extractUsage(ctx) {
   return { seconds, resolution: tier, audio };
 }
 
-export function extractUsageOnComplete(_ctx, result, body) {
-  return result.status === 'SUCCESS' ? usageOf(body) : null;
-}
+export const extractUsageOnComplete = (_ctx, { status }, body) => (status === 'SUCCESS' ? usageOf(body) : null);
 
 export function listArtifacts(task) {
   const done = task.status === 'SUCCESS' && textAt(objectAt(task.data, 'output'), 'video_url') !== '';
@@ -476,10 +480,7 @@ const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] =
 /** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
-/**
- * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
- * frames; further fields as in a video request.
- */
+/** A Responses request as fields: its texts, one a line, are the prompt, its images the frames. */
 function fieldsOfResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
@@ -498,9 +499,7 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 
 export const protocols = {
   proto_video: {
-    decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
-    },
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
     render(_ctx, task) {
       const { seconds, resolution } = usageOf(task.data);
       const prompt = textAt(objectAt(task.data, 'output'), 'orig_prompt');
@@ -513,9 +512,7 @@ export const protocols = {
     },
   },
   proto_responses: {
-    decodeRequest(ctx) {
-      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
-    },
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
       if (task.status === 'FAILURE')
@@ -543,7 +540,5 @@ export const native = {
     if (task.status === 'FAILURE' && !output.message) output.message = task.fail_reason;
     return { ...data, output };
   },
-  error(_ctx, error) {
-    return { request_id: error.requestId, code: error.code, message: error.message };
-  },
+  error: (_ctx, { requestId, code, message }) => ({ request_id: requestId, code, message }),
 };

@@ -7,7 +7,7 @@ export const meta = {
   apiVersion: 1,
   key: 'doubao',
   name: 'Doubao Seedance',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, from first and last frames, and from references by the Seedance models of Volcengine Ark',
@@ -397,11 +397,24 @@ function wordsOf(body) {
   return message && code ? `${message} (${code})` : message || code;
 }
 
-export function parseSubmitResponse(_ctx, response) {
-  const { body } = response;
+export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
   if (taskId === '') throw new Error(wordsOf(body) || 'Volcengine Ark answered without a task.');
   return { taskId, taskData: body };
+}
+
+/** What the vendor's codes mean. */
+const REFUSALS = [
+  [/^(RateLimitExceeded\..+|RequestBurstTooFast)$/, 'rate'],
+  [/^ServerOverloaded$/, 'vendor_busy'],
+  [/^(AccountOverdueError|ServiceOverdue|QuotaExceeded|SetLimitExceeded)$/, 'balance'],
+  [/^AuthenticationError$/, 'credential'],
+  [/^(Input|Output)\w*SensitiveContentDetected/, 'content'],
+];
+
+export function parseSubmitError({ body }) {
+  const [, kind] = REFUSALS.find(([code]) => code.test(textAt(objectAt(body, 'error'), 'code'))) ?? [];
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {
@@ -423,14 +436,8 @@ export function parseTaskResult(_ctx, body) {
 export function extractUsage(ctx) {
   const { request, resolution, audio, longest } = plan(ctx);
   const video_input = request.content.some(({ type }) => type === 'video_url');
-  return {
-    tokens: tokensOf(resolution, longest + (video_input ? REFERENCE_SECONDS : 0)),
-    seconds: longest,
-    resolution,
-    audio,
-    video_input,
-    offline: request.service_tier === 'flex',
-  };
+  const tokens = tokensOf(resolution, longest + (video_input ? REFERENCE_SECONDS : 0));
+  return { tokens, seconds: longest, resolution, audio, video_input, offline: request.service_tier === 'flex' };
 }
 
 /** What the vendor bills. */
@@ -445,9 +452,7 @@ function usageOf(body) {
   return facts;
 }
 
-export function extractUsageOnComplete(_ctx, result, body) {
-  return result.status === 'SUCCESS' ? usageOf(body) : null;
-}
+export const extractUsageOnComplete = (_ctx, { status }, body) => (status === 'SUCCESS' ? usageOf(body) : null);
 
 /** The vendor's `content` has each under its key and `_url`. */
 const ARTIFACTS = [
@@ -473,10 +478,7 @@ const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] =
 /** `metadata` of a Responses request also holds the client's labels: only known members count. */
 const withLabels = ({ metadata, ...request }) => ({ ...(isObject(metadata) ? metadata : {}), ...request });
 
-/**
- * A Responses request as fields: its texts in order, one a line, are the prompt, its images the
- * frames; further fields as in a video request.
- */
+/** A Responses request as fields: its texts, one a line, are the prompt, its images the frames. */
 function fieldsOfResponses(body) {
   const { input, ...fields } = body.kind === 'json' && isObject(body.value) ? withLabels(body.value) : {};
   const items = typeof input === 'string' ? [{ content: input }] : Array.isArray(input) ? input : [];
@@ -495,9 +497,7 @@ const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></vi
 
 export const protocols = {
   proto_video: {
-    decodeRequest(ctx) {
-      return intentOf(ctx.model, fieldsOf(ctx.body));
-    },
+    decodeRequest: (ctx) => intentOf(ctx.model, fieldsOf(ctx.body)),
     render(_ctx, task) {
       const { seconds, resolution } = usageOf(task.data);
       const video = { id: task.task_id, object: 'video', model: task.model };
@@ -508,9 +508,7 @@ export const protocols = {
     },
   },
   proto_responses: {
-    decodeRequest(ctx) {
-      return intentOf(ctx.model, fieldsOfResponses(ctx.body));
-    },
+    decodeRequest: (ctx) => intentOf(ctx.model, fieldsOfResponses(ctx.body)),
     renderEvents(ctx, task, previous) {
       const state = { status: task.status, progress: task.progress };
       if (task.status === 'FAILURE')

@@ -13,7 +13,7 @@ export const meta = {
   apiVersion: 1,
   key: 'elevenlabs',
   name: 'ElevenLabs',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Speech, sound effects and music from text',
@@ -286,6 +286,20 @@ export function parseSubmitResponse(ctx, { headers, body, base64 }) {
     throw new Error('The audio is larger than what the gateway keeps; ask for less or for a lower bit rate.');
   }
   return { taskId, taskData, state: { format, voice_id: order.voice_id } };
+}
+
+/** What `detail.status` means. */
+const REFUSALS = {
+  too_many_concurrent_requests: 'capacity',
+  system_busy: 'vendor_busy',
+  invalid_api_key: 'credential',
+  quota_exceeded: 'balance',
+};
+
+export function parseSubmitError({ body }) {
+  const status = textAt(objectAt(body, 'detail'), 'status');
+  const kind = Object.hasOwn(REFUSALS, status) ? REFUSALS[status] : undefined;
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 /** What the vendor counted, and the length of what it made. */

@@ -30,7 +30,7 @@ export const meta = {
   apiVersion: 1,
   key: 'flux',
   name: 'FLUX',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Images from text and from up to eight images by the FLUX models of Black Forest Labs',
@@ -261,6 +261,15 @@ export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
   if (taskId === '') throw new Error(wordsOf(body) || 'Black Forest Labs answered without a task.');
   return { taskId, taskData: body, state: { polling_url: textAt(body, 'polling_url') } };
+}
+
+/** 429: as many jobs run as the account may have at once. */
+const REFUSALS = { 402: 'balance', 403: 'credential', 429: 'capacity' };
+
+export function parseSubmitError({ statusCode, body }) {
+  const words = wordsOf(body);
+  const kind = /^(request|content) moderated/i.test(words) ? 'content' : REFUSALS[statusCode];
+  return kind ? { kind, message: words } : null;
 }
 
 /** What the vendor charged. */

@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'gemini',
   name: 'Google Veo',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video from text, frames or reference images, by the Gemini API of Google',
@@ -256,6 +256,15 @@ export function parseSubmitResponse(_ctx, { body }) {
   const result = readOperation(body);
   const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
   return { taskId: body.name, taskData: body, ...(ended ? { immediate: result } : {}) };
+}
+
+/** Google has limits of starts alone; it may say when to try again. */
+export function parseSubmitError({ statusCode, body }) {
+  if (statusCode !== 429) return null;
+  const error = isObject(body) && isObject(body.error) ? body.error : {};
+  const delay = (Array.isArray(error.details) ? error.details : []).find((detail) => isText(detail?.retryDelay));
+  const retryAfterSeconds = delay ? Number.parseFloat(delay.retryDelay) : undefined;
+  return { kind: 'rate', message: isText(error.message) ? error.message : undefined, retryAfterSeconds };
 }
 
 /** The operation's name is a path: `models/<model>/operations/<id>`. */

@@ -27,7 +27,7 @@ export const meta = {
   apiVersion: 1,
   key: 'hailuo',
   name: 'MiniMax Hailuo',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, from first and last frames, and of a given person by the Hailuo models of MiniMax',
@@ -343,6 +343,24 @@ export function parseSubmitResponse(_ctx, response) {
   const taskId = textAt(body, 'task_id');
   if (taskId === '' || codeOf(body) !== 0) throw new Error(wordsOf(body) || 'MiniMax answered without a task.');
   return { taskId, taskData: body };
+}
+
+/** What the vendor's codes mean. */
+const MEANINGS = {
+  1002: 'rate',
+  1004: 'credential',
+  1008: 'balance',
+  1026: 'content',
+  1027: 'content',
+  1039: 'rate',
+  1041: 'capacity',
+};
+
+export function parseSubmitError({ body }) {
+  // An answer that names a task may have made it.
+  const isKnown = textAt(body, 'task_id') === '' && Object.hasOwn(MEANINGS, codeOf(body));
+  const kind = isKnown ? MEANINGS[codeOf(body)] : undefined;
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 /** The id of the finished file, once a round has seen it. */

@@ -7,7 +7,7 @@ export const meta = {
   apiVersion: 1,
   key: 'jimeng',
   name: 'Jimeng',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text and from first and last frames by the Jimeng models of Volcengine',
@@ -329,6 +329,16 @@ export function parseSubmitResponse(_ctx, response) {
   if (!accepted && wordsOf(body)) throw new Error(wordsOf(body));
   if (!accepted || taskId === '') throw new Error('Jimeng answered without a task.');
   return { taskId, taskData: body };
+}
+
+/** What the vendor's codes mean; those of content end a task in the same way. */
+const REFUSALS = { 50429: 'rate', 50430: 'capacity' };
+
+export function parseSubmitError({ body }) {
+  const code = isObject(body) ? body.code : undefined;
+  const isOfContent = isRefusal(code) && code >= 50400;
+  const kind = isOfContent ? 'content' : Object.hasOwn(REFUSALS, code) ? REFUSALS[code] : undefined;
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {

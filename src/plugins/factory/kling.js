@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'kling',
   name: 'Kling AI',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video from text, a first frame or two frames, by Kling AI',
@@ -292,6 +292,28 @@ export function parseSubmitResponse(_ctx, { body }) {
   const result = readJob(body);
   const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
   return { taskId: job.task_id, taskData: body, ...(ended ? { immediate: result } : {}) };
+}
+
+/** Codes of the vendor, which uses 429 for most of them. */
+const REFUSALS = {
+  1000: 'credential',
+  1001: 'credential',
+  1002: 'credential',
+  1003: 'credential',
+  1004: 'credential',
+  1100: 'credential',
+  1101: 'balance',
+  1102: 'balance',
+  1300: 'content',
+  1301: 'content',
+  1302: 'rate',
+  1303: 'capacity',
+  1304: 'credential',
+};
+
+export function parseSubmitError({ body }) {
+  const kind = isObject(body) && Object.hasOwn(REFUSALS, body.code) ? REFUSALS[body.code] : undefined;
+  return kind ? { kind, message: complaintOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {

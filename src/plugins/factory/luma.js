@@ -19,7 +19,7 @@ export const meta = {
   apiVersion: 1,
   key: 'luma',
   name: 'Luma Dream Machine',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, frames, earlier videos and given videos by Ray, and images by Photon',
@@ -271,6 +271,14 @@ export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
   if (taskId === '') throw new Error(wordsOf(body) || 'Luma answered without a generation.');
   return { taskId, taskData: body };
+}
+
+/** 403: the account is suspended. */
+const REFUSALS = { 401: 'credential', 402: 'balance', 403: 'credential', 429: 'capacity' };
+
+export function parseSubmitError({ statusCode, body }) {
+  const kind = REFUSALS[statusCode];
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {

@@ -14,7 +14,7 @@ export const meta = {
   apiVersion: 1,
   key: 'minimax-music',
   name: 'MiniMax Music',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Songs from a description and lyrics, and instrumental music, by the music models of MiniMax',
@@ -203,6 +203,22 @@ export function parseSubmitResponse(ctx, { body }) {
   // The answer is stored without the long hex.
   const data = { ...body, data: { ...body.data, audio: '' } };
   return { ...song, taskData: data, immediate: { status: 'SUCCESS' }, state: { format, base64: base64OfHex(audio) } };
+}
+
+/** What the vendor's codes mean. */
+const REFUSALS = {
+  1002: 'rate',
+  1004: 'credential',
+  1008: 'balance',
+  1026: 'content',
+  1027: 'content',
+  1039: 'rate',
+  1041: 'capacity',
+};
+
+export function parseSubmitError({ body }) {
+  const kind = Object.hasOwn(REFUSALS, codeOf(body)) ? REFUSALS[codeOf(body)] : undefined;
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 /** The length is told in milliseconds. */

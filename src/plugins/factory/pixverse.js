@@ -18,7 +18,7 @@ export const meta = {
   apiVersion: 1,
   key: 'pixverse',
   name: 'PixVerse',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, from an uploaded image, and between two uploaded frames',
@@ -325,6 +325,20 @@ export function parseSubmitResponse(ctx, { body }) {
   if (taskId === '') throw new Error(wordsOf(body) || 'PixVerse answered without a task.');
   if (!upload) return { taskId, taskData: body };
   return { taskId, taskData: body, immediate: { status: 'SUCCESS', url: textAt(answerOf(body), 'img_url') } };
+}
+
+/** What the vendor's codes mean. */
+const REFUSALS = {
+  500044: 'capacity',
+  500054: 'content',
+  500063: 'content',
+  500069: 'vendor_busy',
+  500090: 'balance',
+};
+
+export function parseSubmitError({ body }) {
+  const kind = Object.hasOwn(REFUSALS, codeOf(body)) ? REFUSALS[codeOf(body)] : undefined;
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {

@@ -38,7 +38,7 @@ export const meta = {
   apiVersion: 1,
   key: 'runway',
   name: 'Runway',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Videos from text, images and videos, performances, larger videos and images by the Gen-4 models of Runway',
@@ -330,6 +330,14 @@ export function parseSubmitResponse(_ctx, { body }) {
   const taskId = textAt(body, 'id');
   if (taskId === '') throw new Error(wordsOf(body) || 'Runway answered without a task.');
   return { taskId, taskData: body };
+}
+
+/** Too many at once are accepted as THROTTLED: 429 is the account's limit of 24 hours. */
+const REFUSALS = { 401: 'credential', 429: 'rate' };
+
+export function parseSubmitError({ statusCode, body }) {
+  const kind = REFUSALS[statusCode];
+  return kind ? { kind, message: wordsOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {

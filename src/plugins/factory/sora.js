@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'sora',
   name: 'OpenAI Sora',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video with sound from text or a first frame, by the Videos API of OpenAI',
@@ -213,6 +213,21 @@ export function parseSubmitResponse(_ctx, { body }) {
   const result = readVideo(body);
   const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
   return { taskId: body.id, taskData: body, ...(ended ? { immediate: result } : {}) };
+}
+
+/** What the vendor's codes mean. */
+const REFUSALS = {
+  rate_limit_exceeded: 'rate',
+  insufficient_quota: 'balance',
+  billing_hard_limit_reached: 'balance',
+  invalid_api_key: 'credential',
+  moderation_blocked: 'content',
+};
+
+export function parseSubmitError({ body }) {
+  const error = isObject(body) && isObject(body.error) ? body.error : {};
+  const kind = Object.hasOwn(REFUSALS, error.code) ? REFUSALS[error.code] : undefined;
+  return kind ? { kind, message: error.message } : null;
 }
 
 export function buildQueryRequest(ctx) {

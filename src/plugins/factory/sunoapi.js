@@ -6,7 +6,7 @@ export const meta = {
   apiVersion: 1,
   key: 'sunoapi',
   name: 'Suno-compatible music',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Songs and lyrics by any service that speaks the Suno-API format',
@@ -210,6 +210,15 @@ export function parseSubmitResponse(_ctx, response) {
     throw new Error(textAt(body, 'message') || 'The music service answered without a task.');
   }
   return { taskId, taskData: [] };
+}
+
+/** What the codes of sunoapi.org mean: 429 is an empty balance there. */
+const REFUSALS = { 401: 'credential', 405: 'rate', 429: 'balance', 430: 'rate' };
+
+export function parseSubmitError({ body }) {
+  const code = isObject(body) ? body.code : undefined;
+  const kind = Object.hasOwn(REFUSALS, code) ? REFUSALS[code] : undefined;
+  return kind ? { kind, message: textAt(body, 'message') || textAt(body, 'msg') } : null;
 }
 
 export function buildBatchQueryRequest(ctx, tasks) {

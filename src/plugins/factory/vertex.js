@@ -33,7 +33,7 @@ export const meta = {
   apiVersion: 1,
   key: 'vertex',
   name: 'Google Veo on Vertex AI',
-  version: '1.0.0',
+  version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video from text, frames or reference images, by Vertex AI of Google Cloud',
@@ -343,6 +343,14 @@ export function parseSubmitResponse(_ctx, { body }) {
     );
   }
   return { taskId: body.name, taskData: body };
+}
+
+/** Every quota answers 429; the message names it. */
+export function parseSubmitError({ statusCode, body }) {
+  if (statusCode === 401 || statusCode === 403) return { kind: 'credential' };
+  if (statusCode !== 429) return null;
+  const message = isObject(body) && body.error ? messageOf(body.error) : '';
+  return { kind: /concurrent/i.test(message) ? 'capacity' : 'rate', message };
 }
 
 /** An operation's name is its path, and tells where to ask. */

@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'vidu',
   name: 'Vidu',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video from text, frames or reference images, by Vidu',
@@ -295,6 +295,24 @@ export function parseSubmitResponse(_ctx, { body }) {
   }
   const result = readJob(body);
   return { taskId: body.task_id, taskData: body, ...(result.status === 'FAILURE' ? { immediate: result } : {}) };
+}
+
+/** What the vendor's reasons mean. */
+const REFUSALS = {
+  QuotaExceeded: 'capacity',
+  TooManyRequests: 'rate',
+  SystemThrottling: 'vendor_busy',
+  Unauthorized: 'credential',
+  CreditInsufficient: 'balance',
+  AuditSubmitIllegal: 'content',
+  TaskPromptPolicyViolation: 'content',
+  CreationPolicyViolation: 'content',
+};
+
+export function parseSubmitError({ body }) {
+  const reason = isObject(body) ? firstGiven(body.reason, body.err_code) : undefined;
+  const kind = Object.hasOwn(REFUSALS, reason) ? REFUSALS[reason] : undefined;
+  return kind ? { kind, message: complaintOf(body) } : null;
 }
 
 export function buildQueryRequest(ctx) {

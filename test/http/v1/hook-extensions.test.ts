@@ -100,6 +100,8 @@ let key = '';
 beforeAll(async () => {
   gateway = await startGateway({ env: { UPSTREAM_ALLOW_PRIVATE: 'true' } });
   const admin = await setUp(gateway);
+  // A client reads each refusal at once, and none lets an account rest.
+  await admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '0' });
   await admin.call('POST', '/api/plugin/task', { source: SOURCE });
   const channel = { models: ['ext-1'], task_plugin_key: 'ext', key: VENDOR_KEY };
   await admin.createChannel(vendor.url, { ...channel, priority: 10 });
@@ -173,7 +175,13 @@ describe('parseSubmitError', () => {
       { code: 'vendor_rejected', message: input.message },
       0,
     ],
-    ['a class in a 2xx proves nothing', refusal(200, { class: 'busy' }), 502, {}, 0],
+    [
+      'a class in a 2xx proves nothing',
+      refusal(200, { class: 'busy' }),
+      400,
+      { code: 'plugin_submit_response_failed' },
+      0,
+    ],
     ['a kind in a 5xx', refusal(529, { kind: 'vendor_busy' }), 429, { code: 'vendor_busy' }, 1],
     ['a class in a 5xx proves nothing', refusal(503, input), 502, {}, 0],
     ['an unknown kind leaves it to the status', refusal(429, { kind: 'other' }), 429, { code: 'vendor_busy' }, 1],
