@@ -17,6 +17,7 @@ import { benchManySessions } from '../bench/parts/many-sessions.ts';
 import { benchObservers } from '../bench/parts/observers.ts';
 import { benchManyPolls, benchPollsWhileKeeping, benchTimelyPolls } from '../bench/parts/polls.ts';
 import { benchPostgres } from '../bench/parts/postgres.ts';
+import { benchQueue } from '../bench/parts/queue.ts';
 import { benchRelay } from '../bench/parts/relay.ts';
 import { benchRequests } from '../bench/parts/requests.ts';
 import { benchRetention } from '../bench/parts/retention.ts';
@@ -43,6 +44,7 @@ const PARTS: Record<string, Part> = {
   requests: benchRequests,
   normal: (run) => benchSubmissions(run, 'NORMAL'),
   full: (run) => benchSubmissions(run, 'FULL'),
+  queue: benchQueue,
   fairness: benchFairness,
   downloads: benchDownloads,
   kept: benchKept,

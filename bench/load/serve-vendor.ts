@@ -2,12 +2,19 @@
  * A vendor that costs little, as a process of its own: it speaks the demo vendor's API to the
  * gateway, keeps no jobs, and is the same for every build that is compared. Prints its port.
  *
- * An id says what the job is: `run-N` stays queued for ever, `new-N` is a little further at each
- * poll, `done-N-BYTES` ended at once with a file of that size. The prompts `[moving]` and
- * `[file=BYTES]` ask for them.
+ * An id says what the job is: `run-N` stays queued, `new-N` is a little further at each poll,
+ * `done-N-BYTES` ended at once with a file of that size, `soon-N-UNTIL` ends at that time. The
+ * prompts `[moving]`, `[file=BYTES]` and `[soon=MS]` ask for them.
+ *
+ * `/gaps` lists and forgets, in milliseconds, how long after a job had been seen to end the next
+ * one of the same key arrived.
  */
 const counts = { creates: 0, polls: 0, batch_polls: 0, downloads: 0 };
 const files = new Map<number, Uint8Array<ArrayBuffer>>();
+
+/** When jobs were seen to end whose place nobody has taken yet, by key, the oldest first. */
+const freed = new Map<string, number[]>();
+let gaps: number[] = [];
 
 const headers = { 'content-type': 'application/json' };
 const answer = (text: string) => new Response(text, { headers });
@@ -15,19 +22,29 @@ const answer = (text: string) => new Response(text, { headers });
 /** As long as the demo vendor's own answer. */
 function show(id: string): string {
   const kind = id.slice(0, id.indexOf('-'));
-  const [status, progress] =
-    kind === 'done' ? ['succeeded', 100] : kind === 'new' ? ['running', counts.polls % 100] : ['queued', 0];
-  const ended =
-    kind === 'done' ? `,"content_path":"/v1/jobs/${id}/content","usage":{"seconds":4,"resolution":"720p"}` : '';
+  const hasEnded = kind === 'done' || (kind === 'soon' && performance.now() >= untilOf(id));
+  const [status, progress] = hasEnded
+    ? ['succeeded', 100]
+    : kind === 'new'
+      ? ['running', counts.polls % 100]
+      : ['queued', 0];
+  const ended = hasEnded ? `,"content_path":"/v1/jobs/${id}/content","usage":{"seconds":4,"resolution":"720p"}` : '';
   return `{"id":"${id}","object":"video.job","status":"${status}","progress":${progress},"model":"demo-video","prompt":"a lighthouse in the fog","seconds":4,"resolution":"720p","reference_id":"","created_at":1700000000${ended}}`;
 }
 
+const untilOf = (id: string): number => Number(id.slice(id.lastIndexOf('-') + 1));
+const keyOf = (request: Request): string => request.headers.get('authorization') ?? '';
+
 async function create(request: Request): Promise<Response> {
+  const freedMs = freed.get(keyOf(request))?.shift();
+  if (freedMs !== undefined) gaps.push(performance.now() - freedMs);
   const { prompt } = (await request.json()) as { prompt: string };
   counts.creates += 1;
   const bytes = /\[file=(\d+)\]/.exec(prompt)?.[1];
   const number = counts.creates.toString(36).padStart(8, '0');
   if (bytes !== undefined) return answer(show(`done-${number}-${bytes}`));
+  const soonMs = /\[soon=(\d+)\]/.exec(prompt)?.[1];
+  if (soonMs !== undefined) return answer(show(`soon-${number}-${Math.round(performance.now() + Number(soonMs))}`));
   return answer(show(`${prompt.includes('[moving]') ? 'new' : 'run'}-${number}`));
 }
 
@@ -50,7 +67,12 @@ const server = Bun.serve({
       const [id = '', content] = path.slice('/v1/jobs/'.length).split('/');
       if (content !== undefined) return download(id);
       counts.polls += 1;
-      return answer(show(id));
+      const text = show(id);
+      if (id.startsWith('soon-') && text.includes('succeeded')) {
+        const key = keyOf(request);
+        freed.set(key, [...(freed.get(key) ?? []), performance.now()]);
+      }
+      return answer(text);
     }
     if (path.startsWith('/v1/jobs?ids=')) {
       const ids = path.slice('/v1/jobs?ids='.length).split(',');
@@ -59,6 +81,11 @@ const server = Bun.serve({
       return answer(`{"jobs":[${ids.map(show).join()}]}`);
     }
     if (path === '/v1/jobs') return create(request);
+    if (path === '/gaps') {
+      const found = gaps;
+      gaps = [];
+      return Response.json(found);
+    }
     return Response.json(counts);
   },
 });

@@ -19,12 +19,17 @@ export async function startScript(file: string, args: readonly string[] = []): P
   };
 }
 
-export type Vendor = Script & { counts(): Promise<Record<'creates' | 'polls' | 'batch_polls' | 'downloads', number>> };
+export type Vendor = Script & {
+  counts(): Promise<Record<'creates' | 'polls' | 'batch_polls' | 'downloads', number>>;
+  /** The milliseconds from the ends of jobs to the jobs that took their places, since the last call. */
+  gaps(): Promise<number[]>;
+};
 
 export async function startBenchVendor(): Promise<Vendor> {
   const script = await startScript('load/serve-vendor.ts');
   return {
     ...script,
     counts: async () => (await (await fetch(`${script.url}/counts`)).json()) as Awaited<ReturnType<Vendor['counts']>>,
+    gaps: async () => (await (await fetch(`${script.url}/gaps`)).json()) as number[],
   };
 }
