@@ -54,6 +54,7 @@ create table waiting (
 -- Only what could be sent now, so that no claim walks over what could not.
 create index waiting_next on waiting (class, node, priority desc, turn, task_id) where not_before = 0;
 create index waiting_user on waiting (user_id);
+create index waiting_key on waiting (api_key_id);
 create index waiting_later on waiting (not_before) where not_before > 0;
 create index waiting_due on waiting (due_at);
 create index waiting_attached on waiting (attached) where attached <> '';

@@ -725,6 +725,7 @@ CREATE TABLE waiting (
 ) without rowid;
 CREATE INDEX waiting_next on waiting (class, node, priority desc, turn, task_id) where not_before = 0;
 CREATE INDEX waiting_user on waiting (user_id);
+CREATE INDEX waiting_key on waiting (api_key_id);
 CREATE INDEX waiting_later on waiting (not_before) where not_before > 0;
 CREATE INDEX waiting_due on waiting (due_at);
 CREATE INDEX waiting_attached on waiting (attached) where attached <> '';

@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, gt, inArray, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
 import {
   LONGEST_RETURN_MS,
   LONGEST_WAIT_MS,
@@ -162,6 +162,27 @@ export function createWaitingStore(context: Context): WaitingStore {
       order by turn, task_id limit ${at('limit')} ${skipLocked}`),
   );
 
+  // Steps from user to user and from key to key in the indexes: however many tasks wait, only those
+  // who have some are looked at.
+  const each = (name: string, column: string): SQL =>
+    sql.raw(`${name}(id) as (select min(${column}) from waiting
+      union all select (select min(${column}) from waiting where ${column} > ${name}.id) from ${name} where ${name}.id is not null)`);
+  const enabled = sql.raw(String(STATUS.enabled));
+  const findLost = lazy(() =>
+    prepare(sql`with recursive ${each('payers', 'user_id')}, ${each('used_keys', 'api_key_id')},
+      lost_users as (select id from payers where id is not null and not exists (
+        select 1 from ${users} where ${users.id} = payers.id and ${users.deletedAt} = 0 and ${users.status} = ${enabled})),
+      lost_keys as (select id from used_keys where id is not null and not exists (
+        select 1 from ${apiKeys} where ${apiKeys.id} = used_keys.id and ${apiKeys.status} = ${enabled})),
+      lost_classes as (select distinct class from waiting_classes where channel_id > 0 and waiting > 0 and not exists (
+        select 1 from ${channels} where ${channels.id} = waiting_classes.channel_id))
+      select task_id, 'caller' from lost_users cross join waiting where user_id = lost_users.id
+      union select task_id, 'caller' from lost_keys cross join waiting where api_key_id = lost_keys.id
+      union select task_id, 'channel' from lost_classes cross join waiting
+        where waiting.class = lost_classes.class and not_before = 0
+      limit ${at('limit')}`),
+  );
+
   return {
     put: atomic(async (places) => {
       if (places.length === 0) return;
@@ -283,24 +304,11 @@ export function createWaitingStore(context: Context): WaitingStore {
           limit ${at('limit')}`)({ live: encodeTexts(liveNodes), limit })
       ).map(([taskId]) => String(taskId)),
 
-    ofLost: async (limit) => {
-      const enabled = sql.raw(String(STATUS.enabled));
-      const isCallerLost = sql`not exists (select 1 from ${users} where ${users.id} = ${waiting.userId}
-          and ${users.deletedAt} = 0 and ${users.status} = ${enabled})
-        or (${waiting.apiKeyId} is not null and not exists (select 1 from ${apiKeys}
-          where ${apiKeys.id} = ${waiting.apiKeyId} and ${apiKeys.status} = ${enabled}))`;
-      const isChannelLost = sql`exists (select 1 from ${classes} where ${classes.class} = ${waiting.class}
-        and ${classes.channelId} > 0 and not exists (select 1 from ${channels} where ${channels.id} = ${classes.channelId}))`;
-      const lost = await db
-        .select({
-          taskId: waiting.taskId,
-          lost: sql<'caller' | 'channel'>`case when ${isCallerLost} then 'caller' else 'channel' end`,
-        })
-        .from(waiting)
-        .where(sql`${isCallerLost} or ${isChannelLost}`)
-        .limit(limit);
-      return lost;
-    },
+    ofLost: async (limit) =>
+      (await findLost()({ limit })).map(([taskId, lost]) => ({
+        taskId: String(taskId),
+        lost: lost as 'caller' | 'channel',
+      })),
 
     classes: async () => db.select().from(classes).where(gt(classes.waiting, 0)),
 
