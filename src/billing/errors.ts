@@ -19,6 +19,11 @@ const REASONS = {
   user: 'billing.budget_user',
   group: 'billing.budget_group',
 } as const;
+const TOTAL_REASONS = {
+  key: 'billing.budget_key_total',
+  user: 'billing.budget_user_total',
+  group: 'billing.budget_group_total',
+} as const;
 
 /** Says which budget it is and when its next period begins; until then a repeat is refused too. */
 export function budgetExceeded({ owner, budget, spent, endsAt }: BudgetExceeded, cost: number, now: number): AppError {
@@ -26,7 +31,7 @@ export function budgetExceeded({ owner, budget, spent, endsAt }: BudgetExceeded,
   const usd = (quota: number): string => String(quota / QUOTA_PER_USD);
   const resetsAt = endsAt === 0 ? null : new Date(endsAt * 1000).toISOString().replace('.000Z', 'Z');
   return billingErrors.budget_exceeded({
-    message: sentence(REASONS[owner.scope], {
+    message: sentence(period === 'total' ? TOTAL_REASONS[owner.scope] : REASONS[owner.scope], {
       ...{ amount: usd(amount), period, spent: usd(spent), cost: usd(cost) },
       resets_at: resetsAt ?? 'never',
     }),

@@ -101,6 +101,18 @@ for (const dialect of RULE_DATABASES) {
       });
     });
 
+    test('people see the budget of their own account, with what is spent', async () => {
+      expect(await auth.describe(principal)).toMatchObject({ budget: null });
+      const budget = { amount: 500, period: 'total' } as const;
+      await store.users.update(user.id, { budget });
+      const spender = await store.users.byId(user.id);
+      expect((await auth.describe(asSession(spender ?? user))).budget).toEqual({
+        ...budget,
+        spent: 0,
+        resets_at: null,
+      });
+    });
+
     test('a budget is set, shown with what is spent, kept by other changes and taken away', async () => {
       const budget = { amount: 500, period: 'month' } as const;
       const { id, budget: made } = await auth.apiKeys.create(principal, { name: 'k', budget });

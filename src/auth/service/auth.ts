@@ -112,8 +112,8 @@ export interface GuardedAuth {
   /** For routes with optional credentials; `undefined`: anonymous. */
   authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
   authenticateApiKey: AuthenticateApiKey;
-  /** The signed-in user's own view of the account, with factors and bindings. */
-  describe(principal: PanelPrincipal): Promise<PanelUser>;
+  /** The signed-in user's own view of the account, with factors, bindings and budget. */
+  describe(principal: PanelPrincipal): Promise<PanelUser & { budget: BudgetView | null }>;
   /** The caller's own account, besides password and factors. */
   readonly account: {
     edit(principal: PanelPrincipal, edit: ProfileEdit): Promise<ProfileEdited>;

@@ -118,7 +118,10 @@ function bindOperations(ctx: AuthContext): GuardedAuth {
     authenticatePanel: (authorization) => authenticatePanel(ctx, authorization),
     authenticateOptional: (authorization) => authenticateOptional(ctx, authorization),
     authenticateApiKey: createApiKeyAuthenticator(ctx),
-    describe: ({ user }) => loadPanelUser(ctx.store, user),
+    async describe({ user }) {
+      const [budget = null] = await describeBudgets(ctx, [{ scope: 'user', userId: user.id, budget: user.budget }]);
+      return { ...(await loadPanelUser(ctx.store, user)), budget };
+    },
     account: {
       edit: (principal, edit) => editOwnAccount(ctx, principal, edit),
       delete: (principal, proof) => deleteOwnAccount(ctx, principal, proof),

@@ -1,11 +1,17 @@
 /** What people read about prices and money. */
 export const billingReasons = {
   'billing.budget_key':
-    'The budget of this API key is {{amount}} USD (period: {{period}}). {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. resets_at: {{resets_at}}.',
+    'This API key may spend {{amount}} USD a {{period}}. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
+  'billing.budget_key_total':
+    'This API key may spend {{amount}} USD in all. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD.',
   'billing.budget_user':
-    'The budget of this account is {{amount}} USD (period: {{period}}). {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. resets_at: {{resets_at}}.',
+    'This account may spend {{amount}} USD a {{period}}. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
+  'billing.budget_user_total':
+    'This account may spend {{amount}} USD in all. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD.',
   'billing.budget_group':
-    'The budget of each user of this group is {{amount}} USD (period: {{period}}). {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. resets_at: {{resets_at}}.',
+    'Each user of this group may spend {{amount}} USD a {{period}}. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
+  'billing.budget_group_total':
+    'Each user of this group may spend {{amount}} USD in all. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD.',
   'billing.expression_empty': 'The expression is empty. Write a number of USD, for example 0.05 * u("seconds").',
   'billing.expression_length': 'The expression is longer than {{max}} characters.',
   'billing.expression_unparsed': 'The expression does not parse: {{fault}}',

@@ -60,6 +60,7 @@ const groupBudgets: RowsOption = {
     { label: 'rows.usd', kind: 'decimal', min: 0.000002, max: 1_000_000_000 },
     { label: 'limit.period', kind: 'choice', initial: 'month', choices: budgetPeriods },
   ]),
+  add: 'rows.addLimit',
   parse: (text) =>
     Object.entries(readObject(text)).map(([group, value]) => {
       const { amount = 0, period = '' } = isRecord(value) ? value : {};

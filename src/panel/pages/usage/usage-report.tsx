@@ -1,4 +1,4 @@
-import { Anchor, SegmentedControl, Text } from '@mantine/core';
+import { Anchor, Input, SegmentedControl, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { KeptStorage, UsageReport as Report, User } from '../../api/types.ts';
 import { useApiQuery } from '../../session/use-api.ts';
@@ -8,6 +8,7 @@ import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { type Figure, Figures } from '../../ui/display/figures.tsx';
 import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
+import { LimitSpent } from '../../ui/form/spending-limit.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
 import { LowBalanceNote } from '../notifications/low-balance-note.tsx';
@@ -28,6 +29,11 @@ export function UsageReport({ filters }: { filters: UsageFilters }) {
       {(read) => (
         <>
           <UsageTotals report={read} balance={isOwn ? self.data?.quota : undefined} />
+          {isOwn && self.data?.budget && (
+            <Input.Wrapper label={t('limit.label')} labelElement="div" mb={24}>
+              <LimitSpent budget={self.data.budget} />
+            </Input.Wrapper>
+          )}
           {isOwn && storage.data && <KeptFiles storage={storage.data} />}
           {read.shares.length === 0 ? (
             <EmptyState heading={t('usage.empty.heading')} text={t('usage.empty.text')} />
