@@ -16,6 +16,7 @@ import {
   type Answer,
   ask,
   type Gateway,
+  letNothingWait,
   setUp,
   startGateway,
   startVendor,
@@ -62,6 +63,7 @@ for (const dialect of RULE_DATABASE_NAMES) {
       });
       backdoor = openBackdoor(gateway);
       admin = await setUp(gateway);
+      await letNothingWait(admin);
       key = await admin.createKey();
       await admin.createChannel(vendor.url, { key: VENDOR_KEY });
       await admin.call('PUT', '/api/price', {

@@ -13,6 +13,7 @@ import { IS_FULL_RUN } from '../support/full-run.ts';
 import {
   type Administrator,
   type Gateway,
+  letNothingWait,
   setUp,
   startGateway,
   startVendor,
@@ -118,6 +119,8 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       options.dataDir = gateway.dataDir;
       backdoor = databaseUrl ? postgresBackdoor(databaseUrl) : sqliteBackdoor(gateway.dataDir);
       admin = await setUp(gateway);
+      // Slots that a kill leaves abandoned hold nothing up.
+      await letNothingWait(admin);
       await admin.createChannel(proxy.url);
       await admin.call('PUT', '/api/price', {
         plugin_key: 'demo',

@@ -7,6 +7,7 @@ import {
   type Administrator,
   ask,
   type Gateway,
+  letNothingWait,
   setUp,
   signIn,
   startGateway,
@@ -50,6 +51,7 @@ beforeAll(async () => {
   [near, far] = await Promise.all([startGateway({ databaseUrl, env }), startGateway({ databaseUrl, env })]);
   vendor = await startVendor();
   admin = await setUp(near);
+  await letNothingWait(admin);
   farAdmin = await signIn(far.url);
   await admin.createChannel(vendor.url);
   await admin.call('POST', '/api/channel', {

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { childrenOf } from '../support/child-processes.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, letNothingWait, setUp, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 setDefaultTimeout(120_000);
@@ -74,6 +74,7 @@ beforeAll(async () => {
   });
   gateway = await startGateway();
   admin = await setUp(gateway);
+  await letNothingWait(admin);
   for (const version of ['1.0.0', '2.0.0']) await admin.call('POST', '/api/plugin/task', { source: source(version) });
   await admin.createChannel(`http://127.0.0.1:${vendor.port}`, { models: [MODEL], task_plugin_key: 'acme' });
   key = await admin.createKey();

@@ -7,7 +7,14 @@ import OpenAI, { toFile } from 'openai';
 import { type FailingVendor, startFailingVendor } from '../support/failing-vendor.ts';
 import { freePort } from '../support/free-port.ts';
 import { IS_FULL_RUN } from '../support/full-run.ts';
-import { type Gateway, setUp, startGateway, startVendor, type VendorProcess } from '../support/gateway.ts';
+import {
+  type Gateway,
+  letNothingWait,
+  setUp,
+  startGateway,
+  startVendor,
+  type VendorProcess,
+} from '../support/gateway.ts';
 import { providePythonPackage } from '../support/python-package.ts';
 import { type RelayVendor, startRelayVendor } from '../support/relay-vendor.ts';
 
@@ -129,6 +136,7 @@ describe('one call of an SDK buys once', () => {
     [vendor, working, relayed] = [await startFailingVendor(), await startVendor(), await startRelayVendor()];
     gateway = await startGateway({ env: ENV });
     const admin = await setUp(gateway);
+    await letNothingWait(admin);
     await admin.createChannel(vendor.url);
     const relay = { name: 'relay', type: 1, key: 'a-key-of-the-relay', models: ['gpt-x', 'vid-x'] };
     await admin.call('POST', '/api/channel', { ...relay, base_url: vendor.url });

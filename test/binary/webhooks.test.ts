@@ -203,7 +203,8 @@ describe('two nodes on PostgreSQL', () => {
           .filter(({ payload }) => payload.data.id === id)
           .map(({ payload }) => payload.type);
         expect(types.at(-1)).toBe('task.finished');
-        expect(types.slice(0, -1).every((type) => type === 'task.updated')).toBe(true);
+        const before = types[0] === 'task.queued' ? types.slice(1, -1) : types.slice(0, -1);
+        expect(before.every((type) => type === 'task.updated')).toBe(true);
       }
       for (const one of receiver.received) expect(verified(one, key.secret)).toBe(1);
       // Both nodes deliver, unless one was held up.

@@ -2,7 +2,7 @@
  * One gateway for all factory plugins. Each runs its scenarios against its own simulated vendor.
  */
 import { sha256Hex } from '../../src/kernel/index.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { type Administrator, ask, type Gateway, letNothingWait, setUp, startGateway } from '../support/gateway.ts';
 import {
   mark,
   type NativeClient,
@@ -70,6 +70,7 @@ export async function startFactory({ databaseUrl = '' } = {}): Promise<Factory> 
 
 /** The plugin as it ships, two channels (so that a 429 moves on to the second), prices. */
 export async function install(admin: Administrator, vendor: Vendor, url: string): Promise<void> {
+  await letNothingWait(admin);
   const { key } = vendor;
   const plugins = await admin.call<{ meta: { key: string }; source: string; source_hash: string }[]>(
     'GET',

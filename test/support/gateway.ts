@@ -218,6 +218,10 @@ export async function setUp(gateway: Gateway): Promise<Administrator> {
   return signIn(gateway.url);
 }
 
+/** Clients see what a vendor refuses, and no task waits for an account with room. */
+export const letNothingWait = (admin: Administrator): Promise<unknown> =>
+  admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '0' });
+
 export async function signIn(url: string, account: { username: string; password?: string } = ROOT) {
   const answer = await ask(`${url}/api/user/login`, { body: { password: PASSWORD, ...account } });
   if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${JSON.stringify(answer.body)}`);

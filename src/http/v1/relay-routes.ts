@@ -71,6 +71,9 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       }
       answer = await createRelayed(relay, { kind, request, api, requestId, client, access, onEnd });
       return answer;
+    } catch (error) {
+      // Its wait ended with its access.
+      throw access.hasEnded() ? authErrors.access_ended() : error;
     } finally {
       // A streamed answer stops the access watch itself.
       if (!answer) access.stop();

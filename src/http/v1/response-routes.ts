@@ -69,6 +69,9 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           onFailure: (error) => log.error({ err: error }, 'response event stream failed'),
           onEnd,
         });
+      } catch (error) {
+        // Its wait ended with its access.
+        throw access.hasEnded() ? authErrors.access_ended() : error;
       } finally {
         if (!isStream) access.stop();
         await client.release();

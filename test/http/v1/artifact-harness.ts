@@ -4,7 +4,7 @@
  */
 
 import { pluginSource } from '../../plugins/support.ts';
-import { type Administrator, setUp, startGateway } from '../../support/gateway.ts';
+import { type Administrator, letNothingWait, setUp, startGateway } from '../../support/gateway.ts';
 
 export const VENDOR_KEY = 'vendor-key-0123456789';
 export const FILE = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
@@ -50,6 +50,7 @@ export async function startArtifactGateway(env: Record<string, string> = {}) {
   const gateway = await startGateway({ env: { TRUSTED_PROXIES: '127.0.0.1', ...env } });
   const { url } = gateway;
   const admin = await setUp(gateway);
+  await letNothingWait(admin);
   await addArtifactPlugins(admin, vendor.url);
   const key = await admin.createKey();
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { pluginSource } from '../../plugins/support.ts';
-import { ask, setUp, startGateway } from '../../support/gateway.ts';
+import { ask, letNothingWait, setUp, startGateway } from '../../support/gateway.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';
 const HOOKS = `
@@ -101,7 +101,7 @@ beforeAll(async () => {
   gateway = await startGateway({ env: { UPSTREAM_ALLOW_PRIVATE: 'true' } });
   const admin = await setUp(gateway);
   // A client reads each refusal at once, and none lets an account rest.
-  await admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '0' });
+  await letNothingWait(admin);
   await admin.call('POST', '/api/plugin/task', { source: SOURCE });
   const channel = { models: ['ext-1'], task_plugin_key: 'ext', key: VENDOR_KEY };
   await admin.createChannel(vendor.url, { ...channel, priority: 10 });

@@ -1,7 +1,7 @@
 /** The message of a refusing hook, at every hook and on every API surface. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { pluginSource } from '../../plugins/support.ts';
-import { type Administrator, ask, type Gateway, setUp, startGateway } from '../../support/gateway.ts';
+import { type Administrator, ask, type Gateway, letNothingWait, setUp, startGateway } from '../../support/gateway.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';
 const META = {
@@ -72,6 +72,7 @@ beforeAll(async () => {
   gateway = await startGateway();
   url = gateway.url;
   admin = await setUp(gateway);
+  await letNothingWait(admin);
   await admin.call('POST', '/api/plugin/task', { source: SOURCE });
   await admin.createChannel(vendor.url.href, { models: ['walk-1'], task_plugin_key: 'walk', key: VENDOR_KEY });
   key = await admin.createKey();

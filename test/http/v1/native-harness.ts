@@ -4,7 +4,7 @@
  */
 
 import { pluginSource } from '../../plugins/support.ts';
-import { ask, setUp, startGateway } from '../../support/gateway.ts';
+import { ask, letNothingWait, setUp, startGateway } from '../../support/gateway.ts';
 import { migratedDatabaseUrl } from '../../support/migrated-database.ts';
 
 type Route = Record<string, unknown>;
@@ -94,6 +94,7 @@ export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
   const gateway = await startGateway({ databaseUrl: dialect === 'postgres' ? await migratedDatabaseUrl() : '' });
   const { url } = gateway;
   const admin = await setUp(gateway);
+  await letNothingWait(admin);
   await admin.call('POST', '/api/plugin/task', {
     source:
       source('acme', PRESENTS_ERRORS, { models: ['acme-1', 'acme-2', 'acme-3'], protocols: ['proto_video'] }) + VIDEO,

@@ -54,6 +54,33 @@ function byGroupWithDefault(number: RowColumn): RowsOption {
   };
 }
 
+const queueBounds = ['max_wait_seconds', 'max_waiting', 'max_waiting_per_user', 'max_waiting_bytes'] as const;
+
+/** What tasks of a group may wait; an empty field is what holds for all. */
+const groupLimits: RowsOption = {
+  ...byGroup(
+    'group',
+    queueBounds.map((name) => ({ label: `option.queue.${name}`, kind: 'integer', isOptional: true })),
+  ),
+  layout: 'card',
+  parse: (text) =>
+    Object.entries(readObject(text)).map(([group, value]) => {
+      const bounds = isRecord(value) ? value : {};
+      return [group, ...queueBounds.map((name) => (bounds[name] === undefined ? '' : String(bounds[name])))];
+    }),
+  serialize: (rows) =>
+    JSON.stringify(
+      Object.fromEntries(
+        rows.map(([group = '', ...texts]) => [
+          group.trim(),
+          Object.fromEntries(
+            queueBounds.flatMap((name, index) => (texts[index]?.trim() ? [[name, Number(texts[index])]] : [])),
+          ),
+        ]),
+      ),
+    ),
+};
+
 /** What each user of a group may spend: US dollars in a period. */
 const groupBudgets: RowsOption = {
   ...byGroup('group', [
@@ -85,6 +112,7 @@ const marketplaceSources: RowsOption = {
 
 /** Each option whose value is JSON. The ranges are those of the gateway, which checks again. */
 export const rowsOptions: Readonly<Record<string, RowsOption>> = {
+  'queue.group_limits': groupLimits,
   'queue.group_priorities': byGroup('group', [
     { label: 'rows.priority', kind: 'integer', initial: '0', min: -10, max: 10 },
   ]),
