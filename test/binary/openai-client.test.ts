@@ -159,6 +159,7 @@ describe('the official openai client', () => {
       object: 'model',
       created: expect.any(Number),
       owned_by: expect.stringMatching(/demo/i),
+      supported_endpoint_types: ['openai-video', 'openai-response', 'task'],
     });
     expect(await client.models.retrieve('acme/chat/large')).toMatchObject({ owned_by: 'relay' });
     const headers = { authorization: `Bearer ${client.apiKey}` };
