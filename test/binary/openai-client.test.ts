@@ -23,6 +23,8 @@ describe('the official openai client', () => {
     gateway = await startGateway({ env: { TASK_POLL_INTERVAL_SECONDS: '1' } });
     admin = await setUp(gateway);
     await admin.createChannel(vendor.url);
+    // A refusal is told at once; with waiting, the task would wait for a free slot.
+    await admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '0' });
     client = new OpenAI({ apiKey: await admin.createKey(), baseURL: `${gateway.url}/v1`, maxRetries: 0 });
   }, 120_000);
   afterAll(async () => {

@@ -23,7 +23,13 @@ const neverInPanel: Readonly<Record<string, readonly string[]>> = {
     'AUTH_API_KEY_MODEL_NOT_ALLOWED',
     'AUTH_API_KEY_USER_DISABLED',
   ],
-  'images, responses and remixes are requests to /v1': [
+  'images, audio, responses and forms of videos are requests to /v1': [
+    'AUDIO_FAILED',
+    'AUDIO_MISSING',
+    'AUDIO_NOT_READY',
+    'AUDIO_REQUEST_INVALID',
+    'EDIT_INVALID',
+    'EXTENSION_UNSUPPORTED',
     'IMAGES_MISSING',
     'IMAGES_TOO_LARGE',
     'IMAGE_FAILED',
@@ -35,7 +41,9 @@ const neverInPanel: Readonly<Record<string, readonly string[]>> = {
     'RESPONSE_FORM_INVALID',
     'RESPONSE_FORM_UNSUPPORTED',
     'RESPONSE_GONE',
+    'VIDEO_REQUEST_INVALID',
   ],
+  'agents call /mcp': ['SESSION_CAP_REACHED'],
   'a header or a parameter that only clients of /v1 send': ['KEEP_RESULT_INVALID', 'ARTIFACT_VARIANT_UNKNOWN'],
 };
 const unseen = new Set(Object.values(neverInPanel).flat());
