@@ -1,4 +1,4 @@
-/** Shipped plugins that make audio, behind `POST /v1/audio/speech`: answered with the bytes, billed. */
+/** Shipped plugins that make audio, behind `POST /v1/audio/speech`: the bytes, and the bill. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI from 'openai';
 import { type Administrator, type Gateway, setUp, startGateway } from '../support/gateway.ts';
