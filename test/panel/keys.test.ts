@@ -91,6 +91,35 @@ describe('API keys', () => {
     expect(await page.content()).not.toContain(key);
   });
 
+  testInFullRun('a spending limit is chosen, shown with what is spent, and taken away', async () => {
+    await panel.root().createKey({ name: 'Limited' });
+    const page = await openAt('/keys', 'API keys');
+    await page.getByRole('link', { name: 'Limited', exact: true }).click();
+    await heading(page, 'Limited').waitFor();
+    await page.getByLabel('Period', { exact: true }).selectOption('month');
+    await field(page, 'US dollars').fill('0');
+    const form = page.getByRole('region', { name: 'Permissions and limits' });
+    await form.getByRole('button', { name: 'Save' }).click();
+    await waitForText(page, 'Enter an amount above zero.');
+    await field(page, 'US dollars').fill('12.5');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/of \$12\.50 spent or reserved\. Starts again on/).waitFor();
+    await page.getByLabel('Period', { exact: true }).selectOption('');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('spent or reserved').waitFor({ state: 'detached' });
+  });
+
+  testInFullRun('people see the spending limit of their account on their usage page', async () => {
+    const root = panel.root();
+    const id = await root.createUser({ username: 'frugal' });
+    await root.call('PUT', '/api/user', { id, budget: { amount: 2_500_000, period: 'week' } });
+    const { page } = await panel.openAs({ username: 'frugal', password }, '/usage', { viewport: screens.desktop });
+    await page.getByText(/\$0\.00 of \$5\.00 spent or reserved/).waitFor();
+    const { page: settings } = await panel.openAs(ROOT, '/settings/billing', { viewport: screens.desktop });
+    await button(settings, 'Add spending limit').waitFor();
+    expect(await button(settings, 'Add group').count()).toBe(1);
+  });
+
   testInFullRun('fields that the server rejects keep the input and show the reason', async () => {
     const page = await openAt('/keys/new', 'New API key');
     await field(page, 'Name').fill('Office');

@@ -148,3 +148,20 @@ describe('what no repeat may buy again', () => {
     expect(await refused(large)).toEqual([502, 'images_too_large', 1]);
   });
 });
+
+test('an order beyond the budget of its key is 429, says when to come back, and buys nothing', async () => {
+  const price = { plugin_key: 'pixel', model: 'pixel-1', expression: '0.01' };
+  await world.admin.call('PUT', '/api/price', price);
+  try {
+    const token = await world.admin.createKey({ budget: { amount: 4999, period: 'day' } });
+    const before = await tasksOf();
+    const body = { model: 'pixel-1', prompt: 'x', list: TWO };
+    const refused = await ask(`${world.url}/v1/images/generations`, { token, body });
+    expect(codeOf(refused)).toEqual([429, 'budget_exceeded']);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(refused.headers.get('x-should-retry')).toBe('false');
+    expect(await tasksOf()).toBe(before);
+  } finally {
+    await world.admin.call('DELETE', `/api/price?plugin_key=pixel&model=pixel-1`);
+  }
+});

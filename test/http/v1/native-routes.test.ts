@@ -545,6 +545,25 @@ for (const dialect of RULE_DATABASES) {
         expect(at.jobs.length).toBe(sent);
       });
 
+      test('an order beyond the budget of its key is 429 in the words of the plugin', async () => {
+        await at.admin.call('PUT', '/api/price', { plugin_key: 'acme', model: 'acme-2', expression: '0.01' });
+        const token = await at.admin.createKey({ budget: { amount: 4999, period: 'day' } });
+        const sent = at.jobs.length;
+        const { status, body } = await at.send('/acme/submit', submitBody({ kind: 'submit', model: 'acme-2' }), {
+          token,
+        });
+        expect([status, vendorError(body)]).toMatchObject([
+          429,
+          {
+            code: 'rate_limit_exceeded',
+            retryable: false,
+            message: expect.stringContaining('may spend 0.009998 USD a day'),
+          },
+        ]);
+        expect(at.jobs.length).toBe(sent);
+        await at.admin.call('DELETE', '/api/price?plugin_key=acme&model=acme-2');
+      });
+
       test("a key's address list applies", async () => {
         const token = await at.admin.createKey({ allow_ips: ['203.0.113.0/24'] });
         const { status, body } = await at.send(`/acme/tasks/${task.id}`, undefined, { token });
