@@ -2,7 +2,16 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { openBackdoor } from '../support/backdoor.ts';
 import { PASSWORD } from '../support/cheap-hash.ts';
-import { type Administrator, ask, type Gateway, ROOT, setUp, startGateway, startVendor } from '../support/gateway.ts';
+import {
+  type Administrator,
+  ask,
+  type Gateway,
+  letNothingWait,
+  ROOT,
+  setUp,
+  startGateway,
+  startVendor,
+} from '../support/gateway.ts';
 import { startBadServer } from '../support/smtp.ts';
 
 setDefaultTimeout(60_000);
@@ -33,6 +42,7 @@ beforeAll(async () => {
   mailServer = await startBadServer((socket) => socket.end('554 no mail today\r\n'));
   gateway = await startGateway({ env: { LOG_LEVEL: 'debug', DEBUG: 'true', TRUSTED_PROXIES: 'none' } });
   admin = await setUp(gateway);
+  await letNothingWait(admin);
   key = await admin.createKey();
   const down = await startVendor();
   await down.stop();

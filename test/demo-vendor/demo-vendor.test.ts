@@ -308,6 +308,8 @@ describe('statistics', () => {
       downloads: 1,
       unauthorized: 1,
       rate_limited: 0,
+      full: 0,
+      most_running: 0,
       jobs_kept: 4,
       references: 2,
       duplicate_references: { task_1: 2 },

@@ -262,6 +262,9 @@ const everything = [...requests, ...accounts, ...relays, ...submissions, ...poll
  * take lists of any length or run far less often than requests.
  */
 const UNCHECKED: Readonly<Record<string, string>> = {
+  waiting:
+    'put heads take count putBack putSent wake untilDue age leftBehind ofLost classes countByUser requestCancel sweep',
+  waitingList: 'places next list totals durations running moveToFront',
   backups: 'begin renew schemas end latest latestDone deleteOld measure endPast',
   sealed: 'page replace',
   clock: 'latestWriteAt moveDeadlines nowMs',
@@ -292,20 +295,20 @@ const UNCHECKED: Readonly<Record<string, string>> = {
   providers: 'all bySlug delete insert lock update',
   relays: 'addParts deleteEnded deleteObjects expireLeases interrupted refundBilled',
   results:
-    'claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
+    'releaseHeld releaseLeftHeld claim deleted depth expectFile expireLeases files forget forgetExpired forgetInputs forgetOfDeletedUsers listInputs keep keepInputs knownFiles list postpone releaseOwner renew retry takeOrphan takeUnused untilDue usage usageByUser want',
   personalData:
     'clearReasons deleteIdempotencyKeys deleteNotices eraseAgain eraseTasks exportAudit exportEvents exportLedger exportNotices exportTasks exportUsage markErased redactAudit agedTasks usersToErase',
   retention:
     'readContent deleteEvents deleteTasks deleteUsage foldLedger progress replaceContent saveProgress tasksAfter',
   sessions: 'countAllIssued deleteExpired deleteRevoked',
   tasks:
-    'amend byIds countUnfinished expireAllLeases failureReasons feed hide keepStreamedOutputs latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions shiftStreamedOutputs streamedOutputsAfter untilDue',
+    'makeDue amend byIds countUnfinished expireAllLeases failureReasons feed hide keepStreamedOutputs latestWithData list pageByUser pullForwardDueTimes queueDepth releaseOwner renew setLinkVersions shiftStreamedOutputs streamedOutputsAfter untilDue',
   taskViews: 'delete deleteAll list save',
   twoFactor: 'begin countBackupCodes delete enable enabledAfter giveBackAttempt replaceBackupCodes useBackupCode',
   users:
     'adminById administer byAffCode countInvited ensureAffCode insert lock moveLinkVersion search setAccessToken softDelete usableTokens replaceHash',
   webhooks:
-    'byEventId deleteOld depth expireLeases listOfTask redeliver releaseOwner settle untilDue putGatewayNotice latestOfOperator',
+    'putQueued byEventId deleteOld depth expireLeases listOfTask redeliver releaseOwner settle untilDue putGatewayNotice latestOfOperator',
 };
 
 /**
