@@ -46,7 +46,7 @@ export function createMoneyGroups(deps: Deps): MoneyGroups {
   };
 }
 
-/** The verdict of a repeat whose first request was refused in the same group: it becomes the first. */
+/** The verdict of a repeat whose first request its group refused: it becomes the first. */
 const FREED = Symbol('freed');
 
 const isOpen = (result: Result<unknown, unknown> | undefined): boolean => result?.ok === true && result.value !== FREED;

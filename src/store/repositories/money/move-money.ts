@@ -24,7 +24,7 @@ const MOVE = { id: 'bigint', amount: 'bigint', used: 'bigint', requests: 'bigint
 
 type KeyRow = { userId: number; walletId: number; isUnlimited: boolean; left: number; budget: Budget | null };
 
-/** `within`: the sums that it may count in, of the periods at `at` (Unix seconds); absent: of now. */
+/** `within`: the sums that it may count in, of the periods at `at` (Unix seconds). Absent: now. */
 type Reservation = NewReservation & { within?: { ids: readonly string[]; at: number } };
 
 /** What reservations are decided by: rows that are locked until the transaction ends. */
