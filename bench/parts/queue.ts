@@ -17,13 +17,13 @@ const SLOTS = 50;
 const WAITING = 100_000;
 /** Submitted; the rest are copies of their rows. */
 const SUBMITTED = 500;
-const WARM_UP_MS = 3_000;
+const WARM_UP_MS = 10_000;
 const READ_CONNECTIONS = 2;
 /** Long enough that a start finds the queue as it is, and nothing of it has expired. */
 const ENV = {
   ...NO_LIMITS,
   SQLITE_SYNCHRONOUS: 'NORMAL',
-  TASK_POLL_INTERVAL_SECONDS: '1',
+  TASK_POLL_INTERVAL_SECONDS: '3',
   TASK_POLL_CHANNEL_CONCURRENCY: String(SLOTS),
 };
 
@@ -34,7 +34,7 @@ const ENV = {
  */
 export async function benchQueue(run: Run): Promise<Figure[]> {
   const rate = await measure(run, '[file=1]');
-  const gap = await measure(run, '[soon=200]');
+  const gap = await measure(run, '[soon=8000]');
   return [
     ...row(
       `${WAITING.toLocaleString('en')} waiting, jobs end at once`,
