@@ -29,16 +29,21 @@ async function connectByHttp(socket: Socket, proxy: ProxyServer, { host, port }:
   const login = proxy.user === '' ? '' : `proxy-authorization: Basic ${basicCredentials(proxy)}\r\n`;
   const answer = await ask(socket, Buffer.from(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n${login}\r\n`), {
     scheme: proxy.scheme,
-    measure(bytes) {
-      const end = bytes.indexOf('\r\n\r\n');
-      return end < 0 ? undefined : end + 4;
-    },
+    measure: measureHead,
+    mayHaveMore: true,
   });
   const status = Number(/^HTTP\/1\.[01] (\d{3})[ \r]/.exec(answer.toString('latin1'))?.[1] ?? 0);
-  if (status >= 200 && status < 300) return;
-  if (status === 407) throw new ProxyFailure(sentence('upstream.proxy_login'));
-  if (status === 0) throw brokenBy(proxy.scheme);
+  // A refusal may have a body. Beyond an agreement there is nothing yet: nobody was asked.
+  if (status >= 200 && status < 300 && answer.length === measureHead(answer)) return;
+  // tinyproxy says 401.
+  if (status === 407 || status === 401) throw new ProxyFailure(sentence('upstream.proxy_login'));
+  if (status < 300) throw brokenBy(proxy.scheme);
   throw new ProxyFailure(sentence('upstream.proxy_vendor', { code: `HTTP ${status}` }));
+}
+
+function measureHead(bytes: Buffer): number | undefined {
+  const end = bytes.indexOf('\r\n\r\n');
+  return end < 0 ? undefined : end + 4;
 }
 
 const SOCKS_VERSION = 5;
@@ -93,15 +98,16 @@ function measureReply(bytes: Buffer): number | undefined {
 
 const brokenBy = (scheme: string) => new ProxyFailure(sentence('upstream.proxy_broken', { scheme }));
 
-/**
- * Sends, and reads an answer as long as `measure` says. A byte beyond it comes from nobody that was
- * asked, and ends the connection.
- */
-function ask(
-  socket: Socket,
-  bytes: Buffer,
-  { scheme, measure }: { scheme: string; measure: (bytes: Buffer) => number | undefined },
-): Promise<Buffer> {
+type Question = {
+  scheme: string;
+  /** The length of the answer; undefined: not all of it has come. */
+  measure: (bytes: Buffer) => number | undefined;
+  /** More may follow the answer; otherwise it ends the connection. */
+  mayHaveMore?: boolean;
+};
+
+/** Sends, and reads an answer as long as `measure` says. */
+function ask(socket: Socket, bytes: Buffer, { scheme, measure, mayHaveMore = false }: Question): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let answer: Buffer = Buffer.alloc(0);
     const settle = (error?: ProxyFailure) => {
@@ -115,8 +121,9 @@ function ask(
     const onData = (chunk: Buffer) => {
       answer = Buffer.concat([answer, chunk]);
       const length = measure(answer);
-      if (answer.length > (length ?? MAX_ANSWER_BYTES)) settle(brokenBy(scheme));
-      else if (answer.length === length) settle();
+      if (length === undefined ? answer.length > MAX_ANSWER_BYTES : answer.length > length && !mayHaveMore)
+        settle(brokenBy(scheme));
+      else if (length !== undefined && answer.length >= length) settle();
     };
     socket.on('data', onData);
     socket.once('end', onEnd);

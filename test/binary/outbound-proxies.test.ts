@@ -1,4 +1,4 @@
-/** The main job, relayed streams and the API of channels, through authenticated proxies of two kinds. */
+/** The main job, relayed streams and the API of channels, through authenticated proxies. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type ChatVendor, startChatVendor } from '../support/chat-vendor.ts';
 import {

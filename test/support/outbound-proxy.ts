@@ -48,7 +48,9 @@ export async function startProxy({ scheme, login, names, fault, tls: keys }: Opt
     const answer = (isGood: boolean) =>
       isSocks
         ? Buffer.from([5, isGood ? 0 : 5, 0, 1, 0, 0, 0, 0, 0, 0])
-        : Buffer.from(isGood ? 'HTTP/1.1 200 Connection established\r\n\r\n' : 'HTTP/1.1 502 Bad Gateway\r\n\r\n');
+        : Buffer.from(
+            isGood ? 'HTTP/1.1 200 Connection established\r\n\r\n' : 'HTTP/1.1 502 Bad Gateway\r\n\r\n<p>no way</p>',
+          );
     const host = net.isIP(target.host) > 0 ? target.host : names ? names[target.host] : '127.0.0.1';
     if (fault === 'refuses' || host === undefined) return client.end(answer(false));
     const server = net.connect(target.port, host, () => {
@@ -112,7 +114,7 @@ async function acceptConnect(client: net.Socket, read: Read, login: Options['log
   const head = (await read((bytes) => (bytes.includes('\r\n\r\n') ? bytes.indexOf('\r\n\r\n') + 4 : 0))).toString();
   const expected = login && Buffer.from(`${login.user}:${login.password}`).toString('base64');
   if (expected !== undefined && !head.includes(`\r\nproxy-authorization: Basic ${expected}\r\n`)) {
-    client.write('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="x"\r\n\r\n');
+    client.write('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="x"\r\n\r\n<p>no</p>');
     return undefined;
   }
   const [, host = '', port = ''] = /^CONNECT \[?([^\s\]]+?)\]?:(\d+) /.exec(head) ?? [];
