@@ -7,7 +7,7 @@ export type Mutant = {
 };
 
 const FINISH = 'src/tasks/state/finish-task.ts';
-const SUBMIT = 'src/tasks/submission/submit-task.ts';
+const ATTEMPT = 'src/tasks/submission/attempt-channels.ts';
 const ENGINE = 'src/tasks/polling/poll-engine.ts';
 
 /** What the rules must find. Keep a mutant when its source changes: change its texts. */
@@ -60,17 +60,17 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the vendor is asked before the order is stored',
     edits: [
       {
-        file: SUBMIT,
-        search: `        task = task\n          ? await moveTask`,
-        replace: `        early = await sendSubmission(deps, prepared);\n        task = task\n          ? await moveTask`,
+        file: ATTEMPT,
+        search: '        if (!task && run.open) {\n',
+        replace: '        early = await sendSubmission(deps, prepared);\n        if (!task && run.open) {\n',
       },
       {
-        file: SUBMIT,
-        search: 'let lastError: AppError | undefined;',
-        replace: 'let lastError: AppError | undefined;\n  let early: any;',
+        file: ATTEMPT,
+        search: 'let prepared: PreparedSubmission;',
+        replace: 'let prepared: PreparedSubmission;\n      let early: any;',
       },
       {
-        file: SUBMIT,
+        file: ATTEMPT,
         search: 'const attempt = await sendSubmission(deps, prepared);',
         replace: 'const attempt = early;',
       },
