@@ -8,6 +8,7 @@ import {
   type Administrator,
   ask,
   type Gateway,
+  letNothingWait,
   setUp,
   startGateway,
   startVendor,
@@ -78,6 +79,7 @@ describe('two nodes on PostgreSQL', () => {
     proxy = await startHoldingProxy({ host: '127.0.0.1', port: vendor.port });
     const first = await startGateway({ databaseUrl, env });
     admin = await setUp(first);
+    await letNothingWait(admin);
     await admin.createChannel(proxy.url);
     await admin.call('PUT', '/api/price', PRICE);
     key = await admin.createKey();
@@ -245,6 +247,7 @@ test('a node dies while the vendor has the order: the repeat reports it, and not
   let second: Gateway | undefined;
   try {
     const admin = await setUp(first);
+    await letNothingWait(admin);
     await admin.createChannel(vendor.url);
     await admin.call('PUT', '/api/price', PRICE);
     const key = await admin.createKey();

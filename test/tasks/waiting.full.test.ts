@@ -103,6 +103,23 @@ describeEachStore(
 describeEachStore(
   'many tasks at a small account of two nodes',
   (opened) => {
+    test('beside a live node that does not know of waiting a full account answers 429', async () => {
+      const { store } = opened();
+      const id = 'of-an-earlier-version';
+      await store.nodes.heartbeat({ id, role: 'master', version: '0.1.0', startedAt: 1, fingerprints: [] });
+      const engine = await start(store);
+      try {
+        await engine.start();
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller);
+        await expect(submit(engine, caller)).rejects.toMatchObject({ code: 'tasks.queue_full' });
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+      } finally {
+        await engine.stop();
+      }
+    });
+
     test('one stops in the middle: the limit holds, and every task is sent once', async () => {
       const { store, openAnother } = opened();
       const near = await start(store);

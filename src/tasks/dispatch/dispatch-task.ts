@@ -27,6 +27,7 @@ export async function dispatchTask(deps: TaskDeps, sending: Sending): Promise<vo
     if (!plugin || plugin.suspended()) {
       endSlot();
       await deps.store.waiting.putBack({ task, place }, { waitMs: PLUGIN_AWAY_MS, counts: false });
+      deps.node.line.entered(place.class);
       return;
     }
     const caller = await findCaller(deps, task);

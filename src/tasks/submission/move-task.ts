@@ -47,8 +47,8 @@ export async function moveTask(
       await deps.billing.replaceReservation(
         tx,
         { ...task, ...change },
-        // Each number once: what came back has moved before.
-        { reserved: task.quota, attempt: attempt + (place?.returns ?? 0) * 10 + (place ? 1 : 0) },
+        // Each number once: what came back has a later lease, and at most five channels in each.
+        { reserved: task.quota, attempt: attempt + (task.leaseSeq - 1) * 10 },
       );
     return 'moved';
   });
