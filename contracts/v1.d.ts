@@ -25,11 +25,42 @@ export type LocalizedText = string | Record<string, string>;
 /** A fact that prices can use, in one of three forms. */
 export type UsageField =
   | { enum: string[]; enumLabels?: Record<string, LocalizedText>; description?: LocalizedText }
-  | { type: 'number'; unit: 'second' | 'count' | 'token' | 'credit'; description?: LocalizedText }
+  | {
+      type: 'number';
+      unit: 'second' | 'count' | 'token' | 'credit';
+      /**
+       * What is counted, such as `image`, if the unit is `count`. It is shown only.
+       * @since 2026-11
+       */
+      unitLabel?: LocalizedText;
+      description?: LocalizedText;
+    }
   | { type: 'boolean'; description?: LocalizedText };
 
 /** Usage facts by the names of `meta.usageSchema`. Seconds are at most 3600, counts 128. */
 export type UsageFacts = Record<string, string | number | boolean>;
+
+/** An example of a price. `facts` has every field of its schema. It is shown only. */
+export type UsageExample = { label: string; facts: UsageFacts };
+
+/**
+ * Usage facts of some models. They replace `usageSchema` and `usageExamples`; nothing is merged.
+ * The vendor's name of the model decides, or else the client's.
+ * @since 2026-11
+ */
+export type UsageProfile = {
+  /** Of `meta.models`, each in one profile at most. */
+  models: string[];
+  schema: Record<string, UsageField>;
+  /** Required if the schema has a number field in tokens. */
+  examples?: UsageExample[];
+};
+
+/**
+ * What a plugin may require: `utils.json.clone`, and `-1` as a duration that the vendor chooses.
+ * @since 2026-11
+ */
+export type Capability = 'json-clone@1' | 'duration-auto@1';
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -95,7 +126,17 @@ export interface Meta {
   protocols?: ProtocolEntry[];
   routes?: Route[];
   usageSchema?: Record<string, UsageField>;
-  usageExamples?: { label: string; facts: UsageFacts }[];
+  usageExamples?: UsageExample[];
+  /** @since 2026-11 */
+  usageProfiles?: UsageProfile[];
+  /**
+   * What the driver can address; `vendor` is implied. A plugin with `new_api` may be bound to
+   * channels of type 60: accounts at another gateway that has the same plugin.
+   * @since 2026-11
+   */
+  upstreams?: ('vendor' | 'new_api')[];
+  /** What the plugin cannot do without. @since 2026-11 */
+  requiredCapabilities?: Capability[];
   /**
    * `{type: 'oauth2_jwt'}`: the host exchanges the channel's service-account key; hooks see
    * `authHeader` and `auth.projectId`.
@@ -638,6 +679,16 @@ export interface PluginModule extends HookExtensions, ExportExtensions {
 export interface Utils {
   /** Seconds since 1970. */
   unixNow(): number;
+  /** Whether this host has a capability, such as `json-clone@1`. @since 2026-11 */
+  hasCapability(name: string): boolean;
+  json: {
+    /**
+     * An independent copy of plain JSON. It throws on anything else.
+     * @since 2026-11
+     * @limits 1 MiB, 32 levels, 32,768 values
+     */
+    clone<T extends Json>(value: T): T;
+  };
   /** A random UUID (version 4). */
   uuid(): string;
   /** Lower-case hex. */

@@ -142,7 +142,7 @@ export function createBilling(deps: {
   logger: Logger;
   syncFrequencyMs: number;
   /** The usage facts that a plugin declares; undefined for an unknown plugin and for `*`. */
-  declaredFacts: (pluginKey: string) => Record<string, DeclaredFact> | undefined;
+  declaredFacts: (pluginKey: string, model: string) => Record<string, DeclaredFact> | undefined;
   settings: () => BillingSettings;
   watchCache?: WatchCache;
 }): Billing {
@@ -163,9 +163,12 @@ export function createBilling(deps: {
    * The error for facts that cannot be priced. For a missing fact it lists those that the plugin
    * declares.
    */
-  const unpriceable = (pluginKey: string, { message, missingFact }: PriceFault) => {
+  const unpriceable = (
+    { pluginKey, model }: { pluginKey: string; model: string },
+    { message, missingFact }: PriceFault,
+  ) => {
     if (missingFact === undefined) return billingErrors.model_price_error({ message });
-    const declared = Object.keys(deps.declaredFacts(pluginKey) ?? {});
+    const declared = Object.keys(deps.declaredFacts(pluginKey, model) ?? {});
     const known = declared.length > 0 ? ` The plugin declares: ${declared.join(', ')}.` : '';
     return billingErrors.model_price_error({
       message: { ...sentence('billing.fact_missing', { fact: missingFact }), message: `${message}${known}` },
@@ -250,7 +253,7 @@ export function createBilling(deps: {
         return { usd: 0, quota: 0, steps: [], snapshot: { ...base, expression: null, priceKey: null, usd: 0 } };
       }
       const result = price.expression.evaluate(request);
-      if (!result.ok) throw unpriceable(request.pluginKey, result.error);
+      if (!result.ok) throw unpriceable(request, result.error);
       const { usd, steps } = result.value;
       const quota = toQuota(usd, ratio);
       if (!Number.isSafeInteger(quota)) throw billingErrors.model_price_error({ message: TOO_LARGE });

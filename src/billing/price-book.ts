@@ -57,7 +57,7 @@ export function createPriceBook(deps: {
   clock: Clock;
   logger: Logger;
   syncFrequencyMs: number;
-  declaredFacts: (pluginKey: string) => Record<string, DeclaredFact> | undefined;
+  declaredFacts: (pluginKey: string, model: string) => Record<string, DeclaredFact> | undefined;
   watchCache?: WatchCache;
 }): PriceBook {
   const { store, clock, declaredFacts } = deps;
@@ -113,7 +113,7 @@ export function createPriceBook(deps: {
     async save({ pluginKey, model, expression }) {
       if (model.trim() === '')
         throw billingErrors.price_invalid({ message: sentence('billing.model_empty'), param: 'model' });
-      checkExpression(expression, model, declaredFacts(pluginKey));
+      checkExpression(expression, model, declaredFacts(pluginKey, model));
       const row: PriceRecord = { pluginKey, model, expression, updatedAt: clock.unix() };
       await store.prices.put(row);
       await reloadAndPublish();

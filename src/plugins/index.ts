@@ -66,7 +66,7 @@ export {
   resolveArtifact,
 } from './hooks/serve-artifacts.ts';
 export type { IconImage } from './icons/check-icon.ts';
-export { checkRequestQuantities, NUMBER_LIMITS } from './manifest/check-facts.ts';
+export { checkRequestQuantities, findUsage, NUMBER_LIMITS } from './manifest/check-facts.ts';
 export { chooseRange, toKeyPattern } from './manifest/read-vendor-info.ts';
 export { LATER_HOST_ROUTES, laterReservedBy } from './manifest/route-paths.ts';
 export type { MarketSource } from './market-index/types.ts';

@@ -8,8 +8,20 @@ export type LocalizedText = Record<string, string>;
 
 export type UsageField =
   | { kind: 'enum'; values: string[]; enumLabels: Record<string, LocalizedText>; description?: LocalizedText }
-  | { kind: 'number'; unit: 'second' | 'count' | 'token' | 'credit'; description?: LocalizedText }
+  | {
+      kind: 'number';
+      unit: 'second' | 'count' | 'token' | 'credit';
+      /** What is counted, such as `image`, where the unit is `count`. */
+      unitLabel?: LocalizedText;
+      description?: LocalizedText;
+    }
   | { kind: 'boolean'; description?: LocalizedText };
+
+/** The facts that prices can use, and complete examples of them. */
+export type UsageDeclaration = {
+  usageSchema: Record<string, UsageField>;
+  usageExamples: { label: string; facts: JsonObject }[];
+};
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type PluginRoute = {
@@ -38,7 +50,7 @@ export type ProtocolClaim = {
 };
 
 /** A checked manifest: texts as maps, hosts in lower case, defaults filled in. */
-export type Manifest = {
+export type Manifest = UsageDeclaration & {
   apiVersion: 1;
   key: string;
   name: string;
@@ -56,8 +68,11 @@ export type Manifest = {
   channelTypes: number[];
   protocols: ProtocolClaim[];
   routes: PluginRoute[];
-  usageSchema: Record<string, UsageField>;
-  usageExamples: { label: string; facts: JsonObject }[];
+  /** What some models have instead of `usageSchema` and `usageExamples`; see `findUsage`. */
+  usageProfiles: (UsageDeclaration & { models: string[] })[];
+  /** Whether the driver can address another gateway that has this plugin. */
+  addressesGateways: boolean;
+  requiredCapabilities: string[];
   auth: Json | undefined;
   hasArtifacts: boolean;
   /** What people who set the plugin up should know. Shown only. */
@@ -100,7 +115,9 @@ export type FactRange =
 export type FactRanges = { all: FactRange | null; models: Record<string, FactRange | null> };
 
 /** What a plugin needs of a contract that this gateway does not know. */
-export type ContractNeed = { code: 'api'; version: number } | { code: 'fields' | 'protocols' | 'hooks' };
+export type ContractNeed =
+  | { code: 'api'; version: number }
+  | { code: 'field' | 'protocol' | 'hook' | 'capability'; name: string };
 
 /**
  * A fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`),

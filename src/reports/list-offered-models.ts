@@ -1,6 +1,6 @@
 import type { OfferedModel } from '../billing/index.ts';
 import { type Channels, mapModel, RELAY_TYPE } from '../channels/index.ts';
-import { findDriver, type Generation, type LoadedPlugin } from '../plugins/index.ts';
+import { findDriver, findUsage, type Generation, type LoadedPlugin } from '../plugins/index.ts';
 import { STATUS } from '../store/ports/index.ts';
 
 /** Every model of a plugin or a channel, with the plugin that serves it; prices refer to these. */
@@ -18,7 +18,7 @@ export function listOfferedModels(
       pluginKey: key,
       model,
       upstreamModel: model,
-      facts: Object.keys(manifest.usageSchema),
+      facts: Object.keys(findUsage(manifest, { model }).usageSchema),
       // A channel that lists it adds its own entry below.
       offered: false,
     })),
@@ -30,12 +30,14 @@ export function listOfferedModels(
       pluginKey: plugin?.key ?? null,
       model,
       upstreamModel: mapModel(channel.modelMapping, model),
-      facts: readFacts(plugin),
+      facts: readFacts(plugin, { model, upstreamModel: mapModel(channel.modelMapping, model) }),
       offered: channel.status === STATUS.enabled,
     })),
   );
   return [...own, ...listed];
 }
 
-const readFacts = (plugin: LoadedPlugin | undefined): string[] | null =>
-  plugin ? Object.keys(plugin.manifest.usageSchema) : null;
+const readFacts = (
+  plugin: LoadedPlugin | undefined,
+  names: { model: string; upstreamModel: string },
+): string[] | null => (plugin ? Object.keys(findUsage(plugin.manifest, names).usageSchema) : null);

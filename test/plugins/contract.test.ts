@@ -27,7 +27,7 @@ import type {
 import schema from '../../contracts/v1.schema.json';
 
 const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
-ajv.addVocabulary(['x-rule', 'x-reason', 'x-aspect']);
+ajv.addVocabulary(['x-rule', 'x-reason', 'x-aspect', 'x-since']);
 ajv.addSchema(schema);
 const validates = (definition: string, value: unknown): boolean | Promise<unknown> =>
   ajv.validate(`${schema.$id}#/$defs/${definition}`, value);

@@ -1,6 +1,6 @@
 /**
- * A plugin that was made for a newer contract: administrators are told so, and what kind of thing
- * is missing; the names are in the faults, for its author.
+ * A plugin that was made for a newer contract: administrators are told so, and what is missing;
+ * where it is stands in the faults, for its author.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { PluginFault, PluginService } from '../../src/plugins/index.ts';
@@ -37,31 +37,37 @@ const video = { protocols: ['proto_video'] };
 test.each<[name: string, source: string, needs: string, paths: string[]]>([
   [
     'a later API',
-    pluginSource({ apiVersion: 2, upstreams: [], models: undefined }),
+    pluginSource({ apiVersion: 2, tariffs: [], models: undefined }),
     'plugin API 2',
-    ['/models', '/upstreams', '/apiVersion'],
+    ['/models', '/tariffs', '/apiVersion'],
   ],
-  ['a field', pluginSource({ upstreams: ['vendor'] }), 'newer manifest fields', ['/upstreams']],
-  ['a protocol', pluginSource({ protocols: ['proto_audio'] }), 'newer protocols', ['/protocols/0']],
+  ['a field', pluginSource({ tariffs: ['vendor'] }), 'the manifest field tariffs', ['/tariffs']],
+  [
+    'a capability',
+    pluginSource({ requiredCapabilities: ['json-clone@1', 'json-clone@2'] }),
+    'the capability json-clone@2',
+    ['/requiredCapabilities/1'],
+  ],
+  ['a protocol', pluginSource({ protocols: ['proto_audio'] }), 'the protocol proto_audio', ['/protocols/0']],
   [
     'hooks of a protocol',
     pluginSource({}, 'export const protocols = { proto_audio: {} };'),
-    'newer protocols',
+    'the protocol proto_audio',
     ['exports/protocols/proto_audio'],
   ],
   [
     'a hook of a known protocol',
     pluginSource(video, withVideo('renderPreview')),
-    'newer hooks',
+    'the hook renderPreview',
     ['exports/protocols/proto_video/renderPreview'],
   ],
   [
     'several',
-    pluginSource({ ...video, upstreams: [] }, withVideo('renderPreview')),
-    'newer manifest fields, newer hooks',
-    ['/upstreams', 'exports/protocols/proto_video/renderPreview'],
+    pluginSource({ ...video, tariffs: [] }, withVideo('renderPreview')),
+    'the manifest field tariffs, the hook renderPreview',
+    ['/tariffs', 'exports/protocols/proto_video/renderPreview'],
   ],
-])('%s is told to administrators without names, and to authors with them', async (_name, source, needs, paths) => {
+])('%s is named to administrators, and its place to authors', async (_name, source, needs, paths) => {
   const refused = await refusal(plugins.upload({ source }));
   expect([refused.code, refused.message]).toEqual([
     'plugins.invalid',
@@ -72,7 +78,7 @@ test.each<[name: string, source: string, needs: string, paths: string[]]>([
 });
 
 test.each<[name: string, source: string]>([
-  ['a fault beside an unknown name', pluginSource({ upstreams: [], version: 'x' })],
+  ['a fault beside an unknown name', pluginSource({ tariffs: [], version: 'x' })],
   ['an earlier API', pluginSource({ apiVersion: 0 })],
   ['an API in words', pluginSource({ apiVersion: '2' })],
   ['a name of an earlier contract', pluginSource({ channelType: 7 })],

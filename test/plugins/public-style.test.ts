@@ -425,16 +425,19 @@ test('auth as published plugins write it is accepted', async () => {
     expect((await load(VIDEO.replace("auth: 'api_key'", `auth: ${auth}`))).key).toBe('brushwork');
 });
 
-test('additions of later contracts are refused by name', async () => {
+test('additions that are not carried out are refused by name', async () => {
   const later = await compiler.compile(
-    VIDEO.replace('fetchMode:', 'upstreams: ["vendor"], usageProfiles: [], fetchMode:'),
+    VIDEO.replace(
+      'fetchMode:',
+      'upstreams: ["vendor"], usageProfiles: [], submitResponseTypes: ["sse"], requiredCapabilities: ["json-order@1"], fetchMode:',
+    ),
   );
   expect(later).toMatchObject({
     ok: false,
     error: {
       faults: [
-        { path: '/upstreams', rule: 'unknown_property' },
-        { path: '/usageProfiles', rule: 'unknown_property' },
+        { path: '/submitResponseTypes', needs: { code: 'field', name: 'submitResponseTypes' } },
+        { path: '/requiredCapabilities/0', needs: { code: 'capability', name: 'json-order@1' } },
       ],
     },
   });

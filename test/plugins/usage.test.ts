@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json } from '../../src/kernel/index.ts';
-import { checkFact, checkRequestQuantities, checkUsageFacts } from '../../src/plugins/manifest/check-facts.ts';
+import {
+  checkFact,
+  checkRequestQuantities,
+  checkUsageFacts,
+  findUsage,
+} from '../../src/plugins/manifest/check-facts.ts';
 import type { UsageField } from '../../src/plugins/types.ts';
 
 const schema: Record<string, UsageField> = {
@@ -12,6 +17,19 @@ const schema: Record<string, UsageField> = {
   size: { kind: 'enum', values: ['720p', ''], enumLabels: {} },
   audio: { kind: 'boolean' },
 };
+test("a model's profile is that of its name at the vendor, else of the client's, else the plugin's own facts", () => {
+  const profile = (name: string) => ({
+    models: [name],
+    usageSchema: { [name]: { kind: 'boolean' as const } },
+    usageExamples: [],
+  });
+  const manifest = { usageSchema: schema, usageExamples: [], usageProfiles: [profile('a'), profile('b')] };
+  const facts = (model: string, upstreamModel?: string) =>
+    Object.keys(findUsage(manifest, upstreamModel === undefined ? { model } : { model, upstreamModel }).usageSchema);
+  expect([facts('a', 'b'), facts('b', 'endpoint-1'), facts('alias', 'a')]).toEqual([['b'], ['b'], ['a']]);
+  expect(facts('c', 'd')).toEqual(Object.keys(schema));
+});
+
 const MAX = 2_147_483_647;
 
 describe('facts that a hook reports', () => {

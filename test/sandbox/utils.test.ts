@@ -10,6 +10,8 @@ afterAll(() => sandbox.close());
 
 const runner = plugin(`
 export function run(name, args) { return utils[name].apply(null, args) }
+export function clone(value) { const copy = utils.json.clone(value); copy.own = true; return [value.own === undefined, copy] }
+export function cloneMade(code) { return utils.json.clone(new Function('return ' + code)()) }
 export function names() { return [Object.keys(utils), Object.keys(console)] }
 export function dates() {
   const now = new Date();
@@ -28,11 +30,45 @@ describe('utils give known answers', () => {
   test('there are no other utils', async () => {
     expect(await resultOf(sandbox, runner, hook('names'))).toEqual([
       [
+        ...['hasCapability', 'json'],
         ...['unixNow', 'uuid', 'hmacSHA256', 'jwtSignHS256', 'base64', 'base64URL', 'base64URLDecode', 'volcSignV4'],
         ...['sha256', 'sha1', 'md5', 'hmac', 'bytes', 'urlEncodeRFC3986'],
         ...['awsSignV4', 'tencentSignTC3', 'aliyunSignV3', 'aliyunSignRPC'],
       ],
       ['log'],
+    ]);
+  });
+
+  test('json.clone copies plain JSON, and no more of it than its limits allow', async () => {
+    const value = JSON.parse('{"a":[1,{"b":null}],"__proto__":{"c":0},"d":false}');
+    const [isApart, copy] = (await resultOf(sandbox, runner, hook('clone', [value]))) as [boolean, object];
+    expect([isApart, JSON.stringify(copy)]).toEqual([true, JSON.stringify({ ...value, own: true })]);
+    const refused = [
+      'undefined',
+      '() => 1',
+      '1n',
+      'new Date()',
+      '[,1]',
+      'NaN',
+      '{ get a() { return 1 } }',
+      '[undefined]',
+    ];
+    const large = ['"é".repeat(524288)', 'Array(32768).fill(0)', `${'['.repeat(33)}${']'.repeat(33)}`];
+    const cycle = '(() => { const a = []; a.push(a); return a })()';
+    for (const code of [...refused, ...large, cycle])
+      expect((await failureOf(sandbox.call(runner, hook('cloneMade', [code])))).message).toStartWith('json.clone: ');
+    for (const code of ['"é".repeat(524000)', 'Array(32767).fill(0)', `${'['.repeat(32)}${']'.repeat(32)}`])
+      await resultOf(sandbox, runner, hook('cloneMade', [code]));
+  });
+
+  test('hasCapability knows what this host carries out', async () => {
+    const names = ['json-clone@1', 'duration-auto@1', 'json-order@1', 'json-clone@2', 'submit-sse-delta@1'];
+    expect(await Promise.all(names.map((name) => run('hasCapability', name)))).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
     ]);
   });
 

@@ -1,11 +1,11 @@
 import type { DeclaredFact } from '../../billing/index.ts';
 import type { PluginFacts } from '../../channels/index.ts';
-import { type Generation, type Manifest, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
+import { findUsage, type Generation, type Manifest, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
 
 /** What channels and prices may know of the plugins, without importing their room. */
 export function createPluginFacts(plugins: {
   current(): Generation;
-}): PluginFacts & { declaredFacts(pluginKey: string): Record<string, DeclaredFact> | undefined } {
+}): PluginFacts & { declaredFacts(pluginKey: string, model: string): Record<string, DeclaredFact> | undefined } {
   const describe = ({ key, baseUrl, vendor }: Manifest) => {
     const keyFormat = vendor?.keyFormat?.[0];
     return { key, ...(baseUrl !== undefined && { baseUrl }), ...(keyFormat !== undefined && { keyFormat }) };
@@ -19,11 +19,14 @@ export function createPluginFacts(plugins: {
       const plugin = plugins.current().byChannelType(type);
       return plugin && describe(plugin.manifest);
     },
-    declaredFacts(pluginKey) {
+    declaredFacts(pluginKey, model) {
       const plugin = plugins.current().plugins.get(pluginKey);
       if (!plugin) return undefined;
       return Object.fromEntries(
-        Object.entries(plugin.manifest.usageSchema).map(([name, field]) => [name, declaredFact(field)]),
+        Object.entries(findUsage(plugin.manifest, { model }).usageSchema).map(([name, field]) => [
+          name,
+          declaredFact(field),
+        ]),
       );
     },
   };

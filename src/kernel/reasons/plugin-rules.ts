@@ -38,13 +38,15 @@ export const pluginRulesReasons = {
   'fault.blank': 'must not be blank',
   'fault.http_url': 'must be an absolute http or https URL',
   'fault.base_url': 'must start with http:// or https:// and have no credentials, query, fragment or whitespace',
-  'fault.type_61': 'must not be 61: that is the type of channels bound to a plugin by its key',
+  'fault.type_61': 'must not be 60 or 61: those are the types of channels bound to plugins by their keys',
   'fault.icon_name': "must be an icon-library name, 'text' or 'text:<label>', not a data URI or a URL",
   'fault.key_form':
     "must consist of a-z, 0-9, '_' and '-', beginning with a letter or a digit, and must not be 'runtime' or 'marketplace'",
   'fault.claims_responses': 'claims proto_responses more than once',
   'fault.claims_video': 'claims proto_video more than once',
   'fault.query_decoder': 'a query route has no body and no decoder',
+  'fault.profile_same': 'is in profile {{number}} too',
+  'fault.unit_label': 'only a number field of unit "count" says what it counts',
   'fault.route_models': 'only submit and dynamic routes may name models',
   'fault.route_path':
     "must start with '/' and consist of literals of A-Z a-z 0-9 . _ ~ -, ':name' segments and at most one final '*name'",

@@ -9,7 +9,7 @@ import {
   type Sentence,
   sanitizeMessage,
 } from '../../kernel/index.ts';
-import { checkRequestQuantities, checkUsageFacts } from '../manifest/check-facts.ts';
+import { checkRequestQuantities, checkUsageFacts, findUsage } from '../manifest/check-facts.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { Manifest } from '../types.ts';
 import { readQueryRequest, readSubmitRequest } from './build-requests.ts';
@@ -72,7 +72,10 @@ const checkSubmitRequest: Check = (trial) =>
 const checkQueryRequest: Check = (trial) =>
   readQueryRequest(trial.value, { manifest: trial.manifest, baseUrl: findBaseUrl(trial) });
 
-const checkUsage: Check = ({ manifest, value }) => checkUsageFacts(manifest.usageSchema, value);
+const checkUsage: Check = ({ manifest, context: { model, upstreamModel }, value }) => {
+  const names = { model: readText(model) ?? '', upstreamModel: readText(upstreamModel) ?? '' };
+  return checkUsageFacts(findUsage(manifest, names).usageSchema, value);
+};
 
 const checkProtocolIntent: Check = ({ manifest, context, value }) => {
   const intent = readProtocolIntent(value, context.model);
@@ -154,5 +157,7 @@ function checkDecoder(member: string, { manifest, value }: Trial): Result<unknow
 function checkSubmitIntent(manifest: Manifest, intent: DecodedSubmit | DecodedQuery): Result<unknown, Sentence> {
   if (intent.kind === 'query') return ok(intent);
   const origins = readOriginTaskIds(intent.originTaskIds);
-  return origins.ok ? checkRequestQuantities(manifest.usageSchema, intent.requestBody ?? null) : origins;
+  return origins.ok
+    ? checkRequestQuantities(findUsage(manifest, intent).usageSchema, intent.requestBody ?? null)
+    : origins;
 }

@@ -1,13 +1,17 @@
 import type { CompletedResult, DriverContext, TaskQueryContext } from '../../../contracts/v1.d.ts';
 import { type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
-import { checkUsageFacts } from '../manifest/check-facts.ts';
+import { checkUsageFacts, findUsage } from '../manifest/check-facts.ts';
 import type { HookFailure, LoadedPlugin, UsageField } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
 /** Checked facts. `null`: the plugin has no such hook, or it returned nothing. */
 export type ExtractedUsage = Promise<Result<JsonObject | null, HookFailure>>;
 
-type UsageCall = { hook: string; args: readonly unknown[]; options: HookOptions };
+type UsageCall = {
+  hook: string;
+  args: readonly [DriverContext | TaskQueryContext, ...unknown[]];
+  options: HookOptions;
+};
 
 function extract(plugin: LoadedPlugin, { hook, args, options }: UsageCall): ExtractedUsage {
   if (!plugin.has(hook)) return Promise.resolve(ok(null));
@@ -15,7 +19,7 @@ function extract(plugin: LoadedPlugin, { hook, args, options }: UsageCall): Extr
     hook,
     args,
     options,
-    read: (value) => checkUsageFacts(plugin.manifest.usageSchema, value),
+    read: (value) => checkUsageFacts(findUsage(plugin.manifest, args[0]).usageSchema, value),
   });
 }
 
@@ -40,7 +44,9 @@ export async function extractUsageOnComplete(
   options: HookOptions,
 ): ExtractedUsage {
   const reported = await extract(plugin, { hook: 'extractUsageOnComplete', args: [ctx, result, body], options });
-  return reported.ok ? ok(addTokenCounts(plugin.manifest.usageSchema, result, reported.value)) : reported;
+  return reported.ok
+    ? ok(addTokenCounts(findUsage(plugin.manifest, ctx).usageSchema, result, reported.value))
+    : reported;
 }
 
 /**

@@ -26,7 +26,7 @@ const fields = (...interfaces: string[]): (() => ReadonlySet<string>) => {
 const methods = (name: string): ReadonlySet<string> => {
   const start = CONTRACT.indexOf(`export interface ${name} {`);
   const body = CONTRACT.slice(start, CONTRACT.indexOf('\n}', start));
-  return new Set([...body.matchAll(/^ {2}(\w+)\(/gm)].map(([, method = '']) => method));
+  return new Set([...body.matchAll(/^ {2}(\w+)(?:\(|: \{)/gm)].map(([, method = '']) => method));
 };
 export const UTILS = methods('Utils');
 export const UTILS_EXTENSIONS = methods('UtilsExtensions');

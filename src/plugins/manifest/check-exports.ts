@@ -176,7 +176,7 @@ function checkProtocolHooks(claims: Claims, protocols: ExportShape | undefined):
   for (const name of Object.keys(members)) {
     if (!known.has(name)) {
       const fault = makeFault(`exports/protocols/${name}`, 'export.unused', sentence('fault.no_protocol'));
-      faults.push({ ...fault, needs: { code: 'protocols' } });
+      faults.push({ ...fault, needs: { code: 'protocol', name } });
     }
   }
   return faults;
@@ -192,7 +192,7 @@ function checkHooks(hooks: Map<string, Sentence>, shape: ExportShape | undefined
   for (const name of Object.keys(shape?.members ?? {})) {
     if (!hooks.has(name)) {
       const fault = makeFault(`${at}/${name}`, 'export.unused', sentence('fault.unused_hook'));
-      faults.push(PROTOCOL_HOOKS.has(name) ? fault : { ...fault, needs: { code: 'hooks' } });
+      faults.push(PROTOCOL_HOOKS.has(name) ? fault : { ...fault, needs: { code: 'hook', name } });
     }
   }
   return faults;

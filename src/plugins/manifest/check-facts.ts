@@ -8,7 +8,7 @@ import {
   type Sentence,
   sentence,
 } from '../../kernel/index.ts';
-import type { UsageField } from '../types.ts';
+import type { Manifest, UsageDeclaration, UsageField } from '../types.ts';
 
 /** Largest values, as in new-api: an hour, 128 items, and 32-bit integers for clamped values. */
 const MAX_SECONDS = 3600;
@@ -37,6 +37,18 @@ export const NUMBER_LIMITS = { second: MAX_SECONDS, count: MAX_COUNT, token: MAX
 
 /** Units whose larger values are clamped to the limit. Larger values of others are refused. */
 const CLAMPED: ReadonlySet<string> = new Set(['token', 'credit']);
+
+/**
+ * The usage facts of a model: those of its profile, by the vendor's name or else by the client's,
+ * or the plugin's own.
+ */
+export function findUsage(
+  manifest: Pick<Manifest, 'usageProfiles' | 'usageSchema' | 'usageExamples'>,
+  { model, upstreamModel = '' }: { model: string; upstreamModel?: string },
+): UsageDeclaration {
+  const find = (name: string) => manifest.usageProfiles.find(({ models }) => models.includes(name));
+  return find(upstreamModel) ?? find(model) ?? manifest;
+}
 
 function checkNumber(value: number, limit: number | 'clamp'): Result<number, Sentence> {
   if (!Number.isFinite(value) || value < 0) return err(sentence('fault.finite_number'));

@@ -33,14 +33,30 @@ export function checkManifest(
   const typed = prepared as Meta & Json;
   checkAddresses(typed, list);
   checkModels(typed, list);
-  checkTexts(typed, list);
+  if (typed.description !== undefined) checkLocaleCollisions(typed.description, '/description', list);
   checkRoutes(toList(typed.routes), list);
-  checkUsageExamples(typed, list);
+  for (const usage of listUsage(typed)) {
+    checkTexts(usage, list);
+    checkUsageExamples(usage, list);
+  }
   if (list.faults.length > 0) return err(list.faults);
 
   const written = toList(meta.protocols).map(readProtocolName);
   return ok(toManifest(typed, written, 'listArtifacts' in exports));
 }
+
+/** A usage schema with its examples, and where they stand: the plugin's own, or a profile's. */
+type WrittenUsage = { schema: Meta['usageSchema']; schemaAt: string; examples: unknown; examplesAt: string };
+
+const listUsage = ({ usageSchema, usageExamples, usageProfiles }: Meta): WrittenUsage[] => [
+  { schema: usageSchema, schemaAt: '/usageSchema', examples: usageExamples, examplesAt: '/usageExamples' },
+  ...toList(usageProfiles).flatMap((profile, index): WrittenUsage[] => {
+    const at = pointer('usageProfiles', index);
+    const { schema, examples } = isObject(profile) ? profile : {};
+    const schemaAt = `${at}/schema`;
+    return [{ schema: schema as Meta['usageSchema'], schemaAt, examples, examplesAt: `${at}/examples` }];
+  }),
+];
 
 const toList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -87,7 +103,8 @@ function checkModels(meta: Meta, list: FaultList): void {
   }
   // Without a list of models every narrowed model would be reported, and none is the mistake.
   if (models.size === 0) return;
-  const checkNarrowed = (names: unknown, at: string, subject: 'route' | 'protocol'): void => {
+  type Subject = 'route' | 'protocol' | 'usageProfile';
+  const checkNarrowed = (names: unknown, at: string, subject: Subject): void => {
     if (list.has(at)) return;
     const seen = new Map<string, number>();
     for (const [index, name] of toList(names).entries()) {
@@ -107,15 +124,32 @@ function checkModels(meta: Meta, list: FaultList): void {
   for (const [index, entry] of toList(meta.protocols).entries()) {
     if (isObject(entry)) checkNarrowed(entry.models, pointer('protocols', index, 'models'), 'protocol');
   }
+  const profiles = new Map<string, number>();
+  for (const [index, profile] of toList(meta.usageProfiles).entries()) {
+    if (!isObject(profile)) continue;
+    const at = pointer('usageProfiles', index, 'models');
+    checkNarrowed(profile.models, at, 'usageProfile');
+    for (const [position, name] of toList(profile.models).entries()) {
+      const model = typeof name === 'string' ? name.trim() : '';
+      const other = profiles.get(model) ?? index;
+      if (other !== index && list.clean(at + pointer(position)))
+        list.add(
+          at + pointer(position),
+          'usageProfile.models.unique',
+          sentence('fault.profile_same', { number: other }),
+        );
+      profiles.set(model, other);
+    }
+  }
 }
 
-function checkTexts(meta: Meta, list: FaultList): void {
-  if (meta.description !== undefined) checkLocaleCollisions(meta.description, '/description', list);
-  if (!isObject(meta.usageSchema)) return;
-  for (const [name, field] of Object.entries(meta.usageSchema) as [string, Json][]) {
+function checkTexts({ schema, schemaAt }: WrittenUsage, list: FaultList): void {
+  if (!isObject(schema)) return;
+  for (const [name, field] of Object.entries(schema) as [string, Json][]) {
     if (!isObject(field)) continue;
-    const at = pointer('usageSchema', name);
+    const at = schemaAt + pointer(name);
     checkLocaleCollisions(field.description as Json, `${at}/description`, list);
+    checkLocaleCollisions(field.unitLabel as Json, `${at}/unitLabel`, list);
     if (!isObject(field.enumLabels) || list.has(`${at}/enumLabels`)) continue;
     for (const [value, label] of Object.entries(field.enumLabels)) {
       const labelAt = `${at}/enumLabels${pointer(value)}`;
@@ -162,20 +196,21 @@ function checkTaskIdParam(route: Record<string, unknown> & { path: string }, at:
   }
 }
 
-/**
- * Checks that every entry of `meta.usageExamples` has a valid fact for each field, and no others.
- */
-function checkUsageExamples({ usageSchema = {}, usageExamples }: Meta, list: FaultList): void {
-  if (!Array.isArray(usageExamples) || !isObject(usageSchema)) return;
-  for (const [index, example] of usageExamples.entries()) {
+/** Checks that every example has a valid fact for each field of its schema, and no others. */
+function checkUsageExamples(
+  { schema: usageSchema = {}, schemaAt, examples, examplesAt }: WrittenUsage,
+  list: FaultList,
+): void {
+  if (!Array.isArray(examples) || !isObject(usageSchema)) return;
+  for (const [index, example] of examples.entries()) {
     if (!isObject(example) || !isObject(example.facts)) continue;
     const { facts } = example;
-    const at = pointer('usageExamples', index, 'facts');
+    const at = examplesAt + pointer(index, 'facts');
     for (const [name, field] of Object.entries(usageSchema)) {
       const factAt = at + pointer(name);
       if (!Object.hasOwn(facts, name)) {
         list.add(factAt, 'usageExample.facts.complete', sentence('fault.example_complete'));
-      } else if (list.clean(pointer('usageSchema', name))) {
+      } else if (list.clean(schemaAt + pointer(name))) {
         const checked = checkFact(toUsageField(field), facts[name]);
         if (!checked.ok) list.add(factAt, 'usageExample.facts.value', checked.error);
       }

@@ -91,7 +91,7 @@ function explainUnknown({ params, instancePath }: ErrorObject): PluginFault {
   return removed === undefined
     ? {
         ...makeFault(path, 'unknown_property', sentence('fault.unknown_property', { name })),
-        needs: { code: 'fields' },
+        needs: { code: 'field', name },
       }
     : { ...makeFault(path, 'removed_name', sentence('fault.removed', { name })), ...toHint(sentence(removed)) };
 }
@@ -122,7 +122,9 @@ function findNeed(rule: RuleId, value: unknown): ContractNeed | undefined {
   if (rule === 'apiVersion.value')
     return Number.isInteger(value) && Number(value) > 1 ? { code: 'api', version: Number(value) } : undefined;
   const isProtocol = rule === 'protocol.bare.value' || rule === 'protocol.name.value';
-  return isProtocol && typeof value === 'string' ? { code: 'protocols' } : undefined;
+  if (typeof value !== 'string') return undefined;
+  if (rule === 'requiredCapabilities.item.value') return { code: 'capability', name: value };
+  return isProtocol ? { code: 'protocol', name: value } : undefined;
 }
 
 /**

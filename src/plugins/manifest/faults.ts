@@ -68,11 +68,13 @@ export class FaultList {
   }
 }
 
-const WORDS = { fields: 'newer manifest fields', protocols: 'newer protocols', hooks: 'newer hooks' };
+const WORDS = { field: 'the manifest field', protocol: 'the protocol', hook: 'the hook', capability: 'the capability' };
 
 /** What is needed, in words for people who have not written the plugin. */
 export const describeNeeds = (needs: readonly ContractNeed[]): string =>
-  needs.map((need) => (need.code === 'api' ? `plugin API ${need.version}` : WORDS[need.code])).join(', ');
+  needs
+    .map((need) => (need.code === 'api' ? `plugin API ${need.version}` : `${WORDS[need.code]} ${need.name}`))
+    .join(', ');
 
 /**
  * What a refused plugin needs of a newer contract: if it says so by its `apiVersion`, or if names
@@ -83,5 +85,6 @@ export function findNeeds(faults: readonly PluginFault[]): ContractNeed[] {
   const api = needs.find(({ code }) => code === 'api');
   if (api) return [api];
   if (needs.length < faults.length) return [];
-  return needs.filter(({ code }, at) => needs.findIndex((each) => each.code === code) === at);
+  const words = needs.map((need) => describeNeeds([need]));
+  return needs.filter((_, at) => words.indexOf(words[at] ?? '') === at);
 }

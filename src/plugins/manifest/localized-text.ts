@@ -39,12 +39,16 @@ const mapMember = (value: Json, name: string, change: (member: Json) => Json): J
 
 /** Trims all texts of a manifest. Values that are not texts stay, and the schema refuses them. */
 export function trimTexts(meta: Json): Json {
-  const ofField = (field: Json): Json =>
-    mapMember(mapMember(field, 'description', trimText), 'enumLabels', (labels) =>
-      isObject(labels) ? mapValues(labels as { [key: string]: Json }, trimText) : labels,
-    );
-  return mapMember(mapMember(meta, 'description', trimText), 'usageSchema', (schema) =>
-    isObject(schema) ? mapValues(schema as { [key: string]: Json }, ofField) : schema,
+  const mapAll = (values: Json, change: (value: Json) => Json): Json =>
+    isObject(values) ? mapValues(values as { [key: string]: Json }, change) : values;
+  const trimField = (field: Json): Json => {
+    const texts = mapMember(mapMember(field, 'description', trimText), 'unitLabel', trimText);
+    return mapMember(texts, 'enumLabels', (labels) => mapAll(labels, trimText));
+  };
+  const trimSchema = (schema: Json): Json => mapAll(schema, trimField);
+  const withTexts = mapMember(mapMember(meta, 'description', trimText), 'usageSchema', trimSchema);
+  return mapMember(withTexts, 'usageProfiles', (profiles) =>
+    Array.isArray(profiles) ? profiles.map((profile) => mapMember(profile, 'schema', trimSchema)) : profiles,
   );
 }
 

@@ -1,6 +1,13 @@
-import type { Meta, Route, UsageField as WrittenField, LocalizedText as WrittenText } from '../../../contracts/v1.d.ts';
+import type {
+  Meta,
+  Route,
+  UsageExample,
+  UsageProfile,
+  UsageField as WrittenField,
+  LocalizedText as WrittenText,
+} from '../../../contracts/v1.d.ts';
 import type { Json } from '../../kernel/index.ts';
-import type { LocalizedText, Manifest, ProtocolClaim, ResponsesMode, UsageField } from '../types.ts';
+import type { LocalizedText, Manifest, ProtocolClaim, ResponsesMode, UsageDeclaration, UsageField } from '../types.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from './addresses.ts';
 import { toTextMap } from './localized-text.ts';
 
@@ -19,13 +26,23 @@ export function toUsageField(field: WrittenField): UsageField {
     return { kind: 'enum', values: [...field.enum], enumLabels: Object.fromEntries(labels), ...description };
   }
   return field.type === 'number'
-    ? { kind: 'number', unit: field.unit, ...description }
+    ? {
+        kind: 'number',
+        unit: field.unit,
+        ...(field.unitLabel === undefined ? {} : { unitLabel: toTextMap(field.unitLabel) }),
+        ...description,
+      }
     : { kind: 'boolean', ...description };
 }
 
 /** `Object.fromEntries` keeps a field called `__proto__` a field. */
 const toUsageFields = (schema: Meta['usageSchema']): Record<string, UsageField> =>
   Object.fromEntries(Object.entries(schema ?? {}).map(([name, field]) => [name, toUsageField(field)]));
+
+const toUsage = (schema: Meta['usageSchema'], examples: Meta['usageExamples']): UsageDeclaration => ({
+  usageSchema: toUsageFields(schema),
+  usageExamples: (examples ?? []).map(({ label, facts }) => ({ label: label.trim(), facts })),
+});
 
 const toHost = (entry: string): string => {
   const host = normalizeAllowedHost(entry);
@@ -76,8 +93,13 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
       taskIdParam: (route.type === 'query' && route.taskIdParam) || 'task_id',
       ...('models' in route && route.models ? { models: trimmed(route.models) } : {}),
     })),
-    usageSchema: toUsageFields(meta.usageSchema),
-    usageExamples: (meta.usageExamples ?? []).map(({ label, facts }) => ({ label: label.trim(), facts })),
+    ...toUsage(meta.usageSchema, meta.usageExamples),
+    usageProfiles: (meta.usageProfiles ?? []).map((profile) => ({
+      models: trimmed(profile.models),
+      ...toUsage(profile.schema, profile.examples),
+    })),
+    addressesGateways: meta.upstreams?.includes('new_api') ?? false,
+    requiredCapabilities: [...(meta.requiredCapabilities ?? [])],
     auth: meta.auth as Json | undefined,
     hasArtifacts,
   };
@@ -88,14 +110,9 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
  * the same manifest.
  */
 export function publishMeta(manifest: Manifest): Meta {
-  const { protocols, routes, usageSchema, auth, hasArtifacts: _, vendor: _vendor, ...rest } = manifest;
-  const fields = Object.entries(usageSchema).map(([name, field]): [string, WrittenField] => {
-    const description = field.description ? { description: field.description } : {};
-    if (field.kind === 'enum') return [name, { enum: field.values, enumLabels: field.enumLabels, ...description }];
-    return field.kind === 'number'
-      ? [name, { type: 'number', unit: field.unit, ...description }]
-      : [name, { type: 'boolean', ...description }];
-  });
+  const { protocols, routes, usageSchema, usageExamples, usageProfiles, ...others } = manifest;
+  const { auth, hasArtifacts: _, vendor: _vendor, addressesGateways, ...rest } = others;
+  const published = publishUsage({ usageSchema, usageExamples });
   return {
     ...rest,
     protocols: protocols.map(({ name, supports, models }) =>
@@ -104,8 +121,23 @@ export function publishMeta(manifest: Manifest): Meta {
     routes: routes.map(({ taskIdParam, ...route }) =>
       route.type === 'query' ? { ...route, taskIdParam } : route,
     ) as Route[],
-    usageSchema: Object.fromEntries(fields),
-    usageExamples: manifest.usageExamples as NonNullable<Meta['usageExamples']>,
+    usageSchema: published.schema,
+    usageExamples: published.examples,
+    usageProfiles: usageProfiles.map(({ models, ...usage }) => ({ models, ...publishUsage(usage) })),
+    upstreams: addressesGateways ? ['vendor', 'new_api'] : ['vendor'],
+    requiredCapabilities: manifest.requiredCapabilities as NonNullable<Meta['requiredCapabilities']>,
     ...(auth === undefined ? {} : { auth }),
   };
+}
+
+function publishUsage({ usageSchema, usageExamples }: UsageDeclaration): Omit<Required<UsageProfile>, 'models'> {
+  const fields = Object.entries(usageSchema).map(([name, field]): [string, WrittenField] => {
+    const { kind, ...members } = field;
+    if (field.kind === 'enum') {
+      const { values, enumLabels, description } = field;
+      return [name, { enum: values, enumLabels, ...(description ? { description } : {}) }];
+    }
+    return [name, { type: kind, ...members } as WrittenField];
+  });
+  return { schema: Object.fromEntries(fields), examples: usageExamples as UsageExample[] };
 }

@@ -18,7 +18,8 @@ export const guestSource = `(host) => {
 const { parse, stringify } = JSON;
 const { apply, construct, ownKeys, getPrototypeOf, getOwnPropertyDescriptor } = Reflect;
 const { isArray } = Array;
-const { slice } = String.prototype;
+const { slice, charCodeAt } = String.prototype;
+const plainPrototype = Object.prototype;
 const { floor } = Math;
 const ErrorOf = Error, StringOf = String, DateOf = Date;
 const internalError = InternalError.prototype;
@@ -117,9 +118,42 @@ const answered = (value) => {
   for (let i = 0; i < value.length; i++) bytes[i] = value[i];
   return bytes;
 };
+// Plain JSON alone: no getters, holes, dates or functions, and no cycles, which are too deep.
+const maxNodes = 32768;
+const checkPlain = (value, depth, seen) => {
+  if (++seen.nodes > maxNodes) throw new ErrorOf('json.clone: more than ' + maxNodes + ' values');
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return;
+  if (typeof value === 'number' && value - value === 0) return;
+  if (typeof value !== 'object') throw new ErrorOf('json.clone: only plain JSON can be copied');
+  if (depth >= 32) throw new ErrorOf('json.clone: more than 32 levels');
+  const proto = getPrototypeOf(value);
+  const list = isArray(value);
+  if (!list && proto !== plainPrototype && proto !== null) throw new ErrorOf('json.clone: only plain JSON can be copied');
+  const names = ownKeys(value);
+  if (list && names.length !== value.length + 1) throw new ErrorOf('json.clone: a list has holes or names');
+  for (let i = 0; i < names.length; i++) {
+    if (list && names[i] === 'length') continue;
+    const member = typeof names[i] === 'string' ? getOwnPropertyDescriptor(value, names[i]) : undefined;
+    if (member === undefined || !('value' in member)) throw new ErrorOf('json.clone: only plain JSON can be copied');
+    checkPlain(member.value, depth + 1, seen);
+  }
+};
+const cloneJson = (value) => {
+  checkPlain(value, 0, { nodes: 0 });
+  const text = stringify(value);
+  let bytes = text.length;
+  for (let i = 0; i < text.length && bytes <= maxBytes; i++) {
+    const code = apply(charCodeAt, text, [i]);
+    if (code > 0x7f) bytes += code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1;
+  }
+  if (bytes > maxBytes) throw new ErrorOf('json.clone: more than 1 MiB');
+  return parse(text);
+};
 const signer = (name) => ({ [name]: (request) => ask(name, '[' + (stringify(request) ?? 'null') + ']') })[name];
 const digest = (name) => ({ [name]: (value, encoding = 'hex') => answered(ask(name, '[' + data(name, value) + ',' + text(encoding) + ']')) })[name];
 globalThis.utils = {
+  hasCapability: (name) => name === 'json-clone@1' || name === 'duration-auto@1',
+  json: { clone: cloneJson },
   unixNow: () => floor(clock() / 1000),
   uuid: () => ask('uuid', '[]'),
   hmacSHA256: (message, secret) => ask('hmacSHA256', '[' + text(message) + ',' + text(secret) + ']'),

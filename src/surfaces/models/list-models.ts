@@ -1,5 +1,5 @@
 import { mapModel, RELAY_TYPE, serves } from '../../channels/index.ts';
-import { findDriver, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
+import { findDriver, findUsage, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
 import { RELAY_PLUGIN_KEY } from '../../relay/index.ts';
 import { type ChannelRecord, ROLE, STATUS } from '../../store/ports/index.ts';
 import { type Caller, findProtocolOwner } from '../../tasks/index.ts';
@@ -160,7 +160,10 @@ function describeModel(
     protoVideo,
     responseModes: claim('proto_responses')?.supports,
     native: routes.map(({ method, path }) => ({ method, path })),
-    schema: describeRequest(manifest, { model, upstreamModel, protoVideo }),
+    schema: describeRequest(
+      { ...manifest, ...findUsage(manifest, { model, upstreamModel }) },
+      { model, upstreamModel, protoVideo },
+    ),
     price,
     groupRatio: deps.billing.groupRatio(caller.group),
     blocked: plugin.suspended() ? 'plugin_suspended' : mayUse ? undefined : 'no_price',

@@ -5,6 +5,7 @@ import {
   describeHookFailure,
   extractUsageOnComplete,
   extractUsageOnSubmit,
+  findUsage,
   type HookOptions,
   isHostFailure,
   type LoadedPlugin,
@@ -36,7 +37,9 @@ export async function usageOnSubmit(
   const { billing } = task;
   if (!plugin.has('extractUsageOnSubmit') || !deps.billing.readsFacts(billing)) return billing;
   const facts = await extractUsageOnSubmit(plugin, { ctx: context, taskData }, options);
-  const implausible = facts.ok ? findImplausible(plugin, { asked: billing.facts, reported: facts.value }) : undefined;
+  const implausible = facts.ok
+    ? findImplausible(plugin, { context, asked: billing.facts, reported: facts.value })
+    : undefined;
   if (facts.ok && implausible === undefined)
     return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
   if (implausible !== undefined) deps.telemetry.meter?.implausibleUsage(task.channelId);
@@ -64,7 +67,7 @@ export async function usageOnComplete(
     deps.logger[result.status === 'SUCCESS' ? 'warn' : 'debug'](logFields, 'usage facts of a poll were not usable');
     return { trouble: { said: toSentence(facts.error), host: isHostFailure(facts.error) } };
   }
-  const implausible = findImplausible(plugin, { asked: billing.facts, reported: facts.value });
+  const implausible = findImplausible(plugin, { context, asked: billing.facts, reported: facts.value });
   if (implausible !== undefined) {
     if (result.status === 'SUCCESS') {
       const logFields = { task_id: task.taskId, channel_id: task.channelId, reason: implausible.message };
@@ -86,11 +89,14 @@ const ASKED_TIMES = 2;
  */
 const MOST_TOKENS = 100_000_000;
 
+type ModelNames = Pick<TaskQueryContext, 'model' | 'upstreamModel'>;
+
 /** Why the facts of an answer cannot be what the request allowed; undefined: they can. */
 function findImplausible(
-  { manifest: { usageSchema } }: LoadedPlugin,
-  { asked, reported }: { asked: JsonObject; reported: JsonObject | null },
+  { manifest }: LoadedPlugin,
+  { context, asked, reported }: { context: ModelNames; asked: JsonObject; reported: JsonObject | null },
 ): Sentence | undefined {
+  const { usageSchema } = findUsage(manifest, context);
   for (const [name, value] of Object.entries(reported ?? {})) {
     const field = Object.hasOwn(usageSchema, name) ? usageSchema[name] : undefined;
     if (typeof value !== 'number') continue;

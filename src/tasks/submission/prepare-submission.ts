@@ -6,6 +6,7 @@ import {
   checkRequestQuantities,
   type DriverContext,
   extractUsage,
+  findUsage,
   type HookOptions,
   type PluginRequest,
 } from '../../plugins/index.ts';
@@ -150,7 +151,10 @@ async function usageFacts(
   { plugin, intent }: Submission,
   { context, model, options }: { context: DriverContext; model: string; options: HookOptions },
 ): Promise<JsonObject> {
-  const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
+  const quantities = checkRequestQuantities(
+    findUsage(plugin.manifest, context).usageSchema,
+    intent.requestBody ?? null,
+  );
   if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
   if (!deps.billing.needsFacts(plugin.key, model, context.upstreamModel)) return {};
   const extracted = await extractUsage(plugin, context, options);

@@ -109,6 +109,7 @@ export const addresses: readonly Row[] = [
   ['channel types as a number', m({ channelTypes: 7 }), '/channelTypes channelTypes.type'],
   ['channel type 0', m({ channelTypes: [0] }), '/channelTypes/0 channelTypes.item.range'],
   ['a negative channel type', m({ channelTypes: [3, -1] }), '/channelTypes/1 channelTypes.item.range'],
+  ['channel type 60', m({ channelTypes: [60] }), '/channelTypes/0 channelTypes.item.forbidden'],
   ['channel type 61', m({ channelTypes: [61] }), '/channelTypes/0 channelTypes.item.forbidden'],
   ['a channel type twice', m({ channelTypes: [7, 7] }), '/channelTypes/1 channelTypes.unique'],
   ['a channel type as text', m({ channelTypes: ['7'] }), '/channelTypes/0 channelTypes.item.type'],

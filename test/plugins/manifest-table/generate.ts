@@ -137,7 +137,7 @@ export const validMeta: fc.Arbitrary<object> = fc
           fc.tuple(hostname, port).map(([host, at]) => host + at),
           { selector: (host) => host.toLowerCase() },
         ),
-        channelTypes: fc.uniqueArray(fc.integer({ min: 1, max: 1000 }).filter((type) => type !== 61)),
+        channelTypes: fc.uniqueArray(fc.integer({ min: 1, max: 1000 }).filter((type) => type !== 60 && type !== 61)),
         protocols,
         routes,
         auth: fc.oneof(fc.constantFrom('', 'none', 'api_key'), fc.jsonValue()),

@@ -12,9 +12,25 @@ export const identity: readonly Row[] = [
   ['a property with a slash', m({ 'a/b': 1 }), '/a~1b unknown_property'],
   ['a property with a tilde', m({ 'a~b': 1 }), '/a~0b unknown_property'],
   ['a property without a name', m({ '': 1 }), '/ unknown_property'],
-  ['a property of a later contract', m({ usageProfiles: [] }), '/usageProfiles unknown_property'],
-  ['capabilities of a later contract', m({ requiredCapabilities: [] }), '/requiredCapabilities unknown_property'],
-  ['upstreams of a later contract', m({ upstreams: ['vendor'] }), '/upstreams unknown_property'],
+  ['upstreams as text', m({ upstreams: 'vendor' }), '/upstreams upstreams.type'],
+  ['an unknown upstream', m({ upstreams: ['vendor', 'proxy'] }), '/upstreams/1 upstreams.item.value'],
+  ['an upstream twice', m({ upstreams: ['new_api', 'new_api'] }), '/upstreams/1 upstreams.unique'],
+  [
+    'capabilities as text',
+    m({ requiredCapabilities: 'json-clone@1' }),
+    '/requiredCapabilities requiredCapabilities.type',
+  ],
+  [
+    'a later capability',
+    m({ requiredCapabilities: ['json-clone@2'] }),
+    '/requiredCapabilities/0 requiredCapabilities.item.value',
+  ],
+  [
+    'a capability twice',
+    m({ requiredCapabilities: ['json-clone@1', 'json-clone@1'] }),
+    '/requiredCapabilities/1 requiredCapabilities.unique',
+  ],
+  ['streams of a later contract', m({ submitResponseTypes: ['sse'] }), '/submitResponseTypes unknown_property'],
   [
     'the property __proto__',
     JSON.parse(JSON.stringify(baseMeta).replace('{', '{"__proto__":{"x":1},')),

@@ -1,6 +1,8 @@
 import { m, type Row } from './base.ts';
 
 const seconds = { type: 'number', unit: 'second' };
+const count = { type: 'number', unit: 'count' };
+const profile = (more: object): object => m({ usageProfiles: [{ models: ['acme-1'], schema: {}, ...more }] });
 const tokens = { type: 'number', unit: 'token' };
 const size = { enum: ['s', 'l'] };
 const field = (a: unknown): object => m({ usageSchema: { a } });
@@ -22,7 +24,52 @@ export const usage: readonly Row[] = [
   ['a usage field with a description alone', field({ description: 'x' }), '/usageSchema/a/type required'],
   ['a unit alone', field({ unit: 'second' }), '/usageSchema/a/type required'],
   ['an unknown usage property', field({ ...seconds, price: 1 }), '/usageSchema/a/price unknown_property'],
-  ['a label of a later contract', field({ ...seconds, unitLabel: 'x' }), '/usageSchema/a/unitLabel unknown_property'],
+  [
+    'a counted thing of seconds',
+    field({ ...seconds, unitLabel: 'x' }),
+    '/usageSchema/a/unitLabel usageField.unitLabel.forbidden',
+  ],
+  [
+    'a counted thing of an enum',
+    field({ ...size, unitLabel: 'x' }),
+    '/usageSchema/a/unitLabel usageField.unitLabel.forbidden',
+  ],
+  ['an empty counted thing', field({ ...count, unitLabel: '' }), '/usageSchema/a/unitLabel text.format'],
+  [
+    'a counted thing without English',
+    field({ ...count, unitLabel: { zh: 'x' } }),
+    '/usageSchema/a/unitLabel text.en.required',
+  ],
+  ['profiles as object', m({ usageProfiles: {} }), '/usageProfiles usageProfiles.type'],
+  ['a profile as text', m({ usageProfiles: ['x'] }), '/usageProfiles/0 usageProfile.type'],
+  ['a profile without schema', profile({ schema: undefined }), '/usageProfiles/0/schema required'],
+  ['a profile with a schema null', profile({ schema: null }), '/usageProfiles/0/schema usageSchema.type'],
+  ['a profile without models', profile({ models: undefined }), '/usageProfiles/0/models required'],
+  ['a profile of no model', profile({ models: [] }), '/usageProfiles/0/models usageProfile.models.count'],
+  ['a profile of a foreign model', profile({ models: ['x'] }), '/usageProfiles/0/models/0 usageProfile.models.subset'],
+  ['an unknown profile property', profile({ price: 1 }), '/usageProfiles/0/price unknown_property'],
+  ['a wrong field of a profile', profile({ schema: { a: {} } }), '/usageProfiles/0/schema/a/type required'],
+  ['tokens of a profile without examples', profile({ schema: { a: tokens } }), '/usageProfiles/0/examples required'],
+  [
+    'an example of a profile by the default schema',
+    m({
+      usageSchema: { a: seconds },
+      usageProfiles: [{ models: ['acme-1'], schema: {}, examples: [{ label: 'x', facts: { a: 1 } }] }],
+    }),
+    '/usageProfiles/0/examples/0/facts/a usageExample.facts.undeclared',
+  ],
+  ['profile models as text', profile({ models: 'acme-1' }), '/usageProfiles/0/models usageProfile.models.type'],
+  ['a number as profile model', profile({ models: [1] }), '/usageProfiles/0/models/0 usageProfile.models.item.type'],
+  [
+    'a model in two profiles',
+    m({
+      usageProfiles: [
+        { models: ['acme-1'], schema: {} },
+        { models: [' acme-1'], schema: {} },
+      ],
+    }),
+    '/usageProfiles/1/models/0 usageProfile.models.unique',
+  ],
 
   ['an enum as text', field({ enum: 's' }), '/usageSchema/a/enum usageField.enum.type'],
   ['an empty enum', field({ enum: [] }), '/usageSchema/a/enum usageField.enum.count'],

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Billing } from '../../../billing/index.ts';
+import { findUsage } from '../../../plugins/index.ts';
 import { RELAY_PLUGIN_KEY } from '../../../relay/index.ts';
 import type { Reports } from '../../../reports/index.ts';
 import type { CallableModel, Surfaces } from '../../../surfaces/index.ts';
@@ -49,12 +50,12 @@ export function modelCatalogRoutes(
         icon: plugin.manifest.icon ?? null,
         /** Units of the facts that a price may count. */
         units: Object.fromEntries(
-          Object.entries(plugin.manifest.usageSchema).flatMap(([name, field]) =>
+          Object.entries(findUsage(plugin.manifest, { model }).usageSchema).flatMap(([name, field]) =>
             field.kind === 'number' ? [[name, field.unit] as const] : [],
           ),
         ),
         sample: makeSample(schema),
-        price: estimatePrice(price, model, plugin.manifest.usageExamples),
+        price: estimatePrice(price, model, findUsage(plugin.manifest, { model }).usageExamples),
         ...describeFigures(plugin.key, model),
         suspended: blocked === 'plugin_suspended',
       }));

@@ -109,6 +109,8 @@ type ContractNeed = MarketplaceSourceText['needs'][number];
 export const describeNeeds = (needs: readonly ContractNeed[], t: TFunction): string =>
   needs
     .map((need) =>
-      need.code === 'api' ? t('plugins.need.api', { version: need.version }) : t(`plugins.need.${need.code}`),
+      need.code === 'api'
+        ? t('plugins.need.api', { version: need.version })
+        : t(`plugins.need.${need.code}`, { name: need.name }),
     )
     .join(', ');
