@@ -156,7 +156,8 @@ describe('the official openai client', () => {
     expect(all).toEqual([...new Set(all)].sort());
     expect(all).toContain('demo-video');
     expect(all).toContain('acme/chat/large');
-    expect(await client.models.retrieve('demo-video')).toEqual({
+    const model: object = await client.models.retrieve('demo-video');
+    expect(model).toEqual({
       id: 'demo-video',
       object: 'model',
       created: expect.any(Number),
