@@ -291,6 +291,7 @@ describe('every route declares who may call it', () => {
         'GET /api/status',
         'GET /livez',
         'GET /readyz',
+        'GET /v1/callbacks/{taskId}/{token}',
         'POST /api/oauth/state',
         'POST /api/oauth/wechat/state',
         'POST /api/reset_password',
@@ -303,6 +304,7 @@ describe('every route declares who may call it', () => {
         'POST /api/user/register',
         'POST /api/user/reset',
         'POST /api/verification',
+        'POST /v1/callbacks/{taskId}/{token}',
       ],
       refreshCookie: ['POST /api/user/auth/logout', 'POST /api/user/auth/refresh'],
       session: [
