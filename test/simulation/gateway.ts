@@ -94,7 +94,7 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
     settings: () => ({ groupRatios: { half: 0.5 }, groupBudgets: {}, timezone: 'UTC', unpriced: 'admins' }),
   });
   const rooms = composeTasks({
-    ...{ store, clock, logger, billing, capacity },
+    ...{ store, clock, logger, billing },
     vendors: {
       upstream,
       serviceAccounts: createServiceAccountTokens({ upstream, clock }),
@@ -119,7 +119,7 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
       links: { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
     },
     telemetry: { onPoll: () => {}, onOutcome: plugins.count },
-    node: { id: name, random, canStore: () => true },
+    node: { id: name, random, capacity, canStore: () => true },
     links: {
       ...{ secrets: [SECRET], publicAddress: () => 'http://gateway.example' },
       counters: createMemoryCounters(),

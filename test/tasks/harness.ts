@@ -129,7 +129,6 @@ export async function startEngine(
       ownAddresses: () => ['http://gateway.example'],
     },
     billing,
-    capacity,
     pin: () => plugins.pin(),
     kept: { files, settings: () => keeping, maxFileBytes: 10_000_000 },
     webhooks: {
@@ -159,7 +158,7 @@ export async function startEngine(
       links,
     },
     telemetry: { onPoll: () => {} },
-    node: { id: nodeId, random: systemRandom, canStore },
+    node: { id: nodeId, random: systemRandom, capacity, canStore },
     links: {
       secrets: ['crypto-secret-of-the-tests'],
       publicAddress,

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { panelManifest } from '../../../build/panel/manifest.gen.ts';
 import { findRelyingParty, rootHasOtherSignInMethod, tryOidc } from '../../auth/index.ts';
 import { createAccountStatements } from '../../billing/index.ts';
@@ -25,6 +26,7 @@ import { servesTls } from '../config/node-address.ts';
 import { isRetentionDecided, marketSources, panelHostNames, retentionSettings } from '../config/option-settings.ts';
 import { createDemoChannel, type DemoChannel } from '../demo-vendor/demo-channel.ts';
 import { VERSION } from '../version.ts';
+import { UPLOADS_FOLDER } from './compose-services.ts';
 import { createMarketPins } from './pin-market-key.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
@@ -85,7 +87,7 @@ export function composeHttp(
       metricsToken: config.metricsToken,
       maxFileBytes: config.maxFileMb * MIB,
       heartbeatMs: config.protocolHeartbeatSeconds * 1000,
-      uploadsFolder: services.uploadsFolder,
+      uploadsFolder: join(config.dataDir, UPLOADS_FOLDER),
       installation,
       results: { origin: config.resultsOrigin, ownListener: config.resultsPort !== 0 },
       hostGuard: isLoopback(config.host) ? { names: () => panelHostNames(config, options), port } : undefined,

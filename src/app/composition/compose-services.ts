@@ -42,7 +42,7 @@ import { createPluginFacts } from './plugin-facts.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 /** In the data directory. */
-const UPLOADS_FOLDER = 'taskgate.uploads';
+export const UPLOADS_FOLDER = 'taskgate.uploads';
 const MIB = 1024 * 1024;
 /** How long a shutdown waits for mails that are being sent. */
 const MAIL_GRACE_MS = 5000;
@@ -195,7 +195,6 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
       ],
     },
     billing,
-    capacity,
     pin: () => plugins.pin(),
     kept: {
       files: files.files,
@@ -223,7 +222,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
         observePoll(latenessMs);
       },
     },
-    node: { id: nodeId, random: systemRandom, canStore: () => disks.canStore() },
+    node: { id: nodeId, random: systemRandom, capacity, canStore: () => disks.canStore() },
     links: {
       secrets: secrets.crypto,
       publicAddress: () => config.resultsOrigin || taskPublicAddress(options, node),
@@ -293,7 +292,6 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     observed: { metrics, tracing, lag, watchCache },
     upstream,
     node,
-    uploadsFolder,
     started,
   };
 }

@@ -52,7 +52,6 @@ export type TaskParts = {
     callbackAddress?: () => string | undefined;
   };
   billing: Billing;
-  capacity: Capacity;
   pin: () => Pin;
   kept: KeptFiles;
   webhooks: WebhookServices;
@@ -61,7 +60,7 @@ export type TaskParts = {
     /** Told how calls for a plugin version end. */
     onOutcome?: (outcome: PluginOutcome) => void;
   };
-  node: Pick<TaskNode, 'id' | 'random' | 'canStore'>;
+  node: Pick<TaskNode, 'id' | 'random' | 'canStore'> & { capacity: Capacity };
   links: {
     /** CRYPTO_SECRET and its predecessors. */
     secrets: readonly [string, ...string[]];
@@ -84,12 +83,13 @@ export type TaskRooms = {
 /** Creates the rooms around tasks, from the lowest to the highest. */
 export function composeTasks(parts: TaskParts): TaskRooms {
   const { store, clock, logger, limits } = parts;
+  const { capacity } = parts.node;
   const { onOutcome = () => {}, ...telemetry } = parts.telemetry;
   const { watchCache } = telemetry;
   const { upstream, channels, serviceAccounts, ownAddresses, callbackAddress = () => undefined } = parts.vendors;
   const deps: TaskDeps = {
     ...{ store, clock, logger, limits },
-    ...{ billing: parts.billing, capacity: parts.capacity, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
+    ...{ billing: parts.billing, capacity, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
     vendors: {
       ...{ clock, channels, serviceAccounts, ownAddresses },
       send: createSendToVendor({ upstream, channels }),
@@ -99,7 +99,7 @@ export function composeTasks(parts: TaskParts): TaskRooms {
     },
     telemetry: { ...telemetry, outcomes: createOutcomeCounter(clock, onOutcome) },
     node: createTaskNode({
-      ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing, capacity: parts.capacity },
+      ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing },
       ...parts.node,
       wakeResults: () => results.wake(),
       onWritten({ callbackUrl }) {

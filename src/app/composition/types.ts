@@ -58,7 +58,6 @@ export type DomainServices = {
   upstream: Upstream;
   /** Changes while the gateway starts: `listening` is empty until the listener is open. */
   node: NodeAddress;
-  uploadsFolder: string;
   /** Resolves when plugins, channels, prices and options have been loaded. */
   started: Promise<unknown>;
 };
