@@ -734,9 +734,7 @@ export type SubmitErrorClass = 'bad_input' | 'content_policy' | 'quota' | 'busy'
  * `vendor_busy`: the vendor has no room for anybody. After these the task may wait and be sent
  * again, also by another channel. `content` and `request` are about the request: they end the task.
  */
-export type SubmitErrorKind =
-  | ('capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy')
-  | ('content' | 'request');
+export type SubmitErrorKind = 'capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy' | 'content' | 'request';
 
 /** A vendor's refusal in words. It has `kind` or `class`. */
 export interface SubmitError {

@@ -1,5 +1,5 @@
 import { usualCases } from './usual-cases.ts';
-import { type Expected, mark, type Scenario, type Vendor, videoBytes } from './vendor.ts';
+import { type Expected, mark, NO_QUOTA, type Scenario, type Vendor, videoBytes } from './vendor.ts';
 
 const task = (name: string, output: Record<string, unknown>, more: Record<string, unknown> = {}) => ({
   request_id: 'r-1',
@@ -74,7 +74,8 @@ export const vendor: Vendor = {
       unknown: (name) => task(name, { task_status: 'UNKNOWN' }),
       complaint: {
         json: { request_id: 'r-1', code: 'Arrearage', message: 'Access denied, overdue payment.' },
-        message: 'Access denied, overdue payment. (Arrearage)',
+        message: NO_QUOTA,
+        status: 503,
       },
       noJob: { json: { request_id: 'r-1', output: {} }, message: 'Alibaba Cloud answered without a task.' },
       unauthorized: { status: 401, json: { code: 'InvalidApiKey', message: 'Invalid API-key provided.' } },

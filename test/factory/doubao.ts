@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { usualCases } from './usual-cases.ts';
-import { type Expected, mark, type Scenario, type Vendor, videoBytes } from './vendor.ts';
+import { type Expected, mark, NO_QUOTA, type Scenario, type Vendor, videoBytes } from './vendor.ts';
 
 const MODEL = 'doubao-seedance-1-5-pro-251215';
 const OLDER = 'doubao-seedance-1-0-pro-250528';
@@ -84,7 +84,8 @@ export const vendor: Vendor = {
       unknown: (name) => task(name, { status: 'resting' }),
       complaint: {
         json: { error: { code: 'AccountOverdueError', message: 'The account is overdue.', type: 'Forbidden' } },
-        message: 'The account is overdue. (AccountOverdueError)',
+        message: NO_QUOTA,
+        status: 503,
       },
       noJob: { json: {}, message: 'Volcengine Ark answered without a task.' },
       unauthorized: { status: 401, json: { error: { code: 'AuthenticationError', message: 'bad key' } } },

@@ -1,5 +1,5 @@
 import { usualCases } from './usual-cases.ts';
-import { type Expected, mark, type Scenario, type Vendor, videoBytes } from './vendor.ts';
+import { type Expected, mark, NO_QUOTA, type Scenario, type Vendor, videoBytes } from './vendor.ts';
 
 const fine = { status_code: 0, status_msg: 'success' };
 const accepted = (name: string) => ({ task_id: `job-${mark(name)}`, base_resp: fine });
@@ -76,7 +76,8 @@ export const vendor: Vendor = {
       unknown: (name) => task(name, { status: 'Resting' }),
       complaint: {
         json: { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } },
-        message: 'insufficient balance (1008)',
+        message: NO_QUOTA,
+        status: 503,
       },
       noJob: { json: { task_id: '', base_resp: fine }, message: 'MiniMax answered without a task.' },
       unauthorized: { status: 401, json: { base_resp: { status_code: 1004, status_msg: 'login fail' } } },

@@ -111,7 +111,8 @@ export const vendor: Vendor = {
       unknown: (name) => job(name, { task_status: 'dreaming' }),
       complaint: {
         json: { code: 1303, message: 'parallel task over resource pack limit', request_id: 'r-1' },
-        message: 'The answer holds no task: parallel task over resource pack limit (code 1303).',
+        message: 'parallel task over resource pack limit (code 1303)',
+        status: 429,
       },
       noJob: { json: { code: 0, message: 'SUCCEED', data: {} }, message: 'The answer holds no task.' },
       unauthorized: { status: 401, json: { code: 1002, message: 'Authorization is invalid' } },

@@ -1,4 +1,4 @@
-import { type Answer, mark, type Outcome, type Scenario, type Vendor, videoBytes } from './vendor.ts';
+import { type Answer, mark, NO_QUOTA, type Outcome, type Scenario, type Vendor, videoBytes } from './vendor.ts';
 
 const FINE = { status_code: 0, status_msg: 'success' };
 const song = (name: string, audio: string) => ({
@@ -50,7 +50,7 @@ export const vendor: Vendor = {
     play(
       'complaint',
       [{ json: { base_resp: { status_code: 1008, status_msg: 'insufficient balance' } } }],
-      refused('insufficient balance (1008)'),
+      refused(NO_QUOTA, 1, 503),
     ),
     play('no-song', [{ json: { data: {}, base_resp: FINE } }], refused('MiniMax answered without a song.')),
     play('html', [{ text: '<html>' }], refused('MiniMax answered without a song.')),

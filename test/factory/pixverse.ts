@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { usualCases } from './usual-cases.ts';
-import { type Expected, mark, type Received, type Scenario, type Vendor, videoBytes } from './vendor.ts';
+import { type Expected, mark, NO_QUOTA, type Received, type Scenario, type Vendor, videoBytes } from './vendor.ts';
 
 const fine = (Resp: unknown) => ({ ErrCode: 0, ErrMsg: 'Success', Resp });
 const video = (name: string, more: Record<string, unknown>) =>
@@ -52,7 +52,8 @@ export const vendor: Vendor = {
       unknown: (name) => video(name, { status: 99 }),
       complaint: {
         json: { ErrCode: 500090, ErrMsg: 'Insufficient balance', Resp: null },
-        message: 'Insufficient balance (500090)',
+        message: NO_QUOTA,
+        status: 503,
       },
       noJob: { json: fine({}), message: 'PixVerse answered without a task.' },
       unauthorized: { status: 401, json: { ErrCode: 10005, ErrMsg: 'no key' } },

@@ -15,8 +15,8 @@ export type Recipe = {
   failed: { json: (name: string) => unknown; reason: string };
   /** A valid answer with a status that its description does not know. */
   unknown: (name: string) => unknown;
-  /** A 200 that is an error, and what the client reads of it. */
-  complaint: { json: unknown; message: string };
+  /** A 200 that is an error, and what the client reads of it: 400 if nothing else is said. */
+  complaint: { json: unknown } & Refused;
   /** For an answer that holds no job. */
   noJob: { json: unknown; message: string };
   /** How the vendor answers a wrong key. */
@@ -25,6 +25,8 @@ export type Recipe = {
   artifacts: (name: string) => NonNullable<Outcome['artifacts']>;
   bill: number;
 };
+
+type Refused = { message: string; status?: number };
 
 const REFUSED_KEY = 'The vendor refused the credential of the channel.';
 const BUSY: Answer = { status: 429, headers: { 'retry-after': '1' }, json: { message: 'too many requests' } };
@@ -55,8 +57,8 @@ export function usualCases(recipe: Recipe): Scenario[] {
       polls: [...polls, json(recipe.done(name))],
       outcome: succeeded(name),
     });
-  const refused = (name: string, answer: Answer, message: string): Scenario =>
-    play(name, { submits: [answer], polls: [], outcome: { refused: { status: 400, message } } });
+  const refused = (name: string, answer: Answer, { message, status = 400 }: Refused): Scenario =>
+    play(name, { submits: [answer], polls: [], outcome: { refused: { status, message } } });
   return [
     succeedsAfter('success', [json(recipe.running('success'))]),
     play('failure', {
@@ -83,10 +85,10 @@ export function usualCases(recipe: Recipe): Scenario[] {
         reason: 'upstream task not found (HTTP 404)',
       },
     }),
-    refused('complaint', json(recipe.complaint.json), recipe.complaint.message),
-    refused('no-job', json(recipe.noJob.json), recipe.noJob.message),
-    refused('html', { text: '<html>' }, recipe.noJob.message),
-    refused('empty', {}, recipe.noJob.message),
+    refused('complaint', json(recipe.complaint.json), recipe.complaint),
+    refused('no-job', json(recipe.noJob.json), recipe.noJob),
+    refused('html', { text: '<html>' }, recipe.noJob),
+    refused('empty', {}, recipe.noJob),
     play('bad-key', {
       submits: [recipe.unauthorized],
       polls: [],

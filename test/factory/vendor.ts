@@ -167,6 +167,10 @@ export type Vendor = {
   scenarios: Scenario[];
 };
 
+/** What a client reads when the channel's account is empty. */
+export const NO_QUOTA =
+  'The gateway has no quota left at the vendor for this model. Try again later, or tell the operator.';
+
 /** The word that binds requests to their scenario; it may stand in a text, an id or an address. */
 export const mark = (name: string): string => `x-${name}-x`;
 

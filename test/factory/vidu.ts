@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { usualCases } from './usual-cases.ts';
-import { type Expected, mark, type Vendor, videoBytes } from './vendor.ts';
+import { type Expected, mark, NO_QUOTA, type Vendor, videoBytes } from './vendor.ts';
 
 const job = (name: string, more: Record<string, unknown> = {}) => ({
   task_id: `job-${mark(name)}`,
@@ -82,7 +82,8 @@ export const vendor: Vendor = {
       unknown: (name) => state(name, { state: 'resting' }),
       complaint: {
         json: { code: 400, reason: 'CreditInsufficient', message: 'credits are not enough', metadata: {} },
-        message: 'The answer holds no task: credits are not enough.',
+        message: NO_QUOTA,
+        status: 503,
       },
       noJob: { json: { state: 'created' }, message: 'The answer holds no task.' },
       unauthorized: { status: 401, json: { code: 401, reason: 'Unauthorized', message: 'bad token' } },

@@ -21,8 +21,8 @@ const ALWAYS_IN_DOUBT: ReadonlySet<number> = new Set([408, 409, 504, 524]);
 /**
  * Lets the plugin say what an answer means that accepts nothing: 4xx, 5xx, and a 2xx in which the
  * plugin found no job. `plain` is what its status alone says: it stands where the plugin says
- * nothing. Only a `kind` moves it: it states that the vendor has no job, which permits another
- * attempt; a class permits none that the status does not.
+ * nothing, and the plugin never permits another channel at once that it does not. A `kind` states
+ * that the vendor has no job, so that the task may wait; a class states it for 4xx alone.
  */
 export async function classifyRefusal(
   deps: TaskDeps,
@@ -55,7 +55,7 @@ export async function classifyRefusal(
   return {
     kind: 'failed',
     error: clientError(error, { plain, outcome }),
-    mayTryAnother: (plain.mayTryAnother || isProof) && OF_THE_CHANNEL.has(error.class),
+    mayTryAnother: plain.mayTryAnother && OF_THE_CHANNEL.has(error.class),
     outcome,
     refusal: {
       kind: outcome === 'in_doubt' ? 'in_doubt' : error.kind,

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { pluginSource } from '../../plugins/support.ts';
 import { ask, letNothingWait, setUp, startGateway } from '../../support/gateway.ts';
+import { waitForEnd } from '../../support/main-job.ts';
 
 const VENDOR_KEY = 'vendor-key-0123456789';
 const HOOKS = `
@@ -49,6 +50,9 @@ const SOURCE = pluginSource(
   return { taskId: response.body.id, taskData: response.body, immediate: { status: 'SUCCESS' } };`,
 );
 
+/** Requests that a vendor has refused once, and accepts next. */
+const refused = new Set<string>();
+
 /** A vendor whose submissions are answered as they ask, with links that it may revoke. */
 function startVendor() {
   const seen: { method: string; path: string; authorization: string | null }[] = [];
@@ -63,7 +67,13 @@ function startVendor() {
       const { pathname, origin } = new URL(request.url);
       seen.push({ method: request.method, path: pathname, authorization: request.headers.get('authorization') });
       if (pathname === '/jobs') {
-        const body = (await request.json()) as { answer?: { status: number; headers?: Record<string, string> } };
+        const body = (await request.json()) as {
+          answer?: { status: number; headers?: Record<string, string> };
+          once?: string;
+        };
+        const isAccepted = body.once !== undefined && refused.has(body.once);
+        if (body.once) refused.add(body.once);
+        if (isAccepted) return Response.json({ id: `job-${++serial}` });
         if (body.answer) return Response.json(body, body.answer);
         return Response.json({ ...body, id: `job-${++serial}` });
       }
@@ -97,15 +107,19 @@ const second = startVendor();
 const cdn = startVendor();
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 let key = '';
+let channels: number[] = [];
+let admin: Awaited<ReturnType<typeof setUp>>;
 beforeAll(async () => {
   gateway = await startGateway({ env: { UPSTREAM_ALLOW_PRIVATE: 'true' } });
-  const admin = await setUp(gateway);
+  admin = await setUp(gateway);
   // A client reads each refusal at once, and none lets an account rest.
   await letNothingWait(admin);
   await admin.call('POST', '/api/plugin/task', { source: SOURCE });
   const channel = { models: ['ext-1'], task_plugin_key: 'ext', key: VENDOR_KEY };
-  await admin.createChannel(vendor.url, { ...channel, priority: 10 });
-  await admin.createChannel(second.url, { ...channel, priority: 1 });
+  channels = [
+    await admin.createChannel(vendor.url, { ...channel, priority: 10 }),
+    await admin.createChannel(second.url, { ...channel, priority: 1 }),
+  ];
   key = await admin.createKey();
 }, 60_000);
 afterAll(async () => {
@@ -158,8 +172,8 @@ describe('parseSubmitError', () => {
       { type: 'server_error', code: 'vendor_quota_exhausted', message: expect.not.stringContaining('42') as string },
       0,
     ],
-    ['capacity on 400: another channel', refusal(400, { kind: 'capacity' }), 429, { code: 'vendor_busy' }, 1],
-    ['balance on 403: another channel', refusal(403, { kind: 'balance' }), 503, { code: 'vendor_quota_exhausted' }, 1],
+    ['capacity on 400', refusal(400, { kind: 'capacity' }), 429, { code: 'vendor_busy' }, 0],
+    ['balance on 403', refusal(403, { kind: 'balance' }), 503, { code: 'vendor_quota_exhausted' }, 0],
     [
       'a kind outranks a class',
       refusal(429, { kind: 'content', class: 'busy' }),
@@ -167,7 +181,7 @@ describe('parseSubmitError', () => {
       { code: 'content_policy_violation' },
       0,
     ],
-    ['a kind in a 2xx without a job', refusal(200, { kind: 'rate' }), 429, { code: 'vendor_busy' }, 1],
+    ['a kind in a 2xx without a job', refusal(200, { kind: 'rate' }), 429, { code: 'vendor_busy' }, 0],
     [
       'a request refused in a 2xx',
       refusal(200, { ...input, kind: 'request' }),
@@ -182,7 +196,7 @@ describe('parseSubmitError', () => {
       { code: 'plugin_submit_response_failed' },
       0,
     ],
-    ['a kind in a 5xx', refusal(529, { kind: 'vendor_busy' }), 429, { code: 'vendor_busy' }, 1],
+    ['a kind in a 5xx', refusal(529, { kind: 'vendor_busy' }), 429, { code: 'vendor_busy' }, 0],
     ['a class in a 5xx proves nothing', refusal(503, input), 502, {}, 0],
     ['an unknown kind leaves it to the status', refusal(429, { kind: 'other' }), 429, { code: 'vendor_busy' }, 1],
     ['busy on 400: no further attempt', refusal(400, { class: 'busy' }), 429, { code: 'vendor_busy' }, 0],
@@ -232,6 +246,23 @@ describe('parseSubmitError', () => {
     expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([429, 'false']);
     expect(second.count('/jobs') - before).toBe(tries);
   });
+
+  test('a kind lets the task wait, and it is sent again after the time that the plugin gives', async () => {
+    for (const id of channels) await admin.call('POST', `/api/channel/${id}/wake`);
+    await admin.call('PUT', '/api/option', { key: 'queue.max_wait_seconds', value: '60' });
+    const before = vendor.count('/jobs') + second.count('/jobs');
+    const answers = await Promise.all(
+      [200, 503].map((status) =>
+        submit(refusal(status, { kind: 'vendor_busy', retryAfterSeconds: 1 }, { once: String(status) })),
+      ),
+    );
+    await letNothingWait(admin);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    for (const { body } of answers)
+      expect((await waitForEnd(gateway.url, key, String(body.id))).status).toBe('SUCCESS');
+    // Each is refused once, and accepted once.
+    expect(vendor.count('/jobs') + second.count('/jobs') - before).toBe(4);
+  }, 30_000);
 
   test('its class reaches every surface', async () => {
     const policy = refusal(400, { class: 'content_policy', message: 'no celebrities' });
