@@ -1,5 +1,5 @@
 import type { Ended, ReservedTask } from '../billing/index.ts';
-import type { Dispatch, Scope, Start } from '../channels/index.ts';
+import type { Capacity, Dispatch, Scope, Start } from '../channels/index.ts';
 import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type {
@@ -20,6 +20,8 @@ export type TaskNode = {
   random: Random;
   /** False while a vendor's answer could not be stored. No vendor is asked then. */
   canStore: () => boolean;
+  /** What accounts run, as this node knows it. */
+  capacity: Capacity;
   /** Clients on this node that wait for a task. Notify it of every transition, after its commit. */
   watchers: TaskWatchers;
   /** Limits clients that wait for a task or stream it. */

@@ -37,13 +37,12 @@ import { createWaitingLine } from './waiting/waiting-line.ts';
 const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
 const SUBMISSION_HOLD_MS = 100;
 
-type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults'> & {
+type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults' | 'capacity'> & {
   store: Store;
   clock: Clock;
   logger: Logger;
   webhooks: TaskDeps['webhooks'];
   billing: TaskDeps['billing'];
-  capacity: TaskDeps['capacity'];
   limits: TaskLimits;
   /** Called after this process has written a task, with the task before it. */
   onWritten: (task: Pick<TaskRecord, 'taskId' | 'callbackUrl'>) => void;
@@ -58,6 +57,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     random,
     canStore,
     wakeResults,
+    capacity: deps.capacity,
     watchers: {
       ...watchers,
       changed(task) {

@@ -1,5 +1,4 @@
 import type { Billing } from '../billing/index.ts';
-import type { Capacity } from '../channels/index.ts';
 import type { KeptFiles } from '../files/index.ts';
 import type { Clock, Logger, Sentence, WatchCache } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
@@ -47,7 +46,6 @@ export type TaskDeps = {
   logger: Logger;
   vendors: VendorDeps;
   billing: Billing;
-  capacity: Capacity;
   /** Pins the serving plugin generation. Release every pin. */
   pin: () => Pin;
   kept: KeptFiles;

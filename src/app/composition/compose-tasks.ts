@@ -83,13 +83,12 @@ export type TaskRooms = {
 /** Creates the rooms around tasks, from the lowest to the highest. */
 export function composeTasks(parts: TaskParts): TaskRooms {
   const { store, clock, logger, limits } = parts;
-  const { capacity } = parts.node;
   const { onOutcome = () => {}, ...telemetry } = parts.telemetry;
   const { watchCache } = telemetry;
   const { upstream, channels, serviceAccounts, ownAddresses, callbackAddress = () => undefined } = parts.vendors;
   const deps: TaskDeps = {
     ...{ store, clock, logger, limits },
-    ...{ billing: parts.billing, capacity, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
+    ...{ billing: parts.billing, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
     vendors: {
       ...{ clock, channels, serviceAccounts, ownAddresses },
       send: createSendToVendor({ upstream, channels }),

@@ -18,7 +18,7 @@ export type Sending = TakenWaiting & { channel: ChannelRecord; scope: Scope; dis
 export async function dispatchTask(deps: TaskDeps, sending: Sending): Promise<void> {
   const { task, place, channel, scope, dispatch, isTrial } = sending;
   const logFields = { task_id: task.taskId, channel_id: channel.id, request_id: task.execution.requestId };
-  const endSlot = () => deps.capacity.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
+  const endSlot = () => deps.node.capacity.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
   const waitedMs = deps.clock.nowMs() - place.sinceMs;
   const pin = deps.pin();
   let isEnded = false;

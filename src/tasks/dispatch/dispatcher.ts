@@ -44,8 +44,8 @@ type Plan = { of: WaitingCount; channel: ChannelRecord; scope: Scope; limit: num
 
 /** Sends tasks that wait as soon as accounts have room for them. */
 export function createDispatcher(deps: TaskDeps): Dispatcher {
-  const { store, clock, logger, capacity, node } = deps;
-  const { line } = node;
+  const { store, clock, logger, node } = deps;
+  const { line, capacity } = node;
   const onlyNode = store.dialect === 'sqlite';
   const stopping = new AbortController();
   const underway = new Set<Promise<void>>();

@@ -103,7 +103,7 @@ export async function finishTask(
       billed: bill.quota,
     });
     const { platform: plugin, channelId } = task;
-    if (!mayStillRun) deps.capacity.end(task);
+    if (!mayStillRun) deps.node.capacity.end(task);
     deps.telemetry.meter?.ended({ plugin, channelId, succeeded });
     if (succeeded) deps.telemetry.meter?.spent(channelId, bill.quota);
     deps.node.watchers.changed(task);

@@ -133,13 +133,13 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
       // Needs no slot: until the vendor's id is stored, a crash loses a job that is already paid
       // for.
       if (attempt.kind === 'accepted') {
-        deps.capacity.accepted(dispatch);
+        deps.node.capacity.accepted(dispatch);
         const { result, isCut } = attempt;
         const recorded = await recordAccepted(deps, prepared, { task, result, isCut });
         endPhase('record');
         return recorded;
       }
-      deps.capacity.refused(dispatch, attempt.refusal);
+      deps.node.capacity.refused(dispatch, attempt.refusal);
       doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
       lastError = attempt.error;
       lastAttempt = attempt;
@@ -175,7 +175,7 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
 const endSlot = (deps: TaskDeps, dispatch: Dispatch | undefined): void => {
   if (!dispatch) return;
   const { scope, taskId, slots } = dispatch;
-  deps.capacity.end({ taskId, slots, channelId: scope.channelId, upstreamModel: scope.model });
+  deps.node.capacity.end({ taskId, slots, channelId: scope.channelId, upstreamModel: scope.model });
 };
 
 /** The returned function ends the running phase, under its name, and begins the next. */

@@ -35,7 +35,7 @@ export function chooseChannel(
   submission: Submission,
   { taskId, tried, isNew }: Wanted,
 ): Choice | undefined {
-  const { capacity } = deps;
+  const { capacity } = deps.node;
   const { plugin, intent, caller, originTasks } = submission;
   const waits = mayWait(deps, caller.group);
   const findScope = (channel: ChannelRecord): Scope =>

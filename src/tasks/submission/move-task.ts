@@ -33,7 +33,7 @@ export async function moveTask(
   let dispatchedAtMs: number | undefined;
   const moved = await deps.store.transaction(async (tx) => {
     if (choice.kind === 'asks') {
-      const places = await deps.capacity.places(tx, [choice.scope]);
+      const places = await deps.node.capacity.places(tx, [choice.scope]);
       const dispatch = await places.take(choice.scope, choice.start);
       if (!dispatch) return 'full';
       begun = dispatch;

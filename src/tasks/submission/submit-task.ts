@@ -220,7 +220,7 @@ async function insertTask(
       const task = await deps.store.tasks.byTaskId(taskId);
       if (task?.status !== 'NOT_START') return undefined;
       const start = { taskId, slots: 1, userId: owner.userId };
-      const dispatch = choice.kind === 'begun' ? choice.dispatch : deps.capacity.begin(choice.scope, start);
+      const dispatch = choice.kind === 'begun' ? choice.dispatch : deps.node.capacity.begin(choice.scope, start);
       return { task, dispatch };
     },
   });
