@@ -109,11 +109,11 @@ describe('a waiting task', () => {
     expect((await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).status).toBe(200);
     const headers = { 'x-callback-url': receiver.url };
     const { json } = await panel.send('/v1/tasks/demo', { token: key.key, body, headers });
-    const told = () => receiver.received.filter(({ payload }) => payload.data.id === json.id);
-    await until('the task is told of', async () => told().length > 0);
+    const notices = () => receiver.received.filter(({ payload }) => payload.data.id === json.id);
+    await until('the task is told of', async () => notices().length > 0);
     expect((await as('anna', `/api/queue/${json.id}/cancel`, { method: 'POST' })).status).toBe(200);
-    await until('its end is told of', async () => told().length > 1);
-    expect(told().map(({ payload }) => [payload.type, payload.data.status])).toEqual([
+    await until('its end is told of', async () => notices().length > 1);
+    expect(notices().map(({ payload }) => [payload.type, payload.data.status])).toEqual([
       ['task.queued', 'QUEUED'],
       ['task.finished', 'FAILURE'],
     ]);
