@@ -21,7 +21,7 @@ export async function startScript(file: string, args: readonly string[] = []): P
 
 export type Vendor = Script & {
   counts(): Promise<Record<'creates' | 'polls' | 'batch_polls' | 'downloads', number>>;
-  /** The milliseconds from the ends of jobs to the jobs that took their places, since the last call. */
+  /** Milliseconds from the ends of jobs to those that took their places, since the last call. */
   gaps(): Promise<number[]>;
 };
 

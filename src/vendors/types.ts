@@ -3,7 +3,6 @@ import type { RequestBody } from '../files/index.ts';
 import type { Clock, Json, JsonObject, Redactor, Result } from '../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../upstream/index.ts';
-import type { VendorCallbacks } from './request/vendor-callbacks.ts';
 
 /** What an exchange with a vendor needs. */
 export type VendorDeps = {
@@ -69,3 +68,10 @@ export type Intent = { model: string; action: string; requestBody: Json | undefi
 export type OriginTasks = { tasks: readonly TaskRecord[]; channelId: number };
 
 export type CredentialContext = { auth: JsonObject; authHeader: string; apiKey?: string; authError?: string };
+
+/** Addresses at which a vendor may say that a task has changed: one for each task. */
+export type VendorCallbacks = {
+  /** Undefined while the gateway knows no public address of its own. */
+  address(taskId: string): string | undefined;
+  isGenuine(taskId: string, token: string): boolean;
+};

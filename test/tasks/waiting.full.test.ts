@@ -45,7 +45,7 @@ async function expectAllDone(store: Store, { callers, tasks }: Awaited<ReturnTyp
   return done;
 }
 
-/** How far the users' numbers of tasks sent after `sinceMs` lie apart while all of them still wait. */
+/** How far the users' counts of tasks sent after `sinceMs` lie apart while all still wait. */
 function largestLead(tasks: readonly TaskRecord[], sinceMs: number): number {
   const sent = new Map<number, number>();
   let lead = 0;

@@ -102,8 +102,8 @@ export function listen(handle: RequestHandler, options: ListenOptions): Listenin
           },
         });
         if (isKeptOpen && !isEventStream(response)) restoreTimeout();
-        // The runtime closes the connection when the client asked for it, but does not say so, and a
-        // proxy that keeps connections sends its next request into the closing one.
+        // Where the client asks for it, the runtime closes the connection and does not say so: a
+        // proxy that keeps connections would send its next request into the closing one.
         if (isBeyondTurn || CLOSES.test(request.headers.get('connection') ?? '')) {
           response.headers.set('connection', 'close');
         }

@@ -21,7 +21,7 @@ export const findDamage = async (place: { databaseUrl: string; dataDir: string }
 async function findSqliteDamage(dataDir: string): Promise<DamageReport> {
   if (!existsSync(sqlitePath(dataDir))) return { faults: [] };
   const log = `${sqlitePath(dataDir)}-wal`;
-  // First: whoever opens the database last removes the log when they close it.
+  // First: the program that closes the database last removes the log.
   const isCut = await isLogCut(log);
   const faults = checkSqliteDatabase(dataDir);
   if (isCut) faults.push(`${log} ends within a page: it was cut, and the changes behind that are lost`);

@@ -1,14 +1,8 @@
 import { constantTimeEqual, hmacSha256Base64Url } from '../../kernel/index.ts';
+import type { VendorCallbacks } from '../types.ts';
 
 /** Below the gateway's public address; see `http/v1/callback-routes.ts`. */
 const PATH = '/v1/callbacks';
-
-/** Addresses at which a vendor may say that a task has changed: one for each task. */
-export type VendorCallbacks = {
-  /** Undefined while the gateway knows no public address of its own. */
-  address(taskId: string): string | undefined;
-  isGenuine(taskId: string, token: string): boolean;
-};
 
 /**
  * The token is base64url(HMAC-SHA256(CRYPTO_SECRET, "callback" NUL task id)): nobody can guess it,

@@ -21,6 +21,7 @@ import {
   separate,
 } from '../context.ts';
 import { createFileReferences } from './file-references.ts';
+import { createHeldInputs } from './held-inputs.ts';
 import { createKeptUsage, createWantedInsert } from './previews.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
@@ -50,8 +51,6 @@ export function createResultStore(context: Context): ResultStore {
   const insertWanted = createWantedInsert(context);
   const sumKept = createKeptUsage(context);
   const isInput = eq(results.kind, INPUT_KIND);
-  /** A literal, as in the index. */
-  const isHeldInput = sql`substr(${results.artifactKey}, 1, 8) = 'waiting:'`;
   const ofTask = (taskId: string) => eq(results.taskId, taskId);
   const isFree = isOverIn(results.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
   const leaseIsOver = isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS);
@@ -265,21 +264,7 @@ export function createResultStore(context: Context): ResultStore {
         .from(results)
         .where(and(ofTask(taskId), isInput)),
 
-    releaseHeld: atomic(async (taskId) =>
-      references.release(
-        await db
-          .delete(results)
-          .where(and(ofTask(taskId), isHeldInput))
-          .returning(),
-      ),
-    ),
-
-    releaseLeftHeld: atomic(async (limit) => {
-      const left = sql`select kept_results.id from kept_results join tasks on tasks.task_id = kept_results.task_id
-        where ${isHeldInput} and tasks.status <> 'NOT_START' limit ${limit}`;
-      return references.release(await db.delete(results).where(sql`${results.id} in (${left})`).returning());
-    }),
-
+    ...createHeldInputs(context, references),
     forgetInputs: atomic(async (taskId) =>
       references.release(
         await db

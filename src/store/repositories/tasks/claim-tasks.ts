@@ -1,4 +1,4 @@
-import { and, type SQL, sql } from 'drizzle-orm';
+import { and, eq, type SQL, sql } from 'drizzle-orm';
 import type { LeaseBinding } from '../../drivers/memory-leases.ts';
 import { LONGEST_LEASE_MS, type TaskRecord, type TaskStore } from '../../ports/index.ts';
 import { type Context, encodeTexts, isOverIn, lazy, separate } from '../context.ts';
@@ -10,7 +10,7 @@ import { type Context, encodeTexts, isOverIn, lazy, separate } from '../context.
 export const RUNNING = sql.raw(`('SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
 export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
 
-type Claims = Pick<TaskStore, 'claimDue' | 'untilDue' | 'claimInterrupted' | 'claimOverdue'>;
+type Claims = Pick<TaskStore, 'claimDue' | 'untilDue' | 'claimInterrupted' | 'claimOverdue' | 'makeDue'>;
 
 type Claim = { owner: string; limit: number; leaseForMs: number };
 /** A claim of rows in the database. `held` is the JSON of ids, or of texts. */
@@ -103,6 +103,23 @@ export function createTaskClaims(context: Context, memory: LeaseBinding | undefi
   const byLateness = (a: TaskRecord, b: TaskRecord) => a.nextPollAtMs - b.nextPollAtMs || a.id - b.id;
 
   return {
+    async makeDue(taskId) {
+      const updated = await db
+        .update(tasks)
+        .set({ nextPollAtMs: nowMs })
+        .where(
+          and(
+            eq(tasks.taskId, at('taskId')),
+            sql`${tasks.status} in ${RUNNING}`,
+            sql`${tasks.nextPollAtMs} > ${nowMs}`,
+          ),
+        )
+        .returning({ id: tasks.id })
+        .prepare()
+        .execute({ taskId, ...now() });
+      return updated.length === 1;
+    },
+
     claimDue: separate(async ({ owner, limit, leaseForMs, exceptChannels, held = [] }) => {
       const found = (await findDueChannels()({ held: heldIds(), ...now() })).map(([id]) => Number(id));
       let channels = found.filter((id) => !exceptChannels.includes(id));

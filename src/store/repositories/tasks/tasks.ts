@@ -316,23 +316,6 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       return updated.length;
     },
 
-    async makeDue(taskId) {
-      const updated = await db
-        .update(tasks)
-        .set({ nextPollAtMs: nowMs })
-        .where(
-          and(
-            eq(tasks.taskId, at('taskId')),
-            sql`${tasks.status} in ${RUNNING}`,
-            sql`${tasks.nextPollAtMs} > ${nowMs}`,
-          ),
-        )
-        .returning({ id: tasks.id })
-        .prepare()
-        .execute({ taskId, ...now() });
-      return updated.length === 1;
-    },
-
     async releaseOwner(owner, { expireSubmits }) {
       const released = await db
         .update(tasks)
