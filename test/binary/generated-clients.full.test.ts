@@ -98,7 +98,7 @@ func main() {
 	made, err := as(url, token).PostApiTokenWithResponse(ctx, PostApiTokenJSONRequestBody{Name: "go", UnlimitedQuota: &unlimited})
 	check(err)
 	client := as(url, made.JSON200.Data.Key)
-	models, err := client.ListModelsWithResponse(ctx)
+	models, err := client.ListModelsWithResponse(ctx, nil)
 	check(err)
 	if len(models.JSON200.Data) == 0 {
 		panic("no models")

@@ -31,7 +31,7 @@ const COST = { $ref: '#/components/schemas/Cost' } as const;
 const orNull = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
 
 /** Only of a task that waits. */
-const QUEUE = {
+const QueuePlace = {
   ...object({
     position: {
       anyOf: [{ ...WHOLE, minimum: 1 }, constant('over 1,000')],
@@ -45,6 +45,8 @@ const QUEUE = {
   }),
   description: 'Present while the task waits for a free slot at the vendor; it starts by itself.',
 };
+/** Generators of clients name its types once. */
+const QUEUE = { $ref: '#/components/schemas/QueuePlace' } as const;
 const Task = object(
   {
     id: { ...TEXT, examples: ['task_0mwtvasgtVymm26MP9ERHh4tGBpwiPRw'] },
@@ -170,7 +172,19 @@ const ImageList = object({
 });
 /** By the names under which other parts of the document refer to them. */
 export const ANSWER_SCHEMAS = {
-  ...{ Cost, Task, SubmittedTask, Video, VideoGeneration, RelayedVideo, Model, Response, RelayedResponse, ImageList },
+  ...{
+    Cost,
+    QueuePlace,
+    Task,
+    SubmittedTask,
+    Video,
+    VideoGeneration,
+    RelayedVideo,
+    Model,
+    Response,
+    RelayedResponse,
+    ImageList,
+  },
 } as const;
 
 /** `ArtifactList` is among those of the panel, which lists artifacts too. */
