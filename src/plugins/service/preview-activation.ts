@@ -132,7 +132,11 @@ async function findPreviewed(
   return { compiled, found: { narrowedModels: null } };
 }
 
-const pricedPart = ({ models, usageSchema }: Manifest): PricedPart => ({ models, facts: Object.keys(usageSchema) });
+/** The facts of all models: a price may be of any of them. */
+const pricedPart = ({ models, usageSchema, usageProfiles }: Manifest): PricedPart => ({
+  models,
+  facts: [...new Set([{ usageSchema }, ...usageProfiles].flatMap((usage) => Object.keys(usage.usageSchema)))],
+});
 
 /** Which of the channels that the plugin serves now would lose models. */
 function affectedChannels(

@@ -167,11 +167,14 @@ const describeExpression = (expression: string | undefined) =>
 const ownEntry = (entries: Record<string, string> | undefined, name: string): string | undefined =>
   entries && Object.hasOwn(entries, name) ? entries[name] : undefined;
 
-/** The facts in their order: `unit` of numbers, `values` of what a table can list. */
-const describeFacts = ({ usageSchema }: Manifest) =>
-  Object.entries(usageSchema).map(([name, field]) => ({
+/** The facts of all models in their order: `unit` of numbers, `values` of what a table can list. */
+const describeFacts = ({ usageSchema, usageProfiles }: Manifest) =>
+  Object.entries(
+    Object.assign({}, ...usageProfiles.map((usage) => usage.usageSchema), usageSchema) as typeof usageSchema,
+  ).map(([name, field]) => ({
     name,
     description: field.description ?? null,
     unit: field.kind === 'number' ? field.unit : null,
+    unit_label: (field.kind === 'number' && field.unitLabel) || null,
     values: field.kind === 'enum' ? field.values : field.kind === 'boolean' ? ['true', 'false'] : [],
   }));
