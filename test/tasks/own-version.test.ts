@@ -90,7 +90,7 @@ const suite = (opened: () => OpenedStore): void => {
       expect(done).toMatchObject({ status: 'SUCCESS', failReason: '' });
       for (const task of [finished, done]) {
         expect([await keysOf(task), await download(task)]).toEqual([['video'], 200]);
-        expect(await engine.surfaces.renderVideo(task, request)).not.toHaveProperty('remixed_from_video_id');
+        expect(await engine.surfaces.renderVideo(task, request)).toMatchObject({ remixed_from_video_id: null });
       }
       const [fresh] = [await ended(store, (await submit()).taskId)];
       expect(fresh).toMatchObject({ status: 'FAILURE', failReason: '2.0.0' });
