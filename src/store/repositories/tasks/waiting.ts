@@ -183,6 +183,12 @@ export function createWaitingStore(context: Context): WaitingStore {
       limit ${at('limit')}`),
   );
 
+  const takeRows = lazy(() => db.delete(waiting).where(lists.amongTexts(waiting.taskId, 'ids')).returning().prepare());
+  const readTasks = lazy(() =>
+    db.select(getTableColumns(tasks)).from(tasks).where(lists.amongTexts(tasks.taskId, 'ids')).prepare(),
+  );
+  const readClasses = lazy(() => db.select().from(classes).where(gt(classes.waiting, 0)).prepare());
+
   return {
     put: atomic(async (places) => {
       if (places.length === 0) return;
@@ -207,7 +213,7 @@ export function createWaitingStore(context: Context): WaitingStore {
     take: atomic(async (takeouts, { owner, leaseForMs }) => {
       if (takeouts.length === 0) return [];
       const ids = takeouts.map(({ taskId }) => taskId);
-      const places = await db.delete(waiting).where(inArray(waiting.taskId, ids)).returning();
+      const places = await takeRows().execute({ ids: encodeTexts(ids) });
       const byId = new Map(places.map((place) => [place.taskId, place]));
       const rows = takeouts
         .filter(({ taskId }) => byId.has(taskId))
@@ -221,7 +227,7 @@ export function createWaitingStore(context: Context): WaitingStore {
       const moved = (await startSending()({ given: JSON.stringify(rows), owner, leaseForMs, ...now() })).map(([id]) =>
         String(id),
       );
-      const stored = await db.select(getTableColumns(tasks)).from(tasks).where(inArray(tasks.taskId, moved));
+      const stored = await readTasks().execute({ ids: encodeTexts(moved) });
       const taskById = new Map(stored.map((task) => [task.taskId, task]));
       return ids.flatMap((taskId): TakenWaiting[] => {
         const [task, place] = [taskById.get(taskId), byId.get(taskId)];
@@ -310,7 +316,7 @@ export function createWaitingStore(context: Context): WaitingStore {
         lost: lost as 'caller' | 'channel',
       })),
 
-    classes: async () => db.select().from(classes).where(gt(classes.waiting, 0)),
+    classes: () => readClasses().execute(),
 
     async countByUser(userIds) {
       const rows =
