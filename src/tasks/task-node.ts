@@ -11,6 +11,7 @@ import type {
   TaskRecord,
   WaitingCount,
 } from '../store/ports/index.ts';
+import type { ModelDurations } from './state/model-durations.ts';
 
 /** What this node holds for its tasks. */
 export type TaskNode = {
@@ -44,6 +45,7 @@ export type TaskNode = {
   /** Call after the commit that schedules copies of results. */
   wakeResults: () => void;
   line: WaitingLine;
+  durations: ModelDurations;
 };
 
 /** Maximum concurrent observations: of this node, one plugin's tasks, one user, one API key. */

@@ -19,6 +19,7 @@ import { createCallbackFollower } from './polling/follow-callbacks.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { deleteTask } from './state/delete-task.ts';
+import { createModelDurations } from './state/model-durations.ts';
 import { createMoneyGroups } from './state/money-groups.ts';
 import { ownTask, ownTaskSummary, pageTasks, type TaskPage, type TaskPageRequest } from './state/own-tasks.ts';
 import { createTransitionWriter } from './state/write-transitions.ts';
@@ -71,6 +72,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     repeats: createRepeatLimit(),
     sources: createSourceKeeper(),
     money: createMoneyGroups(deps),
+    durations: createModelDurations(deps),
     line: createWaitingLine({ isOpen: store.dialect === 'sqlite' }),
     writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
   };

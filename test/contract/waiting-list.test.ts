@@ -97,8 +97,8 @@ describeEachStore(
       await used(102, 500, 'refund');
       await used(103, -1);
       const durations = (limit: number) => store.waitingList.durations(100, limit);
-      expect(await durations(10)).toEqual([{ plugin: 'demo', model: 'm', tasks: 2, meanSeconds: 20 }]);
-      expect(await durations(1)).toEqual([{ plugin: 'demo', model: 'm', tasks: 1, meanSeconds: 30 }]);
+      expect(await durations(10)).toEqual([{ plugin: 'demo', model: 'm', tasks: 2, meanSeconds: 20, p95Seconds: 30 }]);
+      expect(await durations(1)).toEqual([{ plugin: 'demo', model: 'm', tasks: 1, meanSeconds: 30, p95Seconds: 30 }]);
     });
   },
   { fresh: 'test' },

@@ -1,7 +1,8 @@
 /** The place and the expected start of a waiting task: the arithmetic. */
 import { expect, test } from 'bun:test';
-import type { WaitingOrder, WaitingPlace } from '../../src/store/ports/index.ts';
+import type { Store, WaitingOrder, WaitingPlace } from '../../src/store/ports/index.ts';
 import { createQueuePlaces } from '../../src/tasks/observation/queue-places.ts';
+import { createModelDurations } from '../../src/tasks/state/model-durations.ts';
 import type { TaskDeps } from '../../src/tasks/types.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
 
@@ -31,7 +32,7 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
         reads.totals += 1;
         return [found];
       },
-      durations: async () => [{ plugin: 'demo', model: 'alias', tasks: durations, meanSeconds: 60 }],
+      durations: async () => [{ plugin: 'demo', model: 'alias', tasks: durations, meanSeconds: 60, p95Seconds: 90 }],
       running: async () => [
         { channelId: 1, upstreamModel: 'real', slots },
         { channelId: 2, upstreamModel: 'alias', slots },
@@ -47,7 +48,9 @@ function open({ waiting = 5, slots = 2, durations = 5 }: { waiting?: number; slo
     generation: { plugins: new Map([['demo', { manifest: { channelTypes: [] } }]]) },
     release: () => {},
   });
-  const deps = { store, clock, pin, vendors: { channels: { known: () => known } } } as unknown as TaskDeps;
+  const modelDurations = createModelDurations({ store: store as unknown as Store, clock });
+  const vendors = { channels: { known: () => known } };
+  const deps = { store, clock, pin, vendors, node: { durations: modelDurations } } as unknown as TaskDeps;
   const places = createQueuePlaces(deps);
   const place = async (number: number) =>
     (await places.find([{ taskId: id(number), status: 'NOT_START' }])).get(id(number));

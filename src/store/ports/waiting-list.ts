@@ -37,7 +37,14 @@ export type WaitingTotal = WaitingClass & { waiting: number };
 export type WaitingOrder = Pick<WaitingPlace, 'priority' | 'turn' | 'taskId'>;
 
 /** How long tasks of a model took at its vendors, in seconds. */
-export type ModelDuration = { plugin: string; model: string; tasks: number; meanSeconds: number };
+export type ModelDuration = {
+  plugin: string;
+  model: string;
+  tasks: number;
+  meanSeconds: number;
+  /** 95 of 100 tasks took no longer. */
+  p95Seconds: number;
+};
 
 /** Slots in use by tasks that a vendor has, or is being sent. */
 export type RunningSlots = { channelId: number; upstreamModel: string; slots: number };

@@ -10,6 +10,8 @@ import type {
   WaitingTotal,
 } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { keepFresh } from '../state/model-durations.ts';
+import type { TaskNode } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** A place up to this one is exact. */
@@ -18,11 +20,6 @@ export const BEYOND_EXACT = 'over 1,000';
 
 /** How long orders and counts of what waits are used again: many clients ask for many tasks. */
 const FRESH_MS = 1000;
-const DURATIONS_FRESH_MS = 30_000;
-/** An estimate rests on tasks that ended within an hour, on the latest of them, on five or more. */
-const ESTIMATED_FROM_SECONDS = 3600;
-const ESTIMATED_FROM_TASKS = 5000;
-const FEWEST_DURATIONS = 5;
 
 /** In milliseconds. */
 const POLL_AFTER = { least: 1000, unknown: 5000, most: 30_000 } as const;
@@ -56,15 +53,12 @@ export type QueuePlaces = {
   pollAfterMs(queue: TaskQueue): number;
 };
 
-type PlacesDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'>;
+type PlacesDeps = Pick<TaskDeps, 'store' | 'clock' | 'pin' | 'vendors'> & { node: Pick<TaskNode, 'durations'> };
 
-/** Where waiting tasks stand. Orders and durations are read once for all that ask at a time. */
-export function createQueuePlaces({ store, clock, pin, vendors }: PlacesDeps): QueuePlaces {
+/** Where waiting tasks stand. Orders are read once for all that ask at a time. */
+export function createQueuePlaces({ store, clock, pin, vendors, node }: PlacesDeps): QueuePlaces {
   const orders = keepFresh(clock, FRESH_MS, (name: string) => store.waitingList.next(name, EXACT_PLACES));
   const classes = keepFresh(clock, FRESH_MS, readClasses);
-  const durations = keepFresh(clock, DURATIONS_FRESH_MS, () =>
-    store.waitingList.durations(clock.unix() - ESTIMATED_FROM_SECONDS, ESTIMATED_FROM_TASKS),
-  );
 
   async function readClasses(): Promise<QueueClass[]> {
     const [found, running] = await Promise.all([store.waitingList.totals(), store.waitingList.running()]);
@@ -93,7 +87,7 @@ export function createQueuePlaces({ store, clock, pin, vendors }: PlacesDeps): Q
 
   async function describe(rows: readonly WaitingPlace[]): Promise<ReadonlyMap<string, TaskQueue>> {
     if (rows.length === 0) return new Map();
-    const [known, taken] = await Promise.all([classes(''), durations('')]);
+    const [known, taken] = await Promise.all([classes(''), node.durations.all()]);
     const byName = new Map(known.map((each) => [each.class, each]));
     const described = rows.map(async (row): Promise<[string, TaskQueue]> => {
       const before = (await orders(row.class)).filter((other) => isBefore(other, row)).length;
@@ -111,7 +105,7 @@ export function createQueuePlaces({ store, clock, pin, vendors }: PlacesDeps): Q
   ): number | null {
     if (typeof position !== 'number' || queue === undefined || queue.running === 0) return null;
     const duration = taken.find(({ plugin, model }) => plugin === queue.plugin && model === queue.model);
-    if (duration === undefined || duration.tasks < FEWEST_DURATIONS) return null;
+    if (duration === undefined) return null;
     return Math.max(notBefore, clock.unix() + Math.ceil((position * duration.meanSeconds) / queue.running));
   }
 
@@ -156,22 +150,3 @@ const isBefore = (one: Order, other: Order): boolean =>
   (one.priority === other.priority &&
     (one.turn < other.turn || (one.turn === other.turn && one.taskId < other.taskId)));
 type Order = Pick<WaitingPlace, 'priority' | 'turn' | 'taskId'>;
-
-/** Reads that are at most `ms` old, one for all that ask meanwhile. A failure is not kept. */
-function keepFresh<T>(
-  clock: PlacesDeps['clock'],
-  ms: number,
-  read: (name: string) => Promise<T>,
-): (name: string) => Promise<T> {
-  const kept = new Map<string, { until: number; value: Promise<T> }>();
-  return (name) => {
-    const now = clock.monotonicMs();
-    const found = kept.get(name);
-    if (found && found.until > now) return found.value;
-    for (const [other, { until }] of kept) if (until <= now) kept.delete(other);
-    const fresh = { until: now + ms, value: read(name) };
-    kept.set(name, fresh);
-    fresh.value.catch(() => kept.get(name) === fresh && kept.delete(name));
-    return fresh.value;
-  };
-}

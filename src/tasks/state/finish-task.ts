@@ -19,7 +19,7 @@ type Finish = { task: TaskRecord; ending: Ending; change?: TaskAdvance['change']
 
 /** The lease under which a task is taken out of its line and ended in the same transaction. */
 const TAKEN_FOR_MS = 30_000;
-/** An abandoned slot stays taken for so long, unless tasks end sooner by their age. */
+/** An abandoned slot stays taken at least so long, unless tasks end sooner by their age. */
 const ABANDONED_SECONDS = 600;
 
 /**
@@ -50,7 +50,7 @@ export async function finishTask(
     finishTime: change.finishTime ?? now,
     startTime: (change.startTime ?? task.startTime) || (change.finishTime ?? now),
     ...bill,
-    ...(mayStillRun ? { slotUntil: now + abandonedSeconds(deps) } : {}),
+    ...(mayStillRun ? { slotUntil: now + (await abandonedSeconds(deps, task)) } : {}),
   };
   let wantsResults = false;
   let taken: TakenWaiting[] = [];
@@ -112,8 +112,18 @@ export async function finishTask(
   return ended;
 }
 
-const abandonedSeconds = ({ limits: { taskTimeoutMinutes } }: TaskDeps): number =>
-  taskTimeoutMinutes > 0 ? Math.min(ABANDONED_SECONDS, taskTimeoutMinutes * 60) : ABANDONED_SECONDS;
+/** As long as nearly every task of its model takes: by then the vendor has no job any more. */
+async function abandonedSeconds({ node, logger, limits }: TaskDeps, task: TaskRecord): Promise<number> {
+  const durations = await node.durations.all().catch((error: unknown) => {
+    logger.warn({ err: error, task_id: task.taskId }, 'durations of tasks could not be read');
+    return [];
+  });
+  const { originModelName } = task.properties;
+  const lately = durations.find(({ plugin, model }) => plugin === task.platform && model === originModelName);
+  const seconds = Math.max(ABANDONED_SECONDS, Math.ceil(lately?.p95Seconds ?? 0));
+  const { taskTimeoutMinutes } = limits;
+  return taskTimeoutMinutes > 0 ? Math.min(seconds, taskTimeoutMinutes * 60) : seconds;
+}
 
 /**
  * Notes on the timeline that the vendor succeeded after the task had failed and been refunded; it

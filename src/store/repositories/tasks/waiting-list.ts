@@ -121,16 +121,21 @@ export function createWaitingList({ db, tables, statement }: Context): WaitingLi
 
     async durations(since, limit) {
       const rows = await statement(sql`
-        select plugin_key, model, count(*), avg(seconds) from (
-          select plugin_key, model, seconds from usage_logs
-          where created_at >= ${since} and kind = 'settle' and seconds >= 0
-          order by created_at desc limit ${limit}
-        ) as ended group by 1, 2`);
-      return rows.map(([plugin, model, count, mean]) => ({
+        select plugin_key, model, count(*), avg(seconds), min(case when place * 20 >= tasks * 19 then seconds end) from (
+          select plugin_key, model, seconds, count(*) over (partition by plugin_key, model) as tasks,
+            row_number() over (partition by plugin_key, model order by seconds) as place
+          from (
+            select plugin_key, model, seconds from usage_logs
+            where created_at >= ${since} and kind = 'settle' and seconds >= 0
+            order by created_at desc limit ${limit}
+          ) as ended
+        ) as placed group by 1, 2`);
+      return rows.map(([plugin, model, count, mean, p95]) => ({
         plugin: String(plugin),
         model: String(model),
         tasks: Number(count),
         meanSeconds: Number(mean),
+        p95Seconds: Number(p95),
       }));
     },
 

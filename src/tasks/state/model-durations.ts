@@ -1,0 +1,37 @@
+import type { Clock } from '../../kernel/index.ts';
+import type { ModelDuration, Store } from '../../store/ports/index.ts';
+
+const FRESH_MS = 30_000;
+/** They are known from tasks that ended within an hour, from the latest of them, from five or more. */
+const FROM_SECONDS = 3600;
+const FROM_TASKS = 5000;
+const FEWEST = 5;
+
+/** How long tasks of each model took lately. A model with too few tasks is missing. */
+export type ModelDurations = { all(): Promise<ModelDuration[]> };
+
+export function createModelDurations({ store, clock }: { store: Store; clock: Clock }): ModelDurations {
+  const read = keepFresh(clock, FRESH_MS, async () =>
+    (await store.waitingList.durations(clock.unix() - FROM_SECONDS, FROM_TASKS)).filter(({ tasks }) => tasks >= FEWEST),
+  );
+  return { all: () => read('') };
+}
+
+/** Reads that are at most `ms` old, one for all that ask at a time. A failure is not kept. */
+export function keepFresh<T>(
+  clock: Clock,
+  ms: number,
+  read: (name: string) => Promise<T>,
+): (name: string) => Promise<T> {
+  const kept = new Map<string, { until: number; value: Promise<T> }>();
+  return (name) => {
+    const now = clock.monotonicMs();
+    const found = kept.get(name);
+    if (found && found.until > now) return found.value;
+    for (const [other, { until }] of kept) if (until <= now) kept.delete(other);
+    const fresh = { until: now + ms, value: read(name) };
+    kept.set(name, fresh);
+    fresh.value.catch(() => kept.get(name) === fresh && kept.delete(name));
+    return fresh.value;
+  };
+}

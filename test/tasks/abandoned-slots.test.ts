@@ -1,0 +1,107 @@
+/** Slots of tasks that ended while their vendors may still have run them. */
+import { afterAll, expect, test } from 'bun:test';
+import type { ChannelRecord, Store } from '../../src/store/ports/index.ts';
+import type { WaitingRules } from '../../src/tasks/index.ts';
+import { describeEachStore } from '../contract/each-store.ts';
+import { runRaw } from '../contract/open-raw.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { addCaller, type Engine, ended, jsonRequest, NO_WAITING, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const RULES: WaitingRules = { ...NO_WAITING, maxWaitMs: 3_600_000 };
+const LIMITS = { waiting: () => RULES, pollMaxFailures: 2 };
+
+type Caller = Awaited<ReturnType<typeof addCaller>>;
+const submit = (engine: Engine, caller: Caller, prompt: string) =>
+  engine.surfaces.submitGeneric(caller, {
+    requestId: 'request',
+    pluginKey: 'demo',
+    request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
+  });
+
+const RUNS = 'a [duration=600]';
+const FAILS_POLLS = 'a [500=always] [duration=600]';
+const OLD = 'submit_time = submit_time - 100000';
+const LEFT = `status = 'NOT_START', upstream_task_id = '', lease_until = 0`;
+
+describeEachStore(
+  'abandoned slots',
+  (opened) => {
+    async function openFull(limits: Partial<Parameters<typeof startEngine>[2]> = {}) {
+      const { store } = opened();
+      const engine = await startEngine(store, sandbox, { ...LIMITS, ...limits });
+      const channelId = await engine.addChannel({ limits: { maxRunning: 1 } });
+      const channel = engine.channels.find(channelId) as ChannelRecord;
+      return { store, engine, channel, caller: await addCaller(store) };
+    }
+
+    /** Seconds that the slot stays taken after the end of its task. */
+    const heldSeconds = async (store: Store, taskId: string): Promise<number> => {
+      const { slotUntil, finishTime } = await ended(store, taskId);
+      return slotUntil === 0 ? 0 : slotUntil - finishTime;
+    };
+
+    test.each([
+      ['was interrupted', RUNS, LEFT],
+      ['had too many failed polls', FAILS_POLLS, ''],
+      ['grew too old', RUNS, OLD],
+    ])('a task that %s holds its slot, and the next waits', async (_, prompt, change) => {
+      const { store, engine, caller } = await openFull();
+      const { taskId } = await submit(engine, caller, prompt);
+      if (change !== '') await runRaw(opened(), `update tasks set ${change} where task_id = '${taskId}'`);
+      await engine.start();
+      expect(await heldSeconds(store, taskId)).toBe(600);
+      const next = await submit(engine, caller, 'a [instant]');
+      expect(next.phase).toBe('waiting');
+      expect((await engine.vendorCounts()).creates).toBe(1);
+      await engine.stop();
+    });
+
+    test('a slot that is freed by hand goes to the task that waits for it', async () => {
+      const { store, engine, channel, caller } = await openFull();
+      const { taskId } = await submit(engine, caller, RUNS);
+      await runRaw(opened(), `update tasks set ${LEFT} where task_id = '${taskId}'`);
+      await engine.start();
+      await ended(store, taskId);
+      const next = await submit(engine, caller, 'a [instant]');
+      expect(next.phase).toBe('waiting');
+      expect(await engine.capacity.clearAbandoned(channel)).toBe(1);
+      expect((await ended(store, next.taskId)).status).toBe('SUCCESS');
+      await engine.stop();
+    });
+
+    test('a task that its vendor ended or refused holds none', async () => {
+      const { store, engine, caller } = await openFull();
+      await engine.start();
+      const failed = await submit(engine, caller, 'a [fail] [instant]');
+      expect(await heldSeconds(store, failed.taskId)).toBe(0);
+      await expect(submit(engine, caller, 'a [submit=400]')).rejects.toThrow();
+      const next = await submit(engine, caller, 'a [instant]');
+      expect(next.phase).toBe('sending');
+      expect(await heldSeconds(store, next.taskId)).toBe(0);
+      await engine.stop();
+    });
+
+    test.each([
+      ['as long as 95 of 100 tasks of its model take', 1440, 20, 1900],
+      ['at most as long as tasks may run', 25, 20, 1500],
+      ['ten minutes where too few tasks have ended', 1440, 4, 600],
+    ])('a slot stays taken %s', async (_, taskTimeoutMinutes, tasks, seconds) => {
+      const { store, engine, caller } = await openFull({ taskTimeoutMinutes });
+      for (let place = 1; place <= tasks; place++)
+        await runRaw(
+          opened(),
+          `insert into usage_logs (task_id, user_id, kind, quota, plugin_key, model, channel_id, created_at, seconds, detail)
+          values ('t${place}', ${caller.user.id}, 'settle', 0, 'demo', 'demo-video', 1, ${Math.floor(Date.now() / 1000)}, ${place * 100}, '{}')`,
+        );
+      const { taskId } = await submit(engine, caller, RUNS);
+      await runRaw(opened(), `update tasks set ${LEFT} where task_id = '${taskId}'`);
+      await engine.start();
+      expect(await heldSeconds(store, taskId)).toBe(seconds);
+      await engine.stop();
+    });
+  },
+  { fresh: 'test', databases: ['sqlite'] },
+);
