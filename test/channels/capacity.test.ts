@@ -34,18 +34,8 @@ function createStillClock() {
 const channel = (change: Partial<ChannelRecord> = {}): ChannelRecord => ({
   ...{ id: 1, name: 'vendor', type: 61, keySealed: '', keyHint: '', baseUrl: 'https://vendor.example' },
   ...{ models: ['m'], groups: ['default'], priority: 0, weight: 1, modelMapping: {}, taskPluginKey: 'demo' },
-  ...{
-    settings: {},
-    status: 1,
-    usedQuota: 0,
-    createdAt: 1,
-    updatedAt: 1,
-    limits: null,
-    pool: '',
-    proxySealed: null,
-    headersSealed: null,
-    bodyDefaults: null,
-  },
+  ...{ settings: {}, status: 1, usedQuota: 0, createdAt: 1, updatedAt: 1, limits: null, pool: '' },
+  ...{ proxySealed: null, headersSealed: null, bodyDefaults: null },
   ...change,
 });
 
@@ -303,6 +293,24 @@ describe('capacity', () => {
       expect(room()).toBe(1);
       accept(begin());
       expect(view().rest).toBe('');
+    });
+
+    test('begins with a bare 403 of a second user within minutes, and with none before', async () => {
+      const forbid = (userId: number) => capacity.refused(begin(userId), { kind: 'forbidden' }).kind;
+      expect([forbid(1), forbid(1)]).toEqual(['content', 'content']);
+      accept(begin(2));
+      expect(forbid(3)).toBe('content');
+      await clock.pass(600_000);
+      expect(forbid(4)).toBe('content');
+      expect(view().rest).toBe('');
+      expect(forbid(5)).toBe('credential');
+      expect(view().rest).toBe('credential');
+      expect(await measureRest()).toBe(600);
+      // The trial of one user says enough.
+      expect(forbid(6)).toBe('credential');
+      expect(await measureRest()).toBe(1200);
+      accept(begin(6));
+      expect([view().rest, forbid(6)]).toEqual(['', 'content']);
     });
 
     test('is neither ended nor renewed by answers to requests from before it', async () => {

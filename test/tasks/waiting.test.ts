@@ -95,6 +95,17 @@ describeEachStore(
         expect(await store.waiting.classes()).toEqual([]);
       }));
 
+    test('a bare 403 ends the task of the first user, and lets that of a second one wait', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const vendor = Bun.serve({ port: 0, fetch: () => new Response('{}', { status: 403 }) });
+        await engine.addChannel({ baseUrl: vendor.url.origin });
+        const [first, second] = [await addCaller(store), await addCaller(store)];
+        expect(await code(submit(engine, first))).toBe('tasks.vendor_failed');
+        expect((await submit(engine, second)).phase).toBe('waiting');
+        expect(await balanceOf(store, first.user.id)).toBe(BALANCE);
+        await vendor.stop(true);
+      }));
+
     test('a wait that is over ends the task, with a refund and the reason', () =>
       withEngine(opened(), { rules: { maxWaitMs: 300 } }, async (engine, store) => {
         await engine.addChannel({ limits: { maxRunning: 1 } });

@@ -4,7 +4,7 @@ import { findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { countFreeSlots } from './free-slots.ts';
 import { forgetRise, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
-import { createOutageWatch } from './outages.ts';
+import { createForbiddenWatch, createOutageWatch } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { restPhase } from './rests.ts';
 import { createRunningSlots } from './running-slots.ts';
@@ -41,6 +41,7 @@ export function createCapacity(deps: {
   const stopping = new AbortController();
   const listeners = new Set<(room: Room) => void>();
   const outages = new Map<number, ReturnType<typeof createOutageWatch>>();
+  const forbidden = new Map<number, ReturnType<typeof createForbiddenWatch>>();
   /** When a declared rate allows the next start, by key. */
   const startsFrom = new Map<string, number>();
   let isTouched = false;
@@ -197,6 +198,7 @@ export function createCapacity(deps: {
     const state = ofModel(scope);
     slots.accept(dispatch.taskId);
     outageWatch(scope.channelId).note({ failed: false, userId: dispatch.userId });
+    forbidden.get(scope.channelId)?.accepted();
     const running = slots.find(scope.pool, scope.model).accepted;
     if (!isDeclared(scope)) states.learnAccepted(state, dispatch, running);
     states.widen(state);
@@ -204,8 +206,10 @@ export function createCapacity(deps: {
     leaveTrials(dispatch);
   }
 
-  function refused(dispatch: Dispatch, { kind, retryAfterMs }: Refusal): void {
+  function refused(dispatch: Dispatch, refusal: Refusal): Refusal {
     const { scope } = dispatch;
+    const { retryAfterMs } = refusal;
+    const kind = refusal.kind === 'forbidden' ? judgeForbidden(dispatch) : refusal.kind;
     const state = ofModel(scope);
     const failed = kind === 'in_doubt' || kind === 'vendor_busy';
     const isOut = outageWatch(scope.channelId).note({ failed, userId: dispatch.userId });
@@ -223,6 +227,15 @@ export function createCapacity(deps: {
     leaveTrials(dispatch);
     noteInFlight(state.learned, slots.find(scope.pool, scope.model).inFlight, mono());
     emit({ pool: scope.pool, model: '' });
+    return { ...refusal, kind };
+  }
+
+  function judgeForbidden({ scope, userId }: Dispatch): 'content' | 'credential' {
+    const watch = forbidden.get(scope.channelId) ?? createForbiddenWatch(mono);
+    forbidden.set(scope.channelId, watch);
+    // A trial of a credential that is answered so again has not ended its rest.
+    const isOfAccount = watch.note(userId) || account(scope).rest.reason === 'credential';
+    return isOfAccount ? 'credential' : 'content';
   }
 
   function outageWatch(channelId: number) {

@@ -30,3 +30,23 @@ export function createOutageWatch(monotonicMs: () => number) {
     },
   };
 }
+
+const FORBIDDEN_MS = 600_000;
+
+/**
+ * Tells what a 403 without words means: that of one user may be of what they asked for, and those
+ * of two users with no acceptance between them are of the account's credential.
+ */
+export function createForbiddenWatch(monotonicMs: () => number) {
+  const users = new Map<number, number>();
+  return {
+    /** Returns whether another user was refused so lately. */
+    note(userId: number): boolean {
+      const now = monotonicMs();
+      for (const [seen, atMs] of users) if (atMs <= now - FORBIDDEN_MS) users.delete(seen);
+      users.set(userId, now);
+      return users.size > 1;
+    },
+    accepted: () => users.clear(),
+  };
+}

@@ -47,7 +47,7 @@ export function restReason(
   kind: RefusalKind,
   { rest, runningOthers }: { rest: Rest; runningOthers: number },
 ): RestReason | undefined {
-  if (kind === 'content' || kind === 'request' || kind === 'in_doubt') return undefined;
+  if (kind === 'content' || kind === 'forbidden' || kind === 'request' || kind === 'in_doubt') return undefined;
   // An account that runs nothing is not full, and a rest for fullness has just been kept.
   if (kind === 'capacity' && (rest.reason !== '' || runningOthers < 1)) return 'rate';
   return kind;

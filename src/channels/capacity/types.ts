@@ -11,11 +11,12 @@ export type Room = Pick<Scope, 'pool' | 'model'>;
 
 /**
  * Why a vendor did not accept a task. `content` and `request` say nothing about the account.
+ * `forbidden`: a bare 403, which means `content` or `credential`; `refused` tells which.
  * `in_doubt`: it failed (5xx) or was silent, and may have a job all the same.
  */
 export type RefusalKind =
   | ('capacity' | 'rate' | 'balance' | 'credential' | 'vendor_busy')
-  | ('content' | 'request' | 'in_doubt');
+  | ('content' | 'forbidden' | 'request' | 'in_doubt');
 
 export type Refusal = { kind: RefusalKind; retryAfterMs?: number };
 
@@ -70,7 +71,8 @@ export type Capacity = {
   /** Takes slots in this node's memory. */
   begin(scope: Scope, task: Start): Dispatch;
   accepted(dispatch: Dispatch): void;
-  refused(dispatch: Dispatch, refusal: Refusal): void;
+  /** Returns what the refusal means, by what else the account refused lately. */
+  refused(dispatch: Dispatch, refusal: Refusal): Refusal;
   /** The vendor is known to have no job. Idempotent. */
   end(task: HeldSlots): void;
   /** Counts again what runs, on all nodes. */

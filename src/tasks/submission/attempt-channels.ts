@@ -139,10 +139,10 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
         endPhase('record');
         return recorded;
       }
-      deps.node.capacity.refused(dispatch, attempt.refusal);
+      const refusal = deps.node.capacity.refused(dispatch, attempt.refusal);
       doubt.vendorMayHaveJob = wasInDoubt || attempt.outcome === 'in_doubt';
       lastError = attempt.error;
-      lastAttempt = attempt;
+      lastAttempt = { ...attempt, refusal };
       retryable &&= isRepeatable(attempt.outcome);
       deps.logger.info(
         { request_id: requestId, task_id: taskId, channel_id: channel.id, reason: lastError.message },

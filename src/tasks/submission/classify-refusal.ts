@@ -70,7 +70,7 @@ export function refusalOfStatus(status: number): RefusalKind {
   if (status === 402) return 'balance';
   if (status === 401) return 'credential';
   if (status === 503 || status === 529) return 'vendor_busy';
-  if (status === 403) return 'content';
+  if (status === 403) return 'forbidden';
   return status >= 400 && status < 500 ? 'request' : 'in_doubt';
 }
 
