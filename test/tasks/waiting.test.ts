@@ -1,7 +1,7 @@
 /** Tasks that wait for a vendor with room: all of them run, and no client sees that it was full. */
 import { afterAll, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
-import type { Store } from '../../src/store/ports/index.ts';
+import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
@@ -38,11 +38,11 @@ async function withEngine(
 type Caller = Awaited<ReturnType<typeof addCaller>>;
 const BODY = { model: 'demo-video', prompt: 'a [duration=0.2]', seconds: 5 };
 
-const submit = (engine: Engine, caller: Caller, prompt = 'a [duration=0.2]') =>
+const submit = (engine: Engine, caller: Caller, prompt = 'a [duration=0.2]', model = 'demo-video') =>
   engine.surfaces.submitGeneric(caller, {
     requestId: 'request',
     pluginKey: 'demo',
-    request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
+    request: jsonRequest({ model, prompt, seconds: 5 }),
   });
 
 const code = (promise: Promise<unknown>): Promise<string> =>
@@ -103,6 +103,35 @@ describeEachStore(
         expect(await code(submit(engine, first))).toBe('tasks.vendor_failed');
         expect((await submit(engine, second)).phase).toBe('waiting');
         expect(await balanceOf(store, first.user.id)).toBe(BALANCE);
+        await vendor.stop(true);
+      }));
+
+    test('a task that a cheaper model turned away goes on by the model and price that were accepted', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        const vendor = Bun.serve({ port: 0, fetch: () => new Response('{}', { status: 429 }) });
+        const mapped = (to: string) => ({ models: ['alias'], modelMapping: { alias: to } });
+        await engine.billing.prices.save({ pluginKey: '*', model: 'cheap', expression: '0.001 * u("seconds")' });
+        await engine.addChannel({ ...mapped('demo-video'), limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        const send = (prompt: string) => submit(engine, caller, prompt, 'alias');
+        await send('a [duration=60]');
+        const { taskId } = await send('a [instant]');
+        const cheap = await engine.addChannel({ ...mapped('cheap'), baseUrl: vendor.url.origin });
+        const read = async () => (await store.tasks.byTaskId(taskId)) as TaskRecord;
+        await until(
+          'it came back',
+          async () =>
+            engine.capacity.room(engine.capacity.scope({ id: cheap, pool: '' }, 'cheap')) === 0 &&
+            (await read()).phase === 'waiting',
+        );
+        expect([(await read()).quota, await balanceOf(store, caller.user.id)]).toEqual([
+          billFor(5),
+          BALANCE - 2 * billFor(5),
+        ]);
+        await engine.channels.update(cheap, { status: 2 }, { mayMoveKey: true });
+        engine.finishJobs();
+        expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 2 * billFor(5));
         await vendor.stop(true);
       }));
 

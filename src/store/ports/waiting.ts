@@ -95,9 +95,9 @@ export interface WaitingStore {
   /** Counts what was taken out. `isSent`: turns move on to theirs. */
   count(taken: readonly TakenWaiting[], options: { isSent: boolean }): Promise<void>;
   /**
-   * Puts a task that is being sent back to its place: it is not sent before `waitMs` have passed,
-   * and whether that counts among its returns. False: its lease was lost, or it was cancelled;
-   * nothing was written.
+   * Puts a task that is being sent back to its place, with the model and the price that it has in
+   * `taken`: it is not sent before `waitMs` have passed, and whether that counts among its returns.
+   * False: its lease was lost, or it was cancelled; nothing was written.
    */
   putBack(taken: TakenWaiting, pause: { waitMs: number; counts: boolean }): Promise<boolean>;
   /** As `put`, for a task that is being sent under a lease. */

@@ -34,7 +34,7 @@ export type Run = {
   /** Stores a new task, to be sent or to wait. */
   open?: (prepared: PreparedSubmission, choice: Choice, local: LocalWork) => Promise<Opened>;
   /** A task that has waited, its former place, and the slot that it got. */
-  taken?: TakenPlace & { task: TaskRecord; choice: Choice & { kind: 'begun' } };
+  taken?: TakenPlace & { choice: Choice & { kind: 'begun' } };
 };
 
 /**
@@ -98,7 +98,7 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
           dispatch = opened.dispatch;
           if (isWaiting(task)) return task;
         } else if (task) {
-          const moved = await moveTask(deps, prepared, { task, choice, attempt: tried.length, place: taken?.place });
+          const moved = await moveTask(deps, prepared, { task, choice, attempt: tried.length, taken });
           if (!moved) {
             endSlot(deps, dispatch);
             lastError ??= taskErrors.queue_full({ message: sentence('tasks.too_dear') });

@@ -1,13 +1,14 @@
 import type { Dispatch } from '../../channels/index.ts';
-import type { TaskRecord, WaitingRecord } from '../../store/ports/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { toLease } from '../state/finish-task.ts';
 import type { TaskDeps } from '../types.ts';
 import type { Choice } from './choose-channel.ts';
 import type { PreparedSubmission } from './prepare-submission.ts';
 import { SUBMIT_LEASE_MS } from './renew-lease.ts';
+import { reservationNumber, type TakenPlace } from './return-to-line.ts';
 
-type Move = { task: TaskRecord; choice: Choice; attempt: number; place: WaitingRecord | undefined };
+type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenPlace | undefined };
 
 /**
  * Moves the task to the channel that it is sent by now. A task that waited keeps the price that was
@@ -18,13 +19,14 @@ type Move = { task: TaskRecord; choice: Choice; attempt: number; place: WaitingR
 export async function moveTask(
   deps: TaskDeps,
   { channel, action, upstreamModel, quote }: PreparedSubmission,
-  { task, choice, attempt, place }: Move,
+  { task, choice, attempt, taken }: Move,
 ): Promise<{ task: TaskRecord; dispatch: Dispatch } | undefined> {
-  const isAccepted = place !== undefined && task.properties.upstreamModelName === upstreamModel;
-  if (place && !isAccepted && quote.quota > task.quota) return undefined;
-  const isInPlace = task.channelId === channel.id && choice.kind === 'begun';
+  const accepted = taken?.task;
+  const isAccepted = accepted?.properties.upstreamModelName === upstreamModel;
+  if (accepted && !isAccepted && quote.quota > accepted.quota) return undefined;
+  const isInPlace = task === accepted && task.channelId === channel.id && choice.kind === 'begun';
   if (isAccepted && isInPlace && task.action === action) return { task, dispatch: choice.dispatch };
-  const { quota, snapshot } = isAccepted ? { quota: task.quota, snapshot: task.billing } : quote;
+  const { quota, snapshot } = accepted && isAccepted ? { quota: accepted.quota, snapshot: accepted.billing } : quote;
   const change = {
     ...{ channelId: channel.id, action, quota, billing: snapshot, upstreamModel: choice.scope.model },
     properties: { ...task.properties, upstreamModelName: upstreamModel },
@@ -43,13 +45,8 @@ export async function moveTask(
     if (!(await tx.tasks.amend(toLease(task), { ...change, ...started }))) return 'lost';
     // Preparing this channel's request took time, in which nothing renewed the lease.
     await tx.tasks.renew(toLease(task), SUBMIT_LEASE_MS);
-    if (!isAccepted)
-      await deps.billing.replaceReservation(
-        tx,
-        { ...task, ...change },
-        // Each number once: what came back has a later lease, and at most five channels in each.
-        { reserved: task.quota, attempt: attempt + (task.leaseSeq - 1) * 10 },
-      );
+    const number = reservationNumber(task, attempt);
+    await deps.billing.replaceReservation(tx, { ...task, ...change }, { reserved: task.quota, attempt: number });
     return 'moved';
   });
   if (moved === 'full') return undefined;

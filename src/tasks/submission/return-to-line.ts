@@ -1,4 +1,5 @@
 import type { Refusal, RefusalKind } from '../../channels/index.ts';
+import { AppError } from '../../kernel/index.ts';
 import type { NewWaiting, TaskRecord, WaitingRecord } from '../../store/ports/index.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import type { Submission, TaskDeps } from '../types.ts';
@@ -21,8 +22,11 @@ const OF_THE_ACCOUNT: ReadonlySet<RefusalKind | undefined> = new Set([
 ]);
 
 type Returned = { kind: 'waits'; task: TaskRecord } | { kind: 'ends' } | { kind: 'cancelled' };
-/** What a dispatch took out of the line. `isTrial`: it tried whether a rest is over. */
-export type TakenPlace = { place: WaitingRecord; isTrial: boolean };
+/**
+ * What a dispatch took out of the line. `task`: as it was then, with the price that was accepted.
+ * `isTrial`: it tried whether a rest is over.
+ */
+export type TakenPlace = { task: TaskRecord; place: WaitingRecord; isTrial: boolean };
 type Return = { task: TaskRecord; taken: TakenPlace | undefined; refusal: Refusal | undefined };
 
 /**
@@ -40,8 +44,8 @@ export async function returnToLine(
   const place = taken?.place;
   if ((place?.returns ?? 0) >= MAX_RETURNS) return { kind: 'ends' };
   const waitMs = Math.min(2 ** (place?.returns ?? 0), LONGEST_PAUSE_SECONDS) * 1000;
-  const isBack = place
-    ? await store.waiting.putBack({ task, place }, { waitMs, counts: !taken?.isTrial })
+  const isBack = taken
+    ? await putBack(deps, { task, taken, waitMs })
     : await putInLine(deps, submission, { task, waitMs });
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
@@ -51,6 +55,38 @@ export async function returnToLine(
   }
   return stored?.cancelRequested ? { kind: 'cancelled' } : { kind: 'ends' };
 }
+
+/** Puts a task back with the model and the price that were accepted, if its wallet still has that. */
+async function putBack(
+  { store, billing }: TaskDeps,
+  { task, taken, waitMs }: { task: TaskRecord; taken: TakenPlace; waitMs: number },
+): Promise<boolean> {
+  const { task: accepted, place, isTrial } = taken;
+  const options = { waitMs, counts: !isTrial };
+  const { quota, billing: snapshot, properties, action } = accepted;
+  const restored = { ...task, quota, billing: snapshot, properties, action };
+  try {
+    return await store.transaction(async (tx) => {
+      const attempt = reservationNumber(task, RETURNED);
+      await billing.replaceReservation(tx, restored, { reserved: task.quota, attempt });
+      if (!(await tx.waiting.putBack({ task: restored, place }, options))) throw NOT_RETURNED;
+      return true;
+    });
+  } catch (error) {
+    if (error === NOT_RETURNED) return false;
+    if (!(error instanceof AppError)) throw error;
+    return store.waiting.putBack({ task, place }, options);
+  }
+}
+
+/** Undoes what its transaction moved. */
+const NOT_RETURNED = new Error('the task was cancelled, or its lease was lost');
+
+/** The return after the channels that a dispatch tried, of which there are fewer. */
+const RETURNED = 9;
+
+/** Each number of a task once: what came back has a later lease. */
+export const reservationNumber = ({ leaseSeq }: TaskRecord, attempt: number): number => attempt + (leaseSeq - 1) * 10;
 
 async function putInLine(
   deps: TaskDeps,

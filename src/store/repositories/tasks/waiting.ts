@@ -126,10 +126,19 @@ export function createWaitingStore(context: Context): WaitingStore {
   };
 
   /** Moves a task that is being sent to `waiting`. */
-  const stopSending = async (task: TaskRecord, waitingSince: number): Promise<boolean> => {
+  type Price = Pick<TaskRecord, 'quota' | 'billing' | 'properties' | 'action'>;
+  const stopSending = async (task: TaskRecord, waitingSince: number, price?: Price): Promise<boolean> => {
     const moved = await db
       .update(tasks)
-      .set({ phase: 'waiting', channelId: 0, leaseOwner: null, leaseUntilMs: 0, dispatchedAtMs: 0, waitingSince })
+      .set({
+        phase: 'waiting',
+        channelId: 0,
+        leaseOwner: null,
+        leaseUntilMs: 0,
+        dispatchedAtMs: 0,
+        waitingSince,
+        ...price,
+      })
       .where(
         and(
           eq(tasks.taskId, task.taskId),
@@ -253,7 +262,9 @@ export function createWaitingStore(context: Context): WaitingStore {
     }),
 
     putBack: atomic(async ({ task, place }, { waitMs, counts }) => {
-      if (!(await stopSending(task, Math.floor(place.sinceMs / 1000)))) return false;
+      const { quota, billing, properties, action } = task;
+      const price = { quota, billing, properties, action };
+      if (!(await stopSending(task, Math.floor(place.sinceMs / 1000), price))) return false;
       const notBeforeMs = waitMs > 0 ? (await readNow()) + Math.min(waitMs, LONGEST_RETURN_MS) : 0;
       const entry = { ...place, class: await findClass(place.class), cost: 0, notBeforeMs };
       await enter([{ ...entry, returns: place.returns + (counts ? 1 : 0) }]);
