@@ -3,8 +3,9 @@
  * gateway, keeps no jobs, and is the same for every build that is compared. Prints its port.
  *
  * An id says what the job is: `run-N` stays queued, `new-N` is a little further at each poll,
- * `done-N-BYTES` ended at once with a file of that size, `soon-N-UNTIL` ends at that time. The
- * prompts `[moving]`, `[file=BYTES]` and `[soon=MS]` ask for them.
+ * `done-N-BYTES` ended at once with a file of that size, `soon-N-UNTIL` ends at that time, between
+ * half and one and a half times as long after its start as asked for. The prompts `[moving]`,
+ * `[file=BYTES]` and `[soon=MS]` ask for them.
  *
  * `/gaps` lists and forgets, in milliseconds, how long after a job had been seen to end the next
  * one of the same key arrived.
@@ -44,7 +45,8 @@ async function create(request: Request): Promise<Response> {
   const number = counts.creates.toString(36).padStart(8, '0');
   if (bytes !== undefined) return answer(show(`done-${number}-${bytes}`));
   const soonMs = /\[soon=(\d+)\]/.exec(prompt)?.[1];
-  if (soonMs !== undefined) return answer(show(`soon-${number}-${Math.round(performance.now() + Number(soonMs))}`));
+  if (soonMs !== undefined)
+    return answer(show(`soon-${number}-${Math.round(performance.now() + Number(soonMs) * (0.5 + Math.random()))}`));
   return answer(show(`${prompt.includes('[moving]') ? 'new' : 'run'}-${number}`));
 }
 

@@ -17,7 +17,7 @@ const SLOTS = 50;
 const WAITING = 100_000;
 /** Submitted; the rest are copies of their rows. */
 const SUBMITTED = 500;
-const WARM_UP_MS = 10_000;
+const WARM_UP_MS = 15_000;
 const READ_CONNECTIONS = 2;
 /** Long enough that a start finds the queue as it is, and nothing of it has expired. */
 const ENV = {
@@ -144,6 +144,6 @@ function fillQueue(dataDir: string): void {
   database.run(
     'update waiting_classes set waiting = (select count(*) from waiting where waiting.class = waiting_classes.class)',
   );
-  database.run(`update channels set limits = '{"max_running":${SLOTS + 1}}'`);
+  database.run(`update channels set limits = '{"maxRunning":${SLOTS + 1}}'`);
   database.close();
 }
