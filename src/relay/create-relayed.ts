@@ -1,6 +1,14 @@
 import type { Quote } from '../billing/index.ts';
 import { mapModel, RELAY_TYPE } from '../channels/index.ts';
-import { AppError, holdSlotUntilSent, quoted, type Sentence, sentence, toSentence } from '../kernel/index.ts';
+import {
+  AppError,
+  holdSlotUntilSent,
+  quoted,
+  type Sentence,
+  sentence,
+  toSentence,
+  userOwner,
+} from '../kernel/index.ts';
 import { refuseCallback } from '../notifications/index.ts';
 import { type ChannelRecord, type RelayRecord, ROLE } from '../store/ports/index.ts';
 import {
@@ -45,6 +53,9 @@ type Attempt =
     };
 type Refused = Extract<Attempt, { kind: 'refused' }>;
 
+/** What clients are told to wait when every place stayed taken. */
+const FULL_SECONDS = 5;
+
 /** A request as it is known before a channel is chosen. */
 type Creation = { caller: Caller; request: RelayedRequest; intent: RelayIntent };
 type FirstCreation = Creation & { idempotency: Idempotency | undefined; onStreamEnd: () => void; doubt: Doubt };
@@ -83,6 +94,10 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   let lease: { stop(): void } | undefined;
   /** The end of the stream releases it. */
   let isReleasedLater = false;
+  /** Gives back the place at the vendor's account. */
+  let leave = () => {};
+  let isFull = false;
+  const waitsUntilMs = deps.clock.monotonicMs() + deps.limits.relayWaitMs;
   const release = async () => {
     lease?.stop();
     if (relay && idempotency) await releaseRelay(deps, relay);
@@ -104,6 +119,14 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
         if (!unreadable) throw error;
         continue;
       }
+      // Nothing waits once money is reserved.
+      const waitMs = relay ? 0 : waitsUntilMs - deps.clock.monotonicMs();
+      const place = await enter(deps, creation, { channel, waitMs });
+      if (!place) {
+        isFull = true;
+        continue;
+      }
+      leave = place;
       const completed = addDefaults(creation, channel);
       const { request, intent } = completed;
       const quote = await quoteFor(deps, completed, channel);
@@ -120,11 +143,17 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
       if (attempt.kind === 'accepted') {
         const { response } = attempt;
         answered = response.status;
-        const delivery = { request, intent, channel, relay, response, hidesUsage, onStreamEnd, release };
+        const endStream = () => {
+          leave();
+          onStreamEnd();
+        };
+        const ends = { onStreamEnd: endStream, release };
+        const delivery = { request, intent, channel, relay, response, hidesUsage, ...ends };
         const answer = await deliverAnswer(deps, delivery);
         isReleasedLater = answer.body instanceof ReadableStream;
         return answer;
       }
+      leave();
       doubt.vendorMayHaveJob = wasInDoubt || attempt.mayBeDone;
       last = attempt;
       deps.logger.info(
@@ -140,7 +169,14 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
     if (relay) await refundRelay(deps, relay, { reason, httpStatus: answered, mayBeDone: doubt.vendorMayHaveJob });
     throw error;
   } finally {
-    if (!isReleasedLater) await release();
+    if (!isReleasedLater) {
+      leave();
+      await release();
+    }
+  }
+  if (!last && isFull) {
+    const message = 'No account that serves this model became free in time. Nothing was sent or billed.';
+    throw taskErrors.queue_full({ message, retryAfterSeconds: FULL_SECONDS });
   }
   if (!relay || !last) {
     const message = `No channel that is enabled for your group relays the model "${creation.intent.model.slice(0, 100)}".`;
@@ -152,6 +188,22 @@ async function relayFirst(deps: RelayDeps, creation: FirstCreation): Promise<Rel
   return mayBeDone
     ? { ...last.outcome, headers: { ...last.outcome.headers, 'x-should-retry': 'false' } }
     : last.outcome;
+}
+
+/**
+ * Takes a place at the channel's account. `undefined`: none became free.
+ * @throws tasks.client_left
+ */
+async function enter(
+  { shared, node }: RelayDeps,
+  { caller, request, intent }: Creation,
+  { channel, waitMs }: { channel: ChannelRecord; waitMs: number },
+): Promise<(() => void) | undefined> {
+  const { signal } = request.client;
+  const scope = node.capacity.scope(channel, mapModel(channel.modelMapping, intent.model));
+  const leave = await shared.places.enter({ owner: userOwner(caller.user.id), scope }, { waitMs, signal });
+  if (!leave && signal?.aborted) throw taskErrors.client_left();
+  return leave;
 }
 
 const pick = (

@@ -5,6 +5,7 @@ import { type Caller, findProtocolOwner, type ProtocolOwner, type TaskDeps, task
 import { createRelayed } from './create-relayed.ts';
 import { relayErrors } from './errors.ts';
 import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
+import { createRelayPlaces } from './places.ts';
 import { refundInterrupted } from './relay-billing.ts';
 import type { RelayAnswer, RelayCall, RelayDeps, RelayedRequest, RemixSource, Settlements } from './types.ts';
 
@@ -58,7 +59,8 @@ export function createRelay(deps: TaskDeps): Relay {
   const { channels } = deps.vendors;
   const stopping = new AbortController();
   const settlements = createSettlements();
-  const shared = { settlements, stopping: stopping.signal, thinkingModels: new Set<string>() };
+  const places = createRelayPlaces({ clock, capacity: deps.node.capacity });
+  const shared = { settlements, places, stopping: stopping.signal, thinkingModels: new Set<string>() };
   const relayDeps: RelayDeps = { ...deps, shared };
   let loop = Promise.resolve();
 

@@ -3,12 +3,14 @@ import type { ChannelRecord, RelayKind, RelayObjectKind, RelayPartKind, RelayRec
 import type { ClientRequest, TaskDeps } from '../tasks/index.ts';
 import type { UpstreamResponse } from '../upstream/index.ts';
 import type { VendorContent } from '../vendors/index.ts';
+import type { RelayPlaces } from './places.ts';
 
 export type RelayDeps = TaskDeps & { shared: RelayShared };
 
 /** What the relayed requests of this node share. */
 export type RelayShared = {
   settlements: Settlements;
+  places: RelayPlaces;
   /** Aborted when the gateway stops: no stream is read on then whose client has left. */
   stopping: AbortSignal;
   /** Models that have reported far more than the text that came, by channel. */

@@ -35,6 +35,8 @@ export type TaskLimits = {
   maxFileBytes: number;
   /** TASK_SUBMIT_WAIT_SECONDS: how long a request of a native route waits for its dispatch. */
   submitWaitMs: number;
+  /** RELAY_WAIT_SECONDS: how long a relayed request waits for a place; 0: not at all. */
+  relayWaitMs: number;
   /** What administrators decide about waiting, for a group; may change while the gateway runs. */
   waiting: (group: string) => WaitingRules;
 };

@@ -185,6 +185,26 @@ describe('capacity', () => {
     expect(view().ceiling).toBe(7);
   });
 
+  test.each([
+    [7, 2],
+    [2, 1],
+  ])('of %d declared, one of three live nodes may relay %d', async (maxRunning, expected) => {
+    const store = {
+      dialect: 'postgres',
+      capacity: { all: async () => [], running: async () => [] },
+      nodes: { alive: async () => ['node', 'b', 'c'].map((id) => ({ id })) },
+      subscribe: () => () => {},
+    } as unknown as Store;
+    const node = createCapacity({
+      ...{ store, clock, logger: silentLogger, nodeId: 'node', syncFrequencyMs: 60_000 },
+      random: { bytes: (length) => new Uint8Array(length), below: () => 0 },
+      channels: () => [channel({ limits: { maxRunning } })],
+    });
+    await node.start();
+    expect(node.relayLimit({ channelId: 1, pool: '#1', model: 'm' })).toBe(expected);
+    node.stop();
+  });
+
   describe('at the ceiling', () => {
     const LIMIT = 5;
     beforeEach(async () => {

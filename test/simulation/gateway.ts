@@ -32,6 +32,7 @@ const LIMITS: TaskLimits = {
   claimLimit: 1000,
   submitTimeoutMs: 120_000,
   submitWaitMs: 30_000,
+  relayWaitMs: 10_000,
   // The histories here are of submissions that clients see refused.
   waiting: () => ({ maxWaitMs: 0, maxWaiting: 0, maxWaitingPerUser: 0, maxWaitingBytes: 0, priority: 0 }),
   tickMs: 2000,

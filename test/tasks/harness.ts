@@ -149,6 +149,7 @@ export async function startEngine(
       claimLimit: 1000,
       submitTimeoutMs: FAR_MS,
       submitWaitMs: FAR_MS,
+      relayWaitMs: FAR_MS,
       waiting: () => NO_WAITING,
       tickMs: 2000,
       tickJitterMs: 0,

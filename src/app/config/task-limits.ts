@@ -18,6 +18,7 @@ export const taskLimits = (config: Config): Omit<TaskLimits, 'waiting'> => ({
   claimLimit: config.taskQueryLimit,
   submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
   submitWaitMs: config.submitWaitSeconds * 1000,
+  relayWaitMs: config.relayWaitSeconds * 1000,
   tickMs: config.protocolTickMs,
   tickJitterMs: config.protocolTickJitterMs,
   observations: {

@@ -70,6 +70,13 @@ export const TASK_VARIABLES = {
     kind: integer(1, 600),
     default: 30,
   }),
+  relayWaitSeconds: variable({
+    env: 'RELAY_WAIT_SECONDS',
+    group: 'tasks',
+    doc: 'How long a relayed request waits for a place at its vendor while as many are open as is declared for the account; 0: it is refused at once.',
+    kind: integer(0, 600),
+    default: 10,
+  }),
   protocolTickMs: variable({
     env: 'TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS',
     group: 'tasks',

@@ -289,6 +289,11 @@ export function createCapacity(deps: {
   return {
     scope: (channel, model) => ({ channelId: channel.id, pool: findPool(channel), model }),
     declared: (scope): DeclaredLimit | undefined => mergeLimits(levels(scope).map(({ limit }) => limit)),
+    relayLimit(scope) {
+      isTouched = true;
+      const most = mergeLimits(levels(scope).map(({ limit }) => limit))?.maxRunning ?? Number.POSITIVE_INFINITY;
+      return Math.max(1, Math.floor(most / nodes.count));
+    },
     room,
     asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
     places: (tx, scopes) => countFreeSlots({ tx, rules: { levels, trials: dueTrials, learnedRoom }, notes }, scopes),

@@ -62,6 +62,11 @@ export type Capacity = {
   scope(channel: { id: number; pool: string }, upstreamModel: string): Scope;
   /** The strictest that the pool's channels declare for pool or model; `undefined`: none. */
   declared(scope: Scope): DeclaredLimit | undefined;
+  /**
+   * The requests that this node may relay there at once: what is declared, divided by the live
+   * nodes, but at least 1.
+   */
+  relayLimit(scope: Scope): number;
   /** Slots that are free as far as this node knows: 0 during a rest, 1 where a trial is due. */
   room(scope: Scope): number;
   /** Whether a start there needs `places`: a limit is declared, or a rest ends with a trial. */
