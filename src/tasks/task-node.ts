@@ -4,6 +4,7 @@ import type { FairLimiter, Random } from '../kernel/index.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type {
   IdempotencyRecord,
+  ModelDuration,
   NewWaiting,
   Repositories,
   TakenWaiting,
@@ -11,7 +12,6 @@ import type {
   TaskRecord,
   WaitingCount,
 } from '../store/ports/index.ts';
-import type { ModelDurations } from './state/model-durations.ts';
 
 /** What this node holds for its tasks. */
 export type TaskNode = {
@@ -47,6 +47,9 @@ export type TaskNode = {
   line: WaitingLine;
   durations: ModelDurations;
 };
+
+/** How long tasks of each model took lately. A model with too few tasks is missing. */
+export type ModelDurations = { all(): Promise<ModelDuration[]> };
 
 /** Maximum concurrent observations: of this node, one plugin's tasks, one user, one API key. */
 export type ObservationLimits = { node: number; plugin: number; user: number; key: number };

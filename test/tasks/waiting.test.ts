@@ -38,11 +38,11 @@ async function withEngine(
 type Caller = Awaited<ReturnType<typeof addCaller>>;
 const BODY = { model: 'demo-video', prompt: 'a [duration=0.2]', seconds: 5 };
 
-const submit = (engine: Engine, caller: Caller, prompt = 'a [duration=0.2]', model = 'demo-video') =>
+const submit = (engine: Engine, caller: Caller, prompt = 'a [duration=0.2]') =>
   engine.surfaces.submitGeneric(caller, {
     requestId: 'request',
     pluginKey: 'demo',
-    request: jsonRequest({ model, prompt, seconds: 5 }),
+    request: jsonRequest({ model: 'demo-video', prompt, seconds: 5 }),
   });
 
 const code = (promise: Promise<unknown>): Promise<string> =>
@@ -113,7 +113,10 @@ describeEachStore(
         await engine.billing.prices.save({ pluginKey: '*', model: 'cheap', expression: '0.001 * u("seconds")' });
         await engine.addChannel({ ...mapped('demo-video'), limits: { maxRunning: 1 } });
         const caller = await addCaller(store);
-        const send = (prompt: string) => submit(engine, caller, prompt, 'alias');
+        const send = (prompt: string) => {
+          const request = jsonRequest({ model: 'alias', prompt, seconds: 5 });
+          return engine.surfaces.submitGeneric(caller, { requestId: 'request', pluginKey: 'demo', request });
+        };
         await send('a [duration=60]');
         const { taskId } = await send('a [instant]');
         const cheap = await engine.addChannel({ ...mapped('cheap'), baseUrl: vendor.url.origin });

@@ -209,7 +209,7 @@ export function createCapacity(deps: {
   function refused(dispatch: Dispatch, refusal: Refusal): Refusal {
     const { scope } = dispatch;
     const { retryAfterMs } = refusal;
-    const kind = refusal.kind === 'forbidden' ? judgeForbidden(dispatch) : refusal.kind;
+    const kind = refusal.kind === 'forbidden' ? classifyForbidden(dispatch) : refusal.kind;
     const state = ofModel(scope);
     const failed = kind === 'in_doubt' || kind === 'vendor_busy';
     const isOut = outageWatch(scope.channelId).note({ failed, userId: dispatch.userId });
@@ -230,7 +230,7 @@ export function createCapacity(deps: {
     return { ...refusal, kind };
   }
 
-  function judgeForbidden({ scope, userId }: Dispatch): 'content' | 'credential' {
+  function classifyForbidden({ scope, userId }: Dispatch): 'content' | 'credential' {
     const watch = forbidden.get(scope.channelId) ?? createForbiddenWatch(mono);
     forbidden.set(scope.channelId, watch);
     // A trial of a credential that is answered so again has not ended its rest.

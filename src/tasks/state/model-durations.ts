@@ -1,14 +1,12 @@
 import type { Clock } from '../../kernel/index.ts';
-import type { ModelDuration, Store } from '../../store/ports/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { ModelDurations } from '../task-node.ts';
 
 const FRESH_MS = 30_000;
-/** They are known from tasks that ended within an hour, from the latest of them, from five or more. */
+/** They are of tasks that ended within an hour, of the latest of them, of five or more. */
 const FROM_SECONDS = 3600;
 const FROM_TASKS = 5000;
 const FEWEST = 5;
-
-/** How long tasks of each model took lately. A model with too few tasks is missing. */
-export type ModelDurations = { all(): Promise<ModelDuration[]> };
 
 export function createModelDurations({ store, clock }: { store: Store; clock: Clock }): ModelDurations {
   const read = keepFresh(clock, FRESH_MS, async () =>

@@ -56,7 +56,7 @@ export async function returnToLine(
   return stored?.cancelRequested ? { kind: 'cancelled' } : { kind: 'ends' };
 }
 
-/** Puts a task back with the model and the price that were accepted, if its wallet still has that. */
+/** Puts a task back with the model and price that were accepted, if its wallet still has that. */
 async function putBack(
   { store, billing }: TaskDeps,
   { task, taken, waitMs }: { task: TaskRecord; taken: TakenPlace; waitMs: number },
