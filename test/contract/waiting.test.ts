@@ -63,11 +63,17 @@ describeEachStore('tasks that wait', (opened) => {
       [2, 2].map((userId) => ({ userId })),
     );
     const order = (await send(store, of, 6)).map(({ place }) => place.userId);
-    expect(order).toEqual([1, 2, 1, 2, 1, 1]);
+    // Of one turn, either goes first.
+    expect([order.slice(0, 2).sort(), order.slice(2, 4).sort(), order.slice(4)]).toEqual([
+      [1, 2],
+      [1, 2],
+      [1, 1],
+    ]);
     // A user who comes later begins at what is sent now, and not before it.
     await line(store, of, [{ userId: 1 }]);
     await line(store, of, [{ userId: 3 }]);
-    expect((await send(store, of, 2)).map(({ place }) => [place.userId, place.turn])).toEqual([
+    const later = (await send(store, of, 2)).map(({ place }) => [place.userId, place.turn]);
+    expect(later.sort()).toEqual([
       [1, 5000],
       [3, 5000],
     ]);

@@ -26,22 +26,20 @@ export function ChannelLimits({ form }: { form: Form<ChannelValues> }) {
           placeholder={t('channels.learned')}
           {...form.bindValue('limits.max_per_minute')}
         />
-      </div>
-      <div className={sideBySide.fields}>
         <DecimalField
           label={t('channels.burst')}
           description={t('channels.burstHelp')}
           placeholder="1"
           {...form.bindValue('limits.burst')}
         />
-        <TextInput
-          label={t('channels.pool')}
-          description={t('channels.poolHelp')}
-          maxLength={64}
-          spellCheck={false}
-          {...form.bind('pool')}
-        />
       </div>
+      <TextInput
+        label={t('channels.pool')}
+        description={t('channels.poolHelp')}
+        maxLength={64}
+        spellCheck={false}
+        {...form.bind('pool')}
+      />
       <ModelLimits
         rows={form.values['limits.models']}
         onChange={(rows) => form.set('limits.models', rows)}
