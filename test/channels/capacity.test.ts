@@ -176,6 +176,24 @@ describe('capacity', () => {
     expect(room()).toBe(1);
   });
 
+  test('what a crash left behind holds up only an account that has refused before', async () => {
+    elsewhere = [{ channelId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 4 }];
+    await capacity.recount();
+    expect(room()).toBe(4);
+    const [first, second] = [begin(), begin()];
+    accept(first);
+    capacity.refused(second, { kind: 'capacity' });
+    finish();
+    elsewhere = [];
+    await clock.pass(6000);
+    await capacity.recount();
+    expect(view()).toMatchObject({ ceiling: 1, reason: 'refused' });
+    expect(room()).toBe(1);
+    elsewhere = [{ channelId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 1 }];
+    await capacity.recount();
+    expect(room()).toBe(0);
+  });
+
   test('tasks that other nodes have there count for the ceiling', async () => {
     const [first, second] = [begin(), begin()];
     accept(first);

@@ -3,7 +3,7 @@ import type { CapacityKey, ChannelRecord, DeclaredLimit, Store } from '../../sto
 import { findStrictest, mergeLimits, ownPool } from './declared-limits.ts';
 import { describeCapacity } from './describe-capacity.ts';
 import { countFreeSlots } from './free-slots.ts';
-import { forgetRise, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
+import { forgetRise, isGrowing, noteBegun, noteInFlight, riseAtMs, roomBelow } from './learned-ceiling.ts';
 import { createForbiddenWatch, createOutageWatch } from './outages.ts';
 import { createPoolStates, type PoolState } from './pool-states.ts';
 import { restPhase } from './rests.ts';
@@ -137,8 +137,10 @@ export function createCapacity(deps: {
 
   function learnedRoom(scope: Scope): number {
     const { learned, window = Number.POSITIVE_INFINITY } = ofModel(scope);
-    const { inFlight, sending, counted } = slots.find(scope.pool, scope.model);
+    const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
     if (isDeclared(scope)) return Math.max(0, window - sending);
+    // Where no refusal has shown a limit, what a crash left behind holds nobody up.
+    const inFlight = isGrowing(learned) ? found.inFlight - abandoned : found.inFlight;
     const free = Math.min(roomBelow(learned, inFlight, mono()), window - sending);
     if (nodes.count === 1 || inFlight >= learned.ceiling) return Math.max(0, free);
     // Another node may take what was free when it was counted: until the next count each has a

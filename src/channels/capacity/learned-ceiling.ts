@@ -47,7 +47,8 @@ export function setCeiling(
   };
 }
 
-const isGrowing = ({ reason }: LearnedCeiling): boolean => reason === 'start' || reason === 'grown';
+/** No refusal has shown a limit yet. */
+export const isGrowing = ({ reason }: LearnedCeiling): boolean => reason === 'start' || reason === 'grown';
 
 /** When one more is tried, while all slots are taken; `undefined`: not before they are. */
 export function riseAtMs(state: LearnedCeiling): number | undefined {
