@@ -95,6 +95,25 @@ describeEachStore(
         expect(await store.waiting.classes()).toEqual([]);
       }));
 
+    test('a task whose price changed while it was cancelled keeps its place, and can be cancelled again', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=60]');
+        const { taskId } = await submit(engine, caller);
+        const read = store.tasks.byUser;
+        store.tasks.byUser = async (userId, id) => {
+          const task = await read(userId, id);
+          return task && { ...task, quota: task.quota + 1 };
+        };
+        expect(await code(engine.tasks.cancel(caller.user.id, taskId))).toContain('price');
+        store.tasks.byUser = read;
+        expect(await store.tasks.byTaskId(taskId)).toMatchObject({ phase: 'waiting', leaseOwner: null });
+        expect(await store.waiting.classes()).toMatchObject([{ waiting: 1 }]);
+        expect((await engine.tasks.cancel(caller.user.id, taskId)).status).toBe('FAILURE');
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+      }));
+
     test('a bare 403 ends the task of the first user, and lets that of a second one wait', () =>
       withEngine(opened(), {}, async (engine, store) => {
         const vendor = Bun.serve({ port: 0, fetch: () => new Response('{}', { status: 403 }) });

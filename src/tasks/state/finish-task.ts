@@ -81,6 +81,8 @@ export async function finishTask(
       ],
     };
     const [isEnded] = await tx.tasks.advanceAll([advance]);
+    // Only its price can have changed since it was read. Its place is not given up for nothing.
+    if (!isEnded && waits) throw new Error('the price of a task changed while its wait was ended');
     if (!isEnded) return false;
     await recordTransition(deps, tx, { task, change: final });
     if (task.status === 'NOT_START' && task.waitingSince > 0) await tx.results.releaseHeld(task.taskId);

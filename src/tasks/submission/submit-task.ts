@@ -219,6 +219,7 @@ async function insertTask(
     async find() {
       const task = await deps.store.tasks.byTaskId(taskId);
       if (task?.status !== 'NOT_START') return undefined;
+      if (isWaiting(task)) return { task };
       const start = { taskId, slots: 1, userId: owner.userId };
       const dispatch = choice.kind === 'begun' ? choice.dispatch : deps.node.capacity.begin(choice.scope, start);
       return { task, dispatch };
