@@ -1,9 +1,11 @@
-import { newUuid, type WatchCache } from '../../kernel/index.ts';
+import { newUuid } from '../../kernel/index.ts';
 import { surfaceErrors } from '../errors.ts';
 
 const QUOTA_PER_USD = 500_000;
 /** The longest unused is forgotten first; its agent begins a new session. */
 const MAX_SESSIONS = 2000;
+/** So that no user's agents push out those of others. */
+const MAX_SESSIONS_OF_USER = 100;
 
 /** What one session may still spend. */
 export type SpendCap = {
@@ -23,11 +25,13 @@ export type SpendCaps = {
 };
 
 /** The sessions of agents with a cap. They are of this node alone, and end with it. */
-export function createSpendCaps(watchCache?: WatchCache): SpendCaps {
+export function createSpendCaps(): SpendCaps {
   const sessions = new Map<string, { userId: number; left: number }>();
-  watchCache?.('mcp_sessions', () => sessions.size);
   return {
     open(userId, usd) {
+      const own = [...sessions].filter(([, session]) => session.userId === userId);
+      const [oldest] = own;
+      if (oldest && own.length >= MAX_SESSIONS_OF_USER) sessions.delete(oldest[0]);
       const id = newUuid();
       sessions.set(id, { userId, left: Math.floor(usd * QUOTA_PER_USD) });
       if (sessions.size > MAX_SESSIONS) sessions.delete(sessions.keys().next().value as string);

@@ -1,5 +1,6 @@
 /** The Model Context Protocol, message by message, as its official clients send them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createSpendCaps } from '../../../src/surfaces/index.ts';
 import { type ArtifactGateway, startArtifactGateway } from './artifact-harness.ts';
 
 let world: ArtifactGateway;
@@ -131,6 +132,14 @@ describe('a spend cap', () => {
       headers: { authorization: `Bearer ${world.key}`, 'mcp-session-id': id },
     });
     expect((await send('ping', {}, options)).status).toBe(404);
+  });
+
+  test('evasion: no user pushes out the sessions of another', () => {
+    const caps = createSpendCaps();
+    const [victim, own] = [caps.open(1, 5), caps.open(2, 5)];
+    for (let opened = 0; opened < 3000; opened++) caps.open(2, 5);
+    expect(caps.find(1, victim)).toBeDefined();
+    expect(caps.find(2, own)).toBeUndefined();
   });
 
   test('evasion: a message without its session, or with another user’s, orders nothing', async () => {
