@@ -46,7 +46,7 @@ export type Channels = {
   network(channel: ChannelRecord): ChannelNetwork;
   /** What texts must not show: the credential, the proxy's password, the values of headers. */
   secrets(channel: ChannelRecord): readonly string[];
-  /** Of the proxy and the headers; undefined if they cannot be read. */
+  /** Describes the proxy and the headers; undefined if they cannot be read. */
   shownNetwork(channel: ChannelRecord): ShownNetwork | undefined;
   get(id: number): Promise<ChannelRecord>;
   list(page: Page, filter?: ChannelFilter): Promise<Paged<ChannelRecord>>;

@@ -28,7 +28,7 @@ export type NetworkStep =
   | { at: 'name'; host: string; addresses: string[] }
   | { at: 'proxy' }
   | { at: 'connected' }
-  /** Who issued the certificate, and when it ends, as ISO date. */
+  /** `authority` issued the certificate, which ends at `until`, an ISO date. */
   | { at: 'tls'; authority: string; until: string };
 
 export type UpstreamRequest = {

@@ -50,7 +50,7 @@ export function createCapacity(deps: {
 
   let known: readonly ChannelRecord[] = [];
   let byPool = new Map<string, ChannelRecord[]>();
-  /** Of a deleted channel the last one: its vendor may still run tasks that ended with it. */
+  /** A deleted channel keeps its last pool: its vendor may still run tasks that ended with it. */
   const poolOf = new Map<number, string>();
   let idsOfPool = new Map<string, number[]>();
   /** Reads pools and members anew after a change of channels. */

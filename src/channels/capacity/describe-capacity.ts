@@ -10,7 +10,7 @@ type Described = {
   pool: string;
   slots: RunningSlots;
   states: PoolStates;
-  /** What is declared for a scope: of the pool, then of the model. */
+  /** The limits that are declared for a scope: the pool's, then the model's. */
   levels: (scope: Scope) => { model: string; limit: DeclaredLimit }[];
   clock: Clock;
 };

@@ -10,7 +10,7 @@ const MAX_CHALLENGE = 1024;
 
 /**
  * Where vendors say that a task has changed. They are not believed: the task is polled, no more.
- * Who does not know the address of a task gets 404, at the cost of a signature.
+ * A caller who does not know the address of a task gets 404, at the cost of one signature.
  */
 export function callbackRoutes(kit: Kit, { tasks }: { tasks: Pick<Tasks, 'vendorCalled'> }) {
   type Call = { params: { taskId: string; token: string } };

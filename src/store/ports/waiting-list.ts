@@ -58,7 +58,7 @@ export interface WaitingListStore {
   list(filter: { userId?: number; classes?: readonly string[] }, page: Page): Promise<Paged<ListedWaiting>>;
   /** Those of which something waits, the largest first. */
   totals(): Promise<WaitingTotal[]>;
-  /** Of the latest `limit` tasks that succeeded since then. */
+  /** How long the latest `limit` tasks took that succeeded since then. */
   durations(since: number, limit: number): Promise<ModelDuration[]>;
   running(): Promise<RunningSlots[]>;
   /** Puts a task before all others of its priority. False: it does not wait. */

@@ -58,7 +58,7 @@ export type NamedModel = {
   price: string | undefined;
   /** What it takes, in the words of the API that most model lists speak. */
   endpoints: string[];
-  /** Of a plugin's model: everything that a form needs. */
+  /** Everything that a form needs; for models of plugins. */
   callable?: CallableModel;
 };
 

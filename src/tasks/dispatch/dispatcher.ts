@@ -23,7 +23,7 @@ const NODES_EVERY_MS = 10_000;
 const SWEEP_MS = 1000;
 /** Where nothing waits, other nodes of a PostgreSQL database may have put a task in line. */
 const IDLE_MS = 5000;
-/** What is looked at less often while something waits: users, keys and clients that are gone. */
+/** How often it looks for tasks whose users, keys or clients are gone. */
 const LOST_EVERY_MS = 5000;
 /** Tasks that one transaction begins to send, and ends. */
 const MAX_BATCH = 64;

@@ -3,7 +3,7 @@ import { taskErrors } from '../errors.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
 /**
- * Who submitted a task that is sent only now, as they are now: user and key are enabled, and may
+ * Reads the user and the key that submitted a task, as they are now: both are enabled, and may
  * still use the model and the group. Their address and the key's end date counted when they asked.
  * @throws tasks.caller_disabled, tasks.model_not_allowed
  */

@@ -41,7 +41,7 @@ export type QueueFilter = { userId?: number; model?: string };
 export type QueuedTask = ListedWaiting & { queue: TaskQueue; within: QueueClass | undefined };
 
 export type QueuePlaces = {
-  /** Of those of the tasks that wait, by their ids. */
+  /** The places of those tasks that wait, by their ids. */
   find(tasks: readonly Pick<TaskRecord, 'taskId' | 'status'>[]): Promise<ReadonlyMap<string, TaskQueue>>;
   /** What waits, the oldest first: of one user, or of all. */
   list(filter: QueueFilter, page: Page): Promise<Paged<QueuedTask>>;

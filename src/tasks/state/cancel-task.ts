@@ -21,8 +21,7 @@ export const isCancelled = ({
  * Ends and refunds a task that waits, or that no vendor has and no process is submitting any more;
  * plugins have no hook that cancels a job. The statement that ends it requires that it waits, or
  * that the submission's lease has expired. So only one of these wins: the cancellation, a dispatch,
- * the recovery of interrupted submissions, or
- * a submission that was merely slow.
+ * the recovery of interrupted submissions, or a submission that was merely slow.
  * @throws tasks.task_finished, tasks.cancel_unsupported with the reason
  */
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
