@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Input, PasswordInput, Textarea, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Input, PasswordInput, Stack, Textarea, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
@@ -15,33 +15,35 @@ export function ChannelNetwork({ form }: { form: Form<ChannelValues> }) {
   return (
     <Section heading={t('channels.network')}>
       <Collapsible label={t('channels.networkChange')} note={t('channels.networkNote')} forceOpen={isFaulty}>
-        <TextInput
-          label={t('channels.proxy')}
-          description={t('channels.proxyHelp')}
-          placeholder="socks5h://user:password@proxy.example.com:1080"
-          maxLength={1000}
-          spellCheck={false}
-          autoComplete="off"
-          {...form.bind('proxy')}
-        />
-        <HeaderRows
-          rows={values.headers}
-          onChange={(rows) => form.set('headers', rows)}
-          error={form.readError('headers')}
-        />
-        {values.task_plugin_key === 'relay' && (
-          <Textarea
-            label={t('channels.bodyDefaults')}
-            description={t('channels.bodyDefaultsHelp')}
-            placeholder={'{"max_tokens": 4096}'}
-            autosize
-            minRows={2}
-            maxRows={10}
+        <Stack gap="lg">
+          <TextInput
+            label={t('channels.proxy')}
+            description={t('channels.proxyHelp')}
+            placeholder="socks5h://user:password@proxy.example.com:1080"
+            maxLength={1000}
             spellCheck={false}
-            classNames={{ input: classes.code ?? '' }}
-            {...form.bind('body_defaults')}
+            autoComplete="off"
+            {...form.bind('proxy')}
           />
-        )}
+          <HeaderRows
+            rows={values.headers}
+            onChange={(rows) => form.set('headers', rows)}
+            error={form.readError('headers')}
+          />
+          {values.task_plugin_key === 'relay' && (
+            <Textarea
+              label={t('channels.bodyDefaults')}
+              description={t('channels.bodyDefaultsHelp')}
+              placeholder={'{"max_tokens": 4096}'}
+              autosize
+              minRows={2}
+              maxRows={10}
+              spellCheck={false}
+              classNames={{ input: classes.code ?? '' }}
+              {...form.bind('body_defaults')}
+            />
+          )}
+        </Stack>
       </Collapsible>
     </Section>
   );
