@@ -23,6 +23,7 @@ import {
   ask,
   type Gateway,
   type GatewayOptions,
+  letNothingWait,
   ROOT,
   setUp,
   signIn,
@@ -402,6 +403,7 @@ describe('secrets', () => {
       ['set-up token', new URL(gateway.setupUrl ?? '').hash.replace('#token=', '')],
     ]);
     const { url } = gateway;
+    await letNothingWait(admin);
 
     const key = await admin.createKey();
     secrets.set('API key', key);
