@@ -33,13 +33,13 @@ export type Results = {
   start(): Promise<void>;
   /** Ends running copies, which other nodes or the next start make anew. */
   stop(): Promise<void>;
-  /** Call after this process has written a wanted result. */
+  /** Call after this process has written a pending result. */
   wake(): void;
   stats(): ResultStats;
   /** Why nothing can be kept or served at this node; undefined if it can, as far as is known. */
   findFault(): Promise<string | undefined>;
-  /** Results of all nodes: wanted, kept, and lost within a week; bytes and number of the files. */
-  depth(): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
+  /** Results of all nodes: pending, kept, and lost within a week; bytes and number of the files. */
+  depth(): Promise<{ pending: number; kept: number; lost: number; bytes: number; files: number }>;
   /** What is kept of a task, or is to be. */
   ofTask(taskId: string): Promise<ResultRecord[]>;
   /** What a user keeps, and on which terms. */
@@ -77,7 +77,7 @@ export type Results = {
   publicAddress(): string | undefined;
 };
 
-/** Results that stay when their vendor drops them: wanted, copied by any node, served, swept. */
+/** Results that stay when their vendor drops them: pending, copied by any node, served, swept. */
 export function createResults(deps: ResultDeps): Results {
   const { store, clock, kept } = deps;
   const ofTask = async (taskId: string): Promise<ResultRecord[]> =>

@@ -81,7 +81,7 @@ async function fateOf(id: string, key: string): Promise<string | undefined> {
   return until('its results are kept, or not wanted', async () => {
     const { body: listed } = await ask(`${world.url}/v1/tasks/${id}/artifacts`, { token: key });
     const { kept } = (listed.artifacts as { kept?: string }[])[0] ?? expect.unreachable();
-    return kept === 'wanted' ? undefined : { kept };
+    return kept === 'pending' ? undefined : { kept };
   }).then(({ kept }) => kept);
 }
 

@@ -45,7 +45,7 @@ describe('a result that is not kept', () => {
       const found = await artifactOf(gateway, key, full);
       return found.kept_reason !== undefined && found;
     });
-    expect(waiting).toMatchObject({ kept: 'wanted', kept_reason: 'There is no room for results.' });
+    expect(waiting).toMatchObject({ kept: 'pending', kept_reason: 'There is no room for results.' });
     expect((await fetch(waiting.content_url)).status).toBe(200);
     expect(await attention(root)).toContain('results_blocked');
     const { dataDir, port } = gateway;

@@ -116,7 +116,7 @@ describe('a group', () => {
       const found = await artifactOf(plain, refused);
       return found.kept_reason !== undefined && found;
     });
-    expect(refusal).toMatchObject({ kept: 'wanted', kept_reason: expect.stringMatching(/storage of this account/) });
+    expect(refusal).toMatchObject({ kept: 'pending', kept_reason: expect.stringMatching(/storage of this account/) });
     expect((await fetch(refusal.content_url)).status).toBe(200);
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { quoted, randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
-import { type CopiedFile, PREVIEW_KIND, type Store, type WantedResult } from '../../src/store/ports/index.ts';
+import { type CopiedFile, type PendingResult, PREVIEW_KIND, type Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore, newTask } from './each-store.ts';
 
@@ -14,7 +14,7 @@ const refsOf = async (store: Store, text: string): Promise<number | undefined> =
   (await store.results.files('', 500)).find(({ sha256 }) => sha256 === sha256Hex(text))?.refs;
 
 /** A task of a new user, and a preview of its video. */
-async function taskWithPreview(store: Store): Promise<{ taskId: string; userId: number; preview: WantedResult }> {
+async function taskWithPreview(store: Store): Promise<{ taskId: string; userId: number; preview: PendingResult }> {
   const { id: userId } = await addUser(store, { username: `u${randomAlnum(10)}` });
   const { taskId } = await store.tasks.insert(newTask({ userId }));
   const preview = { taskId, userId, artifactKey: 'preview:video', kind: PREVIEW_KIND, createdAt: 100 };

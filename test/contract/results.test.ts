@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test';
 import { quoted, randomAlnum, sha256Hex } from '../../src/kernel/index.ts';
-import type { CopiedFile, ResultLease, ResultRecord, Store, WantedResult } from '../../src/store/ports/index.ts';
+import type { CopiedFile, PendingResult, ResultLease, ResultRecord, Store } from '../../src/store/ports/index.ts';
 import { addUser } from '../support/add-user.ts';
 import { describeEachStore, newTask } from './each-store.ts';
 
 const DAY = 24 * 3_600_000;
 
-const wanted = (change: Partial<WantedResult> = {}): WantedResult => ({
+const wanted = (change: Partial<PendingResult> = {}): PendingResult => ({
   taskId: `task_${randomAlnum(32)}`,
   artifactKey: 'video',
   userId: 999_999,
@@ -39,13 +39,13 @@ async function claim(store: Store, owner = 'node-1', limit = 10): Promise<Result
 }
 
 /** Wants one result, claims it, and returns its claim. */
-async function claimNew(store: Store, change: Partial<WantedResult> = {}): Promise<ResultRecord> {
+async function claimNew(store: Store, change: Partial<PendingResult> = {}): Promise<ResultRecord> {
   const result = wanted(change);
   await store.results.want([result], DAY);
   const found = (await claim(store, 'node-1', 100)).find(({ taskId }) => taskId === result.taskId);
   return found ?? expect.unreachable();
 }
-const keep = async (store: Store, text: string, change: Partial<WantedResult & CopiedFile> = {}) => {
+const keep = async (store: Store, text: string, change: Partial<PendingResult & CopiedFile> = {}) => {
   const { keptUntil = 0, keptAt = 200, ...want } = change;
   const claimed = await claimNew(store, want);
   expect(await store.results.keep(leaseOf(claimed), copied(text, { keptUntil, keptAt }))).toBe('kept');
@@ -55,7 +55,7 @@ const refsOf = async (store: Store, text: string): Promise<number | undefined> =
   (await store.results.files('', 100)).find(({ sha256 }) => sha256 === sha256Hex(text))?.refs;
 
 describeEachStore('kept results', (opened) => {
-  test('a result is wanted once, claimed once by one of two nodes, and kept under its claim alone', async () => {
+  test('a result is scheduled once, claimed once by one of two nodes, and kept under its claim alone', async () => {
     const { store, openAnother } = opened();
     const other = await openAnother();
     const result = wanted();
@@ -150,8 +150,8 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.list(leaseOf(all), listed, DAY)).toBe(false);
     const rows = await store.results.ofTasks([all.taskId, 'task_unknown']);
     expect(rows.map(({ artifactKey, state }) => [artifactKey, state])).toEqual([
-      ['a', 'wanted'],
-      ['b', 'wanted'],
+      ['a', 'pending'],
+      ['b', 'pending'],
     ]);
     await store.results.forget(all.taskId);
   });
@@ -162,7 +162,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.postpone(leaseOf(first), { inMs: 3_600_000, reason: quoted('busy') })).toBe(true);
     expect(await store.results.postpone(leaseOf(first), { inMs: 0, reason: quoted('again') })).toBe(false);
     expect(await store.results.find(first.taskId, 'video')).toMatchObject({
-      state: 'wanted',
+      state: 'pending',
       reason: 'busy',
       attempts: 1,
     });
@@ -219,7 +219,7 @@ describeEachStore('kept results', (opened) => {
     expect(await store.results.takeOrphan(sha256Hex('orphan'), 100)).toBe(false);
     const claimed = await claimNew(store);
     expect(await store.results.keep(leaseOf(claimed), copied('orphan'))).toBe('being_deleted');
-    expect(await store.results.find(claimed.taskId, 'video')).toMatchObject({ state: 'wanted' });
+    expect(await store.results.find(claimed.taskId, 'video')).toMatchObject({ state: 'pending' });
     // The process that deleted it died: the file is offered again.
     expect(await store.results.takeUnused(1000, 10)).toContain(sha256Hex('orphan'));
     await store.results.deleted(sha256Hex('orphan'));

@@ -250,9 +250,9 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const waiting = await until('it was tried', async () =>
       (await resultsOf(full)).find(({ attempts }) => attempts > 0),
     );
-    expect(waiting).toMatchObject({ state: 'wanted', reason: 'It does not fit into the storage of this account.' });
+    expect(waiting).toMatchObject({ state: 'pending', reason: 'It does not fit into the storage of this account.' });
     expect((await engine.results.artifacts(full)).artifacts).toMatchObject([
-      { kept: 'wanted', kept_reason: waiting.reason },
+      { kept: 'pending', kept_reason: waiting.reason },
     ]);
     expect((await download(full)).status).toBe(200);
     engine.keeping.quotaFor = () => undefined;
@@ -319,7 +319,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await using _ = await throughProxy((ask) => ask(range));
     const task = await make(await addCaller(store));
     expect(await tried(task)).toMatchObject({
-      ...{ state: 'wanted', reason: 'The vendor did not send the whole file.' },
+      ...{ state: 'pending', reason: 'The vendor did not send the whole file.' },
     });
     range = {};
     await engine.results.retry(task.taskId);
@@ -431,7 +431,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
       const task = await make(await addCaller(store), { prompt: `swept ${endsBefore}` });
       node.results.wake();
       const failed = await tried(task);
-      expect(failed).toMatchObject({ state: 'wanted', sha256: null });
+      expect(failed).toMatchObject({ state: 'pending', sha256: null });
       // It costs the whole download again, and a dead node's deletion may last an hour.
       expect(failed.nextAttemptAtMs - Date.now()).toBeGreaterThan(3000);
       await store.results.deleted(deleted);
@@ -459,7 +459,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await node.results.start();
     const task = await make(await addCaller(store));
     node.results.wake();
-    expect(await tried(task)).toMatchObject({ state: 'wanted', reason: 'The vendor sends the file too slowly.' });
+    expect(await tried(task)).toMatchObject({ state: 'pending', reason: 'The vendor sends the file too slowly.' });
   });
 
   test('an error that comes each time is an attempt, which ends some day', async () => {
@@ -469,7 +469,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const node = await startEngine(store, sandbox);
     engines.push(node);
     await node.results.start();
-    expect(await tried(task)).toMatchObject({ state: 'wanted', reason: 'It could not be copied.', leaseOwner: null });
+    expect(await tried(task)).toMatchObject({ state: 'pending', reason: 'It could not be copied.', leaseOwner: null });
   });
 
   test('a vendor that says once that a result is gone is asked again, however often a disk was full', async () => {
@@ -499,7 +499,7 @@ const describeKeeping = (opened: () => OpenedStore) => {
     const row = await until('the vendor was asked', async () =>
       (await resultsOf(task)).find(({ artifactKey, reason }) => artifactKey !== '' && reason.includes('deleted')),
     );
-    expect(row.state).toBe('wanted');
+    expect(row.state).toBe('pending');
   });
 };
 

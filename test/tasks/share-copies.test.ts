@@ -49,7 +49,7 @@ const describeSharing = (opened: () => OpenedStore) => {
     };
     const isKept = async (taskId: string) =>
       (await store.results.ofTasks([taskId])).some(({ state: found }) => found === 'kept');
-    const wanted = async () => (await store.results.depth(0)).wanted;
+    const wanted = async () => (await store.results.depth(0)).pending;
 
     const [many, second, third] = [await addCaller(store), await addCaller(store), await addCaller(store)];
     const theirs = await Promise.all(Array.from({ length: 8 }, () => make(many)));

@@ -61,7 +61,7 @@ const ARTIFACTS = {
       type: text('image, video, audio, …'),
       content_url: text('A link that works without a key.'),
       expires_at: time('Unix seconds after which the link no longer works; absent: never.'),
-      kept: { type: 'string', enum: ['wanted', 'kept', 'lost'], description: 'Absent: the gateway does not keep it.' },
+      kept: { type: 'string', enum: ['pending', 'kept', 'lost'], description: 'Absent: the gateway does not keep it.' },
       bytes: time('Size of the kept file.'),
       sha256: text('Digest of the kept file, in hex.'),
       kept_until: time('Unix seconds; absent: for ever.'),

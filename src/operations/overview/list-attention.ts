@@ -285,12 +285,12 @@ function diskItems({ disks }: Watches): AttentionItem[] {
 }
 
 async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
-  const { lost, wanted } = await results.depth();
+  const { lost, pending } = await results.depth();
   const storageError = await results.findFault();
   const items: AttentionItem[] = [];
   if (storageError !== undefined) {
-    const message = `Results cannot be kept: ${storageError}. ${wanted} wait; their tasks are not affected.`;
-    const params = { count: wanted };
+    const message = `Results cannot be kept: ${storageError}. ${pending} wait; their tasks are not affected.`;
+    const params = { count: pending };
     items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message, params });
   }
   if (lost > 0) {

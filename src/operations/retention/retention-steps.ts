@@ -63,7 +63,7 @@ async function contentSteps(
       step: parts.map((part) => `${part}s`).join(', '),
       names: parts as [ContentPart, ...ContentPart[]],
       // Its result is still being copied by what the vendor answered.
-      ...(parts.includes('answer') ? { isNeeded: ({ result }: AgedTask) => result === 'wanted' } : {}),
+      ...(parts.includes('answer') ? { isNeeded: ({ result }: AgedTask) => result === 'pending' } : {}),
       visit: (tx, tasks) => clearContent(tx, listIds(tasks), parts),
     }),
   );

@@ -37,7 +37,7 @@ export const overQuota: CopyFailure = {
 export const pauseAfter = (attempts: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(attempts, 10), LONGEST_PAUSE_MS);
 
-/** The artifacts of a task as wanted results. */
+/** The artifacts of a task as pending results. */
 export async function listResults(
   deps: ResultDeps,
   result: ResultRecord,

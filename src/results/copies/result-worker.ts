@@ -41,7 +41,7 @@ export type ResultStats = {
 
 export type ResultWorker = {
   start(): void;
-  /** Call after this process has written a wanted result. */
+  /** Call after this process has written a pending result. */
   wake(): void;
   /** Ends running copies and releases their claims. */
   stop(): Promise<void>;
@@ -50,7 +50,7 @@ export type ResultWorker = {
 
 type Copy = { id: number; userId: number; sinceMs: number; ended: Promise<void> };
 
-/** Claims wanted results and copies them. A copy that any process leaves half done starts anew. */
+/** Claims pending results and copies them. A copy that any process leaves half done starts anew. */
 export function createResultWorker(deps: ResultDeps): ResultWorker {
   const {
     store,

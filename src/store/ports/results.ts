@@ -1,8 +1,8 @@
 /** Kept results and their previews. */
 import type { Sentence, StoredSentence } from '../../kernel/index.ts';
 
-/** `wanted`: not copied yet. `lost`: given up, the vendor's copy is all there is. */
-export type ResultState = 'wanted' | 'kept' | 'lost';
+/** `pending`: not copied yet. `lost`: given up, the vendor's copy is all there is. */
+export type ResultState = 'pending' | 'kept' | 'lost';
 
 /** An artifact of a task that the gateway keeps, or is to keep, or a preview of one. */
 export type ResultRecord = {
@@ -74,7 +74,7 @@ export type NewInputs = Pick<ResultRecord, 'taskId' | 'userId' | 'keptAt' | 'kep
   quotaBytes?: number | undefined;
 };
 
-export type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
+export type PendingResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
 
 /** A file that was copied whole and stands in its place. */
 export type CopiedFile = Pick<ResultRecord, 'bytes' | 'mimeType' | 'keptAt' | 'keptUntil'> & {
@@ -90,14 +90,14 @@ export interface ResultStore {
    * Adds results to keep, due at once and given up `forMs` from now; those that are known stay as
    * they are.
    */
-  want(results: readonly WantedResult[], forMs: number): Promise<void>;
+  want(results: readonly PendingResult[], forMs: number): Promise<void>;
   /**
-   * Milliseconds until the next wanted result is due, by the store's clock: 0 or less when one is;
+   * Milliseconds until the next pending result is due, by the store's clock: 0 or less when one is;
    * undefined without one whose lease is free.
    */
   untilDue(): Promise<number | undefined>;
   /**
-   * Claims wanted results that are due: of each user the longest overdue one, beginning with the
+   * Claims pending results that are due: of each user the longest overdue one, beginning with the
    * user after `after`, and of those in `except` none. Fewer than `limit` are no sign that nothing
    * else is due.
    */
@@ -108,7 +108,7 @@ export interface ResultStore {
    * Replaces the result that stands for all artifacts of a task by these. False when the claim was
    * lost: then nothing was written.
    */
-  list(lease: ResultLease, artifacts: readonly WantedResult[], forMs: number): Promise<boolean>;
+  list(lease: ResultLease, artifacts: readonly PendingResult[], forMs: number): Promise<boolean>;
   /**
    * Announces a result that is about to need this file, which nothing deletes for the next hour.
    * False: it is being deleted. Look afterwards whether the file is there: it may have been deleted
@@ -131,7 +131,7 @@ export interface ResultStore {
    * else there. False: the task is deleted.
    */
   lockTask(taskId: string): Promise<boolean>;
-  /** Makes a lost or wanted result due at once, given up `forMs` from now. False: there is none. */
+  /** Makes a lost or pending result due at once, given up `forMs` from now. False: there is none. */
   retry(id: number, forMs: number): Promise<boolean>;
   /** Not an input. */
   find(taskId: string, artifactKey: string): Promise<ResultRecord | undefined>;
@@ -166,7 +166,7 @@ export interface ResultStore {
    * Counts over all users; `lost` since `lostSince`, by its creation. Previews count among the
    * files alone.
    */
-  depth(lostSince: number): Promise<{ wanted: number; kept: number; lost: number; bytes: number; files: number }>;
+  depth(lostSince: number): Promise<{ pending: number; kept: number; lost: number; bytes: number; files: number }>;
   /** Kept files after a digest, in order of the digest. */
   files(after: string, limit: number): Promise<{ sha256: string; bytes: number; refs: number }[]>;
   /** Which of these files have a row. */
@@ -201,13 +201,16 @@ export interface PreviewStore {
    * Adds previews of one task that the gateway is to make, as `ResultStore.want` does. False where
    * the task is gone or hidden: then nothing was written.
    */
-  want(previews: readonly WantedResult[], forMs: number): Promise<boolean>;
+  want(previews: readonly PendingResult[], forMs: number): Promise<boolean>;
   /**
    * Keeps a preview that somebody else made, unless one is kept: who makes one loses their claim.
    * `no_task`: the task is gone, hidden or another user's. Otherwise as `ResultStore.keep`; nothing
    * is written unless `kept`.
    */
-  add(preview: WantedResult, file: CopiedFile): Promise<'kept' | 'exists' | 'no_task' | 'over_quota' | 'being_deleted'>;
+  add(
+    preview: PendingResult,
+    file: CopiedFile,
+  ): Promise<'kept' | 'exists' | 'no_task' | 'over_quota' | 'being_deleted'>;
   /** The kept previews of these tasks, each task's in the order in which they came. */
   ofTasks(taskIds: readonly string[]): Promise<ResultRecord[]>;
   /** Bytes of all previews, and the user who has the most of them. */

@@ -18,7 +18,7 @@ export type AgedTask = {
   createdAt: number;
   finishTime: number;
   /** A result of it is kept, or waits to be copied. */
-  result: 'kept' | 'wanted' | undefined;
+  result: 'kept' | 'pending' | undefined;
 };
 
 /** The parts of a task that say what its user asked for and got. */

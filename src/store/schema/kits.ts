@@ -5,12 +5,22 @@
  */
 import * as pg from 'drizzle-orm/pg-core';
 import * as lite from 'drizzle-orm/sqlite-core';
+import type { ResultState } from '../ports/index.ts';
 
 const json = {
   /** TEXT in both dialects: `jsonb` refuses \u0000 and reorders keys. */
   dataType: () => 'text',
   toDriver: (value: unknown) => JSON.stringify(value),
   fromDriver: (value: unknown) => JSON.parse(String(value)) as unknown,
+};
+
+/** How a row says that a result is `pending`. Nodes of older versions know no other word. */
+export const STORED_PENDING = 'wanted';
+
+const resultState = {
+  dataType: () => 'text',
+  toDriver: (state: ResultState) => (state === 'pending' ? STORED_PENDING : state),
+  fromDriver: (stored: string) => (stored === STORED_PENDING ? 'pending' : stored) as ResultState,
 };
 
 export const sqliteKit = {
@@ -24,6 +34,7 @@ export const sqliteKit = {
     lite.customType<{ data: string; driverData: string }>({ dataType: () => `varchar(${length})` })(name),
   bool: (name: string) => lite.integer(name, { mode: 'boolean' }),
   json: <T>(name: string) => lite.customType<{ data: T; driverData: string }>(json as never)(name),
+  resultState: (name: string) => lite.customType<{ data: ResultState; driverData: string }>(resultState)(name),
 };
 
 export type Kit = typeof sqliteKit;
@@ -37,4 +48,5 @@ export const postgresKit = {
   varchar: (name: string, length: number) => pg.varchar(name, { length }),
   bool: (name: string) => pg.boolean(name),
   json: (name: string) => pg.customType<{ data: unknown; driverData: string }>(json)(name),
+  resultState: (name: string) => pg.customType<{ data: ResultState; driverData: string }>(resultState)(name),
 } as unknown as Kit;

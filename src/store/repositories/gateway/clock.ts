@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ClockStore } from '../../ports/index.ts';
+import { STORED_PENDING } from '../../schema/kits.ts';
 import { atomic, type Context } from '../context.ts';
 import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
 
@@ -17,7 +18,7 @@ const inSeconds = (table: string, column: string): Measured => ({
 });
 
 const PENDING = sql.raw(`status = 'pending'`);
-const WANTED = sql.raw(`state = 'wanted'`);
+const IS_PENDING = sql.raw(`state = '${STORED_PENDING}'`);
 
 /** Pauses and leases: an end that comes early is harmless. */
 const PAUSES = [
@@ -25,8 +26,8 @@ const PAUSES = [
   inMs('tasks', 'lease_until', sql`status in ${UNFINISHED} and lease_until > 0`),
   inMs('webhook_outbox', 'next_attempt_at', PENDING),
   inMs('webhook_outbox', 'lease_until', sql`${PENDING} and lease_until > 0`),
-  inMs('kept_results', 'next_attempt_at', WANTED),
-  inMs('kept_results', 'lease_until', sql`${WANTED} and lease_until > 0`),
+  inMs('kept_results', 'next_attempt_at', IS_PENDING),
+  inMs('kept_results', 'lease_until', sql`${IS_PENDING} and lease_until > 0`),
   inMs('relay_requests', 'lease_until', sql.raw(`status = 'OPEN' and lease_until > 0`)),
   inMs('backup_runs', 'lease_until', sql.raw(`status = 'running'`)),
   inMs('waiting', 'not_before', sql.raw('not_before > 0')),
@@ -37,7 +38,7 @@ const PAUSES = [
 /** At their end something is given up, or somebody is let in or kept out. */
 const ENDS = [
   inMs('webhook_outbox', 'give_up_at', PENDING),
-  inMs('kept_results', 'give_up_at', WANTED),
+  inMs('kept_results', 'give_up_at', IS_PENDING),
   inMs('waiting', 'deadline', sql.raw('true')),
   inMs('waiting', 'due_at', sql.raw('true')),
   inSeconds('two_factor', 'locked_until'),

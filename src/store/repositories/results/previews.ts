@@ -24,7 +24,7 @@ export function createPreviewStore(context: Context): PreviewStore {
   const { sha256, bytes, mimeType, keptAt, keptUntil, width, height } = results;
   const at = sql.placeholder;
   const references = createFileReferences(context);
-  const insertWanted = createWantedInsert(context);
+  const insertPending = createPendingInsert(context);
   const sumKept = createKeptUsage(context);
   const isKeptPreview = and(sql`${kind} = ${PREVIEW}`, sql`${results.state} = ${KEPT}`);
 
@@ -82,7 +82,7 @@ export function createPreviewStore(context: Context): PreviewStore {
     want: atomic(async (previews, forMs) => {
       const [first] = previews;
       if (!first || (await findOwner(first.taskId)) === undefined) return false;
-      await insertWanted(previews, forMs);
+      await insertPending(previews, forMs);
       return true;
     }),
 
@@ -118,25 +118,25 @@ export function createPreviewStore(context: Context): PreviewStore {
   };
 }
 
-type WantedResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
+type PendingResult = Pick<ResultRecord, 'taskId' | 'artifactKey' | 'userId' | 'kind' | 'createdAt'>;
 
 /** Writes what is to be kept, for `forMs`; what a task has already stays as it is. */
-export function createWantedInsert({ db, tables: { keptResults: results }, nowMs, now }: Context) {
+export function createPendingInsert({ db, tables: { keptResults: results }, nowMs, now }: Context) {
   const insert = lazy(() => {
     const { taskId, artifactKey, userId, kind, createdAt } = results;
     return db
       .insert(results)
       .values({
         ...columnPlaceholders({ taskId, artifactKey, userId, kind, createdAt }),
-        state: 'wanted',
+        state: 'pending',
         nextAttemptAtMs: sql`${nowMs}`,
         giveUpAtMs: sql`${nowMs} + ${sql.placeholder('forMs')}`,
       })
       .onConflictDoNothing({ target: [taskId, artifactKey] })
       .prepare();
   });
-  return async (wanted: readonly WantedResult[], forMs: number): Promise<void> => {
-    for (const result of wanted) await insert().execute({ ...result, forMs, ...now() });
+  return async (pending: readonly PendingResult[], forMs: number): Promise<void> => {
+    for (const result of pending) await insert().execute({ ...result, forMs, ...now() });
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type ResultRecord,
   type ResultStore,
 } from '../../ports/index.ts';
+import { STORED_PENDING } from '../../schema/kits.ts';
 import {
   atomic,
   type Context,
@@ -22,10 +23,10 @@ import {
 } from '../context.ts';
 import { createFileReferences } from './file-references.ts';
 import { createHeldInputs } from './held-inputs.ts';
-import { createKeptUsage, createWantedInsert } from './previews.ts';
+import { createKeptUsage, createPendingInsert } from './previews.ts';
 
 /** Literals and not parameters, so that the partial indexes apply. */
-const WANTED = sql.raw(`'wanted'`);
+const PENDING = sql.raw(`'${STORED_PENDING}'`);
 const KEPT = sql.raw(`'kept'`);
 const LOST = sql.raw(`'lost'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
@@ -44,18 +45,18 @@ export function createResultStore(context: Context): ResultStore {
   } = context;
   const { keptResults: results, keptFiles: files, users, wallets } = tables;
   const at = sql.placeholder;
-  const isWanted = sql`${results.state} = ${WANTED}`;
+  const isPending = sql`${results.state} = ${PENDING}`;
   const isKept = sql`${results.state} = ${KEPT}`;
   const isNoPreview = sql`${results.kind} <> ${PREVIEW}`;
   const references = createFileReferences(context);
-  const insertWanted = createWantedInsert(context);
+  const insertPending = createPendingInsert(context);
   const sumKept = createKeptUsage(context);
   const isInput = eq(results.kind, INPUT_KIND);
   const ofTask = (taskId: string) => eq(results.taskId, taskId);
   const isFree = isOverIn(results.leaseUntilMs, nowMs, LONGEST_LEASE_MS);
   const leaseIsOver = isOverIn(sql`lease_until`, nowMs, LONGEST_LEASE_MS);
   const pullForward = createPullForward(context, {
-    rows: { table: sql`kept_results`, isWaiting: sql`state = ${WANTED}` },
+    rows: { table: sql`kept_results`, isWaiting: sql`state = ${PENDING}` },
     longestMs: LONGEST_RESULT_PAUSE_MS,
     triesMs: LONGEST_RESULT_TRIES_MS,
   });
@@ -70,13 +71,13 @@ export function createResultStore(context: Context): ResultStore {
 
   const findNextDue = lazy(() =>
     prepare(sql`select case when ${pullForward.isNeeded} then 0 else next_attempt_at - ${nowMs} end
-      from kept_results where state = ${WANTED} and ${leaseIsOver} order by next_attempt_at limit 1`),
+      from kept_results where state = ${PENDING} and ${leaseIsOver} order by next_attempt_at limit 1`),
   );
   const claim = lazy(() => {
-    // From user to user over the index of wanted results, however many of them one user has.
+    // From user to user over the index of pending results, however many of them one user has.
     const following = (user: SQL) =>
-      sql`(select min(user_id) from kept_results where state = ${WANTED} and user_id > ${user})`;
-    const first = sql`(select id from kept_results where state = ${WANTED} and user_id = turn.user_id
+      sql`(select min(user_id) from kept_results where state = ${PENDING} and user_id > ${user})`;
+    const first = sql`(select id from kept_results where state = ${PENDING} and user_id = turn.user_id
       and next_attempt_at <= ${nowMs} and ${leaseIsOver} and ${notAmong(sql`id`, 'held')} order by next_attempt_at limit 1)`;
     const inTurn = sql`with recursive turn (user_id) as (
         select ${following(sql`${at('after')}`)}
@@ -91,7 +92,7 @@ export function createResultStore(context: Context): ResultStore {
         leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}`,
         leaseSeq: sql`${results.leaseSeq} + 1`,
       })
-      .where(and(amongRows(results.id, due), isWanted))
+      .where(and(amongRows(results.id, due), isPending))
       .returning()
       .prepare();
   });
@@ -99,14 +100,14 @@ export function createResultStore(context: Context): ResultStore {
     db
       .update(results)
       .set({ leaseUntilMs: sql`${nowMs} + ${at('forMs')}` })
-      .where(and(isHeld, isWanted))
+      .where(and(isHeld, isPending))
       .returning({ id: results.id })
       .prepare(),
   );
   const removeListed = lazy(() =>
     db
       .delete(results)
-      .where(and(isHeld, isWanted, eq(results.artifactKey, '')))
+      .where(and(isHeld, isPending, eq(results.artifactKey, '')))
       .returning({ id: results.id })
       .prepare(),
   );
@@ -126,7 +127,7 @@ export function createResultStore(context: Context): ResultStore {
     return db
       .update(results)
       .set({ ...released, ...given, ...NO_REASON, state: 'kept', attempts: sql`${results.attempts} + 1` })
-      .where(and(isHeld, isWanted))
+      .where(and(isHeld, isPending))
       .returning({ id: results.id })
       .prepare();
   });
@@ -139,12 +140,12 @@ export function createResultStore(context: Context): ResultStore {
         ...released,
         reason: sql`${at('reason')}`,
         reasonSentence: sql`${at('reasonSentence')}`,
-        state: sql`case when ${isOver} then ${LOST} else ${WANTED} end`,
+        state: sql`case when ${isOver} then ${LOST} else ${PENDING} end`,
         attempts: sql`${results.attempts} + 1`,
         // The last attempt is made at the give-up time.
         nextAttemptAtMs: sql`case when ${next} < ${results.giveUpAtMs} then ${next} else ${results.giveUpAtMs} end`,
       })
-      .where(and(isHeld, isWanted))
+      .where(and(isHeld, isPending))
       .returning({ id: results.id })
       .prepare();
   });
@@ -170,7 +171,7 @@ export function createResultStore(context: Context): ResultStore {
   }
 
   return {
-    want: atomic(insertWanted),
+    want: atomic(insertPending),
 
     async untilDue() {
       const [first] = await findNextDue()(now());
@@ -192,7 +193,7 @@ export function createResultStore(context: Context): ResultStore {
 
     list: atomic(async (lease, artifacts, forMs) => {
       if ((await removeListed().execute({ ...lease })).length === 0) return false;
-      await insertWanted(artifacts, forMs);
+      await insertPending(artifacts, forMs);
       return true;
     }),
 
@@ -224,7 +225,7 @@ export function createResultStore(context: Context): ResultStore {
         .set({
           ...released,
           ...NO_REASON,
-          state: 'wanted',
+          state: 'pending',
           nextAttemptAtMs: nowMs,
           giveUpAtMs: sql`${nowMs} + ${at('forMs')}`,
         })
@@ -326,8 +327,8 @@ export function createResultStore(context: Context): ResultStore {
 
     async depth(lostSince) {
       const isLost = and(sql`${results.state} = ${LOST}`, gt(results.createdAt, lostSince), isNoPreview);
-      const [[wanted], [kept], [lost], [stored]] = await Promise.all([
-        db.select({ total: countAll() }).from(results).where(and(isWanted, isNoPreview)),
+      const [[pending], [kept], [lost], [stored]] = await Promise.all([
+        db.select({ total: countAll() }).from(results).where(and(isPending, isNoPreview)),
         db.select({ total: countAll() }).from(results).where(and(isKept, isNoPreview)),
         db.select({ total: countAll() }).from(results).where(isLost),
         db
@@ -336,7 +337,7 @@ export function createResultStore(context: Context): ResultStore {
           .where(gt(files.refs, 0)),
       ]);
       return {
-        wanted: wanted?.total ?? 0,
+        pending: pending?.total ?? 0,
         kept: kept?.total ?? 0,
         lost: lost?.total ?? 0,
         bytes: stored?.bytes ?? 0,

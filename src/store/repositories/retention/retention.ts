@@ -1,9 +1,11 @@
 import { and, eq, getTableColumns, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
-import { type ContentChange, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
+import { type AgedTask, type ContentChange, PREVIEW_KIND, type RetentionStore } from '../../ports/index.ts';
+import { STORED_PENDING } from '../../schema/kits.ts';
 import { atomic, type Context, encodeTexts, lazy, lazyByShape } from '../context.ts';
 import { createLedgerFold } from '../money/fold-ledger.ts';
 import { createFileReferences } from '../results/file-references.ts';
 
+const PENDING = sql.raw(`'${STORED_PENDING}'`);
 export const ENDED = sql.raw(`('SUCCESS', 'FAILURE')`);
 
 export function createRetentionStore(context: Context): RetentionStore {
@@ -171,13 +173,16 @@ function createRowRewrite({ tables: { tasks }, statement, prepare }: Context) {
   };
 }
 
+const readState = (stored: unknown): AgedTask['result'] =>
+  stored === STORED_PENDING ? 'pending' : stored === 'kept' ? 'kept' : undefined;
+
 /** Tasks after an id: of all users, or those that `owner` restricts them to. */
 export function createAgedTasks({ prepare }: Context, owner = sql``) {
   const at = sql.placeholder;
   const read = lazy(() =>
     prepare(sql`
       select id, task_id, status, created_at, finish_time,
-        (select max(state) from kept_results r where r.task_id = tasks.task_id and r.state in ('kept', 'wanted')
+        (select max(state) from kept_results r where r.task_id = tasks.task_id and r.state in ('kept', ${PENDING})
           and r.kind <> 'preview')
       from tasks where id > ${at('after')} ${owner} order by id limit ${at('limit')}`),
   );
@@ -188,6 +193,6 @@ export function createAgedTasks({ prepare }: Context, owner = sql``) {
       status: String(status) as never,
       createdAt: Number(createdAt),
       finishTime: Number(finishTime),
-      result: result === 'kept' || result === 'wanted' ? (result as 'kept' | 'wanted') : undefined,
+      result: readState(result),
     }));
 }

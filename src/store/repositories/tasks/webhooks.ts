@@ -9,6 +9,7 @@ import {
   type WebhookRecord,
   type WebhookStore,
 } from '../../ports/index.ts';
+import { STORED_PENDING } from '../../schema/kits.ts';
 import {
   atomic,
   type Context,
@@ -27,6 +28,7 @@ const MAX_DELIVERIES = 50;
 /** A literal and not a parameter, so that the partial index of pending webhooks applies. */
 const PENDING = sql.raw(`'pending'`);
 const PREVIEW = sql.raw(`'${PREVIEW_KIND}'`);
+const RESULT_PENDING = sql.raw(`'${STORED_PENDING}'`);
 
 /**
  * The `put…` methods and `settle` take several statements. Outside a transaction the store opens
@@ -106,9 +108,9 @@ export function createWebhookStore(context: Context): WebhookStore {
   const insertOnce = lazy(() =>
     buildInsert().onConflictDoNothing({ target: outbox.eventId }).returning({ id: outbox.id }).prepare(),
   );
-  const findWanted = lazy(() =>
+  const findPending = lazy(() =>
     prepare(sql`select id from kept_results
-      where task_id = ${at('taskId')} and state = 'wanted' and kind <> ${PREVIEW} limit 1`),
+      where task_id = ${at('taskId')} and state = ${RESULT_PENDING} and kind <> ${PREVIEW} limit 1`),
   );
   const insert = async (
     webhook: NewWebhook,
@@ -221,7 +223,7 @@ export function createWebhookStore(context: Context): WebhookStore {
 
     putKept: atomic(async (webhook, forMs) => {
       const { taskId } = webhook;
-      if ((await findWanted()({ taskId })).length > 0) return false;
+      if ((await findPending()({ taskId })).length > 0) return false;
       const given = { ...webhook, retries: 0, notBeforeMs: 0, forMs, ...now() };
       return (await insertOnce().execute(given)).length === 1;
     }),

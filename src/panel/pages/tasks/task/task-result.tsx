@@ -169,7 +169,7 @@ function KeptState({
   const format = useFormat();
   if (kept === undefined) return null;
   const texts = {
-    wanted: t('task.keptWanted'),
+    pending: t('task.keptPending'),
     kept: kept_until === undefined ? t('task.keptForever') : t('task.keptUntil', { time: format.time(kept_until) }),
     lost: t('task.keptLost', { reason: translateOrQuote({ ...said, message: kept_reason ?? '' }, t) }),
   };
