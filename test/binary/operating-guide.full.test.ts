@@ -31,6 +31,7 @@ const BLOCKS: Record<string, ('runs' | string)[]> = {
   'install.md': ['runs', MANAGER, 'test/release installs the packages', DOCKER, DOCKER, DOCKER, DOCKER],
   'monitoring.md': ['test/binary/monitoring-guide.full.test.ts runs it'],
   'move-in.md': ['runs'],
+  'network.md': [SETTINGS, 'test/binary/outbound-proxies.test.ts runs it'],
   'plugins.md': [NETWORK, NETWORK, NETWORK],
   'results.md': ['runs', SETTINGS],
   'retention.md': ['runs', 'runs'],

@@ -220,7 +220,7 @@ describe('changing settings', () => {
     ]);
 
     await page.goto(`${origin()}/settings/limits`);
-    await page.locator('#option-groups').getByRole('button', { name: 'Add group' }).click();
+    await page.locator('#option-ModelRequestRateLimitGroup').getByRole('button', { name: 'Add group' }).click();
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Group']).fill('vip');
     await field(page, 'ModelRequestRateLimitGroup', ['Row 1', 'Successful']).fill('5000');
     expect(await findPageIssues(page)).toEqual([]);
