@@ -23,6 +23,7 @@ async function main(): Promise<number> {
     'scripts/print-plugin-reference.ts',
     'scripts/print-new-database.ts',
     'scripts/print-panel-answers.ts',
+    'scripts/print-reasons.ts',
   ];
   const checks: Check[] = [
     { name: 'types', run: () => runTool([binary('tsc'), '--noEmit', '-p', '.']) },
