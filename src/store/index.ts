@@ -21,9 +21,10 @@ export { completeAddress, libpqVariables } from './postgres/postgres-address.ts'
 export { createMemoryCounters } from './redis/memory-counters.ts';
 export { createNoSessionCache } from './redis/session-cache.ts';
 export { createMemorySuccessLists } from './redis/success-lists.ts';
-export { findDamage } from './snapshot/find-damage.ts';
+export { findDamage, type Rest } from './snapshot/find-damage.ts';
 export { removeForeignSchema, requireOwnSchema } from './snapshot/own-schema.ts';
 export { replaceSqlite } from './snapshot/replace-sqlite.ts';
+export { type SalvagedTable, salvageSqlite } from './snapshot/salvage-sqlite.ts';
 export {
   beginSqliteRestore,
   checkSqliteDatabase,

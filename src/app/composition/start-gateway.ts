@@ -1,6 +1,7 @@
 import type { InRequest } from '../../http/index.ts';
 import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from '../../kernel/index.ts';
 import { fingerprintSecrets, openSecrets, SECRETS_FILE } from '../../operations/secrets/load-secrets.ts';
+import { adviseOnDamage } from '../../operations/start/advise-on-damage.ts';
 import { announceNode } from '../../operations/start/announce-node.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import { createSandbox } from '../../sandbox/index.ts';
@@ -139,5 +140,6 @@ function explainStartFailure(error: unknown, config: Config): unknown {
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return new OperatorError(`${config.host} is not an address of this machine: choose another with --host`);
   }
-  return error;
+  const advice = adviseOnDamage(error, config);
+  return advice === undefined ? error : new OperatorError(advice);
 }

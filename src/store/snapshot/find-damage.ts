@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { toStoreError } from '../drivers/errors.ts';
 import { connectPostgres, READER_DEADLINES } from '../postgres/open-postgres.ts';
 import { sqlitePath } from '../sqlite/open-sqlite.ts';
-import { checkSqliteDatabase } from './sqlite-snapshot.ts';
+import { checkSqliteDatabase, checkSqliteTables } from './sqlite-snapshot.ts';
 
 /** Indexes of PostgreSQL that are named at most. */
 const LISTED = 20;
@@ -11,19 +11,27 @@ const LISTED = 20;
 /** `unchecked`: what was left out, and what it needs. */
 export type DamageReport = { faults: string[]; unchecked?: string };
 
+/** Runs after each slice of a check, so that a busy gateway has the disk for itself in between. */
+export type Rest = () => Promise<void>;
+
 /**
  * Reads the whole database and reports broken pages, and indexes that disagree with their tables.
- * It takes seconds a gigabyte; a gateway may go on writing. On SQLite it blocks this process.
+ * It takes seconds a gigabyte; a gateway may go on writing. On SQLite it blocks this process. With
+ * `rest` it reads table by table, or index by index: no snapshot then keeps the log from being
+ * emptied for long, but pages that belong to no table are left out.
  */
-export const findDamage = async (place: { databaseUrl: string; dataDir: string }): Promise<DamageReport> =>
-  place.databaseUrl === '' ? findSqliteDamage(place.dataDir) : findPostgresDamage(place.databaseUrl);
+export const findDamage = async (
+  place: { databaseUrl: string; dataDir: string },
+  rest?: Rest,
+): Promise<DamageReport> =>
+  place.databaseUrl === '' ? findSqliteDamage(place.dataDir, rest) : findPostgresDamage(place.databaseUrl, rest);
 
-async function findSqliteDamage(dataDir: string): Promise<DamageReport> {
+async function findSqliteDamage(dataDir: string, rest: Rest | undefined): Promise<DamageReport> {
   if (!existsSync(sqlitePath(dataDir))) return { faults: [] };
   const log = `${sqlitePath(dataDir)}-wal`;
   // First: the program that closes the database last removes the log.
   const isCut = await isLogCut(log);
-  const faults = checkSqliteDatabase(dataDir);
+  const faults = rest ? await checkSqliteTables(dataDir, rest) : checkSqliteDatabase(dataDir);
   if (isCut) faults.push(`${log} ends within a page: it was cut, and the changes behind that are lost`);
   return { faults };
 }
@@ -60,12 +68,12 @@ function readPageSize(path: string): number {
   }
 }
 
-async function findPostgresDamage(databaseUrl: string): Promise<DamageReport> {
+async function findPostgresDamage(databaseUrl: string, rest: Rest = async () => {}): Promise<DamageReport> {
   const sql = connectPostgres(databaseUrl, 1, READER_DEADLINES);
   try {
     const faults = [...(await findFailedChecksums(sql)), ...(await findInvalidIndexes(sql))];
     const [amcheck] = await sql`select 1 from pg_extension where extname = 'amcheck'`;
-    if (amcheck) return { faults: [...faults, ...(await checkIndexes(sql))] };
+    if (amcheck) return { faults: [...faults, ...(await checkIndexes(sql, rest))] };
     const unchecked = 'its indexes: run "create extension amcheck" in the database as a superuser, and check again';
     return { faults, unchecked };
   } catch (error) {
@@ -91,7 +99,7 @@ async function findInvalidIndexes(sql: SQL): Promise<string[]> {
 }
 
 /** Compares each index with its table. */
-async function checkIndexes(sql: SQL): Promise<string[]> {
+async function checkIndexes(sql: SQL, rest: Rest): Promise<string[]> {
   const indexes = await sql`
     select pg_class.oid::text as id, pg_class.oid::regclass::text as name from pg_class join pg_am on pg_am.oid = relam
     where relkind = 'i' and amname = 'btree' and relnamespace = current_schema()::regnamespace order by name`;
@@ -103,6 +111,7 @@ async function checkIndexes(sql: SQL): Promise<string[]> {
       faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       if (faults.length === LISTED) break;
     }
+    await rest();
   }
   return faults;
 }
