@@ -1,4 +1,4 @@
-import { nextTurn, type StoredSentence } from '../kernel/index.ts';
+import { CLOCK_LEEWAY_SECONDS, nextTurn, type StoredSentence } from '../kernel/index.ts';
 import type { LedgerReason, LedgerStore, StatementFilter, StatementLine } from '../store/ports/index.ts';
 
 /** Lines per read: most first pages need one read. SQLite blocks the process during each. */
@@ -34,6 +34,22 @@ export type TaskBill = { model: string | null; reserved: number; charged: number
   refundSentence: StoredSentence | null;
 };
 
+/** From the first second to before the last one, in Unix seconds. */
+export type StatementPeriod = { from: number; until: number };
+
+/**
+ * What became of a balance in a period: `opening` and the four sums make `closing`. `tasks`: charges
+ * less refunds, negative. `added`: grants and top-ups. `adjusted`: all other changes by people.
+ */
+export type MonthStatement = {
+  opening: number;
+  added: number;
+  adjusted: number;
+  tasks: number;
+  storage: number;
+  closing: number;
+};
+
 export type AccountStatements = {
   list(
     userId: number,
@@ -42,6 +58,7 @@ export type AccountStatements = {
   ): Promise<{ total: number; items: StatementRow[] }>;
   /** All rows, batch after batch. */
   read(userId: number, filter: StatementFilter): AsyncGenerator<StatementRow[], undefined>;
+  sum(userId: number, period: StatementPeriod): Promise<MonthStatement>;
 };
 
 type Ledger = Pick<LedgerStore, 'statementLines' | 'countStatement' | 'statementTasks'>;
@@ -108,7 +125,31 @@ export function createAccountStatements(ledger: Ledger): AccountStatements {
     return total;
   }
 
+  /** Counted back from the newest line, whose balance is known, to the beginning of the period. */
+  async function sum(userId: number, { from, until }: StatementPeriod): Promise<MonthStatement> {
+    const sums = { added: 0, adjusted: 0, tasks: 0, storage: 0 };
+    let closing: number | undefined;
+    let before: number | undefined;
+    for (let limit = FIRST_LINES; ; limit = MORE_LINES) {
+      const { balance, lines } = await ledger.statementLines(userId, { before, limit });
+      closing ??= balance;
+      for (const line of lines) {
+        if (line.createdAt >= until) closing -= line.amount;
+        else if (line.createdAt >= from) sums[sumFor(line)] += line.amount;
+      }
+      before = lines.at(-1)?.id;
+      // Nodes write lines by their own clocks, so an older one may follow.
+      const isPast = lines.every(({ createdAt }) => createdAt < from - CLOCK_LEEWAY_SECONDS);
+      if (lines.length < limit || isPast) break;
+      await nextTurn();
+    }
+    const { added, adjusted, tasks, storage } = sums;
+    return { opening: closing - added - adjusted - tasks - storage, ...sums, closing };
+  }
+
   return {
+    sum,
+
     async list(userId, filter, { page, pageSize }) {
       const skipped = (page - 1) * pageSize;
       const found: Group[] = [];
@@ -143,6 +184,15 @@ function matches(opening: StatementLine, { kind, since = 0, until = Number.POSIT
   return (
     (kind === undefined || classifyLine(opening) === kind) && opening.createdAt >= since && opening.createdAt <= until
   );
+}
+
+/** Which of a statement's sums a line counts in. */
+function sumFor(line: StatementLine): 'added' | 'adjusted' | 'tasks' | 'storage' {
+  const kind = classifyLine(line);
+  // Folded lines of a month are those of tasks, relayed requests and storage.
+  if (kind === 'task' || kind === 'carried') return 'tasks';
+  if (kind === 'storage') return 'storage';
+  return kind === 'grant' || line.kind === 'topup' || line.kind === 'grant' ? 'added' : 'adjusted';
 }
 
 /** As `countStatement` of the store says it. */

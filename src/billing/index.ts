@@ -3,7 +3,13 @@
  * store's prices, ledger and usage rows. Never touches: plugins, channels, HTTP. Money moves only
  * inside a transaction that the caller opened for its state change.
  */
-export { type AccountStatements, createAccountStatements, type StatementRow } from './account-statement.ts';
+export {
+  type AccountStatements,
+  createAccountStatements,
+  type MonthStatement,
+  type StatementPeriod,
+  type StatementRow,
+} from './account-statement.ts';
 export {
   type Billing,
   type BillingSettings,

@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { AccountStatements, Billing, OfferedModel } from '../billing/index.ts';
 import type { CapacityService, Channels } from '../channels/index.ts';
-import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
+import { type Clock, type Logger, quoted, type WatchCache } from '../kernel/index.ts';
 import type { Webhooks } from '../notifications/index.ts';
 import type { AttentionItem, SystemHistory, SystemView } from '../operations/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
@@ -72,7 +72,8 @@ import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
-import type { InRequest, RequestHandler, RequestTracer } from './pipeline/types.ts';
+import type { InRequest, RequestHandler, RequestLimits, RequestTracer } from './pipeline/types.ts';
+import { httpErrors } from './responses/errors.ts';
 import { billingRoutes } from './v1/billing-routes.ts';
 import { callbackRoutes } from './v1/callback-routes.ts';
 import type { V1Deps } from './v1/caller.ts';
@@ -156,9 +157,14 @@ type Operation = {
   backups: BackupRouteDeps['backups'];
   demoChannel: () => Promise<DemoChannel>;
   readiness: ReadinessChecks;
+  /** What clients are told while submissions are refused; undefined: they are not. */
+  maintenance: () => Maintenance | undefined;
   /** Whether the gateway is about to stop: `/readyz` says so. */
   isDraining: () => boolean;
 };
+
+/** `message`: the operator's words. */
+type Maintenance = { message: string; retryAfterSeconds: number };
 
 /** What measures and traces requests. */
 type Observed = {
@@ -214,12 +220,13 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     watchAccess: auth.watchAccess,
     assertKeyAllows: (request) => assertKeyAllows(request),
   };
+  const limits = closeForMaintenance(auth.limits, deps.operation.maintenance);
   let first: readonly AnyElysia[] = [];
   const { routes, handle, unlistedProxy } = assemblePipeline(
     {
       config: deps.config,
       auth,
-      limits: auth.limits,
+      limits,
       panel: deps.panel,
       version: status.version,
       thirdParties: () => {
@@ -231,7 +238,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
         return { name, logo };
       },
       files: v1,
-      findNativePath: createNativeRoutes({ ...v1, auth, limits: auth.limits }),
+      findNativePath: createNativeRoutes({ ...v1, auth, limits }),
       ...deps.observed,
       clock,
       logger,
@@ -240,7 +247,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       first = firstGroup(kit, deps);
       return first;
     },
-    (kit) => otherControllers(kit, { http: deps, audit, v1, beginExport: createExportLimit(auth), once }, first),
+    (kit) =>
+      otherControllers(kit, { http: deps, audit, v1, limits, beginExport: createExportLimit(auth), once }, first),
   );
   return {
     handle,
@@ -252,7 +260,26 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
 }
 
-type RouteDeps = { http: HttpDeps; audit: RecordAudit; v1: V1Deps; beginExport: BeginExport; once: AnswerOnce };
+/** Every submission is counted before it begins, so there all of them can be refused. */
+function closeForMaintenance(limits: RequestLimits, maintenance: Operation['maintenance']): RequestLimits {
+  return {
+    ...limits,
+    async modelRequests(...counted) {
+      const closed = maintenance();
+      if (closed) throw httpErrors.maintenance({ ...closed, message: quoted(closed.message), shouldRetry: true });
+      return limits.modelRequests(...counted);
+    },
+  };
+}
+
+type RouteDeps = {
+  http: HttpDeps;
+  audit: RecordAudit;
+  v1: V1Deps;
+  limits: RequestLimits;
+  beginExport: BeginExport;
+  once: AnswerOnce;
+};
 
 /** Every controller that is not among `first`. */
 function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]): AnyElysia[] {
@@ -273,7 +300,7 @@ function otherControllers(kit: Kit, deps: RouteDeps, first: readonly AnyElysia[]
       relayRoutes,
     ].map((create) => create(kit, v1)),
   );
-  controllers.push(mcpRoutes(kit, { ...v1, limits: http.auth.limits, version: http.status.version }));
+  controllers.push(mcpRoutes(kit, { ...v1, limits: deps.limits, version: http.status.version }));
   if (http.development) controllers.push(developmentRoutes(kit, http.development));
   // Last: the OpenAPI document describes its own two routes too.
   controllers.push(

@@ -119,7 +119,7 @@ export {
   withoutMessage,
 } from './sentences.ts';
 export { createBase64Splitter } from './split-base64.ts';
-export { matchesEntityTag, memoizeTexts, pluralize, trimTrailing } from './texts.ts';
+export { describeBytes, matchesEntityTag, memoizeTexts, pluralize, trimTrailing } from './texts.ts';
 export { createZoneClock, isTimeZone, readDate, type ZoneClock } from './time-zone.ts';
 export { parseUserAgent } from './user-agents.ts';
 export { type ClockWatch, watchClock } from './watch-clock.ts';

@@ -12,6 +12,12 @@ export function trimTrailing(text: string, character: string): string {
 export const pluralize = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 
+const MEGABYTE = 1_000_000;
+
+/** Bytes for people: `734 bytes`, `12.4 MB`. */
+export const describeBytes = (bytes: number): string =>
+  bytes < MEGABYTE ? pluralize(bytes, 'byte') : `${Number((bytes / MEGABYTE).toFixed(1)).toLocaleString('en-US')} MB`;
+
 const MAX_ENTRIES = 1000;
 const MAX_LENGTH = 256;
 

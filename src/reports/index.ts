@@ -10,4 +10,5 @@ export type { ChannelHistory } from './read-channel-history.ts';
 export type { Figures, ModelFigures } from './read-figures.ts';
 export type { ChannelHealth } from './read-health.ts';
 export type { UsageReport } from './read-usage.ts';
+export { type Reconciliation, readVendorCsv, reconcileVendor } from './reconcile-vendor.ts';
 export { createReports, type Reports } from './reports.ts';

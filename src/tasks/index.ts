@@ -46,6 +46,7 @@ export { resolveOriginTasks } from './submission/resolve-origin-tasks.ts';
 export { skipUnreadableChannel } from './submission/skip-unreadable-channel.ts';
 export { adviseOnFailure, type Doubt } from './submission/submission-doubt.ts';
 export { submitTask } from './submission/submit-task.ts';
+export { createUnrecordedJobs, type JobNotes, type UnrecordedJobs } from './submission/unrecorded-jobs.ts';
 export type { TaskNode, WaitingRules } from './task-node.ts';
 export { createTaskNode, createTasks, type TaskDetail, type Tasks } from './tasks.ts';
 export type {

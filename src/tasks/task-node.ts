@@ -12,6 +12,7 @@ import type {
   TaskRecord,
   WaitingCount,
 } from '../store/ports/index.ts';
+import type { UnrecordedJobs } from './submission/unrecorded-jobs.ts';
 
 /** What this node holds for its tasks. */
 export type TaskNode = {
@@ -42,6 +43,8 @@ export type TaskNode = {
   money: MoneyGroups;
   /** Stores what vendors accepted. */
   writeAccepted: WriteTransition;
+  /** Jobs of vendors that could not be stored. */
+  unrecorded: Pick<UnrecordedJobs, 'add'>;
   /** Call after the commit that schedules copies of results. */
   wakeResults: () => void;
   line: WaitingLine;

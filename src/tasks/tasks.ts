@@ -38,7 +38,7 @@ import { createWaitingLine } from './waiting/waiting-line.ts';
 const SUBMISSION_SLOTS = { sqlite: { slots: 16, share: 2 }, postgres: { slots: 16, share: 8 } } as const;
 const SUBMISSION_HOLD_MS = 100;
 
-type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults' | 'capacity'> & {
+type NodeOptions = Pick<TaskNode, 'id' | 'random' | 'canStore' | 'wakeResults' | 'capacity' | 'unrecorded'> & {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -75,6 +75,7 @@ export function createTaskNode({ onWritten, limits, id, canStore, wakeResults, .
     durations: createModelDurations(deps),
     line: createWaitingLine({ isOpen: store.dialect === 'sqlite' }),
     writeAccepted: createTransitionWriter({ ...deps, node: { random } }),
+    unrecorded: deps.unrecorded,
   };
 }
 

@@ -98,6 +98,10 @@ test("a node whose clock differs from the database's removes nothing, and says s
     expect([await removes(), await removes()]).toEqual([false, false]);
     expect(check.faults()).toMatchObject([{ code: 'clock_differs' }]);
   }
+  setDatabase(-6000);
+  // Sessions break long before it matters for what is old.
+  expect([await removes(), check.faults()]).toEqual([true, [{ code: 'clock_differs', byMs: expect.any(Number) }]]);
+  expect(Math.round(check.aheadMs() / 1000)).toBe(6);
   setDatabase(500);
   expect(await removes()).toBe(true);
   expect(check.faults()).toEqual([]);

@@ -41,7 +41,7 @@ afterAll(async () => {
 
 test('no block is left out', () => {
   const languages = [...guide.matchAll(/^```(\w+)$/gm)].map(([, language]) => language);
-  expect(languages).toEqual(['sh', 'bash', 'console']);
+  expect(languages).toEqual(['yaml', 'sh', 'bash', 'console']);
 });
 
 test('the export of a list is one row a task', async () => {

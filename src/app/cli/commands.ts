@@ -353,6 +353,10 @@ export const COMMANDS: readonly CommandSpec[] = [
         doc: 'also go the way to the vendor of each enabled channel, or of CHANNEL (its id)',
       },
       verify: { type: 'boolean', doc: 'with --results: read each file and compare its digest' },
+      data: {
+        type: 'boolean',
+        doc: 'only check pages, indexes and the ledger, table by table with rests between them, as the gateway does each week',
+      },
     },
     load: () => import('./commands/doctor.ts'),
   },

@@ -1,7 +1,7 @@
 import type { CommandSpec } from './command.ts';
 import { dataDir } from './installation-commands.ts';
 
-/** Commands that rewrite what is stored. */
+/** Commands that rewrite what is stored, or compare it with others' lists. */
 export const DATA_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'import new-api',
@@ -33,6 +33,58 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
       'FILE is a copy that an upgrade has made (taskgate.db.before-…), or another whole copy of the database of this version or an earlier one.\n' +
       'The database that it replaces is kept beside it, with its log. What happened after the copy was made is in that one alone.',
     load: () => import('./commands/restore-copy.ts'),
+  },
+  {
+    name: 'salvage',
+    summary: 'export what can be read of a damaged SQLite database, which stays as it is',
+    positionals: [],
+    options: {
+      to: { type: 'string', value: 'DIR', doc: 'new or empty folder to write into', required: true },
+      'data-dir': dataDir,
+    },
+    more: async () =>
+      'Writes each table as TABLE.jsonl, one row a line, and all of them into a new database, DIR/taskgate.db, that restore-copy takes. Needs space for\n' +
+      'three copies of the database. Restore the newest backup where what came after it can be done without: salvaged rows may miss others.',
+    load: () => import('./commands/salvage.ts'),
+  },
+  {
+    name: 'maintenance',
+    summary: 'close the gateway for new submissions, or open it; running tasks go on',
+    positionals: ['STATE'],
+    options: {
+      message: { type: 'string', value: 'TEXT', doc: 'with on: what clients are told' },
+      'data-dir': dataDir,
+    },
+    more: async () =>
+      'STATE is on, off or status. While it is on, clients get 503 with the message and Retry-After; tasks that run or wait go on, and results can be read.\n' +
+      'The panel has the same switch under Settings, Maintenance.',
+    load: () => import('./commands/maintenance.ts'),
+  },
+  {
+    name: 'reconcile',
+    summary: "compare a vendor's list of jobs with the tasks of a channel; a gateway may be running",
+    positionals: [],
+    options: {
+      'vendor-csv': { type: 'string', value: 'FILE', doc: "the vendor's export, with a heading", required: true },
+      channel: { type: 'string', value: 'ID', doc: 'the channel whose account it is of', required: true },
+      since: { type: 'string', value: 'DAY', doc: 'only tasks created on this day of UTC or later, as 2026-11-01' },
+      until: { type: 'string', value: 'DAY', doc: 'only tasks created on this day of UTC or earlier' },
+      'id-column': {
+        type: 'string',
+        value: 'NAME',
+        doc: 'column with the id of the job (default: task_id, job_id, … or id)',
+      },
+      'cost-column': {
+        type: 'string',
+        value: 'NAME',
+        doc: 'column with what it cost (default: cost, amount, … if there)',
+      },
+      'data-dir': dataDir,
+    },
+    more: async () =>
+      'Names jobs that only the vendor has, jobs that it bills although their tasks failed here and were refunded, jobs that it lists twice, and jobs that\n' +
+      'only the gateway has. Exit code 1: there are some.',
+    load: () => import('./commands/reconcile.ts'),
   },
   {
     name: 'secrets rotate',

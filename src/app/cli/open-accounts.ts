@@ -12,8 +12,8 @@ import type { CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 import { requireDatabase } from './require-database.ts';
 
-/** What a command did to an account, for the audit log: `user.password_reset` of `user:1`. */
-export type AccountChange = { action: AuditAction; userId: number; detail: JsonObject };
+/** What a command did, for the audit log: `user.password_reset` of an account, or of another target. */
+export type AccountChange = { action: AuditAction; detail: JsonObject } & ({ userId: number } | { target: string });
 
 export type Accounts = {
   auth: Auth;
@@ -101,12 +101,13 @@ export async function withAccounts<T>(
 async function writeAudit(
   store: Store,
   { io }: CommandInput,
-  { action, userId, detail }: AccountChange,
+  { action, detail, ...about }: AccountChange,
 ): Promise<void> {
   // The person has the data directory or the database's password; the gateway knows no name.
   const actor = { userId: null, username: '', authMethod: 'cli', ip: '' };
   try {
-    await store.logs.addAudit({ ...actor, action, target: `user:${userId}`, detail, createdAt: systemClock.unix() });
+    const target = 'target' in about ? about.target : `user:${about.userId}`;
+    await store.logs.addAudit({ ...actor, action, target, detail, createdAt: systemClock.unix() });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     io.err(`taskgate: the change is made, but could not be written to the audit log: ${reason}\n`);

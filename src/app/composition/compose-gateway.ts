@@ -10,7 +10,7 @@ import { createPageRelease } from '../../sandbox/child/release-unused-pages.ts';
 import { authSettings } from '../../settings/index.ts';
 import { cleanUpConfig } from '../config/auth-config.ts';
 import { listeningAddress } from '../config/node-address.ts';
-import { retentionSettings } from '../config/option-settings.ts';
+import { quietHours, retentionSettings } from '../config/option-settings.ts';
 import { composeHttp } from './compose-http.ts';
 import { composeServices } from './compose-services.ts';
 import { startTaskRooms } from './compose-tasks.ts';
@@ -50,8 +50,8 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   const { config, clock, logger, shutdown } = foundation;
   const services = await composeServices(foundation);
   const { auth, billing, channels, plugins, node } = services;
-  const { tasks, relay, results, webhooks } = services.taskRooms;
-  const { backups, balanceWatch, channelWatch, clockCheck, disks } = services.watches;
+  const { tasks, relay, results, webhooks, unrecorded } = services.taskRooms;
+  const { backups, balanceWatch, channelWatch, clockCheck, dataCheck, disks } = services.watches;
   const { lag } = services.observed;
   let { port } = config;
   const listeners: Listening[] = [];
@@ -61,6 +61,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
     port: () => port,
     isDraining: () => isDraining,
     certificateFault: () => certificate?.fault(),
+    certificateEnd: () => certificate?.end(),
     installation: await findInstallation(foundation.store),
   });
 
@@ -75,7 +76,7 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
   // Webhooks stop after polling: they still deliver its last transitions.
   shutdown.add('webhooks', () => webhooks.stop(WEBHOOK_GRACE_MS));
   shutdown.add('polling', async () => {
-    await Promise.all([tasks.stop(POLL_GRACE_MS), relay.stop(), results.stop()]);
+    await Promise.all([tasks.stop(POLL_GRACE_MS), relay.stop(), results.stop(), unrecorded.stop()]);
   });
   await startTaskRooms(services.taskRooms, { poll: config.updateTask });
 
@@ -100,12 +101,14 @@ export async function composeGateway(foundation: Foundation): Promise<ComposedGa
         startMasterCleanUp(foundation, services);
         startMasterRetention(foundation, services);
         backups.start();
+        dataCheck.start();
         channelWatch.start();
         balanceWatch.start();
       }
       shutdown.add('watch of channels', () => channelWatch.stop());
       shutdown.add('watch of balances', () => balanceWatch.stop());
       shutdown.add('backups', () => backups.stop());
+      shutdown.add('check of the data', () => dataCheck.stop());
       const sampling = startSampling({ ...foundation, tasks, takeMaxLag: () => lag.takeMaxMs() });
       shutdown.add('samples', () => sampling.stop());
       const { quietForMs } = lag;
@@ -168,11 +171,7 @@ function startMasterRetention(foundation: Foundation, { options, observed, watch
     clock,
     logger,
     isBusy: () => lag.isActive(),
-    quietHours: () => ({
-      startHour: options.number('retention.start_hour'),
-      hours: options.number('retention.hours'),
-      zone: options.text('billing.timezone'),
-    }),
+    quietHours: () => quietHours(options),
     urgentSteps: async () => [eraseUsersStep({ store, clock, logger })],
     async steps() {
       const auditDays = options.flag('retention.enabled') ? options.number('retention.audit_days') : 0;

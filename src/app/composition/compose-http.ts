@@ -25,6 +25,7 @@ import { decidingProxies } from '../config/config-kinds.ts';
 import { servesTls } from '../config/node-address.ts';
 import { isRetentionDecided, marketSources, panelHostNames, retentionSettings } from '../config/option-settings.ts';
 import { createDemoChannel, type DemoChannel } from '../demo-vendor/demo-channel.ts';
+import { measureOperation } from '../telemetry/measure-operation.ts';
 import { VERSION } from '../version.ts';
 import { UPLOADS_FOLDER } from './compose-services.ts';
 import { createMarketPins } from './pin-market-key.ts';
@@ -32,8 +33,9 @@ import type { DomainServices, Foundation } from './types.ts';
 
 const MIB = 1024 * 1024;
 
-/** `port`: where the listener is, or will be. `certificateFault`: of its TLS certificate. */
+/** `port`: where the listener is, or will be. `certificateFault`, `certificateEnd`: of its TLS certificate. */
 type ListenerState = {
+  certificateEnd: () => number | undefined;
   port: () => number;
   isDraining: () => boolean;
   certificateFault: () => string | undefined;
@@ -45,11 +47,11 @@ export type HttpParts = { http: HttpApp; settingsService: SettingsService; demo:
 export function composeHttp(
   foundation: Foundation,
   services: DomainServices,
-  { port, isDraining, certificateFault, installation }: ListenerState & { installation: string },
+  { port, isDraining, certificateFault, certificateEnd, installation }: ListenerState & { installation: string },
 ): HttpParts {
   const { config, clock, logger, store, sandbox, secretBox, nodeId } = foundation;
   const { auth, channels, capacity, billing, plugins, options, node, upstream, watches } = services;
-  const { tasks, surfaces, results, relay, reports, webhooks, tryChannel } = services.taskRooms;
+  const { tasks, surfaces, results, relay, reports, webhooks, unrecorded, tryChannel } = services.taskRooms;
   const { metrics, tracing, lag, watchCache } = services.observed;
   const currentAuthSettings = () => authSettings(options, node);
 
@@ -76,6 +78,17 @@ export function composeHttp(
     logger,
     watchCache,
   });
+
+  const readiness = {
+    // The store opens migrated or not at all, so its answer covers the migrations.
+    database: () => store.ping(),
+    sandbox: () => sandbox.ready(),
+    disk: async () => {
+      const fault = await watches.disks.findFault();
+      if (fault !== undefined) throw new NotReady(fault.message);
+    },
+  };
+  measureOperation(metrics.registry, { readiness, certificateEnd, channels, results });
 
   const http = createHttpApp({
     config: {
@@ -115,6 +128,7 @@ export function composeHttp(
     },
     status: {
       version: VERSION,
+      isUnwritable: () => watches.disks.faults().length > 0,
       publicSettings: () => {
         const settings = currentAuthSettings();
         const relyingParty = findRelyingParty(settings);
@@ -140,7 +154,7 @@ export function composeHttp(
           store,
           clock,
           gateway: { plugins, marketplace, channels, capacity, billing, offeredModels },
-          taskRooms: { tasks, reports, webhooks, results, taskTimeoutMinutes: config.taskTimeoutMinutes },
+          taskRooms: { tasks, reports, webhooks, results, unrecorded, taskTimeoutMinutes: config.taskTimeoutMinutes },
           watches: { ...watches, ledger },
           settings: {
             missingAddress: () => describeMissingAddress(options, node),
@@ -153,15 +167,14 @@ export function composeHttp(
             unlistedProxy: http.unlistedProxy(),
           },
         }),
-      readiness: {
-        // The store opens migrated or not at all, so its answer covers the migrations.
-        database: () => store.ping(),
-        sandbox: () => sandbox.ready(),
-        disk: async () => {
-          const fault = await watches.disks.findFault();
-          if (fault !== undefined) throw new NotReady(fault.message);
-        },
-      },
+      readiness,
+      maintenance: () =>
+        options.flag('maintenance.enabled')
+          ? {
+              message: options.text('maintenance.message'),
+              retryAfterSeconds: options.number('maintenance.retry_after_seconds'),
+            }
+          : undefined,
       isDraining,
     },
     observed: {

@@ -7,7 +7,9 @@ import { createMetrics } from '../../http/index.ts';
 import { systemRandom } from '../../kernel/index.ts';
 import { createCallbackUrls } from '../../notifications/index.ts';
 import { createBackups } from '../../operations/backup/backup-schedule.ts';
+import { openReservedNotes } from '../../operations/storage/reserved-notes.ts';
 import { openResultFiles } from '../../operations/storage/result-files.ts';
+import { createDataCheck } from '../../operations/watches/check-data.ts';
 import { createNotices } from '../../operations/watches/queue-notices.ts';
 import { createBalanceWatch } from '../../operations/watches/watch-balances.ts';
 import { createChannelWatch } from '../../operations/watches/watch-channels.ts';
@@ -27,7 +29,13 @@ import { measureLag } from '../../telemetry/metrics/event-loop-lag.ts';
 import { configuredNetwork, createSendMail, createServiceAccountTokens, createUpstream } from '../../upstream/index.ts';
 import { authConfig } from '../config/auth-config.ts';
 import { configuredNode } from '../config/node-address.ts';
-import { billingSettings, resultSettings, retentionSettings, waitingRules } from '../config/option-settings.ts';
+import {
+  billingSettings,
+  quietHours,
+  resultSettings,
+  retentionSettings,
+  waitingRules,
+} from '../config/option-settings.ts';
 import { programCommand } from '../config/sandbox-settings.ts';
 import { linkLimits, taskLimits } from '../config/task-limits.ts';
 import { measureCapacity } from '../telemetry/measure-capacity.ts';
@@ -43,6 +51,8 @@ import type { DomainServices, Foundation } from './types.ts';
 
 /** In the data directory. */
 export const UPLOADS_FOLDER = 'taskgate.uploads';
+/** In the data directory: jobs of vendors that could not be recorded. */
+const JOBS_FILE = 'taskgate.jobs';
 const MIB = 1024 * 1024;
 /** How long a shutdown waits for mails that are being sent. */
 const MAIL_GRACE_MS = 5000;
@@ -172,6 +182,8 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   });
   const files = openResultFiles(config, { clock, logger, store });
   shutdown.add('results', () => files.close());
+  const jobNotes = openReservedNotes(join(config.dataDir, JOBS_FILE), logger);
+  shutdown.add('notes of jobs', () => jobNotes.close());
   const meter = measureTasks(metrics.registry);
   const taskRooms = composeTasks({
     store,
@@ -222,7 +234,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
         observePoll(latenessMs);
       },
     },
-    node: { id: nodeId, random: systemRandom, capacity, canStore: () => disks.canStore() },
+    node: { id: nodeId, random: systemRandom, capacity, canStore: () => disks.canStore(), jobNotes },
     links: {
       secrets: secrets.crypto,
       publicAddress: () => config.resultsOrigin || taskPublicAddress(options, node),
@@ -239,6 +251,14 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     options,
     program: programCommand(),
     notices,
+  });
+  const dataCheck = createDataCheck({
+    store,
+    clock,
+    logger,
+    dataDir: config.dataDir,
+    program: programCommand(),
+    quietHours: () => quietHours(options),
   });
   const channelWatch = createChannelWatch({
     store,
@@ -273,6 +293,8 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     sandbox,
     disks,
     backups,
+    dataCheck,
+    clockCheck,
     databaseSize,
     clock,
     ping: () => store.ping(),
@@ -288,7 +310,7 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
     billing,
     auth,
     taskRooms,
-    watches: { clockCheck, disks, backups, channelWatch, balanceWatch, notices },
+    watches: { clockCheck, disks, backups, dataCheck, channelWatch, balanceWatch, notices },
     observed: { metrics, tracing, lag, watchCache },
     upstream,
     node,

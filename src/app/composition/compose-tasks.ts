@@ -22,12 +22,15 @@ import {
   createOutcomeCounter,
   createTaskNode,
   createTasks,
+  createUnrecordedJobs,
+  type JobNotes,
   type TaskDeps,
   type TaskLimits,
   type TaskNode,
   type Tasks,
   type TaskTelemetry,
   taskErrors,
+  type UnrecordedJobs,
 } from '../../tasks/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import {
@@ -60,7 +63,11 @@ export type TaskParts = {
     /** Told how calls for a plugin version end. */
     onOutcome?: (outcome: PluginOutcome) => void;
   };
-  node: Pick<TaskNode, 'id' | 'random' | 'canStore'> & { capacity: Capacity };
+  node: Pick<TaskNode, 'id' | 'random' | 'canStore'> & {
+    capacity: Capacity;
+    /** Absent: jobs that cannot be recorded are held in memory alone. */
+    jobNotes?: JobNotes;
+  };
   links: {
     /** CRYPTO_SECRET and its predecessors. */
     secrets: readonly [string, ...string[]];
@@ -77,6 +84,7 @@ export type TaskRooms = {
   relay: Relay;
   reports: Reports;
   webhooks: Webhooks;
+  unrecorded: UnrecordedJobs;
   tryChannel: TryChannel;
 };
 
@@ -86,6 +94,8 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   const { onOutcome = () => {}, ...telemetry } = parts.telemetry;
   const { watchCache } = telemetry;
   const { upstream, channels, serviceAccounts, ownAddresses, callbackAddress = () => undefined } = parts.vendors;
+  const { jobNotes, ...node } = parts.node;
+  const unrecorded = createUnrecordedJobs({ store, clock, logger }, jobNotes);
   const deps: TaskDeps = {
     ...{ store, clock, logger, limits },
     ...{ billing: parts.billing, pin: parts.pin, kept: parts.kept, webhooks: parts.webhooks },
@@ -99,7 +109,8 @@ export function composeTasks(parts: TaskParts): TaskRooms {
     telemetry: { ...telemetry, outcomes: createOutcomeCounter(clock, onOutcome) },
     node: createTaskNode({
       ...{ store, clock, logger, limits, webhooks: parts.webhooks, billing: parts.billing },
-      ...parts.node,
+      ...node,
+      unrecorded,
       wakeResults: () => results.wake(),
       onWritten({ callbackUrl }) {
         tasks.taskWritten();
@@ -136,7 +147,7 @@ export function composeTasks(parts: TaskParts): TaskRooms {
   const surfaces = createSurfaces({ ...deps, results }, relay);
 
   return {
-    ...{ tasks, surfaces, results, relay, reports, webhooks },
+    ...{ tasks, surfaces, results, relay, reports, webhooks, unrecorded },
     async tryChannel(channel, userId, signal) {
       const trial = await tryChannel({ ...deps.vendors, pin: deps.pin }, { channel, userId, signal });
       if (!signal.aborted) await recordTrial({ store, clock }, channel.id, trial);
@@ -152,13 +163,20 @@ export function composeTasks(parts: TaskParts): TaskRooms {
  * would lose its own.
  */
 export async function startTaskRooms(
-  { tasks, relay, results, webhooks }: Pick<TaskRooms, 'tasks' | 'relay' | 'results' | 'webhooks'>,
+  {
+    tasks,
+    relay,
+    results,
+    webhooks,
+    unrecorded,
+  }: Pick<TaskRooms, 'tasks' | 'relay' | 'results' | 'webhooks' | 'unrecorded'>,
   options: { poll: boolean },
 ): Promise<void> {
   await webhooks.start();
   await tasks.start(options);
   await relay.start();
   await results.start();
+  unrecorded.start();
 }
 
 const limitDownloads = ({ downloads: { node, address } }: LinkLimits) => createDownloadLimit({ node, user: address });

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Listening } from '../../http/index.ts';
@@ -10,7 +11,12 @@ import { configuredNetwork, createUpstream } from '../../upstream/index.ts';
 import type { DomainServices, Foundation } from './types.ts';
 
 /** Where the listeners' certificate comes from. */
-export type CertificateSource = {
+export type CertificateSource = WatchedCertificate & {
+  /** When the served one ends, in Unix seconds; undefined before the first. */
+  end(): number | undefined;
+};
+
+type WatchedCertificate = {
   /** The certificate to begin with. @throws when there is none */
   first(): Promise<Certificate>;
   /** From now on a newer one is served when there is one. Call it when the listeners are open. */
@@ -29,12 +35,28 @@ export function openCertificate(
   listeners: readonly Listening[],
 ): CertificateSource | undefined {
   const { config, clock, logger } = foundation;
+  let end: number | undefined;
+  const note = ({ cert }: Certificate): void => {
+    end = Math.floor(Date.parse(new X509Certificate(cert).validTo) / 1000);
+  };
   const serve = (renewed: Certificate): void => {
     for (const each of listeners) each.renew(renewed);
+    note(renewed);
   };
-  if (config.acmeDomains.length > 0) return openAcme(foundation, services, serve);
-  if (config.tlsCert === '') return undefined;
-  return createCertificateWatch({ certFile: config.tlsCert, keyFile: config.tlsKey, clock, logger, serve });
+  if (config.acmeDomains.length === 0 && config.tlsCert === '') return undefined;
+  const source =
+    config.acmeDomains.length > 0
+      ? openAcme(foundation, services, serve)
+      : createCertificateWatch({ certFile: config.tlsCert, keyFile: config.tlsKey, clock, logger, serve });
+  return {
+    ...source,
+    async first() {
+      const first = await source.first();
+      note(first);
+      return first;
+    },
+    end: () => end,
+  };
 }
 
 const UNSUPPORTED_CHALLENGE =
@@ -44,7 +66,7 @@ function openAcme(
   { config, clock, logger, shutdown }: Foundation,
   services: Pick<DomainServices, 'upstream'>,
   serve: (renewed: Certificate) => void,
-): CertificateSource {
+): WatchedCertificate {
   const { acmeDomains: names, acmeDirectory: directoryUrl, acmeEmail: email } = config;
   const files = openCertificateFiles({ folder: join(config.dataDir, 'acme'), directoryUrl, names });
   const own =

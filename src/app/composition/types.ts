@@ -5,6 +5,7 @@ import type { InRequest, Metrics, ViewDevelopment } from '../../http/index.ts';
 import type { Clock, Logger, SecretBox, WatchCache } from '../../kernel/index.ts';
 import type { Backups } from '../../operations/backup/backup-schedule.ts';
 import type { Secrets } from '../../operations/secrets/load-secrets.ts';
+import type { DataCheck } from '../../operations/watches/check-data.ts';
 import type { Notices } from '../../operations/watches/queue-notices.ts';
 import type { BalanceWatch } from '../../operations/watches/watch-balances.ts';
 import type { ChannelWatch } from '../../operations/watches/watch-channels.ts';
@@ -67,6 +68,7 @@ type Watches = {
   clockCheck: ClockCheck;
   disks: DiskWatch;
   backups: Backups;
+  dataCheck: DataCheck;
   channelWatch: ChannelWatch;
   balanceWatch: BalanceWatch;
   notices: Notices;

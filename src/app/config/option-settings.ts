@@ -2,6 +2,7 @@ import type { BillingSettings } from '../../billing/index.ts';
 import type { ResultSettings } from '../../files/index.ts';
 import type { Budget, Json } from '../../kernel/index.ts';
 import type { RetentionSettings } from '../../operations/index.ts';
+import type { QuietHours } from '../../operations/retention/run-retention.ts';
 import type { MarketSource } from '../../plugins/index.ts';
 import { MARKET_SOURCES, type OptionValues, parseMarketSources } from '../../settings/index.ts';
 import type { WaitingRules } from '../../tasks/index.ts';
@@ -86,3 +87,10 @@ function ofGroup(value: Json, group: string): number {
   const byGroup = value as Record<string, number>;
   return (Object.hasOwn(byGroup, group) ? byGroup[group] : byGroup.default) ?? 0;
 }
+
+/** When work that can wait is done. */
+export const quietHours = (options: OptionValues): QuietHours => ({
+  startHour: options.number('retention.start_hour'),
+  hours: options.number('retention.hours'),
+  zone: options.text('billing.timezone'),
+});

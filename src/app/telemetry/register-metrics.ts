@@ -2,6 +2,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { Backups } from '../../operations/backup/backup-schedule.ts';
+import type { DataCheck, DataCheckResult } from '../../operations/watches/check-data.ts';
+import type { ClockCheck } from '../../operations/watches/watch-clock.ts';
 import type { DiskWatch } from '../../operations/watches/watch-disks.ts';
 import type { Results } from '../../results/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
@@ -64,6 +66,8 @@ export function registerMetrics(
     sandbox: Sandbox;
     disks: Pick<DiskWatch, 'states'>;
     backups: Pick<Backups, 'lastDone'>;
+    dataCheck: Pick<DataCheck, 'latest'>;
+    clockCheck: Pick<ClockCheck, 'aheadMs'>;
     databaseSize: () => Promise<{ bytes: number; freeBytes: number }>;
     clock: Clock;
     /** Rejects while the database is away. */
@@ -79,6 +83,18 @@ export function registerMetrics(
   registerBackups(
     registry,
     readFromStore(() => backups.lastDone().then((run) => run ?? { startedAt: 0, bytes: 0 })),
+  );
+  new Gauge({
+    name: 'taskgate_clock_ahead_seconds',
+    help: "How far the clock of this node is ahead of the database's; behind is negative, and SQLite has the same one.",
+    registers: [registry],
+    collect() {
+      this.set(services.clockCheck.aheadMs() / 1000);
+    },
+  });
+  registerDataCheck(
+    registry,
+    readFromStore(() => services.dataCheck.latest()),
   );
   registerTotals(registry, { tasks, webhooks });
   new Gauge({
@@ -255,6 +271,26 @@ function registerBackups(
     registers: [registry],
     async collect() {
       this.set((await lastDone())?.bytes ?? Number.NaN);
+    },
+  });
+}
+
+/** Both are 0 before the first check. */
+function registerDataCheck(registry: Registry, latest: () => Promise<DataCheckResult | undefined>): void {
+  new Gauge({
+    name: 'taskgate_data_check_timestamp_seconds',
+    help: 'When the latest weekly check of pages, indexes and ledger ended, on all nodes, in Unix seconds.',
+    registers: [registry],
+    async collect() {
+      this.set((await latest())?.checkedAt ?? Number.NaN);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_data_check_faults',
+    help: 'What the latest weekly check of pages, indexes and ledger found damaged.',
+    registers: [registry],
+    async collect() {
+      this.set((await latest())?.faults.length ?? Number.NaN);
     },
   });
 }

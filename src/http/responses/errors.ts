@@ -31,6 +31,7 @@ export const httpErrors = defineErrors('http', {
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
   host_forbidden: ['forbidden', 'The panel is not known by this name.'],
   metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],
+  maintenance: ['unavailable', 'The gateway is closed for maintenance. Try again later.'],
   internal: ['internal', 'Something went wrong on our side. Quote the request id when you report it.'],
 });
 

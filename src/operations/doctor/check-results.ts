@@ -1,4 +1,4 @@
-import { pluralize } from '../../kernel/index.ts';
+import { describeBytes, pluralize } from '../../kernel/index.ts';
 import type { FileStore, Store } from '../../store/ports/index.ts';
 import type { Finding } from './doctor-checks.ts';
 
@@ -60,7 +60,7 @@ export async function checkResults(
       `${pluralize(faults.unneeded, 'file is', 'files are')} needed by no result: to be removed by the clean-up`,
     );
   if (findings.length === 0)
-    add('ok', `${pluralize(faults.files, 'file')} of kept results (${pluralize(faults.bytes, 'byte')}) in place`);
+    add('ok', `${pluralize(faults.files, 'file')} of kept results (${describeBytes(faults.bytes)}) in place`);
   return findings;
 }
 

@@ -66,7 +66,7 @@ export async function runDoctorChecks({ store, secretBox, clock, node }: DoctorD
   return findings;
 }
 
-async function checkLedger(store: Store): Promise<Finding> {
+export async function checkLedger(store: Store): Promise<Finding> {
   const { wallets, tasks } = await store.ledger.imbalances(LISTED);
   const budgets = await store.ledger.budgetImbalances(LISTED);
   if (wallets.length + tasks.length + budgets.length === 0) {

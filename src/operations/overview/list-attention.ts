@@ -1,29 +1,30 @@
 import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { CapacityService, Channels } from '../../channels/index.ts';
-import { type Clock, pluralize } from '../../kernel/index.ts';
+import { CLOCK_LEEWAY_SECONDS, type Clock, pluralize } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import { type LoadedPlugin, laterReservedBy, type Marketplace, type PluginService } from '../../plugins/index.ts';
 import type { Reports } from '../../reports/index.ts';
 import type { Results } from '../../results/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
+import type { Tasks, UnrecordedJobs } from '../../tasks/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
 import { LATE_MS } from '../doctor/doctor-checks.ts';
-import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
+import type { DataCheck } from '../watches/check-data.ts';
 import type { LedgerCheck } from '../watches/check-ledger.ts';
 import type { Notices } from '../watches/queue-notices.ts';
 import type { ClockCheck } from '../watches/watch-clock.ts';
 import type { DiskWatch } from '../watches/watch-disks.ts';
 import { listChannelAttention } from './list-channel-attention.ts';
 import { listModelAttention } from './list-model-attention.ts';
+import { listNodeAttention } from './list-node-attention.ts';
 import type { AttentionItem } from './types.ts';
 
-/** A node that ended without removing its row is reported this long after its last heartbeat. */
-const GONE_SECONDS = 86_400;
 /** Running tasks older than this are reported, unless TASK_TIMEOUT_MINUTES is shorter. */
 const OVERDUE_SECONDS = 43_200;
 /** Tasks that wait beside free slots for longer than this are reported. */
 const STALLED_MS = 60_000;
+/** Jobs of vendors that could not be recorded, at most; the file of notes has the others. */
+const SHOWN_JOBS = 20;
 /** Webhooks that wait longer than this are reported. */
 const OUTBOX_SECONDS = 3600;
 
@@ -50,6 +51,7 @@ type TaskRooms = {
   reports: Reports;
   webhooks: Webhooks;
   results: Results;
+  unrecorded: Pick<UnrecordedJobs, 'list'>;
   /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
   taskTimeoutMinutes: number;
 };
@@ -60,6 +62,7 @@ type Watches = {
   /** The folders that this node writes to. */
   disks: Pick<DiskWatch, 'faults' | 'low'>;
   backups: Pick<Backups, 'attention'>;
+  dataCheck: Pick<DataCheck, 'latest'>;
   notices: Pick<Notices, 'hasReceiver'>;
 };
 
@@ -83,6 +86,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     failingItems(gateway),
     listChannelAttention({ ...gateway, ...taskRooms, clock: deps.clock }),
     taskItems(deps),
+    jobItems(taskRooms),
     listModelAttention(gateway),
     addressItems(settings),
     settingItems(settings),
@@ -92,7 +96,8 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     resultItems(taskRooms),
     retentionItems(settings),
     ledgerItems(watches),
-    nodeItems(deps),
+    dataItems(watches),
+    listNodeAttention(deps.store),
     backupItems(watches),
     noticeItems(deps),
   ]);
@@ -230,6 +235,18 @@ async function taskItems({
   return items;
 }
 
+/** Named one by one: each is to be looked up, or cancelled, at its vendor. */
+function jobItems({ unrecorded }: TaskRooms): AttentionItem[] {
+  const jobs = unrecorded.list();
+  return jobs.slice(-SHOWN_JOBS).map(({ taskId, channelId, upstreamTaskId, isRecorded }) => ({
+    code: 'vendor_job_unrecorded',
+    severity: isRecorded ? 'warning' : 'error',
+    target: { kind: 'channel', id: channelId },
+    params: { job: upstreamTaskId, task: taskId, channel: channelId },
+    message: `The vendor of channel ${channelId} runs the job "${upstreamTaskId}" for the task ${taskId}, which could not be recorded in time: nobody polls or bills it. ${isRecorded ? 'Its task names it now.' : 'Its id is noted, and recorded when the database can be written.'}`,
+  }));
+}
+
 function addressItems({ missingAddress }: SettingsFaults): AttentionItem[] {
   const message = missingAddress();
   if (message === undefined) return [];
@@ -266,7 +283,8 @@ const clockItems = ({ clockCheck }: Watches): AttentionItem[] =>
       seconds < 0
         ? `The clock of this node was set back by ${-seconds} s.`
         : `The clock of this node was set ahead by ${seconds} s, or its machine was suspended: nothing old is removed for an hour.`;
-    const differs = `The clock of this node is ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the database's: it removes nothing old.`;
+    const removes = Math.abs(seconds) > CLOCK_LEEWAY_SECONDS ? ', and it removes nothing old' : '';
+    const differs = `The clock of this node is ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the database's: people who sign in here may get 401 on other nodes${removes}. Set both by NTP.`;
     const message = code === 'clock_stepped' ? stepped : differs;
     return { code, severity: 'warning', target: { kind: 'system', id: null }, message, params: { seconds } };
   });
@@ -318,29 +336,13 @@ function ledgerItems({ ledger }: Watches): AttentionItem[] {
   return [{ code: 'ledger_mismatch', severity: 'error', target, message, params: { count } }];
 }
 
-async function nodeItems({ store }: AttentionDeps): Promise<AttentionItem[]> {
-  // A SQLite database has one process: another row belongs to one that was killed.
-  if (store.dialect === 'sqlite') return [];
-  const known = await store.nodes.alive(GONE_SECONDS);
-  const alive = known.filter(({ silentSeconds }) => silentSeconds <= NODE_ALIVE_SECONDS);
-  const items: AttentionItem[] = known
-    .filter((node) => !alive.includes(node))
-    .map((node) => ({
-      code: 'node_gone',
-      severity: 'warning',
-      target: { kind: 'node', id: node.id },
-      params: { node: node.id, seconds: node.silentSeconds },
-      message: `The node ${node.id} has sent no heartbeat for ${node.silentSeconds} s and did not stop cleanly.`,
-    }));
-  const versions = [...new Set(alive.map(({ version }) => version))];
-  const system = { kind: 'system' as const, id: null };
-  if (versions.length > 1) {
-    const message = `The nodes run different versions: ${versions.join(', ')}.`;
-    const params = { versions: versions.join(', ') };
-    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, message, params });
-  }
-  if (onlyWorkers(alive)) items.push({ code: 'no_master', severity: 'warning', target: system, message: ONLY_WORKERS });
-  return items;
+/** The title and the advice say what to do; the finding itself is for whoever does it. */
+async function dataItems({ dataCheck }: Watches): Promise<AttentionItem[]> {
+  const { faults } = await dataCheck.latest();
+  if (faults.length === 0) return [];
+  const message = `The weekly check of the data found: ${faults.join('; ')}`;
+  const params = { count: faults.length };
+  return [{ code: 'data_damaged', severity: 'error', target: { kind: 'system', id: null }, message, params }];
 }
 
 async function backupItems({ backups }: Watches): Promise<AttentionItem[]> {

@@ -1,6 +1,8 @@
 import { isStillPng } from './is-still-png.ts';
 import {
   baseAddress,
+  boolean,
+  integer,
   longText,
   MAX_TEXT,
   type OptionKind,
@@ -19,6 +21,21 @@ export const gatewayOptions = {
   ServerAddress: { proof: 'settings.security', ...originAddress() },
   /** The address at which vendors and clients fetch artifacts, if it differs. */
   TaskPublicAddress: { proof: 'settings.security', ...baseAddress('') },
+} satisfies OptionRules;
+
+/** While it is on, submissions are refused; tasks go on. */
+export const maintenanceOptions = {
+  'maintenance.enabled': { proof: 'none', ...boolean(false) },
+  /** What clients are told, with the error. */
+  'maintenance.message': {
+    proof: 'none',
+    ...text(
+      'The gateway is closed for maintenance. Tasks that run go on; try again later.',
+      (value) => value.trim() !== '',
+      `one line of 1 to ${MAX_TEXT} visible characters`,
+    ),
+  },
+  'maintenance.retry_after_seconds': { proof: 'none', ...integer(300, 1, 86_400) },
 } satisfies OptionRules;
 
 /** A data URL of 64 KiB in Base64 is shorter. */

@@ -1,4 +1,4 @@
-import { brandingOptions, gatewayOptions, legalOptions } from './gateway.ts';
+import { brandingOptions, gatewayOptions, legalOptions, maintenanceOptions } from './gateway.ts';
 import { billingOptions, limitOptions, pluginOptions } from './limits.ts';
 import { alertOptions, mailOptions } from './mail.ts';
 import type { OptionRule, OptionTrial, OptionType } from './option-rule.ts';
@@ -19,6 +19,7 @@ import {
 /** The groups in which the panel shows the options. */
 const GROUPS = {
   gateway: gatewayOptions,
+  maintenance: maintenanceOptions,
   branding: brandingOptions,
   sign_in: signInOptions,
   mail: mailOptions,
@@ -44,6 +45,7 @@ const GROUPS = {
 /** Every option. No other key can be written. */
 export const OPTION_CATALOGUE = {
   ...gatewayOptions,
+  ...maintenanceOptions,
   ...brandingOptions,
   ...signInOptions,
   ...mailOptions,

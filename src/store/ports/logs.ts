@@ -32,6 +32,7 @@ export const AUDIT_ACTIONS = [
   'channel.update',
   'export.audit',
   'export.ledger',
+  'export.statements',
   'export.tasks',
   'export.usage',
   'export.users',

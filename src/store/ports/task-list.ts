@@ -20,6 +20,8 @@ export type TaskListFilter = {
   until?: number;
   /** A task's id, or a part of its prompt, model or action, in any case. */
   query?: string;
+  /** Whether `query` may also be the vendor's id of a task, which users do not know. */
+  vendorIds?: boolean;
 };
 
 export const TASK_SORTS = ['newest', 'oldest', 'cost', 'duration'] as const;

@@ -225,6 +225,8 @@ export interface TaskStore extends TaskListStore {
   advanceAll(advances: readonly TaskAdvance[]): Promise<boolean[]>;
   /** Writes `change` and keeps the lease (a submission that moves to another channel). */
   amend(lease: Lease, change: TaskChange): Promise<boolean>;
+  /** Notes the vendor's id at a failed task that has none; false: it has one, or has not failed. */
+  noteVendorJob(taskId: string, upstreamTaskId: string): Promise<boolean>;
   /**
    * Ends all leases of one owner (a node that stops). Submit leases are left to expire unless
    * `expireSubmits`.

@@ -131,7 +131,7 @@ async function abandonedSeconds({ node, logger, limits }: TaskDeps, task: TaskRe
  * Notes on the timeline that the vendor succeeded after the task had failed and been refunded; it
  * is never billed. A task that is still open belongs to the current lease holder and is left alone.
  */
-export async function recordLateSuccess(deps: TaskDeps, taskId: string, event: Sentence): Promise<void> {
+async function recordLateSuccess(deps: TaskDeps, taskId: string, event: Sentence): Promise<void> {
   try {
     const task = await deps.store.tasks.byTaskId(taskId);
     if (task?.status !== 'FAILURE') return;

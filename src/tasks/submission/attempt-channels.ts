@@ -116,6 +116,8 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
           continue;
         }
         if (task) {
+          const reason = error instanceof Error ? error.message : 'unknown';
+          deps.logger.info({ ...logFields, channel: channel.name, reason }, 'a submission could not be prepared');
           await failSubmission(deps, { task: await asStored(deps, task), error, releasesIdempotencyKey: retryable });
         }
         throw error;
@@ -145,7 +147,7 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
       lastAttempt = { ...attempt, refusal };
       retryable &&= isRepeatable(attempt.outcome);
       deps.logger.info(
-        { request_id: requestId, task_id: taskId, channel_id: channel.id, reason: lastError.message },
+        { ...logFields, channel: channel.name, model: submission.intent.model, reason: lastError.message },
         'vendor did not accept a submission',
       );
       if (!attempt.mayTryAnother) break;

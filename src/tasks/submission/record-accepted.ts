@@ -1,11 +1,11 @@
-import { type Json, redactJsonWith, sentence, userOwner } from '../../kernel/index.ts';
+import { type Json, redactJsonWith, userOwner } from '../../kernel/index.ts';
 import type { ParsedSubmission, ParsedTask } from '../../plugins/index.ts';
 import type { TaskChange, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
 import { queryContext } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { firstPollDelayMs } from '../polling/poll-schedule.ts';
 import { type HookCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
-import { finishTask, recordLateSuccess, toLease } from '../state/finish-task.ts';
+import { finishTask, toLease } from '../state/finish-task.ts';
 import {
   DEFAULT_PROGRESS,
   MAX_SNAPSHOT_BYTES,
@@ -126,13 +126,12 @@ async function persist(deps: TaskDeps, { task, upstreamTaskId, write }: Persiste
     try {
       const stored = (await write()) || (attempt > 1 && (await isRecorded(deps, task, upstreamTaskId)));
       if (!stored) {
-        logOrphan(deps, { task, upstreamTaskId, why: 'the submit lease was lost' });
-        await recordLateSuccess(deps, task.taskId, sentence('tasks.late_accepted'));
+        keepOrphan(deps, { task, upstreamTaskId, why: 'the submit lease was lost' });
       }
       return stored;
     } catch (error) {
       if (attempt === STORE_ATTEMPTS) {
-        logOrphan(deps, { task, upstreamTaskId, why: 'the store failed' });
+        keepOrphan(deps, { task, upstreamTaskId, why: 'the store failed' });
         throw taskErrors.submission_unrecorded({ cause: error });
       }
       deps.logger.error({ err: error, task_id: task.taskId, attempt }, 'accepted job could not be stored; retrying');
@@ -145,14 +144,17 @@ async function persist(deps: TaskDeps, { task, upstreamTaskId, write }: Persiste
 const isRecorded = async (deps: TaskDeps, task: TaskRecord, upstreamTaskId: string): Promise<boolean> =>
   (await deps.store.tasks.byTaskId(task.taskId))?.upstreamTaskId === upstreamTaskId;
 
-const logOrphan = (
-  deps: TaskDeps,
+function keepOrphan(
+  { logger, node, clock }: TaskDeps,
   { task, upstreamTaskId, why }: { task: TaskRecord; upstreamTaskId: string; why: string },
-): void =>
-  deps.logger.error(
-    { task_id: task.taskId, channel_id: task.channelId, upstream_task_id: upstreamTaskId, why },
+): void {
+  const { taskId, channelId } = task;
+  logger.error(
+    { task_id: taskId, channel_id: channelId, upstream_task_id: upstreamTaskId, why },
     'vendor accepted a job that could not be recorded; it is neither billed nor polled',
   );
+  node.unrecorded.add({ taskId, channelId, upstreamTaskId, at: clock.unix() });
+}
 
 function withinSizeLimit(deps: TaskDeps, task: TaskRecord, data: Json): Json {
   if (snapshotBytes(data) <= MAX_SNAPSHOT_BYTES) return data;

@@ -4,7 +4,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AccessWatch, PanelPrincipal } from '../../../src/auth/index.ts';
 import { taskRows } from '../../../src/http/panel-api/export/row-sources.ts';
-import { createExportLimit, csvCell, streamDocument } from '../../../src/http/panel-api/export/stream-export.ts';
+import {
+  createExportLimit,
+  csvCell,
+  streamDocument,
+  streamExport,
+} from '../../../src/http/panel-api/export/stream-export.ts';
 import type { Tasks } from '../../../src/tasks/tasks.ts';
 import { until } from '../../support/until.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
@@ -33,6 +38,8 @@ beforeAll(async () => {
     select ${ids.user}, 'task_' || i, 3, 'demo', 'demo-video', 'settle', 5000, '{"price":"secret"}', 1000 + i from n`);
 });
 afterAll(() => panel.gateway.stop());
+
+const at = (day: string): number => Date.parse(`${day}T12:00:00Z`) / 1000;
 
 const read = async (path: string, token = tokens.user) => {
   const response = await fetch(`${panel.gateway.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
@@ -65,7 +72,7 @@ describe('an export', () => {
     const lists = { feed: async () => feeds.shift() } as unknown as Tasks['lists'];
     const principal = { user: { role: 1 } } as PanelPrincipal;
     const { batches } = taskRows({ lists }, principal, { filter: {}, order: 'asc' });
-    expect(await batches.next()).toEqual({ done: false, value: [] });
+    expect(await batches.next()).toEqual({ done: false, value: { rows: [] } });
     expect(batches.next()).rejects.toThrow('deleted meanwhile');
   });
 
@@ -78,6 +85,62 @@ describe('an export', () => {
     for (const token of [tokens.user, tokens.admin, tokens.root])
       statuses.push((await read(path, token)).response.status);
     expect(statuses).toEqual(expected);
+  });
+
+  test('that is full ends with a row that says so, and the next one goes on there', async () => {
+    const last = Array.from({ length: 200 }, (_, i) => ({ id: `task_${i}` }));
+    let fed = 0;
+    const lists = {
+      feed: async (_filter: unknown, { after }: { after?: string }) => {
+        fed += 1;
+        return { items: last, next: after === 'task_end' ? null : 'task_199' };
+      },
+    } as unknown as Tasks['lists'];
+    const describe = { filter: {}, order: 'asc', cursor: undefined } as const;
+    const source = taskRows({ lists }, { user: { role: 1 } } as PanelPrincipal, describe);
+    const running = { access: { signal: new AbortController().signal } as AccessWatch, end: () => {} };
+    const options = { running, onEnd: () => {}, onFailure: () => {} };
+    const columns = [{ name: 'id', value: () => 'row' }];
+    const response = streamExport({ ...source, columns }, { ...options, format: 'csv' });
+    expect(response.headers.get('x-export-max-rows')).toBe('100000');
+    const rows = (await response.text()).trimEnd().split('\r\n');
+    expect([rows.length, fed]).toEqual([100_002, 500]);
+    expect(rows.at(-1)).toBe(
+      'cut after 100000 rows or a little before: export again with cursor=task_199 for those that follow',
+    );
+
+    const rest = await read('/api/task/export?format=jsonl&order=asc&cursor=task_440');
+    expect(rest.text.trimEnd().split('\n')).toHaveLength(TASKS - 440);
+    const usage = await read('/api/log/export?format=jsonl&cursor=11');
+    expect(usage.text.trimEnd().split('\n')).toHaveLength(10);
+  });
+
+  test('of a month has what each account had, added and was charged', async () => {
+    const lines = (entries: string) =>
+      panel.run(`insert into ledger_entries (wallet_id, task_id, kind, attempt, amount, note, created_at, grant_key)
+        select wallets.id, task, kind, 0, amount, '', at, grant_key from wallets, (${entries}) where user_id = ${ids.user}`);
+    lines(`select 'task_before' as task, 'reserve' as kind, -1000 as amount, ${at('2024-01-31')} as at, null as grant_key
+      union all select null, 'topup', 500000, ${at('2024-02-01')}, 'one'
+      union all select 'task_of_month', 'reserve', -250000, ${at('2024-02-10')}, null
+      union all select null, 'adjust', -5000, ${at('2024-02-20')}, 'two'
+      union all select 'task_after', 'reserve', -7000, ${at('2024-03-01')}, null`);
+    const { text } = await read('/api/user/statement/export?format=csv&month=2024-02', tokens.admin);
+    const [heading = '', ...rows] = text.trimEnd().split('\r\n');
+    expect(heading).toContain(
+      'user_id,user,email,group,opening_usd,added_usd,adjusted_usd,tasks_usd,storage_usd,closing_usd',
+    );
+    const own =
+      rows
+        .find((row) => row.startsWith(`${ids.user},user,`))
+        ?.split(',')
+        .slice(-6)
+        .map(Number) ?? [];
+    const [opening = 0, added, adjusted, charged, storage, closing] = own;
+    expect([added, adjusted, charged, storage]).toEqual([1, -0.01, -0.5, 0]);
+    expect(closing).toBeCloseTo(opening + 1 - 0.01 - 0.5, 9);
+    expect((await read('/api/user/statement/export?format=csv&month=2024-02')).response.status).toBe(403);
+    const wrong = await read('/api/user/statement/export?format=csv&month=2024-02&zone=Mars', tokens.admin);
+    expect(wrong.response.status).toBe(400);
   });
 
   test('of usage goes through all rows, and hides channel and price from users', async () => {

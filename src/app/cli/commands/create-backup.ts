@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os';
-import { OperatorError } from '../../../kernel/index.ts';
+import { describeBytes, OperatorError } from '../../../kernel/index.ts';
 import { runBackup, runScheduledBackup } from '../../../operations/backup/run-backup.ts';
 import {
   configuredSeal,
@@ -48,7 +48,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const { manifest, bytes } = made;
   const warnings = made.warnings.map(({ message }) => message);
   const lines = [
-    `made and verified the backup ${manifest.id} (${bytes} bytes)`,
+    `made and verified the backup ${manifest.id} (${describeBytes(bytes)})`,
     ...warnings.map((each) => `warning: ${each}`),
   ];
   answer(input, { ok: true, created: true, id: manifest.id, bytes, warnings, manifest }, lines.join('\n'));

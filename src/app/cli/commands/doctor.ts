@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { resolve } from 'node:path';
 import {
   AppError,
@@ -11,14 +12,14 @@ import {
 import { checkBackups } from '../../../operations/doctor/check-backups.ts';
 import { checkNetwork } from '../../../operations/doctor/check-network.ts';
 import { checkResults } from '../../../operations/doctor/check-results.ts';
-import { type Finding, runDoctorChecks } from '../../../operations/doctor/doctor-checks.ts';
+import { checkLedger, type Finding, runDoctorChecks } from '../../../operations/doctor/doctor-checks.ts';
 import { readSecrets } from '../../../operations/secrets/load-secrets.ts';
 import { openBeside } from '../../../operations/start/open-beside.ts';
 import { describeFolder } from '../../../operations/start/prepare-data-dir.ts';
 import { openResultFiles } from '../../../operations/storage/result-files.ts';
 import { createSandbox } from '../../../sandbox/index.ts';
 import { type OptionValues, readOptions } from '../../../settings/index.ts';
-import { describeSqlite, findDamage } from '../../../store/index.ts';
+import { describeSqlite, findDamage, type Rest } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { configuredNetwork, createUpstream } from '../../../upstream/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
@@ -32,6 +33,10 @@ import { requireDatabase } from '../require-database.ts';
 
 /** A start takes a tenth of a second on an idle machine. */
 const SANDBOX_START_MS = 10_000;
+const LOWEST_PRIORITY = 19;
+/** Between two slices of `--data`: as long as the last one took, within these bounds. */
+const LEAST_REST_MS = 20;
+const LONGEST_REST_MS = 5000;
 const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
 
 /**
@@ -43,13 +48,16 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   const findings: Finding[] = warnings.map((message) => ({ check: 'configuration', level: 'warning', message }));
   if (warnings.length === 0)
     findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
-  findings.push(await checkSandbox(config));
+  if (!input.values.data) findings.push(await checkSandbox(config));
   const usable = config.databaseUrl === '' ? checkFolder(config.dataDir, findings) : true;
-  const { results, verify, network } = input.values;
+  const { results, verify, network, data } = input.values;
   const [channel] = input.positionals;
   if (verify && !results) throw new UsageError('--verify belongs to --results');
+  if (data && (results || network))
+    throw new UsageError('--data checks nothing else: leave out --results and --network');
   if (channel !== undefined && !network) throw new UsageError(`${channel} belongs to --network`);
-  if (usable) {
+  if (usable && data) findings.push(...(await checkDataInSlices(config)));
+  else if (usable) {
     const wanted = {
       results: results ? { verify: verify === true } : undefined,
       network: network ? { channel } : undefined,
@@ -118,10 +126,39 @@ async function checkDatabase(config: Config, { results, network }: Wanted): Prom
   }
 }
 
+/** As the gateway does it each week: beside requests, so it takes its time. */
+async function checkDataInSlices(config: Config): Promise<Finding[]> {
+  try {
+    setPriority(LOWEST_PRIORITY);
+  } catch {
+    // Some systems do not let a process lower itself.
+  }
+  let begun = systemClock.monotonicMs();
+  const rest = async (): Promise<void> => {
+    const took = systemClock.monotonicMs() - begun;
+    await systemClock.sleep(Math.min(Math.max(took, LEAST_REST_MS), LONGEST_REST_MS));
+    begun = systemClock.monotonicMs();
+  };
+  try {
+    const damage = await checkPages(config, rest);
+    if (damage.level === 'error') return [damage];
+    await requireDatabase(config);
+    const store = await openBeside(config);
+    try {
+      return [damage, await checkLedger(store)];
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (!(error instanceof AppError || error instanceof OperatorError)) throw error;
+    return [{ check: 'database', level: 'error', message: error.message }];
+  }
+}
+
 /** First of all: what stands in broken pages cannot be trusted to be checked. */
-async function checkPages(config: Config): Promise<Finding> {
+async function checkPages(config: Config, rest?: Rest): Promise<Finding> {
   const check = 'database';
-  const { faults, unchecked } = await findDamage(config);
+  const { faults, unchecked } = await findDamage(config, rest);
   if (faults.length > 0) {
     const advice =
       'stop the gateway, keep a copy of the data as it is, and restore the newest backup: see "A damaged database" in docs/operating/backup-and-upgrade.md';

@@ -1,4 +1,4 @@
-import { isoTime, pluralize } from '../../../kernel/index.ts';
+import { describeBytes, isoTime, pluralize } from '../../../kernel/index.ts';
 import { listBackups } from '../../../operations/backup/list-backups.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { withBackupPlace } from '../open-backup.ts';
@@ -13,7 +13,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
         isoTime(created_at * 1000),
         `version ${version}`,
         pluralize(counts.tasks, 'task'),
-        `${database.bytes + results.total_bytes} bytes`,
+        describeBytes(database.bytes + results.total_bytes),
         secrets ? 'with secrets' : 'without secrets',
       ].join('  '),
     );

@@ -1,8 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
-import type { AccountStatements } from '../../../billing/index.ts';
-import type { Logger } from '../../../kernel/index.ts';
+import type { AccountStatements, StatementPeriod } from '../../../billing/index.ts';
+import { createZoneClock, isTimeZone, type Logger, sentence } from '../../../kernel/index.ts';
 import type { Tasks } from '../../../tasks/index.ts';
+import { fieldError } from '../../bodies/validation-errors.ts';
 import { readId } from '../../pipeline/paging.ts';
 import { type Kit, strictObject } from '../../pipeline/route-kit.ts';
 import { listQuery, readUserFilter } from '../accounts/user-filter.ts';
@@ -10,19 +11,33 @@ import { ledgerQuery, readLedgerFilter } from '../accounts/user-records.ts';
 import { auditQuery, type RecordsSource, readAuditFilter, readUsageFilter, usageQuery } from '../operation/records.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readTaskFilter, taskFilterQuery } from '../tasks/task-filter.ts';
-import { auditRows, ledgerRows, taskRows, usageRows, userRows } from './row-sources.ts';
+import { auditRows, ledgerRows, statementRows, taskRows, usageRows, userRows } from './row-sources.ts';
 import { type BeginExport, type ExportFormat, MAX_EXPORTED, type RowSource, streamExport } from './stream-export.ts';
 
+const DAY_MS = 86_400_000;
+
 const format = t.Union([t.Literal('csv'), t.Literal('jsonl')]);
+const cursor = t.Optional(
+  t.String({ pattern: '^(task_\\w+|[1-9]\\d{0,14})$', description: 'Where a file that was cut goes on.' }),
+);
 const lines = MAX_EXPORTED.toLocaleString('en-US');
 
 const describeExport = (what: string) => ({
   summary: `${what} as a file`,
-  description: `All that the list with the same filter holds, at most ${lines} rows: CSV, in which texts that look like formulas begin with an apostrophe, or JSON lines as the list has them. One at a time for each user (429 EXPORTS_LIMITED). It leaves an audit row.`,
+  description: `All that the list with the same filter holds: CSV, in which texts that look like formulas begin with an apostrophe, or JSON lines as the list has them. A file has at most ${lines} rows (x-export-max-rows); one that is full ends with a row that says so and names the cursor for the next file. One at a time for each user (429 EXPORTS_LIMITED). It leaves an audit row.`,
   responses: {
     '200': { description: 'The rows', content: { 'text/csv': {}, 'application/jsonl': {} } },
   },
 });
+
+/** @throws http.validation_failed */
+function readMonth(month: string, zone = 'UTC'): StatementPeriod {
+  if (!isTimeZone(zone)) throw fieldError('zone', 'wrong_value', sentence('http.zone'));
+  const [year, number] = month.split('-').map(Number) as [number, number];
+  const clock = createZoneClock(zone);
+  const startOf = (months: number): number => clock.dayStart(Date.UTC(year, months, 1) / DAY_MS);
+  return { from: startOf(number - 1), until: startOf(number) };
+}
 
 type ExportDeps = {
   tasks: Tasks;
@@ -66,9 +81,9 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
     .get(
       '/api/task/export',
       ({ query, ...context }) => {
-        const { format: _, order = 'desc', ...asked } = query;
+        const { format: _, order = 'desc', cursor, ...asked } = query;
         const filter = readTaskFilter(context.panel, asked);
-        return send(context, query, taskRows(tasks, context.panel, { filter, order }));
+        return send(context, query, taskRows(tasks, context.panel, { filter, order, cursor }));
       },
       {
         user: true,
@@ -76,45 +91,74 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
           ...taskFilterQuery,
           order: t.Optional(t.Union([t.Literal('asc'), t.Literal('desc')], { description: 'By creation.' })),
           format,
+          cursor,
         }),
         detail: describeExport('Tasks'),
       },
     )
     .get(
       '/api/log/export',
-      ({ query, ...context }) =>
-        send(context, query, usageRows(records, context.panel, readUsageFilter(context.panel, query))),
-      { user: true, query: strictObject({ ...usageQuery, format }), detail: describeExport('Usage') },
+      ({ query, ...context }) => {
+        const { format: _, cursor, ...asked } = query;
+        const filter = readUsageFilter(context.panel, asked);
+        return send(context, query, usageRows(records, context.panel, { filter, cursor }));
+      },
+      { user: true, query: strictObject({ ...usageQuery, format, cursor }), detail: describeExport('Usage') },
     )
     .get(
       '/api/audit/export',
-      ({ query, ...context }) => send(context, query, auditRows(records, readAuditFilter(query))),
-      { root: true, query: strictObject({ ...auditQuery, format }), detail: describeExport('The audit log') },
+      ({ query, ...context }) =>
+        send(context, query, auditRows(records, { filter: readAuditFilter(query), cursor: query.cursor })),
+      { root: true, query: strictObject({ ...auditQuery, format, cursor }), detail: describeExport('The audit log') },
     )
     .get(
       '/api/user/self/ledger/export',
       ({ query, ...context }) => {
-        const whose = { userId: context.panel.user.id, filter: readLedgerFilter(query) };
+        const whose = { userId: context.panel.user.id, filter: readLedgerFilter(query), cursor: query.cursor };
         return send(context, query, ledgerRows(statements, context.panel, whose));
       },
-      { user: true, query: strictObject({ ...ledgerQuery, format }), detail: describeExport('Your statement') },
+      { user: true, query: strictObject({ ...ledgerQuery, format, cursor }), detail: describeExport('Your statement') },
     )
     .get(
       '/api/user/:id/ledger/export',
       async ({ query, params, ...context }) => {
         const { id: userId } = await auth.administration.find(context.panel, readId(params.id));
-        const rows = ledgerRows(statements, context.panel, { userId, filter: readLedgerFilter(query) });
+        const rows = ledgerRows(statements, context.panel, {
+          ...{ userId, filter: readLedgerFilter(query), cursor: query.cursor },
+        });
         return send(context, { ...query, user: String(userId) }, rows);
       },
       {
         admin: true,
-        query: strictObject({ ...ledgerQuery, format }),
+        query: strictObject({ ...ledgerQuery, format, cursor }),
         detail: describeExport('The statement of an account'),
       },
     )
-    .get('/api/user/export', ({ query, ...context }) => send(context, query, userRows(auth, readUserFilter(query))), {
-      admin: true,
-      query: strictObject({ ...listQuery, format }),
-      detail: describeExport('Accounts'),
-    });
+    .get(
+      '/api/user/export',
+      ({ query, ...context }) =>
+        send(context, query, userRows(auth, { filter: readUserFilter(query), cursor: query.cursor })),
+      {
+        admin: true,
+        query: strictObject({ ...listQuery, format, cursor }),
+        detail: describeExport('Accounts'),
+      },
+    )
+    .get(
+      '/api/user/statement/export',
+      ({ query, ...context }) => {
+        const { format: _, cursor, month, zone, ...asked } = query;
+        const rows = { filter: readUserFilter(asked), period: readMonth(month, zone), cursor };
+        return send(context, query, statementRows({ auth, statements }, rows));
+      },
+      {
+        admin: true,
+        query: strictObject({
+          ...{ ...listQuery, format, cursor },
+          month: t.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$', description: 'Such as 2026-11.' }),
+          zone: t.Optional(t.String({ maxLength: 64, description: 'The time zone of the month: its IANA name. UTC.' })),
+        }),
+        detail: describeExport('One month of each account: balance before, added, charged, balance after'),
+      },
+    );
 }

@@ -1,5 +1,6 @@
 import type { AccountView, Auth, PanelPrincipal } from '../../../auth/index.ts';
-import type { AccountStatements } from '../../../billing/index.ts';
+import type { AccountStatements, MonthStatement, StatementPeriod } from '../../../billing/index.ts';
+import { nextTurn } from '../../../kernel/index.ts';
 import type { TaskListFilter, Tasks } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import type { readUserFilter } from '../accounts/user-filter.ts';
@@ -12,7 +13,16 @@ import {
   type UsageFilter,
 } from '../operation/records.ts';
 import { describeListedTask } from '../tasks/read-task.ts';
-import { type ExportColumn, isoTime, limitBatches, type RowSource, readBatches, usd } from './stream-export.ts';
+import {
+  type ExportBatch,
+  type ExportColumn,
+  type ExportedRows,
+  isoTime,
+  MAX_EXPORTED,
+  type RowSource,
+  readBatches,
+  usd,
+} from './stream-export.ts';
 
 /** Rows that are in memory at once, but for what the client's buffer holds. */
 const BATCH = 200;
@@ -42,24 +52,25 @@ const taskColumnsForAdmins: readonly ExportColumn<ListedTask>[] = [
   { name: 'channel_id', value: ({ channel_id }) => channel_id },
   { name: 'channel', value: ({ channel_name }) => channel_name },
   { name: 'upstream_model', value: ({ upstream_model }) => upstream_model },
+  { name: 'upstream_task_id', value: ({ upstream_task_id }) => upstream_task_id },
   { name: 'plugin_version', value: ({ plugin_version }) => plugin_version },
 ];
 
 export function taskRows(
   { lists }: Pick<Tasks, 'lists'>,
   panel: PanelPrincipal,
-  { filter, order }: { filter: TaskListFilter; order: 'asc' | 'desc' },
+  { filter, order, cursor }: { filter: TaskListFilter; order: 'asc' | 'desc'; cursor?: string | undefined },
 ): RowSource<ListedTask> {
   const forAdmin = isAdmin(panel);
   return {
     name: 'tasks',
     columns: forAdmin ? taskColumnsForAdmins : taskColumns,
-    batches: readBatches<ListedTask, string>(async (after) => {
+    batches: readBatches<ListedTask>(async (after) => {
       const feed = await lists.feed(filter, { limit: BATCH, order, ...(after === undefined ? {} : { after }) });
       // Ended here, the file would look whole.
       if (!feed) throw new Error('the task at which the export goes on was deleted meanwhile');
       return { rows: feed.items.map((task) => describeListedTask(task, forAdmin)), next: feed.next ?? undefined };
-    }),
+    }, pages(cursor)),
   };
 }
 
@@ -83,15 +94,19 @@ const usageColumnsForAdmins: readonly ExportColumn<UsageLine>[] = [
   { name: 'channel_id', value: ({ channel_id }) => channel_id },
 ];
 
-export function usageRows(records: RecordsSource, panel: PanelPrincipal, filter: UsageFilter): RowSource<UsageLine> {
+export function usageRows(
+  records: RecordsSource,
+  panel: PanelPrincipal,
+  { filter, cursor }: { filter: UsageFilter; cursor: string | undefined },
+): RowSource<UsageLine> {
   const forAdmin = isAdmin(panel);
   return {
     name: 'usage',
     columns: forAdmin ? usageColumnsForAdmins : usageColumns,
-    batches: readBatches<UsageLine, number>(async (before) => {
-      const found = await records.readUsage(filter, { limit: BATCH, ...(before === undefined ? {} : { before }) });
+    batches: readBatches<UsageLine>(async (before) => {
+      const found = await records.readUsage(filter, { limit: BATCH, ...readBefore(before) });
       return { rows: found.map((row) => describeUsage(row, forAdmin)), next: readNext(found) };
-    }),
+    }, pages(cursor)),
   };
 }
 
@@ -109,13 +124,16 @@ const auditColumns: readonly ExportColumn<AuditLine>[] = [
   { name: 'detail', value: ({ detail }) => JSON.stringify(detail) },
 ];
 
-export const auditRows = (records: RecordsSource, filter: AuditFilter): RowSource<AuditLine> => ({
+export const auditRows = (
+  records: RecordsSource,
+  { filter, cursor }: { filter: AuditFilter; cursor: string | undefined },
+): RowSource<AuditLine> => ({
   name: 'audit',
   columns: auditColumns,
-  batches: readBatches<AuditLine, number>(async (before) => {
-    const found = await records.readAudit(filter, { limit: BATCH, ...(before === undefined ? {} : { before }) });
+  batches: readBatches<AuditLine>(async (before) => {
+    const found = await records.readAudit(filter, { limit: BATCH, ...readBefore(before) });
     return { rows: found.map(describeAudit), next: readNext(found) };
-  }),
+  }, pages(cursor)),
 });
 
 const userColumns: readonly ExportColumn<AccountView>[] = [
@@ -134,13 +152,51 @@ const userColumns: readonly ExportColumn<AccountView>[] = [
   { name: 'remark', value: ({ remark }) => remark },
 ];
 
-export const userRows = (auth: Auth, filter: ReturnType<typeof readUserFilter>): RowSource<AccountView> => ({
+type UserFilter = ReturnType<typeof readUserFilter>;
+
+export const userRows = (
+  auth: Auth,
+  { filter, cursor }: { filter: UserFilter; cursor: string | undefined },
+): RowSource<AccountView> => ({
   name: 'users',
   columns: userColumns,
-  batches: readBatches<AccountView, number>(async (page = 1) => {
-    const { total, items } = await auth.administration.list(filter, { page, pageSize: BATCH });
-    return { rows: items, next: page * BATCH < total ? page + 1 : undefined };
-  }),
+  batches: readBatches<AccountView>((page) => readAccounts(auth, filter, page), pages(cursor)),
+});
+
+async function readAccounts(auth: Auth, filter: UserFilter, from = '1'): Promise<ExportBatch<AccountView>> {
+  const page = Number(from);
+  const { total, items } = await auth.administration.list(filter, { page, pageSize: BATCH });
+  return { rows: items, next: page * BATCH < total ? String(page + 1) : undefined };
+}
+
+type StatementLine = AccountView & MonthStatement;
+
+const statementColumns: readonly ExportColumn<StatementLine>[] = [
+  { name: 'user_id', value: ({ id }) => id },
+  { name: 'user', value: ({ username }) => username },
+  { name: 'email', value: ({ email }) => email },
+  { name: 'group', value: ({ group }) => group },
+  { name: 'opening_usd', value: ({ opening }) => usd(opening) },
+  { name: 'added_usd', value: ({ added }) => usd(added) },
+  { name: 'adjusted_usd', value: ({ adjusted }) => usd(adjusted) },
+  { name: 'tasks_usd', value: ({ tasks }) => usd(tasks) },
+  { name: 'storage_usd', value: ({ storage }) => usd(storage) },
+  { name: 'closing_usd', value: ({ closing }) => usd(closing) },
+];
+
+/** What a period was for each account; charges are negative. */
+export const statementRows = (
+  { auth, statements }: { auth: Auth; statements: AccountStatements },
+  { filter, period, cursor }: { filter: UserFilter; period: StatementPeriod; cursor: string | undefined },
+): RowSource<StatementLine> => ({
+  name: 'statements',
+  columns: statementColumns,
+  batches: readBatches<StatementLine>(async (page) => {
+    const { rows, next } = await readAccounts(auth, filter, page);
+    const described: StatementLine[] = [];
+    for (const account of rows) described.push({ ...account, ...(await statements.sum(account.id, period)) });
+    return { rows: described, next };
+  }, pages(cursor)),
 });
 
 type LedgerLine = ReturnType<typeof describeLedgerRow>;
@@ -162,20 +218,42 @@ const ledgerColumns: readonly ExportColumn<LedgerLine>[] = [
 export function ledgerRows(
   statements: AccountStatements,
   panel: PanelPrincipal,
-  { userId, filter }: { userId: number; filter: ReturnType<typeof readLedgerFilter> },
+  {
+    userId,
+    filter,
+    cursor,
+  }: { userId: number; filter: ReturnType<typeof readLedgerFilter>; cursor: string | undefined },
 ): RowSource<LedgerLine> {
   const forAdmin = isAdmin(panel);
-  async function* describe() {
-    for await (const rows of statements.read(userId, filter)) yield rows.map((row) => describeLedgerRow(row, forAdmin));
+  const { before = Number.POSITIVE_INFINITY } = readBefore(cursor);
+  /** A statement is read from its newest row, whose balance is known: rows of earlier files are passed over. */
+  async function* describe(): AsyncGenerator<ExportedRows<LedgerLine>, undefined> {
+    let left = MAX_EXPORTED;
+    for await (const read of statements.read(userId, filter)) {
+      await nextTurn();
+      const found = read.filter(({ id }) => id < before);
+      left -= found.length;
+      const last = found.at(-1);
+      const rows = found.map((row) => describeLedgerRow(row, forAdmin));
+      yield last && left < BATCH ? { rows, goesOnAt: String(last.id) } : { rows };
+      if (left < BATCH) return undefined;
+    }
+    return undefined;
   }
   return {
     name: 'ledger',
     columns: forAdmin
       ? [...ledgerColumns, { name: 'actor', value: ({ actor }) => actor?.username ?? '' }]
       : ledgerColumns,
-    batches: limitBatches(describe()),
+    batches: describe(),
   };
 }
 
-const readNext = (rows: readonly { id: number }[]): number | undefined =>
-  rows.length === BATCH ? rows.at(-1)?.id : undefined;
+const readNext = (rows: readonly { id: number }[]): string | undefined =>
+  rows.length === BATCH ? String(rows.at(-1)?.id) : undefined;
+
+/** Where a file begins, and how many rows a batch has at most. */
+const pages = (from: string | undefined) => ({ from, most: BATCH });
+
+const readBefore = (cursor: string | undefined): { before?: number } =>
+  cursor === undefined ? {} : { before: Number(cursor) };

@@ -4,44 +4,36 @@ import { isAdmin } from '../../pipeline/admit-request.ts';
 import { httpErrors } from '../../responses/errors.ts';
 import { streamChunks } from '../../responses/stream-chunks.ts';
 
-/** Rows of one file. What is beyond them needs a narrower filter. */
+/** Rows of one file at most; it ends with the cursor at which the next one goes on. */
 export const MAX_EXPORTED = 100_000;
 
 /** Rows after a cursor; without `next` they are the last ones. */
-export type ExportBatch<Row, Cursor> = { rows: Row[]; next: Cursor | undefined };
+export type ExportBatch<Row> = { rows: Row[]; next: string | undefined };
+
+/** `goesOnAt`: the file is full, and the next one begins with this cursor. */
+export type ExportedRows<Row> = { rows: Row[]; goesOnAt?: string };
 
 export type RowSource<Row> = {
   /** The name of the file, without its ending. */
-  name: 'audit' | 'ledger' | 'tasks' | 'usage' | 'users';
+  name: 'audit' | 'ledger' | 'statements' | 'tasks' | 'usage' | 'users';
   columns: readonly ExportColumn<Row>[];
-  batches: AsyncIterator<Row[], undefined>;
+  batches: AsyncIterator<ExportedRows<Row>, undefined>;
 };
 
-/** Reads batch after batch, up to `MAX_EXPORTED` rows, and leaves other work its turns. */
-export async function* readBatches<Row, Cursor>(
-  read: (after: Cursor | undefined) => Promise<ExportBatch<Row, Cursor>>,
-): AsyncGenerator<Row[], undefined> {
-  let after: Cursor | undefined;
+/** Reads batch after batch from a cursor on, while the file has space, and leaves other work its turns. */
+export async function* readBatches<Row>(
+  read: (after: string | undefined) => Promise<ExportBatch<Row>>,
+  { from, most }: { from: string | undefined; most: number },
+): AsyncGenerator<ExportedRows<Row>, undefined> {
+  let after = from;
   let left = MAX_EXPORTED;
   do {
     await nextTurn();
     const { rows, next } = await read(after);
-    yield rows.slice(0, left);
     left -= rows.length;
     after = next;
-  } while (after !== undefined && left > 0);
-  return undefined;
-}
-
-/** At most `MAX_EXPORTED` rows of batches that are read in turn. */
-export async function* limitBatches<Row>(batches: AsyncIterable<Row[]>): AsyncGenerator<Row[], undefined> {
-  let left = MAX_EXPORTED;
-  for await (const rows of batches) {
-    yield rows.slice(0, left);
-    left -= rows.length;
-    if (left <= 0) break;
-    await nextTurn();
-  }
+    yield after !== undefined && left < most ? { rows, goesOnAt: after } : { rows };
+  } while (after !== undefined && left >= most);
   return undefined;
 }
 
@@ -51,6 +43,9 @@ type StreamOptions = {
   onEnd: () => void;
   onFailure: (error: unknown) => void;
 };
+
+/** Whether a file is cut is known at its end alone, and its last row says so. */
+const MAX_ROWS_HEADER = 'x-export-max-rows';
 
 const TYPES = { csv: 'text/csv; charset=utf-8', jsonl: 'application/jsonl; charset=utf-8' } as const;
 
@@ -82,9 +77,9 @@ export function streamExport<Row>(
   /** Not empty: a stream asks again only after it was given something. */
   async function nextText(): Promise<string | undefined> {
     for (;;) {
-      const { done, value = [] } = await batches.next();
+      const { done, value: { rows, goesOnAt } = { rows: [] } } = await batches.next();
       // Without a row, a CSV file has its heading.
-      const text = done && !isFirst ? '' : writeRows(value, { format, columns, isFirst });
+      const text = `${done && !isFirst ? '' : writeRows(rows, { format, columns, isFirst })}${goesOnAt === undefined ? '' : writeCut(goesOnAt, format)}`;
       isFirst = false;
       if (text !== '') return text;
       if (done) return undefined;
@@ -117,6 +112,7 @@ export function streamExport<Row>(
       'content-type': TYPES[format],
       'content-disposition': `attachment; filename="${name}.${format}"`,
       'cache-control': 'no-store',
+      [MAX_ROWS_HEADER]: String(MAX_EXPORTED),
     },
   });
 }
@@ -144,6 +140,12 @@ export function csvCell(value: string | number | null | undefined): string {
   if (typeof value === 'number') return String(value);
   const text = (FORMULA.test(value) ? `'${value}` : value).replaceAll(LATER_FORMULA, "$1'");
   return SPECIAL.test(text) || text !== value ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The last row of a file that is full: nobody takes it for the whole. */
+function writeCut(cursor: string, format: ExportFormat): string {
+  const message = `cut after ${MAX_EXPORTED} rows or a little before: export again with cursor=${cursor} for those that follow`;
+  return format === 'jsonl' ? `${JSON.stringify({ cut: { message, cursor } })}\n` : `${csvCell(message)}\r\n`;
 }
 
 /** The text of some rows; of the first ones of a CSV file, with the heading. */

@@ -49,10 +49,13 @@ export const usageQuery = {
       description: 'For administrators, who see all users by default.',
     }),
   ),
-  user: t.Optional(integerText({ minimum: 1, description: 'The id of a user, for administrators.' })),
-  channel: t.Optional(integerText({ minimum: 1, description: 'The id of a channel, for administrators.' })),
+  user_id: t.Optional(integerText({ minimum: 1, description: 'Administrators.' })),
+  channel_id: t.Optional(integerText({ minimum: 1, description: 'Administrators.' })),
+  api_key_id: t.Optional(integerText({ minimum: 1, description: 'The id of an API key.' })),
+  user: t.Optional(integerText({ minimum: 1, description: 'The former name of user_id.' })),
+  channel: t.Optional(integerText({ minimum: 1, description: 'The former name of channel_id.' })),
   plugin: filter('The exact key of a plugin.'),
-  api_key: t.Optional(integerText({ minimum: 1, description: 'The id of an API key.' })),
+  api_key: t.Optional(integerText({ minimum: 1, description: 'The former name of api_key_id.' })),
   model: filter('The exact model.'),
   since: time,
   until: time,
@@ -133,7 +136,10 @@ export function readUsageFilter(
   panel: PanelPrincipal,
   query: Partial<Record<keyof typeof usageQuery, string>>,
 ): UsageFilter {
-  const { scope, user, channel, plugin, api_key: apiKey, model, since, until } = query;
+  const { scope, plugin, model, since, until } = query;
+  const user = query.user_id || query.user;
+  const channel = query.channel_id || query.channel;
+  const apiKey = query.api_key_id || query.api_key;
   if ((user || channel) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
   const id = (field: string, text: string) => readInteger(field, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
   const own = isAdmin(panel) && scope !== 'own' ? {} : { userId: panel.user.id };

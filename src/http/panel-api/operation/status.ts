@@ -25,6 +25,8 @@ export type StatusDeps = {
   /** The operator's logo. */
   brandLogo: () => { bytes: Uint8Array; mimeType: string } | undefined;
   version: string;
+  /** Whether the disk or the database cannot be written: then nobody can sign in. */
+  isUnwritable: () => boolean;
   /** Unix seconds. */
   startedAt: number;
 };
@@ -42,6 +44,7 @@ export function statusRoutes(kit: Kit, deps: StatusDeps) {
           version: deps.version,
           start_time: deps.startedAt,
           setup: !needed,
+          unwritable: deps.isUnwritable(),
           ...deps.publicSettings(),
           custom_oauth_providers: providers,
         });

@@ -113,7 +113,7 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
   ];
 }
 
-/** Leaves out what is private: the vendor's answer and task id, the plugin's state, the lease. */
+/** Leaves out what is private: the vendor's answer, the plugin's state, the lease; from users, the vendor's id too. */
 export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
   ...taskState(task),
   fail_reason_sentence: task.failReasonSentence,
@@ -130,6 +130,7 @@ export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boole
         channel_id: task.channelId,
         group: task.group,
         upstream_model: task.properties.upstreamModelName,
+        upstream_task_id: task.upstreamTaskId,
         plugin_version: task.execution.pluginVersion,
         request_id: task.execution.requestId,
         poll_failures: task.pollFailures,

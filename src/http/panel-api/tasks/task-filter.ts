@@ -21,7 +21,13 @@ export const taskFilterQuery = {
   fail_reason: t.Optional(t.String({ maxLength: 200, description: 'As /api/task/failures names it.' })),
   since: time,
   until: time,
-  q: t.Optional(t.String({ maxLength: 200, description: 'A task, or a part of its prompt, model or action.' })),
+  q: t.Optional(
+    t.String({
+      maxLength: 200,
+      description:
+        "A task, or a part of its prompt, model or action; for administrators also the vendor's id of a task.",
+    }),
+  ),
 };
 
 /** The last second of the year 9999. */
@@ -53,6 +59,7 @@ export function readTaskFilter(panel: PanelPrincipal, query: TaskFilterQuery): T
     since: number('since', LATEST),
     until: number('until', LATEST),
     query: query.q || undefined,
+    vendorIds: isAdmin(panel) || undefined,
   };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }

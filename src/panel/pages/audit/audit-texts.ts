@@ -24,6 +24,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'channel.test': 'audit.action.channel.test',
   'export.audit': 'audit.action.export.audit',
   'export.ledger': 'audit.action.export.ledger',
+  'export.statements': 'audit.action.export.statements',
   'export.tasks': 'audit.action.export.tasks',
   'export.usage': 'audit.action.export.usage',
   'export.users': 'audit.action.export.users',

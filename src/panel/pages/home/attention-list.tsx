@@ -47,6 +47,10 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   channel_resting: { title: 'home.attention.channel_resting', remedy: 'home.attention.channel_resting.remedy' },
   polls_late: { title: 'home.attention.polls_late', remedy: 'home.attention.polls_late.remedy' },
   queue_stalled: { title: 'home.attention.queue_stalled', remedy: 'home.attention.queue_stalled.remedy' },
+  vendor_job_unrecorded: {
+    title: 'home.attention.vendor_job_unrecorded',
+    remedy: 'home.attention.vendor_job_unrecorded.remedy',
+  },
   tasks_overdue: { title: 'home.attention.tasks_overdue', remedy: 'home.attention.tasks_overdue.remedy' },
   alert_webhook_failing: {
     title: 'home.attention.alert_webhook_failing',
@@ -63,6 +67,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   address_missing: { title: 'home.attention.address_missing', remedy: 'home.attention.address_missing.remedy' },
   setting_unsafe: { title: 'home.attention.setting_unsafe', remedy: 'home.attention.setting_unsafe.remedy' },
   ledger_mismatch: { title: 'home.attention.ledger_mismatch', remedy: 'home.attention.ledger_mismatch.remedy' },
+  data_damaged: { title: 'home.attention.data_damaged', remedy: 'home.attention.data_damaged.remedy' },
   node_gone: { title: 'home.attention.node_gone', remedy: 'home.attention.node_gone.remedy' },
   node_versions_differ: {
     title: 'home.attention.node_versions_differ',

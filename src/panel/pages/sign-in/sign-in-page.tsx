@@ -70,6 +70,11 @@ function SignIn({ status, isInPlace }: { status: GatewayStatus; isInPlace: boole
         heading={t('signIn.heading')}
         intro={t('signIn.intro', { name: status.system_name })}
       />
+      {status.unwritable && (
+        <Alert color="red" icon={<IconInfoCircle aria-hidden />} title={t('signIn.unwritable.title')}>
+          {t('signIn.unwritable.text')}
+        </Alert>
+      )}
       <SessionEndedNotice isInPlace={isInPlace} />
       <Stack gap={24}>
         {status.password_login_enabled && <SignInForm notice={notice} onTwoFactorRequired={askCode} />}

@@ -152,7 +152,7 @@ export function createTaskList(context: Context): TaskListStore {
         .from(searched)
         .innerJoin(taskList, eq(taskList.id, searched.id))
         .innerJoin(tasks, eq(tasks.id, searched.id));
-      if (row?.count && left > 0) found.push(...(await rows.where(containsText(filter.query))));
+      if (row?.count && left > 0) found.push(...(await rows.where(containsText(filter))));
       left = Math.max(0, left - (row?.count ?? 0));
       return !isPartial;
     });
@@ -212,7 +212,7 @@ export function createTaskList(context: Context): TaskListStore {
         const found = await inTurn(userId, async () => {
           if (query) searched += await countRows(within);
           return (query ? rows.innerJoin(tasks, eq(tasks.id, taskList.id)) : rows)
-            .where(query ? and(within, containsText(query)) : within)
+            .where(query ? and(within, containsText({ ...filter, query })) : within)
             .orderBy(direction(taskList.id))
             .limit(limit + 1 - ids.length);
         });
@@ -246,7 +246,7 @@ export function createTaskList(context: Context): TaskListStore {
           const rows = grouped
             .innerJoin(among, eq(among.id, taskList.id))
             .innerJoin(tasks, eq(tasks.id, taskList.id))
-            .where(containsText(query));
+            .where(containsText({ ...filter, query }));
           addCounts(counts, await rows.groupBy(taskList.failReason));
           left -= Math.min(left, await countRows(within));
         } else addCounts(counts, await grouped.where(within).groupBy(taskList.failReason));

@@ -93,7 +93,7 @@ function createTurns(): <T>(owner: string, work: () => Promise<T>) => Promise<T>
 export type TaskMatcher = {
   /** The filter without its user, whose slices are looked at, and without its text. */
   matches(filter: TaskListFilter): SQL | undefined;
-  containsText(query: string): SQL;
+  containsText(filter: { query: string; vendorIds?: boolean | undefined }): SQL;
 };
 
 /** The conditions of a list of tasks, over `task_list`, and for texts `tasks`. */
@@ -121,9 +121,10 @@ export function createTaskMatcher({ dialect, tables: { tasks, taskList }, fold }
         until === undefined ? undefined : lte(taskList.createdAt, until),
       ),
 
-    containsText: (query) =>
+    containsText: ({ query, vendorIds }) =>
       sql`(${or(
         sql`${tasks.taskId} = ${query}`,
+        vendorIds ? sql`${tasks.upstreamTaskId} = ${query}` : undefined,
         ...listSpellings(query).flatMap((one) => [
           contains(prompt, JSON.stringify(one.toWellFormed()).slice(1, -1)),
           contains(taskList.model, one),

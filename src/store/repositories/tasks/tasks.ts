@@ -279,6 +279,15 @@ export function createTaskStore(context: Context, memory?: LeaseBinding): TaskSt
       return hidden.length === 1;
     },
 
+    async noteVendorJob(taskId, upstreamTaskId) {
+      const noted = await db
+        .update(tasks)
+        .set({ upstreamTaskId })
+        .where(and(eq(tasks.taskId, taskId), eq(tasks.status, 'FAILURE'), eq(tasks.upstreamTaskId, '')))
+        .returning({ id: tasks.id });
+      return noted.length === 1;
+    },
+
     async setLinkVersions(taskId, { known, next }) {
       const moved = await db
         .update(tasks)

@@ -18,7 +18,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
   const { bundle } = useSessionSnapshot();
   const plugins = usePluginNames();
   const at = (seconds: number): string | null => (seconds > 0 ? format.time(seconds) : null);
-  const { user_id, channel_id, api_key_id, upstream_model, plugin_version, poll_failures = 0 } = task;
+  const { user_id, channel_id, api_key_id, upstream_model, upstream_task_id, plugin_version, poll_failures = 0 } = task;
   const isOwn = user_id === undefined || user_id === bundle?.user.id;
   const polls = { polls: format.number(task.polls), failures: format.number(poll_failures) };
   const name = plugins.get(task.platform) ?? task.platform;
@@ -28,6 +28,7 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('task.facts.id'), task.id, true],
     [t('task.facts.model'), task.model, true],
     [t('task.facts.upstream'), upstream_model === task.model ? null : upstream_model, true],
+    [t('task.facts.vendorId'), upstream_task_id || null, true],
     [
       t('task.facts.plugin'),
       role >= roles.root ? <FactLink to={`/plugins/${encodeURIComponent(task.platform)}`}>{plugin}</FactLink> : plugin,

@@ -1,0 +1,46 @@
+import type { AliveNode, Store } from '../../store/ports/index.ts';
+import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
+import type { AttentionItem } from './types.ts';
+
+/** A node that ended without removing its row is reported this long after its last heartbeat. */
+const GONE_SECONDS = 86_400;
+
+/** Nodes of PostgreSQL that are gone, run other versions, or lack a master. */
+export async function listNodeAttention(store: Pick<Store, 'dialect' | 'nodes'>): Promise<AttentionItem[]> {
+  // A SQLite database has one process: another row belongs to one that was killed.
+  if (store.dialect === 'sqlite') return [];
+  const known = await store.nodes.alive(GONE_SECONDS);
+  const alive = known.filter(({ silentSeconds }) => silentSeconds <= NODE_ALIVE_SECONDS);
+  const items: AttentionItem[] = findGone(known, alive).map((node) => ({
+    code: 'node_gone',
+    severity: 'warning',
+    target: { kind: 'node', id: node.id },
+    params: { node: node.id, seconds: node.silentSeconds },
+    message: `The node ${node.id} has sent no heartbeat for ${node.silentSeconds} s and did not stop cleanly.`,
+  }));
+  const versions = [...new Set(alive.map(({ version }) => version))];
+  const system = { kind: 'system' as const, id: null };
+  if (versions.length > 1) {
+    const message = `The nodes run different versions: ${versions.join(', ')}.`;
+    const params = { versions: versions.join(', ') };
+    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, message, params });
+  }
+  if (onlyWorkers(alive)) items.push({ code: 'no_master', severity: 'warning', target: system, message: ONLY_WORKERS });
+  return items;
+}
+
+/**
+ * Nodes that fell silent and were not started again: a node that starts after another fell silent
+ * takes its place, since each start has a new id.
+ */
+function findGone(known: readonly AliveNode[], alive: readonly AliveNode[]): AliveNode[] {
+  const free = alive.map(({ startedAt }) => startedAt);
+  const silent = known.filter((node) => !alive.includes(node));
+  return silent
+    .toSorted((one, other) => other.heartbeatAt - one.heartbeatAt)
+    .filter(({ heartbeatAt }) => {
+      const successor = free.findIndex((startedAt) => startedAt >= heartbeatAt);
+      if (successor !== -1) free.splice(successor, 1);
+      return successor === -1;
+    });
+}

@@ -1,0 +1,53 @@
+import { expect, test } from 'bun:test';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { readVendorCsv, reconcileVendor } from '../../src/reports/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import { leaseOf, newTask } from '../contract/each-store.ts';
+import { addUser } from '../support/add-user.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+test("a vendor's export is read with any usual separator, quotes and signs of currencies", () => {
+  const jobs = [
+    { id: 'job,1', cost: 0.5 },
+    { id: 'job2', cost: 1 },
+  ];
+  expect(readVendorCsv('\uFEFFCreated,Job_ID,Cost\r\n2026-11-01,"job,1",$0.50\r\n,job2,1\r\n\r\n', {})).toEqual(jobs);
+  expect(readVendorCsv('when;Generation;Charge\nx;a "b";0\n', { id: 'generation' })).toEqual([
+    { id: 'a "b"', cost: 0 },
+  ]);
+  expect(readVendorCsv('id\none\n', {})).toEqual([{ id: 'one', cost: undefined }]);
+  expect(() => readVendorCsv('when,what\n1,2\n', {})).toThrow('--id-column; it has "when", "what"');
+  expect(() => readVendorCsv('id,cost\none,"1,50"\n', {})).toThrow('line 2: the cost "1,50" is no number');
+});
+
+test('names what the vendor bills and nobody paid, what it lists twice, and what it does not list', async () => {
+  const store = await openStore({
+    ...{ databaseUrl: '', dataDir: temporaryFolder(), synchronous: 'NORMAL', clock: systemClock, logger: silentLogger },
+  });
+  const user = await addUser(store, {});
+  const add = async (upstreamTaskId: string, status: 'SUCCESS' | 'FAILURE', channelId = 3) => {
+    const task = await store.tasks.insert(newTask({ userId: user.id, channelId, quota: 500 }));
+    await store.tasks.advance(leaseOf(task), { status, upstreamTaskId, submitTime: 200, finishTime: 300 }, null);
+    return task.taskId;
+  };
+  await add('paid', 'SUCCESS');
+  const refunded = await add('refunded', 'FAILURE');
+  await add('failed-free', 'FAILURE');
+  const missing = await add('missing', 'SUCCESS');
+  await add('elsewhere', 'SUCCESS', 4);
+  const jobs = [
+    { id: 'paid', cost: 1 },
+    { id: 'refunded', cost: 2 },
+    { id: 'failed-free', cost: 0 },
+    { id: 'bought', cost: 3 },
+    { id: 'bought', cost: 3 },
+  ];
+  expect(await reconcileVendor({ store }, { jobs, filter: { channelId: 3 } })).toEqual({
+    ...{ matched: 3, vendorCost: 9, charged: 1000 },
+    unknown: [{ id: 'bought', cost: 6 }],
+    refunded: [{ id: 'refunded', cost: 2, task: refunded }],
+    repeated: [{ id: 'bought', times: 2 }],
+    missing: [{ id: 'missing', task: missing }],
+  });
+  await store.close();
+});
