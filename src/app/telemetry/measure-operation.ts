@@ -59,7 +59,7 @@ export function measureOperation(
     async collect() {
       const found = await depth();
       if (!found) return;
-      this.set({ state: 'waiting' }, found.wanted);
+      this.set({ state: 'waiting' }, found.pending);
       this.set({ state: 'lost' }, found.lost);
     },
   });
