@@ -82,6 +82,7 @@ test('a file that could not be kept', async () => {
       ...artifact,
       kept: 'lost',
       kept_reason: 'It does not fit into the storage of this account.',
+      kept_reason_sentence: { reason: 'results.quota', params: {} },
     }));
     await route.fulfill({ response: answer, json: body });
   });
