@@ -1,29 +1,18 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import { type AppError, type Clock, type Logger, sentence } from '../../kernel/index.ts';
-import { STATUS, type Store } from '../../store/ports/index.ts';
-import type { AuthConfig, AuthSettings } from '../config.ts';
+import { type AppError, sentence } from '../../kernel/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
 import { requireRelyingParty } from '../credentials/relying-party.ts';
 import { authErrors } from '../errors.ts';
-import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { RequestOrigin } from '../principals.ts';
-import { completeLogin, type LoginResult } from '../sessions/complete-login.ts';
-import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
-import type { SessionTokens } from '../tokens/access-tokens.ts';
-import type { Flows } from '../tokens/flows.ts';
+import { completeLogin, type LoginDeps, type LoginResult } from '../sessions/complete-login.ts';
+import type { SignInAttempt } from '../sessions/record-sign-ins.ts';
 import { type AssertionCredential, beginCeremony, type Ceremony, loadWebAuthn } from './ceremony.ts';
 import { checkAssertion } from './check-assertion.ts';
 
 /** What the operations of this file use. */
-type Deps = {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-  config: AuthConfig;
+type Deps = LoginDeps & {
   settings: () => AuthSettings;
-  tokens: SessionTokens;
-  flows: Flows;
-  signIns: SignIns;
-  notifyOwner: NotifyOwner;
 };
 
 export type PasskeyLogin = { flowToken: string; credential: AssertionCredential; origin: RequestOrigin };

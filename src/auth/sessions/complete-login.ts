@@ -10,8 +10,8 @@ import { bundleLogin, type SignedIn } from './describe-session.ts';
 import { issueSession, type LoginMethod } from './issue-session.ts';
 import type { SignIns } from './record-sign-ins.ts';
 
-/** What the operations of this file use. */
-type Deps = {
+/** What a login uses, whatever its method. */
+export type LoginDeps = {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -54,7 +54,7 @@ export type ProvenLogin = {
  * @throws what `issueSession` and `within` throw.
  */
 export async function completeLogin(
-  ctx: Deps,
+  ctx: LoginDeps,
   { proven, method, origin, twoFactors, within }: ProvenLogin,
 ): Promise<LoginResult> {
   const { store, logger, flows, signIns } = ctx;

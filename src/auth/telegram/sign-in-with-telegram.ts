@@ -1,28 +1,18 @@
-import { type AppError, type Clock, type Logger, sentence } from '../../kernel/index.ts';
+import { type AppError, sentence } from '../../kernel/index.ts';
 import { STATUS, type Store } from '../../store/ports/index.ts';
-import type { AuthConfig, AuthSettings } from '../config.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { bindIdentity, requireUnbound } from '../oauth/bind-identity.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
 import { rememberSession } from '../sessions/check-session.ts';
-import { completeLogin, type LoginResult } from '../sessions/complete-login.ts';
-import type { SignInAttempt, SignIns } from '../sessions/record-sign-ins.ts';
-import type { SessionTokens } from '../tokens/access-tokens.ts';
+import { completeLogin, type LoginDeps, type LoginResult } from '../sessions/complete-login.ts';
+import type { SignInAttempt } from '../sessions/record-sign-ins.ts';
 import type { Flows, FlowTicket } from '../tokens/flows.ts';
 import { readAssertion } from './read-assertion.ts';
 
 /** What the operations of this file use. */
-type Deps = {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-  config: AuthConfig;
+type Deps = LoginDeps & {
   settings: () => AuthSettings;
-  tokens: SessionTokens;
-  flows: Flows;
-  signIns: SignIns;
-  notifyOwner: NotifyOwner;
 };
 
 export type TelegramLogin = {

@@ -1,28 +1,16 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { AuthConfig, AuthSettings } from '../config.ts';
-import type { NotifyOwner } from '../mail/notify-owner.ts';
+import type { AuthSettings } from '../config.ts';
 import { bindIdentity, requireUnbound } from '../oauth/bind-identity.ts';
 import { findOrCreateUser, type OwnerLogin } from '../oauth/find-or-create-user.ts';
 import { type PanelPrincipal, type RequestOrigin, requireSession, type SessionPrincipal } from '../principals.ts';
 import { rememberSession } from '../sessions/check-session.ts';
-import { completeLogin } from '../sessions/complete-login.ts';
-import type { SignIns } from '../sessions/record-sign-ins.ts';
-import type { SessionTokens } from '../tokens/access-tokens.ts';
+import { completeLogin, type LoginDeps } from '../sessions/complete-login.ts';
 import type { FlowBinding, FlowKey, Flows, FlowTicket } from '../tokens/flows.ts';
 import { type IdentifyByCode, requireWeChat, WECHAT } from './identify-by-code.ts';
 
 /** What the operations of this file use. */
-type Deps = {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-  config: AuthConfig;
+type Deps = LoginDeps & {
   settings: () => AuthSettings;
-  tokens: SessionTokens;
-  flows: Flows;
-  signIns: SignIns;
-  notifyOwner: NotifyOwner;
   identifyByCode: IdentifyByCode;
 };
 

@@ -1,5 +1,4 @@
-import { ActionIcon, Button, Input, TextInput } from '@mantine/core';
-import { IconPlus, IconX } from '@tabler/icons-react';
+import { TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import sideBySide from '../../ui/form/side-by-side.module.css';
@@ -7,6 +6,7 @@ import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { ChannelValues } from './channel-form-values.ts';
 import classes from './channels.module.css';
+import { RowList } from './row-list.tsx';
 
 /** What the vendor lets the account run. Empty fields are learned. */
 export function ChannelLimits({ form }: { form: Form<ChannelValues> }) {
@@ -53,53 +53,38 @@ type Rows = ChannelValues['limits.models'];
 type ModelLimitsProps = { rows: Rows; onChange(rows: Rows): void; error: string | null };
 
 /** Limits of single models, by the vendor's names. */
-function ModelLimits({ rows, onChange, error }: ModelLimitsProps) {
+function ModelLimits(props: ModelLimitsProps) {
   const { t } = useTranslation();
-  const updateRow = (index: number, change: Partial<Rows[number]>): void =>
-    onChange(rows.map((row, at) => (at === index ? { ...row, ...change } : row)));
   return (
-    <fieldset className={classes.mapping}>
-      <legend>{t('channels.modelLimits')}</legend>
-      <Input.Description>{t('channels.modelLimitsHelp')}</Input.Description>
-      {rows.map((row, index) => (
-        <div key={index} className={classes.limitRow}>
+    <RowList
+      {...props}
+      legend={t('channels.modelLimits')}
+      description={t('channels.modelLimitsHelp')}
+      emptyRow={{ model: '', max_running: '', max_per_minute: '' }}
+      addLabel={t('channels.modelLimitAdd')}
+      removeLabel={(number) => t('channels.modelLimitRemove', { number })}
+      rowClass={classes.limitRow}
+    >
+      {(row, change) => (
+        <>
           <TextInput
             label={t('tasks.model')}
             value={row.model}
-            onChange={(event) => updateRow(index, { model: event.currentTarget.value })}
+            onChange={(event) => change({ model: event.currentTarget.value })}
             spellCheck={false}
           />
           <DecimalField
             label={t('channels.maxRunning')}
             value={row.max_running}
-            onChange={(value) => updateRow(index, { max_running: value })}
+            onChange={(value) => change({ max_running: value })}
           />
           <DecimalField
             label={t('channels.maxPerMinute')}
             value={row.max_per_minute}
-            onChange={(value) => updateRow(index, { max_per_minute: value })}
+            onChange={(value) => change({ max_per_minute: value })}
           />
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={36}
-            aria-label={t('channels.modelLimitRemove', { number: index + 1 })}
-            onClick={() => onChange(rows.filter((_, at) => at !== index))}
-          >
-            <IconX size={18} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
-        </div>
-      ))}
-      {error !== null && <Input.Error mt={8}>{error}</Input.Error>}
-      <Button
-        variant="default"
-        size="xs"
-        mt={12}
-        leftSection={<IconPlus size={16} stroke={1.6} aria-hidden="true" />}
-        onClick={() => onChange([...rows, { model: '', max_running: '', max_per_minute: '' }])}
-      >
-        {t('channels.modelLimitAdd')}
-      </Button>
-    </fieldset>
+        </>
+      )}
+    </RowList>
   );
 }

@@ -1,11 +1,11 @@
-import { ActionIcon, Button, Input, PasswordInput, Stack, Textarea, TextInput } from '@mantine/core';
-import { IconPlus, IconX } from '@tabler/icons-react';
+import { PasswordInput, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { ChannelValues } from './channel-form-values.ts';
 import classes from './channels.module.css';
+import { RowList } from './row-list.tsx';
 
 /** Which way the channel's requests leave, and what they carry. Few channels need it. */
 export function ChannelNetwork({ form }: { form: Form<ChannelValues> }) {
@@ -53,52 +53,37 @@ type Rows = ChannelValues['headers'];
 type HeaderRowsProps = { rows: Rows; onChange(rows: Rows): void; error: string | null };
 
 /** A stored value is not shown, and stays while its field is empty. */
-function HeaderRows({ rows, onChange, error }: HeaderRowsProps) {
+function HeaderRows(props: HeaderRowsProps) {
   const { t } = useTranslation();
-  const updateRow = (index: number, change: Partial<Rows[number]>): void =>
-    onChange(rows.map((row, at) => (at === index ? { ...row, ...change } : row)));
   return (
-    <fieldset className={classes.mapping}>
-      <legend>{t('channels.headers')}</legend>
-      <Input.Description>{t('channels.headersHelp')}</Input.Description>
-      {rows.map((row, index) => (
-        <div key={index} className={classes.headerRow}>
+    <RowList
+      {...props}
+      legend={t('channels.headers')}
+      description={t('channels.headersHelp')}
+      emptyRow={{ name: '', value: '', isStored: false }}
+      addLabel={t('channels.headerAdd')}
+      removeLabel={(number) => t('channels.headerRemove', { number })}
+      rowClass={classes.headerRow}
+    >
+      {(row, change, number) => (
+        <>
           <TextInput
-            aria-label={t('channels.headerName', { number: index + 1 })}
+            aria-label={t('channels.headerName', { number })}
             placeholder="X-Api-Manager"
             value={row.name}
-            onChange={(event) => updateRow(index, { name: event.currentTarget.value })}
+            onChange={(event) => change({ name: event.currentTarget.value })}
             spellCheck={false}
           />
           <PasswordInput
-            aria-label={t('channels.headerValue', { number: index + 1 })}
+            aria-label={t('channels.headerValue', { number })}
             placeholder={row.isStored ? '••••••••' : ''}
             autoComplete="new-password"
             value={row.value}
-            onChange={(event) => updateRow(index, { value: event.currentTarget.value })}
+            onChange={(event) => change({ value: event.currentTarget.value })}
             visibilityToggleButtonProps={{ 'aria-label': t('channels.keyShowTyped') }}
           />
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            size={36}
-            aria-label={t('channels.headerRemove', { number: index + 1 })}
-            onClick={() => onChange(rows.filter((_, at) => at !== index))}
-          >
-            <IconX size={18} stroke={1.6} aria-hidden="true" />
-          </ActionIcon>
-        </div>
-      ))}
-      {error !== null && <Input.Error mt={8}>{error}</Input.Error>}
-      <Button
-        variant="default"
-        size="xs"
-        mt={12}
-        leftSection={<IconPlus size={16} stroke={1.6} aria-hidden="true" />}
-        onClick={() => onChange([...rows, { name: '', value: '', isStored: false }])}
-      >
-        {t('channels.headerAdd')}
-      </Button>
-    </fieldset>
+        </>
+      )}
+    </RowList>
   );
 }
