@@ -63,6 +63,7 @@ describe('capacity', () => {
       },
       beginRest: async () => true,
       endRest: async () => true,
+      wake: async () => 0,
       putCeiling: async () => true,
     };
     capacity = createCapacity({
@@ -106,6 +107,13 @@ describe('capacity', () => {
     }
     await clock.pass(0);
     return refused;
+  }
+  /** As many tasks as it takes to be certain are sent one by one, and the vendor says "full". */
+  async function refuse(times: number): Promise<void> {
+    for (let time = 0; time < times; time++) {
+      capacity.refused(begin(), { kind: 'capacity' });
+      await clock.pass(0);
+    }
   }
   const finish = (count = 1) => {
     for (const { taskId, slots, scope: place } of [...running].slice(0, count)) {
@@ -152,6 +160,62 @@ describe('capacity', () => {
     }
   });
 
+  test('one refusal rests nobody: after it one task at a time is sent beyond those that run', async () => {
+    await fill(1000);
+    for (let task = 0; task < 2; task++) accept(begin());
+    await refuse(1);
+    expect(view()).toMatchObject({ ceiling: 8, rest: '' });
+    expect(room()).toBe(1);
+    finish();
+    expect(room()).toBe(2);
+    // Acceptances outweigh it.
+    for (let task = 0; task < 5; task++) {
+      accept(begin());
+      finish();
+    }
+    expect(room()).toBe(8 - running.size);
+  });
+
+  test.each([3, 60])(
+    'a vendor that refuses 5%% at random, and is never full, runs as many tasks of %i s',
+    async (seconds) => {
+      const PEOPLE = 40;
+      const PASSES = 1800;
+      let seed = 1;
+      const random = () => {
+        seed = (seed * 48_271) % 2_147_483_647;
+        return seed / 2_147_483_647;
+      };
+      async function complete(refused: number): Promise<number> {
+        const ends: number[] = [];
+        let completed = 0;
+        for (let second = 0; second < PASSES; second++) {
+          while (ends.length > 0 && (ends[0] as number) <= second) {
+            ends.shift();
+            finish();
+            completed += 1;
+          }
+          while (running.size < PEOPLE && room() > 0) {
+            const dispatch = begin();
+            if (random() < refused) {
+              capacity.refused(dispatch, { kind: 'capacity' });
+              await clock.pass(0);
+            } else {
+              accept(dispatch);
+              ends.push(second + seconds);
+            }
+          }
+          await clock.pass(1000);
+        }
+        finish(running.size);
+        return completed;
+      }
+      const without = await complete(0);
+      expect(await complete(0.05)).toBeGreaterThan(0.8 * without);
+      expect(view().ceiling).toBeGreaterThanOrEqual(PEOPLE);
+    },
+  );
+
   test('refusals that arrive before the acceptances of their burst teach the same', async () => {
     const burst = Array.from({ length: 4 }, () => begin());
     capacity.refused(burst[3] as Dispatch, { kind: 'capacity' });
@@ -159,16 +223,18 @@ describe('capacity', () => {
     await clock.pass(0);
     accept(burst[0] as Dispatch);
     accept(burst[1] as Dispatch);
-    expect(view().ceiling).toBe(2);
+    await refuse(2);
+    expect(view()).toMatchObject({ ceiling: 2, reason: 'refused' });
   });
 
   test('a burst that is refused counts once, and its rest is not renewed by it', async () => {
     await fill(1000);
     const burst = Array.from({ length: room() }, () => begin());
     expect(burst).toHaveLength(4);
-    capacity.refused(burst[0] as Dispatch, { kind: 'capacity' });
+    capacity.refused(burst[0] as Dispatch, { kind: 'capacity', retryAfterMs: 5000 });
     await clock.pass(4000);
     for (const dispatch of burst.slice(1)) capacity.refused(dispatch, { kind: 'capacity', retryAfterMs: 60_000 });
+    await clock.pass(0);
     expect(view()).toMatchObject({ ceiling: 4, rest: 'capacity' });
     finish();
     expect(room()).toBe(0);
@@ -180,9 +246,8 @@ describe('capacity', () => {
     elsewhere = [{ channelId: 1, model: 'm', accepted: 0, sending: 0, abandoned: 4 }];
     await capacity.recount();
     expect(room()).toBe(4);
-    const [first, second] = [begin(), begin()];
-    accept(first);
-    capacity.refused(second, { kind: 'capacity' });
+    accept(begin());
+    await refuse(4);
     finish();
     elsewhere = [];
     await clock.pass(6000);
@@ -195,11 +260,9 @@ describe('capacity', () => {
   });
 
   test('tasks that other nodes have there count for the ceiling', async () => {
-    const [first, second] = [begin(), begin()];
-    accept(first);
+    accept(begin());
     elsewhere = [{ channelId: 1, model: 'm', accepted: 6, sending: 0, abandoned: 0 }];
-    capacity.refused(second, { kind: 'capacity' });
-    await clock.pass(0);
+    await refuse(4);
     expect(view().ceiling).toBe(7);
   });
 
@@ -254,19 +317,35 @@ describe('capacity', () => {
       expect(view()).toMatchObject({ ceiling: LIMIT + 1 });
     });
 
-    test('a success is the ceiling, and the next try comes after a minute again', async () => {
-      for (let second = 0; second < 110; second++) {
+    test('a success proves the refusals false, and it grows again from where it stood before them', async () => {
+      for (let second = 0; second < 65; second++) {
         await fill(1000);
         await clock.pass(1000);
       }
-      expect(view()).toMatchObject({ ceiling: LIMIT + 2, reason: 'raised' });
+      expect(view()).toMatchObject({ ceiling: 8, reason: 'grown' });
+    });
+
+    test('a success of one that another node learned is the ceiling, and the next try comes after a minute', async () => {
+      const noRest = { restingForMs: 0, restReason: '', restStep: 0, restGeneration: 9, trialTaskId: null };
+      rows = [{ ...{ pool: 'other', model: 'm', ceiling: 7, ceilingReason: 'refused', changedAt: 0 }, ...noRest }];
+      channels = [channel({ pool: 'other' })];
+      await capacity.wake(channel());
+      for (let second = 0; second < 130; second++) {
+        await fill(1000);
+        await clock.pass(1000);
+      }
+      expect(view()).toMatchObject({ ceiling: 9, reason: 'raised' });
+      // It is taken back by one refusal: nothing else has shown yet that it holds.
+      finish();
+      capacity.refused(begin(), { kind: 'capacity' });
+      expect(view()).toMatchObject({ ceiling: 8, reason: 'refused' });
     });
 
     test('a refusal at less than half of it rests only: somebody else uses the account', async () => {
       finish();
       expect(await fill(LIMIT)).toBe(0);
       finish(3);
-      expect(await fill(2)).toBeGreaterThan(0);
+      for (let second = 0; second < 3; second++) expect(await fill(2)).toBeGreaterThan(0);
       expect(view()).toMatchObject({ ceiling: LIMIT, rest: 'capacity' });
     });
 
@@ -309,7 +388,7 @@ describe('capacity', () => {
       finish();
       expect(await measureRest()).toBe(42);
       accept(begin());
-      capacity.refused(begin(), { kind: 'capacity' });
+      await refuse(4);
       finish();
       expect(await measureRest()).toBe(5);
     });

@@ -136,8 +136,10 @@ export function createCapacity(deps: {
   };
 
   function learnedRoom(scope: Scope): number {
-    const { learned, window = Number.POSITIVE_INFINITY } = ofModel(scope);
+    const { learned, doubt, window: most = Number.POSITIVE_INFINITY } = ofModel(scope);
     const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
+    const beyond = doubt ? doubt.running + 1 - (found.inFlight - abandoned) : Number.POSITIVE_INFINITY;
+    const window = Math.min(most, sending + Math.max(0, beyond));
     if (isDeclared(scope)) return Math.max(0, window - sending);
     // Where no refusal has shown a limit, what a crash left behind holds nobody up.
     const inFlight = isGrowing(learned) ? found.inFlight - abandoned : found.inFlight;
@@ -174,10 +176,11 @@ export function createCapacity(deps: {
     const { inFlight } = slots.find(scope.pool, scope.model);
     const isLearned = !isDeclared(scope);
     const isRise = isLearned && noteBegun(state.learned, { taskId: task.taskId, inFlight }, nowMs);
+    state.starts += 1;
     const riseMs = isLearned ? riseAtMs(state.learned) : undefined;
     if (riseMs !== undefined) emitIn(scope, riseMs - nowMs);
     const generations = new Map(resting.map(({ key, rest }) => [key, rest.generation]));
-    return { ...task, scope, generations, isRise };
+    return { ...task, scope, generations, isRise, start: state.starts };
   }
 
   /** Gives back what a task has of trials; they are another's then. */
@@ -202,7 +205,7 @@ export function createCapacity(deps: {
     outageWatch(scope.channelId).note({ failed: false, userId: dispatch.userId });
     forbidden.get(scope.channelId)?.accepted();
     const running = slots.find(scope.pool, scope.model).accepted;
-    if (!isDeclared(scope)) states.learnAccepted(state, dispatch, running);
+    states.accept(state, dispatch, { running, learns: !isDeclared(scope) });
     states.widen(state);
     for (const one of restable(scope)) states.endRest(one, dispatch);
     leaveTrials(dispatch);
@@ -224,7 +227,7 @@ export function createCapacity(deps: {
     if (kind === 'capacity') {
       const running = () => slots.find(scope.pool, scope.model).accepted;
       const learns = !isDeclared(scope);
-      states.refusedFull(state, dispatch, { running, recount, learns, ...rest });
+      states.refuseFull(state, dispatch, { running, recount, learns, ...rest });
     }
     leaveTrials(dispatch);
     noteInFlight(state.learned, slots.find(scope.pool, scope.model).inFlight, mono());

@@ -20,6 +20,10 @@ export type LearnedCeiling = {
   belowSinceMs: number | undefined;
   /** Rises in a row that failed, or did not hold. */
   failedRises: number;
+  /** What stood before refusals lowered it. A rise that succeeds proves them false. */
+  fell: { ceiling: number; reason: CeilingReason } | undefined;
+  /** Such a rise put that back: from what, to what and when. */
+  restored: { from: number; ceiling: number; atMs: number } | undefined;
   /** The task that tries one more. */
   riseTaskId: string | undefined;
   /** A share of the time until a rise by which it comes later. */
@@ -29,7 +33,7 @@ export type LearnedCeiling = {
 export const startCeiling = (spread = 0): LearnedCeiling =>
   setCeiling(undefined, { ceiling: START, reason: 'start', spread });
 
-/** `ceiling`: what is learned now. What was learned of rises stays. */
+/** `ceiling`: what is learned now. What was learned of rises and falls stays. */
 export function setCeiling(
   before: LearnedCeiling | undefined,
   { ceiling, reason, spread = before?.spread ?? 0 }: { ceiling: number; reason: CeilingReason; spread?: number },
@@ -42,6 +46,8 @@ export function setCeiling(
     fullSinceMs: undefined,
     belowSinceMs: undefined,
     failedRises: before?.failedRises ?? 0,
+    fell: before?.fell,
+    restored: before?.restored,
     riseTaskId: undefined,
     spread,
   };
@@ -53,10 +59,11 @@ export const isGrowing = ({ reason }: LearnedCeiling): boolean => reason === 'st
 /** When one more is tried, while all slots are taken; `undefined`: not before they are. */
 export function riseAtMs(state: LearnedCeiling): number | undefined {
   if (isGrowing(state) || state.fullSinceMs === undefined || state.riseTaskId !== undefined) return undefined;
-  const failed = state.reason === 'raised' ? 0 : state.failedRises;
-  const waitMs = Math.min(FIRST_RISE_MS * 2 ** failed, LONGEST_RISE_MS);
+  const waitMs = riseWaitMs(state.reason === 'raised' ? 0 : state.failedRises);
   return state.fullSinceMs + waitMs * (1 + state.spread);
 }
+
+const riseWaitMs = (failed: number): number => Math.min(FIRST_RISE_MS * 2 ** failed, LONGEST_RISE_MS);
 
 /** Slots that are free with so many in flight. */
 export function roomBelow(state: LearnedCeiling, inFlight: number, nowMs: number): number {
@@ -93,7 +100,7 @@ export function noteInFlight(state: LearnedCeiling, inFlight: number, nowMs: num
 /** The ceiling after an acceptance; `undefined`: it stays. `running`: accepted, on all nodes. */
 export function afterAcceptance(
   state: LearnedCeiling,
-  { isRise, running }: { isRise: boolean; running: number },
+  { isRise, running, nowMs }: { isRise: boolean; running: number; nowMs: number },
 ): LearnedCeiling | undefined {
   state.acceptances += 1;
   if (isGrowing(state)) {
@@ -104,7 +111,13 @@ export function afterAcceptance(
   }
   const proven = Math.max(running, isRise ? state.ceiling + 1 : 0);
   if (proven <= state.ceiling) return undefined;
-  return setCeiling(state, { ceiling: proven, reason: isRise ? 'raised' : state.reason });
+  const { fell } = state;
+  if (!isRise || !fell || fell.ceiling < proven)
+    return setCeiling(state, { ceiling: proven, reason: isRise ? 'raised' : state.reason });
+  // Until it has held for as long as it was waited for, this rise counts as failed.
+  const failedRises = state.failedRises + 1;
+  const restored = { from: state.ceiling, ceiling: fell.ceiling, atMs: nowMs };
+  return { ...setCeiling(state, fell), fell: undefined, restored, failedRises };
 }
 
 /** A rise ended without an answer about the account. */
@@ -112,17 +125,31 @@ export const forgetRise = (state: LearnedCeiling, taskId: string): void => {
   if (state.riseTaskId === taskId) state.riseTaskId = undefined;
 };
 
-/** The ceiling after "full" with `running` others accepted; `undefined`: it stays. */
-export function afterRefusal(
+/** The ceiling after the refusal of a rise, or of the first task that one made possible. */
+export function afterFailedRise(state: LearnedCeiling, { isRise }: { isRise: boolean }): LearnedCeiling {
+  // One that succeeded by a slot that was free unnoticed is taken back here.
+  const ceiling = isRise ? state.ceiling : state.ceiling - 1;
+  return { ...setCeiling(state, { ceiling, reason: 'refused' }), failedRises: state.failedRises + 1 };
+}
+
+/** The ceiling after it is certain that `running` tasks are all; `undefined`: it stays. */
+export function afterFullness(
   state: LearnedCeiling,
-  { isRise, running }: { isRise: boolean; running: number },
+  { running, nowMs }: { running: number; nowMs: number },
 ): LearnedCeiling | undefined {
   if (running < 1) return undefined;
   // Somebody else uses the account. A start value has proven nothing, so it yields.
   if (state.reason !== 'start' && running * 2 < state.ceiling) return undefined;
-  // One that succeeded by a slot that was free unnoticed is taken back here.
-  const failedRises = state.failedRises + (isRise || state.reason === 'raised' ? 1 : 0);
   // Never above the ceiling: what is accepted and has ended since is still counted.
-  const ceiling = Math.min(running, isGrowing(state) ? Number.POSITIVE_INFINITY : state.ceiling);
-  return { ...setCeiling(state, { ceiling, reason: 'refused' }), failedRises };
+  const most = Math.min(running, isGrowing(state) ? Number.POSITIVE_INFINITY : state.ceiling);
+  const { restored } = state;
+  const hasHeld = !restored || nowMs - restored.atMs > riseWaitMs(state.failedRises - 1);
+  const isWrong = restored !== undefined && !hasHeld && most < restored.ceiling;
+  const ceiling = isWrong ? Math.min(most, restored.from + 1) : most;
+  return {
+    ...setCeiling(state, { ceiling, reason: isWrong && ceiling > restored.from ? 'raised' : 'refused' }),
+    fell: state.fell ?? (ceiling < state.ceiling ? { ceiling: state.ceiling, reason: state.reason } : undefined),
+    restored: undefined,
+    failedRises: hasHeld ? 0 : state.failedRises,
+  };
 }

@@ -2,7 +2,9 @@ import type { Clock, Logger, Random } from '../../kernel/index.ts';
 import type { CapacityKey, CapacityRecord, Store } from '../../store/ports/index.ts';
 import {
   afterAcceptance,
-  afterRefusal,
+  afterFailedRise,
+  afterFullness,
+  isGrowing,
   type LearnedCeiling,
   noteInFlight,
   riseAtMs,
@@ -17,6 +19,10 @@ const SPREAD = 0.1;
 /** After a rest so many may be sent at once, then twice as many with each acceptance. */
 const FIRST_WINDOW = 2;
 const LAST_WINDOW = 64;
+/** A refusal weighs as much as so many acceptances: vendors also refuse while they have room. */
+const REFUSAL_WEIGHT = 5;
+/** Four refusals among few acceptances: the vendor is full. */
+const CERTAIN = 16;
 
 export type PoolState = CapacityKey & {
   key: string;
@@ -26,11 +32,18 @@ export type PoolState = CapacityKey & {
   stored: number;
   /** How many may be sent at once after a rest; `undefined`: as many as have room. */
   window: number | undefined;
-  /** A rest because all was taken: what was accepted when it began, and since then. */
-  full: { generation: number; accepted: number } | undefined;
+  /** Tasks that were begun there on this node. */
+  starts: number;
+  /** Of the starts up to this one no refusal teaches anything more. */
+  settled: number;
+  /** What refusals for fullness say that is not certain yet. */
+  doubt: Doubt | undefined;
   /** Writes on their way: what the database says is older than this. */
   writes: number;
 };
+
+/** While there is one, a single task at a time is sent beyond the most that are known to run. */
+type Doubt = { running: number; weight: number };
 
 type Full = { retryAfterMs?: number; learns: boolean; running: () => number; recount: () => Promise<void> };
 
@@ -56,7 +69,7 @@ export function createPoolStates(deps: {
     if (found) return found;
     const state: PoolState = {
       ...{ pool, model, key, rest: { ...NO_REST }, learned: startCeiling(share()), stored: 0 },
-      ...{ window: undefined, full: undefined, writes: 0 },
+      ...{ window: undefined, starts: 0, settled: 0, doubt: undefined, writes: 0 },
     };
     states.set(key, state);
     return state;
@@ -150,40 +163,53 @@ export function createPoolStates(deps: {
     },
 
     /** `running`: accepted tasks on all nodes, this one included. */
-    learnAccepted(state: PoolState, dispatch: Dispatch, running: number): void {
-      const { full, learned, rest } = state;
-      const isOlder = dispatch.generations.get(state.key) !== rest.generation;
-      if (!full || !isOlder || full.generation !== rest.generation) {
-        learn(state, afterAcceptance(learned, { isRise: dispatch.isRise, running }));
-        return;
+    accept(state: PoolState, dispatch: Dispatch, { running, learns }: { running: number; learns: boolean }): void {
+      const { doubt, learned } = state;
+      if (doubt) {
+        doubt.running = Math.max(doubt.running, running);
+        doubt.weight -= 1;
+        if (doubt.weight <= 0) state.doubt = undefined;
+        if (isGrowing(learned)) return;
       }
-      // It was sent before the refusal that began the rest: the vendor runs it beside the others.
-      full.accepted += 1;
-      const proven = { isRise: false, running: Math.max(running, full.accepted) };
-      learn(state, learned.reason === 'refused' ? afterAcceptance(learned, proven) : afterRefusal(learned, proven));
+      const { isRise } = dispatch;
+      if (learns) learn(state, afterAcceptance(learned, { isRise, running, nowMs: clock.monotonicMs() }));
     },
 
     /** The vendor said that it runs as many as it may. */
-    refusedFull(state: PoolState, dispatch: Dispatch, { retryAfterMs, learns, running, recount }: Full): void {
-      const { rest } = state;
-      const accepted = running();
+    refuseFull(state: PoolState, dispatch: Dispatch, { retryAfterMs, learns, running, recount }: Full): void {
+      const { rest, doubt: before } = state;
       const { isRise } = dispatch;
-      const kind = isRise ? 'capacity' : restReason('capacity', { rest, runningOthers: accepted });
+      const others = running();
       const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-      if (!kind || !beginRest(state, dispatch, { kind, ...wait })) return;
-      // A trial was refused: nothing new about the ceiling.
-      if (!learns || (rest.reason !== '' && !isRise)) return;
-      const { generation } = state.rest;
-      const full = { generation, accepted };
-      state.full = full;
+      if (learns && (isRise || (state.learned.reason === 'raised' && others > 0))) {
+        learn(state, afterFailedRise(state.learned, { isRise }));
+        beginRest(state, dispatch, { kind: 'capacity', ...wait });
+        return;
+      }
+      if (dispatch.start <= state.settled) return;
+      const doubt = {
+        running: Math.max(before?.running ?? 0, others),
+        weight: (before?.weight ?? 0) + REFUSAL_WEIGHT,
+      };
+      state.doubt = doubt;
+      const isCertain = doubt.weight >= CERTAIN && doubt.running > 0;
+      if (isCertain) state.settled = state.starts;
+      const isTrial = rest.reason !== '';
+      // A trial that is refused before it is certain says "full", and not "too fast".
+      const kind =
+        isTrial && before && doubt.running > 0 ? 'capacity' : restReason('capacity', { rest, runningOthers: others });
+      const rests = isCertain || isTrial || others < 1 || retryAfterMs !== undefined;
+      if (rests && kind) beginRest(state, dispatch, { kind, ...wait });
       // Other nodes have tasks there too.
       void recount()
         .catch((error: unknown) => logger.warn({ err: error }, 'running tasks could not be counted'))
         .then(() => {
-          if (state.full !== full || state.rest.generation !== generation) return;
-          full.accepted = Math.max(full.accepted, running());
-          if (state.learned.reason !== 'refused' || full.accepted < state.learned.ceiling || isRise)
-            learn(state, afterRefusal(state.learned, { isRise, running: full.accepted }));
+          if (state.doubt !== doubt) return;
+          const most = Math.max(others, running());
+          doubt.running = Math.max(doubt.running, most);
+          if (!isCertain) return;
+          state.doubt = undefined;
+          if (learns) learn(state, afterFullness(state.learned, { running: most, nowMs: clock.monotonicMs() }));
         });
     },
 
@@ -197,6 +223,7 @@ export function createPoolStates(deps: {
           state.stored = row.ceiling;
           const reason = row.ceilingReason as CeilingReason;
           const { ceiling } = row;
+          state.doubt = undefined;
           setLearned(state, ceiling === 0 ? startCeiling(share()) : setCeiling(state.learned, { ceiling, reason }));
         }
         const isKnown = row.restGeneration === state.rest.generation && row.restReason === state.rest.reason;

@@ -30,6 +30,8 @@ export type Dispatch = Start & {
   readonly generations: ReadonlyMap<string, number>;
   /** It tries whether the vendor runs one more than was learned. */
   readonly isRise: boolean;
+  /** Its place among the starts of this node there. */
+  readonly start: number;
 };
 
 /** The columns of a task by which its slots are found. `submitTime`: when a vendor accepted it. */
