@@ -13,10 +13,12 @@ type Maker = {
   price: string;
   /** In quota units. */
   bill: number;
+  /** A function where the vendor answers with the image at once. */
   job: unknown;
   made: (url: string) => unknown;
   failed: unknown;
   reason: string;
+  size?: string;
 };
 
 const makers: Maker[] = [
@@ -50,6 +52,27 @@ const makers: Maker[] = [
     failed: { id: 'job-1', state: 'failed', failure_reason: 'not allowed' },
     reason: 'not allowed',
   },
+  {
+    plugin: 'seedream',
+    model: 'doubao-seedream-4-5-251128',
+    price: '0.01 * u("images")',
+    bill: 5000,
+    job: (url: string) => ({ data: [{ url }], usage: { generated_images: 1 } }),
+    made: () => ({}),
+    failed: { data: [{ error: { code: 'OutputImageSensitiveContentDetected', message: 'Withheld.' } }] },
+    reason: 'Withheld.',
+    size: '2048x2048',
+  },
+  {
+    plugin: 'replicate',
+    model: 'black-forest-labs/flux-schnell',
+    price: '0.01 * u("images")',
+    bill: 5000,
+    job: { id: 'job-1', status: 'starting' },
+    made: (output) => ({ id: 'job-1', status: 'succeeded', output: [output] }),
+    failed: { id: 'job-1', status: 'failed', error: 'NSFW content detected.' },
+    reason: 'NSFW content detected.',
+  },
 ];
 
 let gateway: Gateway;
@@ -63,6 +86,7 @@ beforeAll(async () => {
       TASK_POLL_INTERVAL_SECONDS: '1',
       UPSTREAM_ALLOW_PRIVATE: 'true',
       TASK_PLUGIN_PROTOCOL_KEY_CONCURRENCY: '10',
+      TASK_PLUGIN_PROTOCOL_USER_CONCURRENCY: '10',
     },
   });
   admin = await setUp(gateway);
@@ -83,7 +107,8 @@ function startMaker({ job, made, failed }: Maker): string {
       if (request.url.endsWith('/result.png')) return new Response('PNG', { headers: { 'content-type': 'image/png' } });
       if (request.method === 'GET') return Response.json(fails ? failed : made(`${url.origin}/result.png`));
       fails = (await request.text()).includes('[fail]');
-      return Response.json(job);
+      if (typeof job !== 'function') return Response.json(job);
+      return Response.json(fails ? failed : job(`${url.origin}/result.png`));
     },
   });
   vendors.push(server);
@@ -101,7 +126,7 @@ test.concurrent.each(makers.map((maker) => [maker.plugin, maker] as const))(
     const make = (prompt: string) =>
       ask(`${gateway.url}/v1/images/generations`, {
         token: key,
-        body: { model: mine, prompt, size: '1024x1024', response_format: 'b64_json' },
+        body: { model: mine, prompt, size: maker.size ?? '1024x1024', response_format: 'b64_json' },
       });
     const billOf = async (id: unknown) => {
       const { ledger } = await admin.call<{ ledger: { amount: number }[] }>('GET', `/api/task/${id}`);

@@ -25,7 +25,16 @@ type Mapped = {
   lacks?: 'videos';
 };
 
-const TYPES: Record<string, number> = { kling: 50, vidu: 52, ali: 17, hailuo: 35, jimeng: 51, doubao: 45, sunoapi: 36 };
+const TYPES: Record<string, number> = {
+  kling: 50,
+  vidu: 52,
+  ali: 17,
+  hailuo: 35,
+  jimeng: 51,
+  doubao: 45,
+  sunoapi: 36,
+  xai: 48,
+};
 const VEO = 'veo-2.0-generate-001';
 const table: Mapped[] = [
   ...clients.map((client) => ({

@@ -263,6 +263,72 @@ export const clients: NativeTest[] = [
     fields: { voice_id: 'v1' },
     makes: 'audio',
   },
+  {
+    plugin: 'fal',
+    model: 'fal-ai/veo3.1/fast',
+    vendor: {
+      'POST /fal-ai/veo3.1/fast': { request_id: 'f1', status: 'IN_QUEUE' },
+      'GET /fal-ai/veo3.1/requests/f1/status': { status: 'COMPLETED' },
+      'GET /fal-ai/veo3.1/requests/f1': { video: { url: RESULT } },
+    },
+    submit: { method: 'POST', path: '/fal/fal-ai/veo3.1/fast', body: { prompt: 'a cat', duration: '8s' } },
+    ask: (id) => ({ method: 'GET', path: `/fal/fal-ai/veo3.1/requests/${id}` }),
+    ended: () => ({ video: { url: RESULT } }),
+    wrong: { method: 'POST', path: '/fal/fal-ai/veo3.1/fast', body: { prompt: 5 } },
+    refusal: { detail: 'prompt must be a text.' },
+  },
+  {
+    plugin: 'replicate',
+    model: 'kwaivgi/kling-v2.5-turbo-pro',
+    vendor: {
+      'POST /v1/models/kwaivgi/kling-v2.5-turbo-pro/predictions': { id: 'r1', status: 'starting' },
+      'GET /v1/predictions/r1': { id: 'r1', status: 'succeeded', output: RESULT },
+    },
+    submit: {
+      method: 'POST',
+      path: '/replicate/v1/predictions',
+      body: { version: 'kwaivgi/kling-v2.5-turbo-pro', input: { prompt: 'a cat', duration: 5 } },
+    },
+    ask: (id) => ({ method: 'GET', path: `/replicate/v1/predictions/${id}` }),
+    ended: (id) => ({ id, status: 'succeeded', output: RESULT }),
+    wrong: { method: 'POST', path: '/replicate/v1/predictions', body: { input: {} } },
+    refusal: { detail: 'Please name the model as version: owner/name.' },
+  },
+  {
+    plugin: 'xai',
+    model: 'grok-imagine-video',
+    vendor: {
+      'POST /v1/videos/generations': { request_id: 'x1' },
+      'GET /v1/videos/x1': { status: 'done', video: { url: RESULT, duration: 8 } },
+    },
+    submit: {
+      method: 'POST',
+      path: '/xai/v1/videos/generations',
+      body: { model: 'grok-imagine-video', prompt: 'a cat', duration: 8 },
+    },
+    ask: (id) => ({ method: 'GET', path: `/xai/v1/videos/${id}` }),
+    ended: () => ({ status: 'done', video: { url: RESULT, duration: 8 } }),
+    wrong: { method: 'POST', path: '/xai/v1/videos/edits', body: { model: 'grok-imagine-video', prompt: 'a cat' } },
+    refusal: { error: 'Please give a video.' },
+  },
+  {
+    plugin: 'openrouter',
+    model: 'openrouter/google/veo-3.1',
+    vendor: {
+      'POST /v1/videos': { id: 'o1', status: 'pending' },
+      'GET /v1/videos/o1': { id: 'o1', status: 'completed', usage: { cost: 3.2 } },
+    },
+    submit: {
+      method: 'POST',
+      path: '/openrouter/api/v1/videos',
+      body: { model: 'openrouter/google/veo-3.1', prompt: 'a cat', duration: 8 },
+    },
+    ask: (id) => ({ method: 'GET', path: `/openrouter/api/v1/videos/${id}` }),
+    ended: (id) => ({ id, status: 'completed' }),
+    wrong: { method: 'POST', path: '/openrouter/api/v1/videos', body: { prompt: 'a cat' } },
+    refusal: { error: { message: 'Please name the model.' } },
+    nameAtVendor: '"model":"google/veo-3.1"',
+  },
 ];
 
 /** A vendor that answers from a table, and keeps address and body of each request. */

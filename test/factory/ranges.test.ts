@@ -25,6 +25,23 @@ type Model = {
 };
 type Quote = { refused: { message: string } | null; facts: Record<string, unknown> };
 
+/** What a channel must say before its models can be called. */
+const SETTINGS: Record<string, Record<string, unknown>> = {
+  // Without a bucket Vertex makes small videos only, whatever the model.
+  vertex: { storage_uri: 'gs://results/videos' },
+  fal: { paths: { 'fal/video': 'fal-ai/a/b', 'fal/image': 'fal-ai/a/c', 'fal/audio': 'fal-ai/a/d' } },
+  replicate: { models: { 'replicate/video': 'a/b', 'replicate/image': 'a/c', 'replicate/audio': 'a/d' } },
+  openrouter: { models: { 'openrouter/video': 'a/b' } },
+  comfyui: {
+    workflows: Object.fromEntries(
+      ['image', 'video', 'audio'].map((kind) => [
+        `comfyui-${kind}`,
+        { workflow: { '1': { class_type: 'Text', inputs: { text: '' } } }, inputs: { prompt: '1.text' } },
+      ]),
+    ),
+  },
+};
+
 let gateway: Gateway;
 let admin: Administrator;
 let models: Model[];
@@ -35,8 +52,7 @@ beforeAll(async () => {
   for (const { meta } of plugins) {
     // The form that all of them read.
     const key = meta.key === 'vertex' ? accountKey('http://127.0.0.1:9') : 'access|secret';
-    // Without a bucket Vertex makes small videos only, whatever the model.
-    const settings = meta.key === 'vertex' ? { settings: { storage_uri: 'gs://results/videos' } } : {};
+    const settings = SETTINGS[meta.key] ? { settings: SETTINGS[meta.key] } : {};
     await admin.createChannel('http://127.0.0.1:9', {
       task_plugin_key: meta.key,
       key,

@@ -1,0 +1,550 @@
+// The queue of fal: https://docs.fal.ai/model-apis/model-endpoints/queue. A model is a path, and
+// its input is whatever that model takes. A job is asked for at the address that the answer to its
+// submission names: first for its status, then for its result.
+
+const words = (text) => text.split(' ');
+/** `a:1 b:2` as an object. */
+const pairs = (text) => Object.fromEntries(words(text).map((pair) => pair.split(':')));
+const VIDEO_RATIOS = words('16:9 9:16 1:1');
+const VEO = { makes: 'video', lengths: [8, 6, 4], unit: 's', resolutions: words('720p 1080p'), audio: true };
+const SEEDREAM = { makes: 'image', most: 6, pixels: [1920, 2048] };
+/**
+ * `makes`: what a request for it makes. `lengths`: seconds that it can have, which go out as a text
+ * with `unit` behind. `frame`: where the first image goes, `list` for several. `most`: images that
+ * a request can ask for. `pixels`: the least side of an image, and the one that is meant without.
+ */
+const MODELS = {
+  'fal-ai/kling-video/v2.6/pro/text-to-video': { makes: 'video', lengths: [5, 10], audio: true },
+  'fal-ai/kling-video/v2.6/pro/image-to-video': { makes: 'video', lengths: [5, 10], audio: true, frame: 'image_url' },
+  'fal-ai/kling-video/v2.5-turbo/pro/text-to-video': { makes: 'video', lengths: [5, 10] },
+  'fal-ai/veo3.1': VEO,
+  'fal-ai/veo3.1/fast': VEO,
+  'fal-ai/wan-25-preview/text-to-video': { makes: 'video', lengths: [5, 10], resolutions: words('1080p 720p 480p') },
+  'fal-ai/minimax/hailuo-2.3/standard/text-to-video': { makes: 'video', lengths: [6, 10], ratios: [] },
+  'fal-ai/bytedance/seedream/v4.5/text-to-image': SEEDREAM,
+  'fal-ai/bytedance/seedream/v4.5/edit': { ...SEEDREAM, frame: 'image_urls', list: 10 },
+  'fal-ai/z-image/turbo': { makes: 'image', most: 4, pixels: [256, 1024] },
+  // Names for any other path: the settings of a channel say which.
+  'fal/video': { makes: 'video', any: true },
+  'fal/image': { makes: 'image', any: true },
+  'fal/audio': { makes: 'audio', any: true },
+};
+const RESOLUTIONS = words('360p 480p 540p 580p 720p 768p 1080p 1440p 2160p 4k 0.5K 1K 2K 4K');
+
+const NOTHING = { seconds: 0, images: 0, megapixels: 0, resolution: 'standard', audio: false };
+
+const namesOf = (fits) => Object.keys(MODELS).filter((name) => fits(MODELS[name]));
+const byModel = (rangeOf) => ({
+  models: Object.fromEntries(Object.entries(MODELS).map(([model, spec]) => [model, rangeOf(spec)])),
+});
+
+export const meta = {
+  apiVersion: 1,
+  key: 'fal',
+  name: 'fal',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Videos, images and audio by any model of fal, through its queue',
+    zh: '通过 fal 的队列调用其任意模型：视频、图片与音频',
+  },
+  icon: 'Fal.Color',
+  sortPriority: 38,
+  website: 'https://docs.fal.ai/model-apis/model-endpoints/queue',
+  baseUrl: 'https://queue.fal.run',
+  fetchMode: 'per_task',
+  models: Object.keys(MODELS),
+  protocols: [
+    { name: 'proto_video', models: namesOf(({ makes }) => makes === 'video') },
+    { name: 'proto_responses', supports: ['stream', 'sync', 'background'] },
+  ],
+  // A client of the vendor reaches them with `<gateway>/fal` in place of https://queue.fal.run.
+  routes: [
+    { method: 'POST', path: '/fal/*path', type: 'submit', decode: 'decodeSubmit', render: 'presentSubmitted' },
+    { method: 'GET', path: '/fal/*path', type: 'dynamic', decode: 'decodeQuery', render: 'presentJob' },
+  ],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: {
+        en: 'Length of the video; ten seconds where a model of your own choice is not told one',
+        zh: '视频时长；自选模型未指定时按十秒计',
+      },
+    },
+    images: { type: 'number', unit: 'count', description: { en: 'Generated images', zh: '生成的图片数量' } },
+    megapixels: {
+      type: 'number',
+      unit: 'count',
+      description: { en: 'Size of all generated images, in megapixels', zh: '全部生成图片的大小，按百万像素计' },
+    },
+    resolution: {
+      enum: ['standard', ...RESOLUTIONS],
+      description: {
+        en: 'Resolution of the video; standard is what the model has',
+        zh: '视频分辨率；standard 为模型默认',
+      },
+    },
+    audio: { type: 'boolean', description: { en: 'A video with sound', zh: '视频带声音' } },
+  },
+  usageExamples: [
+    { label: '8 s of video with sound', facts: { ...NOTHING, seconds: 8, audio: true } },
+    { label: 'An image of 2048x2048', facts: { ...NOTHING, images: 1, megapixels: 5 } },
+  ],
+};
+
+/** Shown to people who set it up; other hosts ignore this export. */
+export const vendorInfo = {
+  keyUrl: 'https://fal.ai/dashboard/keys',
+  keyFormat: 'KEY_ID:KEY_SECRET',
+  inputs: { image: { type: 'image', required: true, models: namesOf(({ frame }) => frame !== undefined) } },
+  listPrices: {
+    url: 'https://fal.ai/models',
+    asOf: '2025-12-12',
+    models: {
+      'fal-ai/kling-video/v2.5-turbo/pro/text-to-video': '0.07 * u("seconds")',
+      'fal-ai/veo3.1': '(u("audio") ? 0.4 : 0.2) * u("seconds")',
+      'fal-ai/veo3.1/fast': '(u("audio") ? 0.15 : 0.1) * u("seconds")',
+      'fal-ai/wan-25-preview/text-to-video':
+        '(u("resolution") == "480p" ? 0.05 : u("resolution") == "720p" ? 0.1 : 0.15) * u("seconds")',
+      'fal-ai/minimax/hailuo-2.3/standard/text-to-video': 'u("seconds") > 6 ? 0.56 : 0.28',
+    },
+  },
+  ranges: {
+    seconds: byModel(({ lengths, makes, any }) =>
+      lengths ? { values: lengths } : makes === 'video' && any ? { minimum: 1, maximum: 600 } : null,
+    ),
+    images: byModel(({ most }) => (most ? { minimum: 1, maximum: most, whole: true } : null)),
+    megapixels: null,
+    resolution: byModel(({ resolutions, makes, any }) =>
+      resolutions ? { values: resolutions } : makes === 'video' && any ? { values: RESOLUTIONS } : null,
+    ),
+    audio: byModel(({ audio }) => (audio ? {} : null)),
+  },
+  examples: [
+    {
+      label: { en: 'Paper boat', zh: '纸船' },
+      models: namesOf(({ lengths, frame }) => lengths && !frame),
+      request: { prompt: 'A paper boat drifts across a still lake at dawn' },
+    },
+  ],
+};
+
+const MAX_FILE_BYTES = 20 * 1024 * 1024;
+/** Reserved for a video whose length only its model knows. */
+const UNSAID_SECONDS = 10;
+/** Names of sizes that its image models take, in pixels. */
+const SIZES = pairs(
+  'square_hd:1024x1024 square:512x512 portrait_4_3:768x1024 portrait_16_9:576x1024 landscape_4_3:1024x768 ' +
+    'landscape_16_9:1024x576 auto_2K:2048x2048 auto_4K:4096x4096',
+);
+/** Fields that this plugin reads, then what the gateway decides. All others go to the model. */
+const OWN = new Set(
+  words(
+    'prompt seconds duration resolution generate_audio audio aspect_ratio ratio size image_size image images image_url ' +
+      'image_urls input_reference n num_images max_images ' +
+      'model metadata input user sync_mode fal_webhook webhook_url callback_url',
+  ),
+);
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isGiven = (value) => value !== undefined && value !== null && value !== '';
+const firstGiven = (...values) => values.find(isGiven);
+const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
+const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '');
+const keyHeader = (ctx) => ({ Authorization: `Key ${ctx.apiKey}` });
+
+function sourceOf(given) {
+  const value = isObject(given) ? firstGiven(given.image_url, given.url, given) : given;
+  const text = typeof value === 'string' ? value.trim() : '';
+  if (/^(https?:\/\/|data:)/i.test(text.slice(0, 10))) return text;
+  if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
+  throw new Error('An image must be an http(s) URL, a data URL, or an uploaded file.');
+}
+
+function parsed(value) {
+  try {
+    return typeof value === 'string' ? JSON.parse(value) : value;
+  } catch {
+    return value;
+  }
+}
+
+/**
+ * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
+ * intent again. What is not read here goes to the model as it is.
+ */
+function normalize(sent) {
+  const [metadata, input] = [parsed(sent.metadata) ?? {}, parsed(sent.input)];
+  if (!isObject(metadata)) throw new Error('metadata must be a JSON object.');
+  const more = { ...metadata, ...(isObject(input) ? input : {}) };
+  const fields = { ...more, ...sent };
+  const intent = {};
+  const read = (name, given, as = (value) => value) => {
+    if (isGiven(given)) intent[name] = as(given);
+  };
+  read('prompt', fields.prompt, (prompt) => {
+    if (typeof prompt !== 'string') throw new Error('prompt must be a text.');
+    return prompt;
+  });
+  read('seconds', firstGiven(fields.duration, fields.seconds), (given) => {
+    const seconds = Number(String(given).replace(/s$/, ''));
+    if (!(seconds > 0 && seconds <= 3600)) throw new Error('The length is a number of seconds.');
+    return seconds;
+  });
+  read('resolution', fields.resolution, String);
+  read('audio', firstGiven(fields.generate_audio, fields.audio), (flag) => {
+    if (!['true', 'false'].includes(String(flag))) throw new Error('audio must be true or false.');
+    return String(flag) === 'true';
+  });
+  read('ratio', firstGiven(fields.aspect_ratio, fields.ratio), String);
+  read('size', firstGiven(fields.image_size, fields.size), parsed);
+  const count = /^\d{1,3}$/.test(String(fields.images)) ? fields.images : undefined;
+  read('n', firstGiven(fields.num_images, fields.n, count), Number);
+  read('max_images', fields.max_images, Number);
+  read('images', firstGiven(fields.image_urls, count ? undefined : fields.images), (given) =>
+    [given].flat().map(sourceOf),
+  );
+  read('image', firstGiven(fields.image_url, fields.image, fields.input_reference), sourceOf);
+  const rest = Object.entries(more).filter(([name]) => !OWN.has(name));
+  if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
+  return intent;
+}
+
+const namedSize = (size) => (Object.hasOwn(SIZES, String(size)) ? SIZES[size] : undefined);
+
+function sidesOf(size) {
+  const match = typeof size === 'string' ? /^([1-9]\d{1,4})[x*]([1-9]\d{1,4})$/i.exec(namedSize(size) ?? size) : null;
+  const sides = match ? [Number(match[1]), Number(match[2])] : [Number(size?.width), Number(size?.height)];
+  if (!sides.every((side) => Number.isInteger(side) && side >= 1 && side <= 16_384)) {
+    throw new Error('The size is not in the form WIDTHxHEIGHT.');
+  }
+  return sides;
+}
+
+function nearestRatio([width, height], ratios) {
+  const distance = (name) =>
+    Math.abs(Math.log(name.split(':').reduce((across, down) => across / down) / (width / height)));
+  return ratios.reduce((best, name) => (distance(name) < distance(best) ? name : best));
+}
+
+/** The path of the model: of a name for any model, what the channel's settings say. */
+function pathOf(ctx) {
+  const model = ctx.upstreamModel || ctx.model;
+  if (MODELS[model]?.any !== true) return model;
+  const path = ctx.userSetting?.paths?.[ctx.model] ?? ctx.userSetting?.paths?.[model];
+  if (typeof path === 'string') return path;
+  throw new Error(`No model of fal stands behind ${ctx.model}: name its path in the channel's settings, as "paths".`);
+}
+
+function count(name, value, most) {
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+  throw new Error(`${name} is a whole number from 1 to ${most}.`);
+}
+
+/** What is ordered and, the same, what is billed. */
+function plan(ctx) {
+  const path = pathOf(ctx);
+  if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)+$/.test(path))
+    throw new Error('A model of fal is a path such as fal-ai/flux/dev.');
+  const named = MODELS[ctx.upstreamModel || ctx.model];
+  const spec = MODELS[path] ?? { any: true, makes: named?.makes };
+  const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const input = { ...order.metadata };
+  if (order.prompt !== undefined) input.prompt = order.prompt;
+  if (!spec.any && !order.prompt?.trim()) throw new Error('Please give a prompt.');
+  placeImages(spec, order, input);
+  const makesVideo = (spec.makes ?? (order.seconds === undefined ? 'image' : 'video')) === 'video';
+  const facts = { ...NOTHING };
+  if (makesVideo) Object.assign(facts, orderVideo(spec, order, input));
+  else if (spec.makes !== 'audio') Object.assign(facts, orderImages(spec, order, input));
+  else if (order.seconds !== undefined) input.duration = facts.seconds = order.seconds;
+  return { path, input, facts, kind: makesVideo ? 'video' : (spec.makes ?? 'image') };
+}
+
+function placeImages({ any, frame, list = 1 }, { image, images = [] }, input) {
+  const given = [...(image === undefined ? [] : [image]), ...images];
+  if (!any && !frame && given.length > 0) throw new Error('This model takes no image.');
+  if (frame && (given.length === 0 || given.length > list)) {
+    throw new Error(list === 1 ? 'Please give one image.' : `Please give from 1 to ${list} images.`);
+  }
+  if (given.length === 0) return;
+  const asList = frame ? list > 1 : images.length > 0;
+  const placed = given.map((source) =>
+    isObject(source) ? { __fileRef: source.ref, encoding: 'dataUrl', maxBytes: MAX_FILE_BYTES } : source,
+  );
+  input[asList ? 'image_urls' : 'image_url'] = asList ? placed : placed[0];
+}
+
+function orderVideo(spec, order, input) {
+  const { lengths, unit = '', resolutions, ratios = VIDEO_RATIOS } = spec;
+  const seconds = order.seconds ?? lengths?.[0];
+  if (lengths) {
+    if (!lengths.includes(seconds)) throw new Error(`The length is one of ${lengths.join(', ')} seconds.`);
+    input.duration = `${seconds}${unit}`;
+  } else if (seconds !== undefined) {
+    if (seconds < 1 || seconds > 600) throw new Error('The length is from 1 to 600 seconds.');
+    input.duration = seconds;
+  }
+  const resolution = order.resolution ?? resolutions?.[0];
+  if (resolution !== undefined) {
+    const allowed = resolutions ?? (spec.any ? RESOLUTIONS : ['its own, so leave it out']);
+    if (!allowed.includes(resolution)) throw new Error(`The resolution is one of ${allowed.join(', ')}.`);
+    input.resolution = resolution;
+  }
+  const wished = order.size === undefined ? undefined : sidesOf(order.size);
+  if (order.ratio !== undefined) input.aspect_ratio = order.ratio;
+  // A model with a first image takes its shape from there.
+  else if (wished && ratios.length > 0 && !spec.frame) input.aspect_ratio = nearestRatio(wished, ratios);
+  if (order.audio !== undefined && !spec.audio && !spec.any) throw new Error('This model makes no sound by request.');
+  const audio = order.audio ?? spec.audio === true;
+  if (spec.audio || order.audio !== undefined) input.generate_audio = audio;
+  return { seconds: seconds ?? UNSAID_SECONDS, resolution: resolution ?? 'standard', audio };
+}
+
+function orderImages(spec, order, input) {
+  const most = spec.most ?? (spec.any ? 16 : 1);
+  const n = count('n', order.n ?? 1, most);
+  if (order.n !== undefined || !spec.any) input.num_images = n;
+  const each = order.max_images === undefined ? 1 : count('max_images', order.max_images, most);
+  if (order.max_images !== undefined) input.max_images = each;
+  if (order.resolution !== undefined) input.resolution = order.resolution;
+  if (order.ratio !== undefined) input.aspect_ratio = order.ratio;
+  const [least, usual] = spec.pixels ?? [1, 1024];
+  const sides = order.size === undefined || order.size === 'auto' ? [usual, usual] : sidesOf(order.size);
+  if (sides.some((side) => side < least)) throw new Error(`Width and height are at least ${least}.`);
+  if (namedSize(order.size)) input.image_size = order.size;
+  else if (!spec.any || order.size !== undefined) input.image_size = { width: sides[0], height: sides[1] };
+  return { images: n * each, megapixels: n * each * megapixelsOf(sides) };
+}
+
+const megapixelsOf = ([width, height]) => Math.max(1, Math.ceil((width * height) / 1_000_000));
+
+export function buildSubmitRequest(ctx) {
+  const { path, input, kind } = plan(ctx);
+  const push = ctx.callbackUrl ? `?fal_webhook=${encodeURIComponent(ctx.callbackUrl)}` : '';
+  return {
+    url: `${root(ctx)}/${path}${push}`,
+    method: 'POST',
+    headers: { ...keyHeader(ctx), 'Content-Type': 'application/json' },
+    body: input,
+    action: kind,
+  };
+}
+
+export const extractUsage = (ctx) => plan(ctx).facts;
+
+/** `detail` is a text, or a list of faults of which each has a sentence, a type and a place. */
+const faultsOf = (body) => (isObject(body) && Array.isArray(body.detail) ? body.detail.filter(isObject) : []);
+function wordsOf(body) {
+  const faults = faultsOf(body).map((fault) => {
+    const place = (Array.isArray(fault.loc) ? fault.loc : []).filter((part) => part !== 'body').join('.');
+    return place ? `${place}: ${textAt(fault, 'msg')}` : textAt(fault, 'msg');
+  });
+  return faults.join('; ') || textAt(body, 'detail') || textAt(body, 'error') || textAt(body, 'message');
+}
+
+/** A job is known below the first two segments of its model's path. */
+const jobUrl = (ctx, path, id) =>
+  `${root(ctx)}/${path.split('/').slice(0, 2).join('/')}/requests/${encodeURIComponent(id)}`;
+
+export function parseSubmitResponse(ctx, { body }) {
+  const taskId = textAt(body, 'request_id');
+  if (taskId === '') throw new Error(wordsOf(body) || 'fal answered without a request.');
+  const named = textAt(body, 'response_url').replace(/\/response$/, '');
+  const known = named.startsWith(`${root(ctx)}/`) && named.endsWith(`/requests/${taskId}`);
+  const url = known ? named : jobUrl(ctx, pathOf(ctx), taskId);
+  return { taskId, taskData: body, state: { url } };
+}
+
+/** The error types of the platform that leave no job behind. */
+const BUSY = words('runner_scheduling_failure runner_connection_timeout runner_connection_refused');
+
+export function parseSubmitError({ statusCode, headers, body }) {
+  const message = wordsOf(body);
+  const [fault] = faultsOf(body);
+  const type = textAt(fault, 'type') || textAt(body, 'error_type') || (headers['x-fal-error-type']?.[0] ?? '');
+  if (type === 'content_policy_violation') return { kind: 'content', message };
+  if (BUSY.includes(type)) return { kind: 'vendor_busy', message };
+  if (statusCode === 401) return { kind: 'credential', message };
+  // An account whose balance is used up is locked.
+  if (statusCode === 403) return { kind: /balance|top.?up/i.test(message) ? 'balance' : 'credential', message };
+  if (statusCode === 429) return { kind: type === 'concurrent_requests_limit' ? 'capacity' : 'rate', message };
+  if (!fault || statusCode >= 500) return null;
+  const param = (Array.isArray(fault.loc) ? fault.loc : []).find((part) => part !== 'body');
+  return { kind: 'request', message, ...(typeof param === 'string' ? { param } : {}) };
+}
+
+export function buildQueryRequest(ctx) {
+  const url = textAt(ctx.state, 'url') || jobUrl(ctx, ctx.upstreamModel, ctx.taskId);
+  return { url: ctx.state?.done === true ? url : `${url}/status`, headers: keyHeader(ctx) };
+}
+
+const TYPES = pairs(
+  'mp4:video/mp4 webm:video/webm mov:video/quicktime gif:image/gif png:image/png jpg:image/jpeg jpeg:image/jpeg ' +
+    'webp:image/webp mp3:audio/mpeg wav:audio/wav flac:audio/flac ogg:audio/ogg m4a:audio/mp4',
+);
+
+/** The files of a result: what has an address, wherever it stands. */
+function filesOf(value, depth = 0) {
+  if (depth > 6) return [];
+  if (Array.isArray(value)) return value.flatMap((item) => filesOf(item, depth + 1));
+  if (!isObject(value)) return [];
+  if (/^https?:\/\//.test(textAt(value, 'url'))) return [value];
+  return Object.values(value).flatMap((item) => filesOf(item, depth + 1));
+}
+
+const mimeOf = (file) =>
+  textAt(file, 'content_type') || TYPES[/\.(\w{2,4})(?:[?#]|$)/.exec(textAt(file, 'url'))?.[1]?.toLowerCase()];
+const kindOf = (mime = '') => ['video', 'image', 'audio'].find((kind) => mime.startsWith(`${kind}/`));
+
+/** With keys such as `video`, `image-2`. A file of no known type is what the order was for. */
+function artifactsOf({ action, data }) {
+  const counts = {};
+  return filesOf(data)
+    .slice(0, 64)
+    .map((file) => {
+      const mimeType = mimeOf(file);
+      const type = kindOf(mimeType) ?? (mimeType || !['video', 'image', 'audio'].includes(action) ? 'file' : action);
+      counts[type] = (counts[type] ?? 0) + 1;
+      const key = counts[type] === 1 ? type : `${type}-${counts[type]}`;
+      return { key, type, ...(mimeType ? { mimeType } : {}), file };
+    });
+}
+
+/** What is not known is said to be unknown. A failed job is COMPLETED too. */
+export function parseTaskResult(ctx, body, { status: code }) {
+  if (ctx.state?.done === true) return readResult(body, code);
+  const named = textAt(body, 'status');
+  if (named === 'IN_QUEUE') return { status: 'QUEUED' };
+  if (named === 'IN_PROGRESS') return { status: 'IN_PROGRESS' };
+  if (named !== 'COMPLETED') return { status: 'UNKNOWN', reason: wordsOf(body) || named };
+  const error = textAt(body, 'error');
+  if (error !== '') return { status: 'FAILURE', reason: error, code: textAt(body, 'error_type') || undefined };
+  return { status: 'IN_PROGRESS', progress: 99, state: { ...ctx.state, done: true } };
+}
+
+function readResult(body, code) {
+  if (code === 202 || /still in progress/i.test(wordsOf(body))) return { status: 'IN_PROGRESS', progress: 99 };
+  if (code >= 400) return { status: 'FAILURE', reason: wordsOf(body) || 'The job failed at fal.' };
+  if (!isObject(body)) return { status: 'UNKNOWN', reason: 'fal answered without a result.' };
+  return { status: 'SUCCESS', url: filesOf(body)[0]?.url };
+}
+
+export function extractUsageOnComplete(ctx, result, body) {
+  if (result.status !== 'SUCCESS') return null;
+  const made = artifactsOf({ action: ctx.action, data: body });
+  const usage = {};
+  const images = made.filter(({ type }) => type === 'image').map(({ file }) => file);
+  if (ctx.action === 'image' && images.length > 0) {
+    usage.images = images.length;
+    if (images.every(({ width, height }) => width > 0 && height > 0)) {
+      usage.megapixels = images.reduce((sum, { width, height }) => sum + megapixelsOf([width, height]), 0);
+    }
+  }
+  const length = Number(made.find(({ type }) => type === 'video')?.file.duration);
+  if (length > 0 && !MODELS[ctx.upstreamModel]?.lengths) usage.seconds = length;
+  return usage;
+}
+
+export function listArtifacts(task) {
+  if (task.status !== 'SUCCESS') return [];
+  const files = artifactsOf(task).map(({ file: _file, ...artifact }) => artifact);
+  // Models that answer in words have no file.
+  return files.length > 0 ? files : [{ key: 'result', type: 'file', mimeType: 'application/json' }];
+}
+
+export function buildContentRequest(ctx) {
+  const found = artifactsOf(ctx);
+  const isText = found.length === 0 && ctx.artifactKey === 'result';
+  if (isText) return { url: `data:application/json;base64,${utils.base64(JSON.stringify(ctx.data))}` };
+  const named = found.find(({ key }) => key === ctx.artifactKey);
+  if (!named) throw new Error('artifact_not_found');
+  return { url: named.file.url, method: ctx.clientRequest.method, credentialless: true };
+}
+
+/** The fields of a body; files of a field that is repeated are a list. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
+  for (const { field, ref } of body.kind === 'multipart' ? body.files : []) {
+    const name = field.replace(/\[\]$/, '');
+    const isList = name === 'images' || name === 'image_urls';
+    fields[name] = isList ? [...(Array.isArray(fields[name]) ? fields[name] : []), { ref }] : { ref };
+  }
+  return fields;
+}
+
+/** Texts, one a line, and images of a Responses request; fields stand beside `input`. */
+function fieldsOfResponses(body) {
+  const { input, metadata: _labels, ...request } = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  if (!Array.isArray(input)) return typeof input === 'string' ? { ...request, prompt: input } : request;
+  const parts = input.flatMap((item) =>
+    isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text').map((part) => textAt(part, 'text'));
+  const images = parts.filter((part) => part?.type === 'input_image').map((part) => part.image_url);
+  const given = images.length > 1 ? { images } : { image: images[0] };
+  return { ...request, prompt: texts.join('\n').trim(), ...given };
+}
+
+const tagOf = ({ type, url }) => {
+  if (type === 'image') return `<img src="${url}" alt="">`;
+  return type === 'file' ? `<a href="${url}">${url}</a>` : `<${type} controls src="${url}"></${type}>`;
+};
+const shown = (ctx) => Object.values(ctx.artifacts).map(tagOf).join('\n');
+
+export const protocols = {
+  proto_video: {
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    render(_ctx, task) {
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+  proto_responses: {
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
+    renderEvents(ctx, task, previous) {
+      if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: shown(ctx) }], done: true };
+      if (task.status === 'FAILURE') return { events: [{ type: 'error', message: task.fail_reason }], done: true };
+      const state = `${task.status} ${task.progress}`;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: state === previous ? [] : [progress], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: shown(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
+};
+
+export const native = {
+  /** The body is the input of the model: all of it goes there. */
+  decodeSubmit({ body, params }) {
+    if (body.kind !== 'json' || !isObject(body.value)) throw new Error('Please send a JSON object.');
+    return { kind: 'submit', model: params.path, requestBody: normalize({ metadata: body.value }) };
+  },
+  decodeQuery({ params }) {
+    const [, id] = /\/requests\/([^/]+)(?:\/status|\/response)?$/.exec(params.path) ?? [];
+    if (id === undefined) throw new Error('Please name the request.');
+    return { kind: 'query', taskIds: [id] };
+  },
+  /** Paths of this gateway: the plugin does not know its address. */
+  presentSubmitted(_ctx, task) {
+    const url = `/fal/${task.model}/requests/${task.task_id}`;
+    return { request_id: task.task_id, status: 'IN_QUEUE', response_url: url, status_url: `${url}/status` };
+  },
+  presentJob({ params }, [task]) {
+    if (!params.path.endsWith('/status')) {
+      if (task.status === 'SUCCESS') return task.data;
+      return { detail: task.status === 'FAILURE' ? task.fail_reason : 'Request is still in progress' };
+    }
+    const named = { SUCCESS: 'COMPLETED', FAILURE: 'COMPLETED', IN_PROGRESS: 'IN_PROGRESS' }[task.status];
+    const seen = { status: named ?? 'IN_QUEUE', request_id: task.task_id };
+    return task.status === 'FAILURE' ? { ...seen, error: task.fail_reason } : seen;
+  },
+  error: (_ctx, error) => ({ detail: error.message, error_type: error.code }),
+};
