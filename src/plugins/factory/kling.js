@@ -5,7 +5,7 @@ export const meta = {
   apiVersion: 1,
   key: 'kling',
   name: 'Kling AI',
-  version: '1.2.0',
+  version: '1.3.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video from text, a first frame or two frames, by Kling AI',
@@ -13,7 +13,9 @@ export const meta = {
   },
   icon: 'Kling.Color',
   models: [
+    'kling-v3-omni',
     'kling-v3',
+    'kling-video-o1',
     'kling-v2-6',
     'kling-v2-5-turbo',
     'kling-v2-1',
@@ -30,25 +32,13 @@ export const meta = {
   baseUrl: 'https://api-singapore.klingai.com',
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   routes: [
-    {
-      method: 'POST',
-      path: '/kling/v1/videos/text2video',
-      type: 'submit',
-      decode: 'decodeText',
-      render: 'presentTask',
-      action: 'text_to_video',
-    },
-    {
-      method: 'POST',
-      path: '/kling/v1/videos/image2video',
-      type: 'submit',
-      decode: 'decodeImage',
-      render: 'presentTask',
-      action: 'image_to_video',
-    },
-    { method: 'GET', path: '/kling/v1/videos/text2video/:task_id', type: 'query', render: 'presentTask' },
-    { method: 'GET', path: '/kling/v1/videos/image2video/:task_id', type: 'query', render: 'presentTask' },
-  ],
+    ['text2video', 'decodeText', 'text_to_video'],
+    ['image2video', 'decodeImage', 'image_to_video'],
+    ['omni-video', 'decodeOmni', 'omni_video'],
+  ].flatMap(([kind, decode, action]) => [
+    { method: 'POST', path: `/kling/v1/videos/${kind}`, type: 'submit', decode, render: 'presentTask', action },
+    { method: 'GET', path: `/kling/v1/videos/${kind}/:task_id`, type: 'query', render: 'presentTask' },
+  ]),
   usageSchema: {
     seconds: {
       type: 'number',
@@ -82,6 +72,9 @@ export const meta = {
 const ANY_LENGTH = { minimum: 3, maximum: 15, whole: true };
 const TWO_LENGTHS = [5, 10];
 const hasTwoLengths = (model) => /^kling-v[12]\b/.test(model);
+const O1_LENGTH = { minimum: 3, maximum: 10, whole: true };
+/** One endpoint makes all of their videos, and takes all images in one list. */
+const isOmni = (model) => /^kling-(video-o\d|v\d+-omni)\b/.test(model);
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
@@ -91,7 +84,10 @@ export const vendorInfo = {
   ranges: {
     seconds: {
       ...ANY_LENGTH,
-      models: Object.fromEntries(meta.models.filter(hasTwoLengths).map((model) => [model, { values: TWO_LENGTHS }])),
+      models: {
+        ...Object.fromEntries(meta.models.filter(hasTwoLengths).map((model) => [model, { values: TWO_LENGTHS }])),
+        'kling-video-o1': O1_LENGTH,
+      },
     },
   },
 };
@@ -108,7 +104,7 @@ const PASSED = ['negative_prompt', 'cfg_scale'];
  * is.
  */
 const READ = new Set(
-  `prompt image input_reference image_tail last_frame size duration seconds mode aspect_ratio sound camera_control
+  `prompt image input_reference image_tail last_frame image_list images reference_images size duration seconds mode aspect_ratio sound camera_control
   dynamic_masks static_mask external_task_id metadata extra ${PASSED.join(' ')}`.split(/\s+/),
 );
 /** Not for clients to choose: model, credential, address for reports, number of results. */
@@ -203,6 +199,15 @@ function withMetadata({ metadata, extra, ...fields }) {
   return { ...named, ...fields, extra: Object.fromEntries(passed) };
 }
 
+/** Reference images with what the vendor says of each, such as that it is a frame. */
+function listOf(value) {
+  const items = typeof value === 'string' ? jsonOf(value, 'image_list', Array.isArray, 'a JSON list') : [value].flat();
+  return items.map((item) => {
+    const image_url = imageOf(isObject(item) && given(item.image_url) ? item.image_url : item, 'image_list');
+    return isObject(item) && isText(item.type) ? { image_url, type: item.type } : { image_url };
+  });
+}
+
 /** The fields of any request as the API names them, checked. Applied twice it gives the same. */
 function normalize(request) {
   const fields = withMetadata(request);
@@ -232,6 +237,8 @@ function normalize(request) {
   if (given(fields.static_mask)) order.static_mask = imageOf(fields.static_mask, 'static_mask');
   if (given(image)) order.image = imageOf(image, 'image');
   if (given(tail)) order.image_tail = imageOf(tail, 'image_tail');
+  const list = firstGiven(fields.image_list, fields.images, fields.reference_images);
+  if (given(list)) order.image_list = listOf(list);
   if (Object.keys(fields.extra).length > 0) order.extra = fields.extra;
   return order;
 }
@@ -244,34 +251,74 @@ function fieldsOf(body) {
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
   for (const [name, values] of Object.entries(body.fields)) fields[name] = values[0];
-  for (const { ref, field } of body.kind === 'multipart' ? body.files : []) fields[field] = { file: ref };
+  for (const { ref, field } of body.kind === 'multipart' ? body.files : []) {
+    const name = field.replace(/\[\]$/, '');
+    const isList = name === 'images' || name === 'reference_images';
+    fields[name] = isList ? [...(fields[name] ?? []), { file: ref }] : { file: ref };
+  }
   return fields;
 }
 
+/** Base64 in place of an uploaded file. */
+const placed = (image) =>
+  isObject(image) ? { __fileRef: image.file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES } : image;
+
 export function buildSubmitRequest(ctx) {
   const model = ctx.upstreamModel || ctx.model;
-  const { aspect_ratio: ratio, sound, extra, ...order } = orderOf(ctx);
+  const { aspect_ratio: ratio, sound, extra, image_list: list, ...order } = orderOf(ctx);
   if (hasTwoLengths(model) && !TWO_LENGTHS.includes(Number(order.duration))) {
     throw new Error(`${model} makes videos of ${TWO_LENGTHS.join(' or ')} seconds.`);
   }
+  if (isOmni(model)) return buildOmniRequest(ctx, model);
+  if (list) throw new Error(`${model} takes no reference images: give an image, and an image_tail.`);
   const fromImage = given(order.image) || given(order.image_tail);
   // Frames decide the ratio of a video that is made from them.
   const body = { ...extra, model_name: model, ...order, ...(fromImage ? {} : { aspect_ratio: ratio }) };
   // Models without sound do not know the field.
   if (sound === 'on') body.sound = sound;
-  for (const name of ['image', 'image_tail', 'static_mask']) {
-    if (isObject(body[name]))
-      body[name] = { __fileRef: body[name].file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES };
-  }
-  body.external_task_id = ctx.publicTaskId;
-  if (ctx.callbackUrl) body.callback_url = ctx.callbackUrl;
+  for (const name of ['image', 'image_tail', 'static_mask']) if (name in body) body[name] = placed(body[name]);
+  const action = given(order.image_tail) ? 'first_tail_to_video' : fromImage ? 'image_to_video' : 'text_to_video';
+  return submission(ctx, { kind: fromImage ? 'image2video' : 'text2video', body, action });
+}
+
+function submission(ctx, { kind, body, action }) {
+  const callback = ctx.callbackUrl ? { callback_url: ctx.callbackUrl } : {};
   return {
-    url: jobsUrl(ctx, fromImage ? 'image2video' : 'text2video'),
+    url: jobsUrl(ctx, kind),
     method: 'POST',
     headers: { Authorization: authorization(ctx), 'Content-Type': 'application/json' },
-    body,
-    action: given(order.image_tail) ? 'first_tail_to_video' : fromImage ? 'image_to_video' : 'text_to_video',
+    body: { ...body, external_task_id: ctx.publicTaskId, ...callback },
+    action,
   };
+}
+
+/** Frames and references in one list; a first frame decides the ratio. */
+function buildOmniRequest(ctx, model) {
+  const {
+    prompt,
+    mode,
+    duration,
+    aspect_ratio: ratio,
+    sound,
+    extra,
+    image,
+    image_tail,
+    image_list = [],
+  } = orderOf(ctx);
+  if (!isText(prompt)) throw new Error('Please give a prompt.');
+  if (model === 'kling-video-o1' && Number(duration) > O1_LENGTH.maximum) {
+    throw new Error(`${model} makes videos of at most ${O1_LENGTH.maximum} seconds.`);
+  }
+  const frames = [
+    ...(image ? [{ image_url: image, type: 'first_frame' }] : []),
+    ...(image_tail ? [{ image_url: image_tail, type: 'end_frame' }] : []),
+  ];
+  const images = [...frames, ...image_list].map((item) => ({ ...item, image_url: placed(item.image_url) }));
+  const isFramed = images.some(({ type }) => type === 'first_frame');
+  const body = { ...extra, model_name: model, prompt, mode, duration, ...(isFramed ? {} : { aspect_ratio: ratio }) };
+  if (images.length > 0) body.image_list = images;
+  if (sound === 'on') body.sound = sound;
+  return submission(ctx, { kind: 'omni-video', body, action: 'omni_video' });
 }
 
 // ------------------------------------------------------------------------------------------------------------- the answers
@@ -317,7 +364,7 @@ export function parseSubmitError({ body }) {
 }
 
 export function buildQueryRequest(ctx) {
-  const kind = ctx.action === 'text_to_video' ? 'text2video' : 'image2video';
+  const kind = { text_to_video: 'text2video', omni_video: 'omni-video' }[ctx.action] ?? 'image2video';
   return {
     url: `${jobsUrl(ctx, kind)}/${encodeURIComponent(ctx.taskId)}`,
     headers: { Authorization: authorization(ctx) },
@@ -356,7 +403,7 @@ export function extractUsage(ctx) {
 
 function unitsOf({ model, upstreamModel }, { duration, mode, sound }) {
   const name = upstreamModel || model;
-  const list = name.endsWith('-master') ? UNITS_OF_MASTERS : name.startsWith('kling-v3') ? UNITS_OF_V3 : UNITS;
+  const list = name.endsWith('-master') ? UNITS_OF_MASTERS : /^kling-v(3|ideo)/.test(name) ? UNITS_OF_V3 : UNITS;
   return Math.ceil(Number(duration) / 5) * list[mode] * (sound === 'on' ? 2 : 1);
 }
 
@@ -440,8 +487,8 @@ export const protocols = {
 
 // --------------------------------------------------------------------------------- the vendor's own endpoints, under /kling
 
-const decode = (fields) => {
-  const model = firstGiven(fields.model_name, fields.model, DEFAULT_MODEL);
+const decode = (fields, usual = DEFAULT_MODEL) => {
+  const model = firstGiven(fields.model_name, fields.model, usual);
   return { kind: 'submit', model, requestBody: normalize({ metadata: fields }) };
 };
 
@@ -458,6 +505,7 @@ export const native = {
     if (!given(fields.image) && !given(fields.image_tail)) throw new Error('Please give an image or image_tail.');
     return decode(fields);
   },
+  decodeOmni: ({ body }) => decode(fieldsOf(body), 'kling-video-o1'),
   /** The vendor's last answer within its envelope; state and times are the gateway's. */
   presentTask(_ctx, task) {
     const job = jobOf(task.data) || {};

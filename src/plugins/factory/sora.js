@@ -1,11 +1,12 @@
 // OpenAI's Videos API: https://developers.openai.com/api/docs/guides/video-generation. Also for
-// vendors that offer the same API: their address goes into the channel.
+// vendors that offer the same API, whose address goes into the channel, and in Azure's form:
+// https://learn.microsoft.com/azure/ai-foundry/openai/concepts/video-generation.
 
 export const meta = {
   apiVersion: 1,
   key: 'sora',
   name: 'OpenAI Sora',
-  version: '1.2.0',
+  version: '1.3.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Video with sound from text or a first frame, by the Videos API of OpenAI',
@@ -97,8 +98,27 @@ const VARIANTS = [
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === 'string' && value.trim() !== '';
 const given = (value) => value !== undefined && value !== null && value !== '';
-const videosUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/videos`;
-const bearer = (ctx) => `Bearer ${ctx.apiKey}`;
+const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
+
+/**
+ * Azure's version of the API; undefined at other vendors. The settings may name it, which also says
+ * that another address has Azure's form; the state has it for polls and downloads.
+ */
+function azureVersion(ctx) {
+  const named = ctx.userSetting?.api_version ?? ctx.state?.api_version;
+  if (isText(named)) return named.trim();
+  return /^https:\/\/[\w.-]+\.azure\.com(\/|$)/i.test(ctx.baseUrl) ? 'preview' : undefined;
+}
+
+function videosUrl(ctx, path = '', query = '') {
+  const version = azureVersion(ctx);
+  if (version === undefined) return `${root(ctx)}/v1/videos${path}${query && `?${query}`}`;
+  const address = `${root(ctx).replace(/\/openai$/, '')}/openai/v1/videos${path}`;
+  return `${address}?api-version=${encodeURIComponent(version)}${query && `&${query}`}`;
+}
+
+const keyHeader = (ctx) =>
+  azureVersion(ctx) === undefined ? { Authorization: `Bearer ${ctx.apiKey}` } : { 'api-key': ctx.apiKey };
 
 /**
  * The first frame as `{file}` (an upload of this request) or `{image_url}` (an address or data
@@ -174,9 +194,9 @@ export function buildSubmitRequest(ctx) {
   if (ctx.originTaskId) {
     if (ctx.originTasks?.[0]?.status !== 'SUCCESS') throw new Error('Only a finished video can be remixed.');
     return {
-      url: `${videosUrl(ctx)}/${encodeURIComponent(ctx.originTaskId)}/remix`,
+      url: videosUrl(ctx, `/${encodeURIComponent(ctx.originTaskId)}/remix`),
       method: 'POST',
-      headers: { Authorization: bearer(ctx), 'Content-Type': 'application/json' },
+      headers: { ...keyHeader(ctx), 'Content-Type': 'application/json' },
       action: 'remix',
       body: { prompt: orderOf(ctx).prompt },
     };
@@ -191,7 +211,7 @@ export function buildSubmitRequest(ctx) {
   const request = {
     url: videosUrl(ctx),
     method: 'POST',
-    headers: { Authorization: bearer(ctx) },
+    headers: keyHeader(ctx),
     action: image ? 'image_to_video' : 'text_to_video',
   };
   if (!image?.file) {
@@ -206,13 +226,15 @@ export function buildSubmitRequest(ctx) {
   return { ...request, bodyType: 'multipart', parts: [...parts, { name: IMAGE_FIELD, fileRef: image.file }] };
 }
 
-export function parseSubmitResponse(_ctx, { body }) {
+export function parseSubmitResponse(ctx, { body }) {
   if (!isObject(body) || !isText(body.id)) {
     throw new Error(`The answer holds no video${isObject(body) && body.error ? `: ${messageOf(body.error)}` : '.'}`);
   }
   const result = readVideo(body);
   const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
-  return { taskId: body.id, taskData: body, ...(ended ? { immediate: result } : {}) };
+  const version = azureVersion(ctx);
+  const state = version === undefined ? {} : { state: { api_version: version } };
+  return { taskId: body.id, taskData: body, ...state, ...(ended ? { immediate: result } : {}) };
 }
 
 /** What the vendor's codes mean. */
@@ -222,16 +244,21 @@ const REFUSALS = {
   billing_hard_limit_reached: 'balance',
   invalid_api_key: 'credential',
   moderation_blocked: 'content',
+  contentFilter: 'content',
+  content_filter: 'content',
 };
+/** Azure's codes are statuses. */
+const AZURE_REFUSALS = { 401: 'credential', 403: 'credential', 429: 'rate' };
 
-export function parseSubmitError({ body }) {
+export function parseSubmitError({ statusCode, body }, ctx) {
   const error = isObject(body) && isObject(body.error) ? body.error : {};
-  const kind = Object.hasOwn(REFUSALS, error.code) ? REFUSALS[error.code] : undefined;
+  const byStatus = azureVersion(ctx) === undefined ? undefined : AZURE_REFUSALS[statusCode];
+  const kind = Object.hasOwn(REFUSALS, error.code) ? REFUSALS[error.code] : byStatus;
   return kind ? { kind, message: error.message } : null;
 }
 
 export function buildQueryRequest(ctx) {
-  return { url: `${videosUrl(ctx)}/${encodeURIComponent(ctx.taskId)}`, headers: { Authorization: bearer(ctx) } };
+  return { url: videosUrl(ctx, `/${encodeURIComponent(ctx.taskId)}`), headers: keyHeader(ctx) };
 }
 
 export function parseTaskResult(_ctx, body) {
@@ -276,11 +303,11 @@ export function listArtifacts(task) {
 export function buildContentRequest(ctx) {
   const variant = VARIANTS.find(({ key }) => key === ctx.artifactKey);
   if (!variant) throw new Error('artifact_not_found');
-  const query = variant.key === 'video' ? '' : `?variant=${variant.key}`;
+  const query = variant.key === 'video' ? '' : `variant=${variant.key}`;
   return {
-    url: `${videosUrl(ctx)}/${encodeURIComponent(ctx.upstreamTaskId)}/content${query}`,
+    url: videosUrl(ctx, `/${encodeURIComponent(ctx.upstreamTaskId)}/content`, query),
     method: ctx.clientRequest.method,
-    headers: { ...ctx.clientRequest.headers, Authorization: bearer(ctx) },
+    headers: { ...ctx.clientRequest.headers, ...keyHeader(ctx) },
   };
 }
 
