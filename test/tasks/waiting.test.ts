@@ -1,6 +1,7 @@
 /** Tasks that wait for a vendor with room: all of them run, and no client sees that it was full. */
 import { afterAll, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
+import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
@@ -166,6 +167,44 @@ describeEachStore(
         const task = await ended(store, taskId);
         expect(task).toMatchObject({ status: 'FAILURE', failReason: 'no capacity at the vendor within 1 minutes' });
         expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+      }));
+
+    test('a task that finds no database when it is sent waits again, and is sent later', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=0.5]');
+        const { taskId } = await submit(engine, caller);
+        const { byId } = store.users;
+        let refused = 0;
+        store.users.byId = async (id) => {
+          refused += 1;
+          if (refused <= 2) throw storeErrors.unavailable();
+          return byId(id);
+        };
+        expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        store.users.byId = byId;
+        expect(refused).toBeGreaterThan(2);
+        expect((await engine.counted({ taskId })).creates).toBe(1);
+      }));
+
+    test('a task whose start was committed while its answer was lost is sent later', () =>
+      withEngine(opened(), {}, async (engine, store) => {
+        await engine.addChannel({ limits: { maxRunning: 1 } });
+        const caller = await addCaller(store);
+        await submit(engine, caller, 'a [duration=0.5]');
+        const { taskId } = await submit(engine, caller);
+        const { transaction } = store;
+        let isLost = false;
+        store.transaction = async (work) => {
+          const value = await transaction(work);
+          if (isLost || (await store.tasks.byTaskId(taskId))?.phase !== 'sending') return value;
+          isLost = true;
+          throw storeErrors.outcome_unknown();
+        };
+        expect((await ended(store, taskId)).status).toBe('SUCCESS');
+        store.transaction = transaction;
+        expect([isLost, (await engine.counted({ taskId })).creates]).toEqual([true, 1]);
       }));
 
     test('beyond the bounds nothing is stored and nothing reserved', () =>

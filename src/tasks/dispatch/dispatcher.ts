@@ -14,6 +14,7 @@ import { endWaiting } from '../state/end-waiting.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
 import { dispatchTask, type Sending } from './dispatch-task.ts';
+import { putBackUnsent } from './put-back-unsent.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
 const ALIVE_SECONDS = 35;
@@ -67,6 +68,10 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
 
   const isStopping = (): boolean => stopping.signal.aborted;
   const wake = (): void => woken.abort();
+  const track = (work: Promise<void>): void => {
+    underway.add(work);
+    void work.finally(() => underway.delete(work));
+  };
 
   /** Other nodes may have room for a task of this one. */
   async function tellOthers(): Promise<void> {
@@ -137,6 +142,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   /** Takes tasks out of their lines and gives them slots, in one transaction. */
   async function begin(plans: readonly Plan[]): Promise<Sending[]> {
     const begun = new Map<string, Dispatch>();
+    let taken: Sending[] = [];
     const endSlot = (dispatch: Dispatch): void =>
       capacity.end({ ...dispatch, channelId: dispatch.scope.channelId, upstreamModel: dispatch.scope.model });
     try {
@@ -172,6 +178,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
             if (dispatch) found.push({ ...each, channel, scope, dispatch, isTrial });
           }
         }
+        taken = found;
         await tx.waiting.count(found as TakenWaiting[], { isSent: true });
         return found;
       });
@@ -180,6 +187,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       return sendings;
     } catch (error) {
       for (const dispatch of begun.values()) endSlot(dispatch);
+      // The answer to its commit may be lost: then they have left their lines, and nobody sends
+      // them.
+      for (const each of taken) track(putBackUnsent(deps, each, { waitMs: 0, stopping: stopping.signal }));
       throw error;
     }
   }
@@ -196,9 +206,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const now = clock.monotonicMs();
     for (const sending of sendings) {
       servedAt.set(sending.place.class, now);
-      const run = detachFromRequest(() => dispatchTask(deps, sending));
-      underway.add(run);
-      void run.finally(() => underway.delete(run));
+      track(detachFromRequest(() => dispatchTask(deps, sending, stopping.signal)));
     }
     return sendings.length;
   }

@@ -1,6 +1,6 @@
 import type { Dispatch } from '../../channels/index.ts';
 import { AppError, quoted, type Sentence, sentence, toSentence, userOwner } from '../../kernel/index.ts';
-import type { TaskRecord } from '../../store/ports/index.ts';
+import { isStoreUnavailable, type TaskRecord } from '../../store/ports/index.ts';
 import { isRepeatable, localCredential } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
 import { isWaiting } from '../state/describe-task.ts';
@@ -115,7 +115,8 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
           lastError ??= unreadable;
           continue;
         }
-        if (task) {
+        // What waited and was not sent waits again, once the store answers (`dispatch-task.ts`).
+        if (task && !(taken && isStoreUnavailable(error) && !doubt.vendorMayHaveJob)) {
           const reason = error instanceof Error ? error.message : 'unknown';
           deps.logger.info({ ...logFields, channel: channel.name, reason }, 'a submission could not be prepared');
           await failSubmission(deps, { task: await asStored(deps, task), error, releasesIdempotencyKey: retryable });

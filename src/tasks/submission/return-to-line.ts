@@ -45,7 +45,7 @@ export async function returnToLine(
   if ((place?.returns ?? 0) >= MAX_RETURNS) return { kind: 'ends' };
   const waitMs = Math.min(2 ** (place?.returns ?? 0), LONGEST_PAUSE_SECONDS) * 1000;
   const isBack = taken
-    ? await putBack(deps, { task, taken, waitMs })
+    ? await putBack(deps, { task, taken, waitMs, counts: !taken.isTrial })
     : await putInLine(deps, submission, { task, waitMs });
   const stored = await store.tasks.byTaskId(task.taskId);
   if (isBack && stored) {
@@ -56,13 +56,18 @@ export async function returnToLine(
   return stored?.cancelRequested ? { kind: 'cancelled' } : { kind: 'ends' };
 }
 
-/** Puts a task back with the model and price that were accepted, if its wallet still has that. */
-async function putBack(
+type PutBack = { task: TaskRecord; taken: Pick<TakenPlace, 'task' | 'place'>; waitMs: number; counts: boolean };
+
+/**
+ * Puts a task back with the model and price that were accepted, if its wallet still has that.
+ * False: it is not being sent any more, or was cancelled.
+ */
+export async function putBack(
   { store, billing }: TaskDeps,
-  { task, taken, waitMs }: { task: TaskRecord; taken: TakenPlace; waitMs: number },
+  { task, taken, waitMs, counts }: PutBack,
 ): Promise<boolean> {
-  const { task: accepted, place, isTrial } = taken;
-  const options = { waitMs, counts: !isTrial };
+  const { task: accepted, place } = taken;
+  const options = { waitMs, counts };
   const { quota, billing: snapshot, properties, action } = accepted;
   const restored = { ...task, quota, billing: snapshot, properties, action };
   try {
