@@ -1,29 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { PlacedOrder } from './clients.ts';
+import { QUEUE_RULES } from './check-queue.ts';
+import { GONE } from './clients.ts';
+import { answeredIds, type Facts, gatherFacts, hasEnded, type Rule, sum, type Violation } from './facts.ts';
 import type { History } from './history.ts';
 import { QUOTA_PER_SECOND, USERS } from './prepared-world.ts';
 import type { BookedTask } from './read-books.ts';
 import type { Job, Statement } from './vendor.ts';
 
-/** A rule of the specification, and how a history broke it. */
-export type Violation = { rule: string; what: string };
-
-type Say = (what: string) => void;
-type Rule = (history: Facts, say: Say) => void;
-
-/** A history, by what the rules look things up. */
-type Facts = History & {
-  tasksOf: (order: string) => readonly BookedTask[];
-  orderOf: (task: BookedTask) => PlacedOrder | undefined;
-  jobsOf: (order: string) => readonly Job[];
-  jobOf: (task: BookedTask) => Job | undefined;
-  saidOf: (job: Job) => readonly Statement[];
-};
-
 const MINUTE_MS = 60_000;
 /** TASK_TIMEOUT_MINUTES and TASK_POLL_MAX_FAILURES of the simulated gateways. */
 const TIMEOUT_MS = 60 * MINUTE_MS;
 const MOST_FAILURES = 20;
+/** A process that dies within the time of a submission has not stored what its vendor said. */
+const LONGEST_SUBMISSION_MS = 2.5 * MINUTE_MS;
 /** A submission may try several channels, each for two minutes. */
 const LONGEST_REQUEST_MS = 10 * MINUTE_MS;
 /** Retry-After is obeyed for five minutes; a lease, a poll and a sweep come on top. */
@@ -31,19 +20,17 @@ const LONGEST_END_MS = 8 * MINUTE_MS;
 
 const RANK: Record<string, number> = { NOT_START: 1, SUBMITTED: 1, QUEUED: 2, IN_PROGRESS: 3, SUCCESS: 4, FAILURE: 4 };
 const rankOf = (status: string): number => RANK[status] ?? Number.NaN;
-const hasEnded = (status: string): boolean => status === 'SUCCESS' || status === 'FAILURE';
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
 
 /** What the specification says of any history. No rule knows the engine or its statements. */
 const RULES: Record<string, Rule> = {
-  'an accepted order is a task of its user': ({ orders, books }, say) => {
-    for (const { name, user, attempts, idempotencyKey } of orders) {
-      const answered = new Set(
-        attempts.flatMap(({ outcome }) => (typeof outcome === 'object' && 'taskId' in outcome ? [outcome.taskId] : [])),
-      );
+  'an accepted order is a task of its user': ({ orders, books, deletedMs }, say) => {
+    for (const order of orders) {
+      const { name, user, idempotencyKey } = order;
+      const answered = answeredIds(order);
       for (const taskId of answered) {
         const task = books.tasks.find((each) => each.taskId === taskId);
-        if (task?.user !== user || task.order !== name)
+        const isShown = task?.order === name || (task?.order === '' && deletedMs(task) !== undefined);
+        if (task?.user !== user || !isShown)
           say(`${name} was answered with ${taskId}, which is ${JSON.stringify(task)}`);
       }
       if (idempotencyKey !== null && answered.size > 1)
@@ -52,18 +39,20 @@ const RULES: Record<string, Rule> = {
   },
 
   'an order is sent once': ({ orders, jobsOf }, say) => {
-    for (const { name, attempts } of orders) {
+    for (const { name, attempts, idempotencyKey } of orders) {
       const jobs = jobsOf(name);
       if (jobs.length > 1) say(`${name} was bought as ${jobs.map(({ id, by }) => `${id} by ${by}`)}`);
-      for (const { outcome, beginMs, endMs, by } of attempts) {
+      for (const [index, { outcome, beginMs, endMs }] of attempts.entries()) {
         const mayRepeat = typeof outcome === 'object' && 'code' in outcome && outcome.shouldRetry === true;
-        const bought = jobs.find((job) => job.by === by && job.createdMs >= beginMs && job.createdMs <= endMs);
+        // With an Idempotency-Key a task may go on after the answer: a repeat finds it.
+        const untilMs = idempotencyKey === null ? (attempts[index + 1]?.beginMs ?? Number.POSITIVE_INFINITY) : endMs;
+        const bought = jobs.find((job) => job.createdMs >= beginMs && job.createdMs <= untilMs);
         if (mayRepeat && bought) say(`${name} was bought as ${bought.id}, and its client was told to repeat it`);
       }
     }
   },
 
-  'nothing waits for ever': ({ isQuiet, orders, tasksEndedMs, plan, vendor, books }, say) => {
+  'nothing waits for ever': ({ isQuiet, orders, tasksEndedMs, plan, vendor, books, queueLooks }, say) => {
     if (!isQuiet) {
       const open = books.tasks
         .filter(({ status }) => !hasEnded(status))
@@ -71,6 +60,7 @@ const RULES: Record<string, Rule> = {
       say(`work was left when all faults were long over: ${open.join(', ') || 'webhooks, copies or clients'}`);
     }
     let lastMs = plan.healAtMs;
+    for (const { atMs, waiting } of queueLooks) if (waiting.length > 0) lastMs = Math.max(lastMs, atMs);
     for (const { endsMs } of vendor.jobs.values()) lastMs = Math.max(lastMs, endsMs);
     for (const { name, attempts } of orders) {
       for (const { beginMs, endMs } of attempts) {
@@ -106,11 +96,17 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'states only go forward': ({ orders, books, plan }, say) => {
+  'states only go forward': ({ orders, books, plan, deletedMs }, say) => {
     for (const { name, looks } of orders) {
       for (const [index, look] of looks.entries()) {
         const isKnown = look.status in RANK;
-        if (!isKnown && look.status !== 'cut' && !(look.status === 'store.unavailable' && plan.rates.database > 0))
+        const isGone = look.status === GONE && (deletedMs(look) ?? Number.POSITIVE_INFINITY) <= look.atMs;
+        if (
+          !isKnown &&
+          !isGone &&
+          look.status !== 'cut' &&
+          !(look.status === 'store.unavailable' && plan.rates.database > 0)
+        )
           say(`${name} was shown as ${look.status}`);
         const before = looks.slice(0, index).findLast(({ status }) => status in RANK);
         if (!before || !isKnown) continue;
@@ -190,7 +186,11 @@ const RULES: Record<string, Rule> = {
       if (wrong) say(`${taskId} is ${status}, and its receiver was told ${wrong.status}`);
       if (new Set(finished.map(({ id }) => id)).size > 1) say(`${taskId} has two webhooks of its end`);
       const known = own.filter(({ id }, index) => own.findIndex((other) => other.id === id) === index);
-      const path = known.filter(({ event }) => event !== 'task.kept').map((notice) => notice.status);
+      const path = known
+        .filter(({ event }) => event !== 'task.kept')
+        // It waits for a vendor here; a vendor's own queue comes later.
+        .map(({ event, status: told }) => (event === 'task.queued' ? 'NOT_START' : told));
+      if (known.filter(({ event }) => event === 'task.queued').length > 1) say(`${taskId} was told twice to wait`);
       if (path.some((each, index) => index > 0 && rankOf(each) < rankOf(path[index - 1] ?? '')))
         say(`${taskId} was told as ${path}`);
       const endAt = own.findIndex(({ event, answered }) => event === 'task.finished' && answered < 300);
@@ -199,8 +199,9 @@ const RULES: Record<string, Rule> = {
     }
   },
 
-  'kept results are whole, or lost with a reason': ({ books, orderOf, jobOf, vendor, files, plan }, say) => {
+  'kept results are whole, or lost with a reason': ({ books, orderOf, jobOf, vendor, files, plan, deletedMs }, say) => {
     for (const task of books.tasks) {
+      if (deletedMs(task) !== undefined) continue;
       const rows = books.kept.filter(({ taskId }) => taskId === task.taskId);
       const job = jobOf(task);
       const isWanted = orderOf(task)?.keep === true && task.status === 'SUCCESS';
@@ -234,7 +235,7 @@ const RULES: Record<string, Rule> = {
 
 /** Why the specification lets a task fail although the vendor's acceptance had arrived. */
 function mayFail(
-  { plan, lifetimes, exchanges, endMs, orders }: Facts,
+  { plan, lifetimes, exchanges, endMs }: Facts,
   { task, job, said }: { task: BookedTask; job: Job; said: readonly Statement[] },
 ): boolean {
   const seen = said.filter(({ seenMs }) => seenMs !== undefined);
@@ -243,12 +244,8 @@ function mayFail(
   const mayBeUnstored = plan.rates.database > 0 || plan.rates.databaseDelay > 0 || has('suspend');
   if (/interrupted/.test(task.failReason)) {
     const process = lifetimes.find(({ name }) => name === job.by);
-    const attempt = orders
-      .find(({ name }) => name === job.order)
-      ?.attempts.find(
-        ({ by, beginMs, endMs: end }) => by === job.by && beginMs <= job.createdMs && end >= job.createdMs,
-      );
-    return mayBeUnstored || (attempt?.outcome === 'cut' && (process?.endMs ?? 0) >= job.createdMs);
+    const died = (process?.endMs ?? 0) - job.createdMs;
+    return mayBeUnstored || (died >= 0 && died <= LONGEST_SUBMISSION_MS);
   }
   if (/poll failed/.test(task.failReason)) {
     const asked = exchanges.filter(
@@ -265,18 +262,9 @@ function mayFail(
 
 /** All rules of the specification that a history breaks. */
 export function checkHistory(history: History): Violation[] {
-  const { books, orders, vendor } = history;
-  const jobs = [...vendor.jobs.values()];
-  const said = Map.groupBy(vendor.statements, ({ job }) => job);
-  const facts: Facts = {
-    ...history,
-    tasksOf: (order) => books.tasks.filter((task) => task.order === order),
-    orderOf: (task) => orders.find(({ name }) => name === task.order),
-    jobsOf: (order) => jobs.filter((job) => job.order === order),
-    jobOf: (task) => vendor.jobs.get(task.upstreamTaskId),
-    saidOf: ({ id }) => said.get(id) ?? [],
-  };
+  const facts = gatherFacts(history);
   const violations: Violation[] = [];
-  for (const [rule, check] of Object.entries(RULES)) check(facts, (what) => violations.push({ rule, what }));
+  for (const [rule, check] of Object.entries({ ...RULES, ...QUEUE_RULES }))
+    check(facts, (what) => violations.push({ rule, what }));
   return violations;
 }

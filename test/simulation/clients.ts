@@ -3,16 +3,18 @@ import type { Cluster, Running } from './cluster.ts';
 import type { PlannedOrder } from './plan.ts';
 import type { World } from './world.ts';
 
-/** One request of a client. `cut`: the connection broke, for the process had died. */
+/** One request of a client. `cut`: the connection broke, for the process had died. `left`: the client did. */
 export type Attempt = {
   beginMs: number;
   endMs: number;
   by: string;
-  outcome: { taskId: string } | { code: string; shouldRetry: boolean | undefined } | 'cut' | 'waiting';
+  outcome: { taskId: string } | { code: string; shouldRetry: boolean | undefined } | 'cut' | 'left' | 'waiting';
 };
 /** What a client saw of a task. */
 export type Look = { atMs: number; taskId: string; status: string; by: string };
-export type PlacedOrder = PlannedOrder & { attempts: Attempt[]; looks: Look[] };
+/** A request to cancel or delete a task. `answer`: `done`, an error's code, or `cut`. */
+export type Removal = { kind: 'cancel' | 'delete'; taskId: string; beginMs: number; endMs: number; answer: string };
+export type PlacedOrder = PlannedOrder & { attempts: Attempt[]; looks: Look[]; removals: Removal[] };
 
 const MOST_ATTEMPTS = 8;
 /** What no repetition changes. */
@@ -46,12 +48,20 @@ export async function runClient(
       };
       order.attempts.push(attempt);
       world.note(`client: ${order.name} to ${life.name}`);
+      const left = new AbortController();
+      const leaves = Promise.withResolvers<{ outcome: 'left'; isFinal: true }>();
+      if (order.leavesMs !== undefined)
+        world.after(order.leavesMs, () => {
+          left.abort();
+          leaves.resolve({ outcome: 'left', isFinal: true });
+        });
       const answered = await Promise.race([
-        gateway.submit(order).then(
+        gateway.submit(order, left.signal).then(
           (taskId) => ({ outcome: { taskId }, isFinal: true }),
           (error: unknown) => readError(error),
         ),
         life.died.then(() => ({ outcome: 'cut' as const, isFinal: false })),
+        leaves.promise,
       ]);
       attempt.endMs = world.nowMs();
       attempt.outcome = answered.outcome;
@@ -66,20 +76,36 @@ export async function runClient(
 
   const taskId = await submit();
   const userId = userIds.get(order.user) ?? 0;
+
+  async function remove(kind: Removal['kind']): Promise<void> {
+    if (taskId === undefined) return;
+    const { gateway, life } = await findProcess();
+    const removal: Removal = { kind, taskId, beginMs: world.nowMs(), endMs: Number.POSITIVE_INFINITY, answer: 'cut' };
+    order.removals.push(removal);
+    const act = kind === 'cancel' ? gateway.tasks.cancel : gateway.tasks.delete;
+    removal.answer = await Promise.race([act(userId, taskId).then(() => 'done', codeOf), life.died.then(() => 'cut')]);
+    removal.endMs = world.nowMs();
+    world.note(`client: ${kind} of ${taskId}: ${removal.answer}`);
+  }
+
+  const { removal } = order;
+  if (removal) world.after(removal.afterMs, () => void remove(removal.kind));
   for (let left = LOOKS_AFTER_END; taskId !== undefined && left > 0; ) {
     await pause(random.between(1000, 40_000));
     const { gateway, life } = await findProcess();
     const seen = await Promise.race([
-      gateway.tasks.ownSummary(userId, taskId).then(
-        ({ status }) => status as string,
-        (error: unknown) => (error instanceof AppError ? error.code : String(error)),
-      ),
+      gateway.tasks.ownSummary(userId, taskId).then(({ status }) => status as string, codeOf),
       life.died.then(() => 'cut'),
     ]);
     order.looks.push({ atMs: world.nowMs(), taskId, status: seen, by: life.name });
-    if (seen === 'SUCCESS' || seen === 'FAILURE') left -= 1;
+    if (seen === 'SUCCESS' || seen === 'FAILURE' || seen === GONE) left -= 1;
   }
 }
+
+/** What a look at a deleted task is answered. */
+export const GONE = 'tasks.task_not_found';
+
+const codeOf = (error: unknown): string => (error instanceof AppError ? error.code : String(error));
 
 function readError(error: unknown): { outcome: Attempt['outcome']; isFinal: boolean } {
   if (!(error instanceof AppError)) return { outcome: { code: String(error), shouldRetry: undefined }, isFinal: true };

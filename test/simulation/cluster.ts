@@ -1,4 +1,5 @@
 import type { FileStore } from '../../src/store/ports/index.ts';
+import type { WaitingRules } from '../../src/tasks/index.ts';
 import type { Database } from './databases.ts';
 import type { Faults } from './faults.ts';
 import { createFaultyStore } from './faulty-store.ts';
@@ -20,6 +21,8 @@ export type Cluster = {
   start(): void;
   /** One of the processes that answer now. */
   pick(): Running | undefined;
+  /** All of them. */
+  running(): readonly Running[];
   disturb(disturbance: Disturbance): void;
   readonly lifetimes: readonly Lifetime[];
   readonly exchanges: readonly Exchange[];
@@ -34,6 +37,7 @@ type ClusterParts = {
   plugins: Plugins;
   sites: ReadonlyMap<string, Site>;
   files: FileStore;
+  waiting: WaitingRules;
   machines: number;
 };
 
@@ -45,6 +49,7 @@ export function createCluster({
   plugins,
   sites,
   files,
+  waiting,
   machines: count,
 }: ClusterParts): Cluster {
   const machines = Array.from({ length: count }, (_, index) => createMachine(`node${index + 1}`));
@@ -66,7 +71,7 @@ export function createCluster({
     const clock = createProcessClock(place);
     const real = await world.real(database.open(clock));
     const gateway = createGateway({
-      ...{ name, clock, random: world.random.fork(), files, plugins: plugins.compiled },
+      ...{ name, clock, random: world.random.fork(), files, waiting, plugins: plugins.compiled },
       store: createFaultyStore(real, {
         ...place,
         sleep: (ms) => clock.sleep(ms),
@@ -114,6 +119,7 @@ export function createCluster({
       const awake = [...running.values()].filter(({ machine }) => machine.suspendedUntilMs <= world.nowMs());
       return awake[world.random.below(awake.length)];
     },
+    running: () => [...running.values()],
     disturb({ kind, machine: index, ms }) {
       const machine = machines[index] as Machine;
       if (kind === 'kill') lives.get(machine)?.die('killed');

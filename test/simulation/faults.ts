@@ -43,7 +43,7 @@ export type Faults = {
   databaseDelayMs(): number;
 };
 
-const NONE: FaultRates = {
+export const NO_FAULTS: FaultRates = {
   ...{ death: 0, database: 0, databaseDelay: 0, unreachable: 0, requestLost: 0, answerLost: 0, slow: 0 },
   ...{ busy: 0, broken: 0, brokenAfter: 0, garbage: 0, backwards: 0, forgotten: 0, sandbox: 0 },
 };
@@ -67,7 +67,7 @@ const MOST: FaultRates = {
  * once nothing would get far enough to break.
  */
 export function drawRates(random: SeededRandom): FaultRates {
-  const rates = { ...NONE };
+  const rates = { ...NO_FAULTS };
   for (const name of Object.keys(MOST) as (keyof FaultRates)[]) {
     if (random.chance(0.35)) rates[name] = MOST[name] * random.pick([1, 0.3, 0.1]);
   }

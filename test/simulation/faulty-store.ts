@@ -1,5 +1,5 @@
 import { storeErrors } from '../../src/store/drivers/errors.ts';
-import type { Repositories, Store } from '../../src/store/ports/index.ts';
+import type { ChangeTopic, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Faults } from './faults.ts';
 import { never, type ProcessLife } from './process-life.ts';
 import type { World } from './world.ts';
@@ -15,6 +15,9 @@ type Place = {
 type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
 const PLAIN = new Set(['dialect', 'transaction', 'exclusively', 'publish', 'subscribe', 'writeFault', 'ping', 'close']);
+/** SYNC_FREQUENCY: how often a process reads again what others may have changed. */
+const SYNC_MS = 60_000;
+const TOPICS: readonly ChangeTopic[] = ['plugins', 'channels', 'prices', 'options', 'capacity'];
 /** Statements of a transaction of which one may fail. */
 const FAILING_WITHIN = 8;
 
@@ -25,6 +28,13 @@ const FAILING_WITHIN = 8;
  */
 export function createFaultyStore(store: Store, place: Place): Store {
   const { life } = place;
+  const listeners = new Set<(topic: ChangeTopic) => void>();
+  void (async () => {
+    for (;;) {
+      await place.sleep(SYNC_MS);
+      for (const topic of TOPICS) for (const listener of listeners) listener(topic);
+    }
+  })();
   const repositories = Object.entries(store).filter(([name]) => !PLAIN.has(name)) as [string, Methods][];
   const wrapped = repositories.map(([name, methods]) => [name, wrapMethods(name, methods, place)] as const);
   return {
@@ -40,6 +50,14 @@ export function createFaultyStore(store: Store, place: Place): Store {
           return value;
         });
       return call(place, 'transaction', run);
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      const leave = store.subscribe(listener);
+      return () => {
+        listeners.delete(listener);
+        leave();
+      };
     },
     exclusively: (name, work) => store.exclusively(name, work),
     async publish(topic) {

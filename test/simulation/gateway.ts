@@ -11,11 +11,12 @@ import {
   silentLogger,
 } from '../../src/kernel/index.ts';
 import { createCallbackUrls } from '../../src/notifications/index.ts';
+import { announceNode, type NodePresence } from '../../src/operations/start/announce-node.ts';
 import { createPluginService, type FactoryPlugin } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { FileStore, Store } from '../../src/store/ports/index.ts';
-import type { Caller, ClientRequest, TaskLimits } from '../../src/tasks/index.ts';
+import type { Caller, ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, type Upstream } from '../../src/upstream/index.ts';
 import type { SeededRandom } from './random.ts';
 
@@ -23,7 +24,7 @@ export const SECRET = 'crypto-secret-of-the-simulation';
 export const RECEIVER = 'receiver.example';
 
 /** The product's defaults, but for times that would only make histories longer. */
-const LIMITS: TaskLimits = {
+const LIMITS: Omit<TaskLimits, 'waiting'> = {
   pollIntervalMs: 15_000,
   pollChannelConcurrency: 16,
   pollMaxFailures: 20,
@@ -33,8 +34,6 @@ const LIMITS: TaskLimits = {
   submitTimeoutMs: 120_000,
   submitWaitMs: 30_000,
   relayWaitMs: 10_000,
-  // The histories here are of submissions that clients see refused.
-  waiting: () => ({ maxWaitMs: 0, maxWaiting: 0, maxWaitingPerUser: 0, maxWaitingBytes: 0, priority: 0 }),
   tickMs: 2000,
   tickJitterMs: 300,
   observations: { node: 128, plugin: 32, user: 32, key: 32 },
@@ -51,11 +50,15 @@ export type GatewayParts = {
   files: FileStore;
   clock: Clock;
   random: SeededRandom;
+  /** What tasks may wait. */
+  waiting: WaitingRules;
   logger?: Logger;
 };
 
 export type Order = {
   name: string;
+  /** `native`: the request itself waits until its task is sent. */
+  surface: 'generic' | 'video' | 'native';
   pluginKey: string;
   model: string;
   seconds: number;
@@ -68,14 +71,15 @@ export type Order = {
 export type Gateway = TaskRooms & {
   channels: ReturnType<typeof createChannels>;
   billing: ReturnType<typeof createBilling>;
+  capacity: ReturnType<typeof createCapacity>;
   /** Reads plugins, channels and prices. */
   load(): Promise<void>;
   /** Loads, then begins the work in the background. */
   start(): Promise<void>;
   /** Ends the work in the background, in the order of the product's shutdown. */
   stop(): Promise<void>;
-  /** As `POST /v1/tasks/:plugin` with an API key. Returns the task's id. */
-  submit(order: Order): Promise<string>;
+  /** As a request with an API key, whose client may leave. Returns the task's id. */
+  submit(order: Order, left: AbortSignal): Promise<string>;
   /** Stops what rings outside of simulated time. */
   drop(): void;
 };
@@ -117,6 +121,7 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
     },
     limits: {
       ...LIMITS,
+      waiting: () => parts.waiting,
       links: { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
     },
     telemetry: { onPoll: () => {}, onOutcome: plugins.count },
@@ -126,32 +131,32 @@ export function createGateway({ name, store, sandbox, upstream, clock, random, .
       counters: createMemoryCounters(),
     },
   });
-  const load = async () => void (await Promise.all([plugins.start(), channels.start(), billing.start()]));
+  const load = async () =>
+    void (await Promise.all([plugins.start(), channels.start().then(capacity.start), billing.start()]));
+  let presence: NodePresence | undefined;
   return {
     ...rooms,
     channels,
     billing,
+    capacity,
     load,
     async start() {
       await load();
+      const fingerprints = ['session:simulated', 'crypto:simulated'];
+      presence = await announceNode({ ...common, id: name, role: 'master', version: '1.0.0', fingerprints });
       await startTaskRooms(rooms, { poll: true });
     },
     async stop() {
       await Promise.all([rooms.tasks.stop(5000), rooms.relay.stop(), rooms.results.stop()]);
       await rooms.webhooks.stop(3000);
+      await presence?.stop();
     },
-    async submit(order) {
+    async submit(order, left) {
       const caller = await authenticate(store, order.keyHash, clock);
-      const request = readRequest(order);
-      const { pluginKey } = order;
-      const task = await rooms.surfaces.submitGeneric(caller, {
-        requestId: `request of ${order.name}`,
-        pluginKey,
-        request,
-      });
-      return task.taskId;
+      return submitOrder(rooms.surfaces, caller, { order, request: { ...readRequest(order), signal: left } });
     },
     drop() {
+      capacity.stop();
       channels.stop();
       billing.stop();
       void plugins.stop();
@@ -165,11 +170,36 @@ async function authenticate(store: Store, keyHash: string, clock: Clock): Promis
   return { ...found, walletId: found.key.walletId, group: found.key.group ?? found.user.group };
 }
 
-function readRequest({ name, pluginKey, model, seconds, idempotencyKey, callback, keep }: Order): ClientRequest {
+const NATIVE_PATH = '/demo/v1/videos';
+
+async function submitOrder(
+  surfaces: TaskRooms['surfaces'],
+  caller: Caller,
+  { order, request }: { order: Order; request: ClientRequest },
+): Promise<string> {
+  const { surface, pluginKey } = order;
+  const requestId = `request of ${order.name}`;
+  if (surface === 'generic') return (await surfaces.submitGeneric(caller, { requestId, pluginKey, request })).taskId;
+  if (surface === 'video') return (await surfaces.submitVideo(caller, requestId, request)).taskId;
+  const route = surfaces.openNativePath('POST', NATIVE_PATH);
+  if (route?.kind !== 'route') throw new Error(`The simulation has no route ${NATIVE_PATH}.`);
+  try {
+    const { body } = await route.answer({ caller, requestId, request, admit: async () => {} });
+    return (body as { id: string }).id;
+  } finally {
+    route.release();
+  }
+}
+
+const PATHS = { generic: '/v1/tasks/', video: '/v1/videos', native: NATIVE_PATH };
+
+function readRequest(order: Order): ClientRequest {
+  const { name, surface, pluginKey, model, seconds, idempotencyKey, callback, keep } = order;
   const value: Json = { model, prompt: name, seconds };
   const digest = sha256Hex(JSON.stringify(value));
+  const path = `${PATHS[surface]}${surface === 'generic' ? pluginKey : ''}`;
   return {
-    ...{ method: 'POST', path: `/v1/tasks/${pluginKey}`, params: {}, query: {} },
+    ...{ method: 'POST', path, params: {}, query: {} },
     ...{ contentType: 'application/json', accept: '*/*' },
     body: { kind: 'json', value },
     digests: { raw: digest, meaning: digest },

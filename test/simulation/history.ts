@@ -1,17 +1,19 @@
+import type { WaitingRules } from '../../src/tasks/index.ts';
 import { type PlacedOrder, runClient } from './clients.ts';
-import { createCluster, type Lifetime } from './cluster.ts';
+import { type Cluster, createCluster, type Lifetime } from './cluster.ts';
 import type { Database, Databases } from './databases.ts';
 import { createFaults } from './faults.ts';
 import { RECEIVER } from './gateway.ts';
 import { createMemoryFiles } from './memory-files.ts';
 import type { Exchange } from './network.ts';
+import { createOperator, declareLimits, type LimitInForce, type Move } from './operator.ts';
 import { drawPlan, type Plan } from './plan.ts';
-import { type Plugins, VENDOR } from './prepared-world.ts';
+import { NO_WAITING, type Plugins, VENDOR } from './prepared-world.ts';
 import { type Books, readBooks } from './read-books.ts';
 import { createReceiver, type ReceivedNotice } from './receiver.ts';
 import { type Imbalances, removeOldRows } from './remove-old-rows.ts';
 import { createVendor, type Vendor } from './vendor.ts';
-import { createWorld } from './world.ts';
+import { createWorld, type World } from './world.ts';
 
 /** Everything that was seen of a history from outside, and the books at its end. */
 export type History = {
@@ -22,6 +24,13 @@ export type History = {
   notices: readonly ReceivedNotice[];
   lifetimes: readonly Lifetime[];
   exchanges: readonly Exchange[];
+  /** What was declared of every account, from when on. */
+  limits: readonly LimitInForce[];
+  moves: readonly Move[];
+  /** What waited beside what ran, every few seconds. */
+  queueLooks: readonly QueueLook[];
+  /** Slots that processes thought taken when everything had ended. */
+  takenAtEnd: readonly string[];
   /** Whether all work had ended in time. */
   isQuiet: boolean;
   endMs: number;
@@ -42,6 +51,10 @@ const RETENTION_SHARE = 0.3;
 const CALM_MS = 3 * 3600_000;
 const CHECK_MS = 15_000;
 
+const WAITING: WaitingRules = {
+  ...{ maxWaitMs: 0, maxWaiting: 100_000, maxWaitingPerUser: 1000, maxWaitingBytes: 1e9, priority: 0 },
+};
+
 /** Runs the history of a seed to its end. */
 export async function runHistory(seed: number, { databases, plugins }: HistoryParts): Promise<History> {
   const world = createWorld(seed);
@@ -49,9 +62,11 @@ export async function runHistory(seed: number, { databases, plugins }: HistoryPa
   try {
     const plan = drawPlan(world.random.fork(), database.dialect);
     const faults = createFaults(world, plan.rates);
-    const orders = plan.orders.map((order): PlacedOrder => ({ ...order, attempts: [], looks: [] }));
+    const orders = plan.orders.map((order): PlacedOrder => ({ ...order, attempts: [], looks: [], removals: [] }));
     const fates = new Map(orders.map(({ name, fate }) => [name, fate]));
-    const vendor = createVendor(world, faults, (order) => {
+    const { queue } = plan;
+    const accounts = { runs: queue.vendorRuns, isShared: queue.isShared };
+    const vendor = createVendor({ world, faults, accounts }, (order) => {
       const fate = fates.get(order);
       if (!fate) throw new Error(`The vendor got an order that nobody placed: ${order}`);
       return fate;
@@ -62,7 +77,12 @@ export async function runHistory(seed: number, { databases, plugins }: HistoryPa
       [VENDOR, vendor.site],
       [RECEIVER, receiver.site],
     ]);
-    const cluster = createCluster({ world, faults, database, plugins, sites, files, machines: plan.machines });
+    const waiting = queue.maxWaitMs > 0 ? { ...WAITING, maxWaitMs: queue.maxWaitMs } : NO_WAITING;
+    const cluster = createCluster({
+      ...{ world, faults, database, plugins, sites, files, waiting, machines: plan.machines },
+    });
+    await declareLimits(database, queue);
+    const operator = createOperator({ world, cluster, database }, queue);
     const userIds = new Map(
       (await database.query('select id, username from users')).map((row) => [String(row.username), Number(row.id)]),
     );
@@ -76,6 +96,9 @@ export async function runHistory(seed: number, { databases, plugins }: HistoryPa
         });
       });
     }
+    for (const act of plan.operator) world.after(act.atMs, () => void operator.act(act));
+    const queueLooks: QueueLook[] = [];
+    if (queue.maxWaitMs > 0) lookAtQueue({ world, database, vendor, cluster }, queueLooks);
     for (const disturbance of plan.disturbances) world.after(disturbance.atMs, () => cluster.disturb(disturbance));
     world.after(plan.healAtMs, () => faults.heal());
     let isQuiet = false;
@@ -89,6 +112,7 @@ export async function runHistory(seed: number, { databases, plugins }: HistoryPa
     };
     world.after(plan.healAtMs + CHECK_MS, () => void check());
     await world.run(plan.healAtMs + CALM_MS, () => isQuiet);
+    const takenAtEnd = queue.maxWaitMs > 0 ? await findTaken(world, cluster) : [];
     await cluster.end();
     const endMs = world.nowMs();
     const books = await readBooks(database);
@@ -97,12 +121,60 @@ export async function runHistory(seed: number, { databases, plugins }: HistoryPa
       : undefined;
     return {
       ...{ seed, plan, orders, vendor, isQuiet, endMs, tasksEndedMs, notices: receiver.notices },
+      ...{ limits: operator.limits, moves: operator.moves, queueLooks, takenAtEnd },
       ...{ lifetimes: cluster.lifetimes, exchanges: cluster.exchanges },
       ...{ books, late, files: files.contents, notes: world.notes },
     };
   } finally {
     await database.drop();
   }
+}
+
+/** What an operator who watches sees: the tasks that may be sent, and what each account runs. */
+export type QueueLook = {
+  atMs: number;
+  waiting: readonly { taskId: string; model: string; mayStart: boolean }[];
+  running: Readonly<Record<string, number>>;
+  /** Whether a process answers. */
+  isServed: boolean;
+};
+
+const ACCOUNTS = ['first', 'second', 'batch', 'one account'];
+const LOOK_MS = 5000;
+
+function lookAtQueue(
+  { world, database, vendor, cluster }: { world: World; database: Database; vendor: Vendor; cluster: Cluster },
+  looks: QueueLook[],
+): void {
+  const look = async (): Promise<void> => {
+    const rows = await world.real(
+      database.query(`select task_id, not_before, (select model from waiting_classes
+        where waiting_classes.class = waiting.class limit 1) as model from waiting`),
+    );
+    looks.push({
+      atMs: world.nowMs(),
+      waiting: rows.map((row) => ({
+        ...{ taskId: String(row.task_id), model: String(row.model), mayStart: Number(row.not_before) === 0 },
+      })),
+      running: Object.fromEntries(ACCOUNTS.map((account) => [account, vendor.running(account)])),
+      isServed: cluster.running().length > 0,
+    });
+    world.after(LOOK_MS, () => void look());
+  };
+  world.after(LOOK_MS, () => void look());
+}
+
+/** Nodes count again within seconds. */
+const COUNTED_WITHIN_MS = 20_000;
+
+async function findTaken(world: World, cluster: Cluster): Promise<string[]> {
+  await world.run(world.nowMs() + COUNTED_WITHIN_MS);
+  return cluster.running().flatMap(({ life, gateway: { channels, capacity } }) =>
+    channels.known().flatMap((channel) => {
+      const { running } = capacity.describe(channel);
+      return running === 0 ? [] : [`${life.name} thinks that ${channel.name} runs ${running}`];
+    }),
+  );
 }
 
 async function countOpen(database: Database): Promise<{ tasks: number; notices: number; results: number }> {

@@ -8,6 +8,9 @@ export type Mutant = {
 
 const FINISH = 'src/tasks/state/finish-task.ts';
 const ATTEMPT = 'src/tasks/submission/attempt-channels.ts';
+const WAITING = 'src/store/repositories/tasks/waiting.ts';
+const CAPACITY = 'src/store/repositories/tasks/capacity.ts';
+const DISPATCHER = 'src/tasks/dispatch/dispatcher.ts';
 const ENGINE = 'src/tasks/polling/poll-engine.ts';
 
 /** What the rules must find. Keep a mutant when its source changes: change its texts. */
@@ -173,5 +176,128 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the lease of a submission is not renewed',
     postgres: true,
     edits: [{ file: 'src/tasks/submission/renew-lease.ts', search: 'void renewOne(lease);', replace: '' }],
+  },
+  {
+    name: 'a task that waits counts as interrupted',
+    edits: [
+      {
+        file: 'src/store/repositories/tasks/claim-tasks.ts',
+        search: `sql\`\${tasks.status} = 'NOT_START' and \${tasks.phase} = 'sending' and (`,
+        replace: `sql\`\${tasks.status} = 'NOT_START' and (`,
+      },
+    ],
+  },
+  {
+    name: 'a task that is being sent takes no slot',
+    edits: [
+      {
+        file: CAPACITY,
+        search: `sql\`tasks.status in \${UNFINISHED} and tasks.phase = 'sending'\``,
+        replace: `sql\`tasks.status in \${UNFINISHED} and tasks.status <> 'NOT_START'\``,
+      },
+    ],
+  },
+  {
+    name: 'an abandoned slot is free at once',
+    edits: [
+      {
+        file: CAPACITY,
+        search: 'sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds}`',
+        replace: 'sql`tasks.slot_until > 0 and tasks.slot_until > ${nowSeconds} + 100000`',
+      },
+    ],
+  },
+  {
+    name: 'a wait that is over is not refunded',
+    edits: [
+      {
+        file: FINISH,
+        search: 'refund: succeeded ? undefined : { reason: ending.reason } },',
+        replace: 'refund: succeeded || waits ? undefined : { reason: ending.reason } },',
+      },
+    ],
+  },
+  {
+    name: 'the turn of a user is not advanced',
+    edits: [
+      {
+        file: WAITING,
+        search: "waiting_turns.turn + cast(${at('cost')} as bigint), excluded.turn",
+        replace: 'waiting_turns.turn, excluded.turn',
+      },
+    ],
+  },
+  {
+    name: 'an order in doubt is put back, and sent again',
+    edits: [
+      { file: ATTEMPT, search: 'if (!doubt.vendorMayHaveJob) {', replace: 'if (task) {' },
+      {
+        file: 'src/tasks/submission/return-to-line.ts',
+        search: "  'vendor_busy',\n]);",
+        replace: "  'vendor_busy',\n  'in_doubt',\n]);",
+      },
+    ],
+  },
+  {
+    name: 'a wait has no end',
+    edits: [
+      {
+        file: DISPATCHER,
+        search: 'await store.waiting.age(MAX_BATCH)) {',
+        replace: '[] as Awaited<ReturnType<typeof store.waiting.age>>) {',
+      },
+    ],
+  },
+  {
+    name: 'a freed slot wakes nobody',
+    edits: [
+      {
+        file: DISPATCHER,
+        search: 'const ms = Math.max(10, Math.min(SWEEP_MS + jitter, dueInMs));',
+        replace: 'const ms = Math.max(3_600_000, dueInMs);',
+      },
+      { file: DISPATCHER, search: '          if (hasWaiting) wake();\n', replace: '' },
+    ],
+  },
+  {
+    name: 'what is moved to the front goes to the end',
+    edits: [
+      {
+        file: 'src/store/repositories/tasks/waiting-list.ts',
+        search: '.set({ turn: 0 })',
+        replace: '.set({ turn: 1e12 })',
+      },
+    ],
+  },
+  {
+    name: 'a task goes on although its client was told that its wait is over',
+    edits: [
+      {
+        file: 'src/tasks/submission/await-dispatch.ts',
+        search: 'if (isWaiting(current) && (await endWaiting(deps, current, { error }))) throw error;',
+        replace: 'if (isWaiting(current)) throw error;',
+      },
+    ],
+  },
+  {
+    name: 'a start of the last minute does not count',
+    edits: [
+      {
+        file: CAPACITY,
+        search: "and tasks.dispatched_at > ${nowMs} - cast(${at('withinMs')} as bigint)",
+        replace: "and tasks.dispatched_at > ${nowMs} - cast(${at('withinMs')} as bigint) / 10",
+      },
+    ],
+  },
+  {
+    name: 'the row of a limit is not locked',
+    postgres: true,
+    edits: [
+      {
+        file: CAPACITY,
+        search: "if (dialect === 'sqlite' || asked.length === 0) return;",
+        replace: 'if (asked.length >= 0) return;',
+      },
+    ],
   },
 ];

@@ -1,5 +1,6 @@
-import { drawRates, type FaultRates } from './faults.ts';
+import { drawRates, type FaultRates, NO_FAULTS } from './faults.ts';
 import type { Order } from './gateway.ts';
+import { drawActs, drawQueue, type OperatorAct, type Queue } from './plan-queue.ts';
 import { keyHashOf, USERS } from './prepared-world.ts';
 import type { SeededRandom } from './random.ts';
 import type { OrderFate } from './vendor.ts';
@@ -13,20 +14,28 @@ export type PlannedOrder = Order & {
   fate: OrderFate;
   /** The client repeats what failed with its Idempotency-Key, whatever it was told. */
   insists: boolean;
+  /** The client leaves before it has its answer, so long after it asked. */
+  leavesMs: number | undefined;
+  /** What the client does with its task, so long after it knows it. */
+  removal: { kind: 'cancel' | 'delete'; afterMs: number } | undefined;
 };
 
 /** All that chance decides before a history begins. */
 export type Plan = {
   machines: number;
+  /** Nothing fails: what the rules say of order, shares and free slots holds to the second. */
+  isCalm: boolean;
   /** Faults and disturbances end then. */
   healAtMs: number;
   rates: FaultRates;
+  queue: Queue;
   orders: readonly PlannedOrder[];
   disturbances: readonly Disturbance[];
+  operator: readonly OperatorAct[];
 };
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const STEPS_MS = [1 * SECOND, 31 * SECOND, 5 * MINUTE, 8 * HOUR] as const;
 const SUSPENSIONS_MS = [5 * SECOND, 31 * SECOND, 3 * MINUTE] as const;
@@ -34,15 +43,27 @@ const SUSPENSIONS_MS = [5 * SECOND, 31 * SECOND, 3 * MINUTE] as const;
 export function drawPlan(random: SeededRandom, dialect: 'sqlite' | 'postgres'): Plan {
   // Several nodes look for work each second, by a server: these histories are shorter.
   const machines = dialect === 'sqlite' ? 1 : random.pick([2, 2, 3, 4]);
+  const waits = random.chance(0.6);
+  const isCalm = waits && random.chance(0.4);
   const healAtMs = (dialect === 'sqlite' ? random.between(1, 5) : random.between(1, 2)) * MINUTE;
-  const orders = Array.from({ length: random.between(6, 20) }, (_, index) => drawOrder(random, index, healAtMs));
+  const queue = drawQueue(random, { waits, isCalm });
+  const bursts = waits ? Array.from({ length: random.between(1, 3) }, () => random.below(healAtMs)) : [];
+  const drawn: Drawn = { withinMs: healAtMs, bursts, isCalm };
+  const orders = Array.from({ length: random.between(6, waits ? 24 : 20) }, (_, index) =>
+    drawOrder(random, index, drawn),
+  );
   const disturbances = [
     ...drawSome(random, { kind: 'kill', most: random.pick([0, 0, 1, 4]), spans: [0] }),
     ...drawSome(random, { kind: 'stop', most: random.pick([0, 0, 1, 3]), spans: [0] }),
     ...drawSome(random, { kind: 'suspend', most: random.pick([0, 0, 0, 2]), spans: SUSPENSIONS_MS }),
     ...drawSome(random, { kind: 'step', most: random.pick([0, 0, 0, 2]), spans: STEPS_MS }),
   ].map((each) => ({ ...each, atMs: random.below(healAtMs), machine: random.below(machines) }));
-  return { machines, healAtMs, rates: drawRates(random), orders, disturbances };
+  return {
+    ...{ machines, isCalm, healAtMs, queue, orders },
+    rates: isCalm ? NO_FAULTS : drawRates(random),
+    disturbances: isCalm ? [] : disturbances,
+    operator: drawActs(random, queue, bursts),
+  };
 }
 
 function drawSome(
@@ -53,15 +74,22 @@ function drawSome(
   return Array.from({ length: random.between(0, most) }, () => ({ kind, ms: random.pick(spans) * sign() }));
 }
 
-function drawOrder(random: SeededRandom, index: number, withinMs: number): PlannedOrder {
+type Drawn = { withinMs: number; bursts: readonly number[]; isCalm: boolean };
+
+function drawOrder(random: SeededRandom, index: number, { withinMs, bursts, isCalm }: Drawn): PlannedOrder {
   const { name: user } = random.pick(USERS);
   const isBatch = random.chance(0.3);
   const seconds = random.between(2, 12);
   const isKeyed = random.chance(0.5);
+  const surface = isBatch ? 'generic' : random.pick(['generic', 'generic', 'video', 'native'] as const);
+  const atMs = random.below(withinMs);
+  const burst = bursts[random.below(Math.max(1, bursts.length))];
+  const longest = bursts.length > 0 ? random.pick([10, 20, 20, 60]) : random.pick([15, 40, 40, 300]);
   return {
     name: `order-${index}`,
+    surface,
     user,
-    atMs: random.below(withinMs),
+    atMs: burst === undefined || random.chance(0.2) ? atMs : burst + random.below(3 * SECOND),
     pluginKey: isBatch ? 'demo-batch' : 'demo',
     model: isBatch ? 'demo-batch-video' : 'demo-video',
     seconds,
@@ -70,11 +98,15 @@ function drawOrder(random: SeededRandom, index: number, withinMs: number): Plann
     callback: random.chance(0.6),
     keep: random.chance(0.3),
     insists: random.chance(0.5),
+    leavesMs: random.chance(surface === 'native' ? 0.3 : 0.03) ? random.between(1, 20) * SECOND : undefined,
+    removal: random.chance(0.15)
+      ? { kind: random.pick(['cancel', 'cancel', 'delete']), afterMs: random.below(random.pick([2, 30]) * SECOND) }
+      : undefined,
     fate: {
-      durationMs: random.chance(0.1) && !isBatch ? 0 : random.between(5, random.pick([15, 40, 40, 300])) * SECOND,
+      durationMs: random.chance(0.1) && !isBatch ? 0 : random.between(5, longest) * SECOND,
       end: random.chance(0.15) ? 'failed' : 'succeeded',
       usedSeconds: random.pick([seconds, seconds, seconds - 1, seconds + 1]),
-      refused: random.chance(0.04),
+      refused: !isCalm && random.chance(0.04),
     },
   };
 }

@@ -4,11 +4,17 @@ import { createSecretBox, sha256Hex } from '../../src/kernel/index.ts';
 import { createCompiler, type FactoryPlugin } from '../../src/plugins/index.ts';
 import { TASKS } from '../../src/plugins/worker/tasks.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import type { WaitingRules } from '../../src/tasks/index.ts';
 import { createGateway, SECRET } from './gateway.ts';
 import { createMemoryFiles } from './memory-files.ts';
 import { createRandom } from './random.ts';
 import { createStandInSandbox, type Modules } from './stand-in-sandbox.ts';
 import { EPOCH_MS } from './world.ts';
+
+/** Nothing waits: clients see that a vendor is full. */
+export const NO_WAITING: WaitingRules = {
+  ...{ maxWaitMs: 0, maxWaiting: 0, maxWaitingPerUser: 0, maxWaitingBytes: 0, priority: 0 },
+};
 
 export const VENDOR = 'vendor.example';
 /** 0.02 USD a second, as quota. */
@@ -21,6 +27,7 @@ type SimulatedUser = { name: string; balance: number; group: string; ratio: numb
 export const USERS: readonly [SimulatedUser, ...SimulatedUser[]] = [
   { name: 'ada', balance: 100_000_000, group: 'default', ratio: 1 },
   { name: 'bob', balance: 100_000_000, group: 'half', ratio: 0.5 },
+  { name: 'dan', balance: 100_000_000, group: 'default', ratio: 1 },
   { name: 'eve', balance: 400_000, group: 'default', ratio: 1 },
 ];
 
@@ -62,6 +69,7 @@ export async function prepareWorld(store: Store, { modules, compiled }: Plugins)
     sandbox: createStandInSandbox(modules),
     plugins: compiled,
     upstream: { request: () => Promise.reject(new Error('nobody is asked')), close: async () => {} },
+    waiting: NO_WAITING,
   });
   await gateway.load();
   const webhookSecretSealed = createSecretBox([SECRET]).seal(`whsec_${Buffer.alloc(32, 7).toString('base64')}`);
@@ -87,15 +95,20 @@ export async function prepareWorld(store: Store, { modules, compiled }: Plugins)
   }
   for (const model of ['demo-video', 'demo-batch-video'])
     await gateway.billing.prices.save({ pluginKey: '*', model, expression: '0.02 * u("seconds")' });
-  const channel = { type: 61, key: 'vendor-key-0123456789', baseUrl: `http://${VENDOR}`, groups: ['default', 'half'] };
+  const channel = { type: 61, baseUrl: `http://${VENDOR}`, groups: ['default', 'half'] };
+  const keyOf = (name: string): string => `vendor-key-of-${name}`;
   for (const [name, weight] of [
     ['first', 1],
     ['second', 2],
   ] as const)
-    await gateway.channels.create({ ...channel, name, weight, models: ['demo-video'], taskPluginKey: 'demo' });
+    await gateway.channels.create({
+      ...{ ...channel, name, key: keyOf(name), weight },
+      models: ['demo-video'],
+      taskPluginKey: 'demo',
+    });
   await gateway.channels.create({
     ...channel,
-    name: 'batch',
+    ...{ name: 'batch', key: keyOf('batch') },
     models: ['demo-batch-video'],
     taskPluginKey: 'demo-batch',
   });

@@ -10,6 +10,8 @@ export type BookedTask = {
   /** The vendor's order that its prompt names. */
   order: string;
   callbackUrl: string | null;
+  /** Unix seconds; 0: it was sent at once. */
+  waitingSince: number;
 };
 export type LedgerLine = { user: string; taskId: string | null; kind: string; amount: number };
 export type TimelineEvent = { taskId: string; kind: string; status: string };
@@ -28,7 +30,7 @@ export async function readBooks({ query }: Database): Promise<Books> {
   const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value));
   const tasks =
     await query(`select t.task_id, u.username, t.status, t.fail_reason, t.quota, t.upstream_task_id, t.properties,
-    t.callback_url from tasks t join users u on u.id = t.user_id order by t.id`);
+    t.callback_url, t.waiting_since from tasks t join users u on u.id = t.user_id order by t.id`);
   const lines = await query(`select u.username, l.task_id, l.kind, l.amount
     from ledger_entries l join wallets w on w.id = l.wallet_id join users u on u.id = w.user_id order by l.id`);
   const events = await query('select task_id, kind, status from task_events order by id');
@@ -46,6 +48,7 @@ export async function readBooks({ query }: Database): Promise<Books> {
       upstreamTaskId: text(row.upstream_task_id),
       order: readProperties(row.properties).input,
       callbackUrl: row.callback_url === null ? null : text(row.callback_url),
+      waitingSince: Number(row.waiting_since),
     })),
     lines: lines.map((row) => ({
       user: text(row.username),

@@ -1,5 +1,6 @@
-import { checkHistory, type Violation } from './check-history.ts';
+import { checkHistory } from './check-history.ts';
 import { preparePostgres, prepareSqlite } from './databases.ts';
+import type { Violation } from './facts.ts';
 import { type History, type HistoryParts, runHistory } from './history.ts';
 import { loadPlugins, prepareWorld } from './prepared-world.ts';
 

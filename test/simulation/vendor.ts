@@ -10,6 +10,8 @@ export type Job = {
   id: string;
   /** The name of the order that it was made for, which stands in the prompt. */
   order: string;
+  /** Whose it is. */
+  account: string;
   /** The gateway's id of the task. */
   reference: string;
   seconds: number;
@@ -35,8 +37,17 @@ export type Statement = {
   seenMs?: number;
 };
 
+/** A request to make a job, as it arrived. `running`: the jobs of its account before it. */
+export type Arrival = { atMs: number; order: string; account: string; running: number; isFull: boolean };
+
+/** `runs`: what the vendor runs at once in an account. */
+export type Accounts = { runs: number; isShared: boolean };
+
 export type Vendor = {
   site: Site;
+  readonly arrivals: readonly Arrival[];
+  /** What the account of each channel runs now, by its key. */
+  running(account: string): number;
   readonly jobs: ReadonlyMap<string, Job>;
   readonly statements: readonly Statement[];
   /** The bytes of a job's result. */
@@ -44,6 +55,13 @@ export type Vendor = {
 };
 
 const ORDER = /order-\d+/;
+
+/** The account that a request is of, as its key says. */
+function nameAccount(headers: Record<string, string>): string {
+  const [, value = ''] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
+  return value.replace(/^Bearer vendor-key-of-/, '');
+}
+
 const EARLIER: Record<JobStatus, JobStatus> = {
   queued: 'queued',
   running: 'queued',
@@ -56,11 +74,15 @@ const RETRY_AFTER = ['1', '7', '60', '900'] as const;
 export type OrderFate = { durationMs: number; end: Job['end']; usedSeconds: number; refused: boolean };
 
 /** A vendor that speaks the demo vendor's language, forgets, stammers and refuses. */
-export function createVendor(world: World, faults: Faults, fateOf: (order: string) => OrderFate): Vendor {
+export function createVendor(
+  { world, faults, accounts }: { world: World; faults: Faults; accounts: Accounts },
+  fateOf: (order: string) => OrderFate,
+): Vendor {
   const random: SeededRandom = world.random.fork();
   const jobs = new Map<string, Job>();
   const forgotten = new Set<string>();
   const statements: Statement[] = [];
+  const arrivals: Arrival[] = [];
   const content = (job: Job): string => `the result of ${job.id}, `.repeat(40);
 
   function say(statement: Omit<Statement, 'atMs'>, answer: Omit<WireAnswer, 'onSeen'>): WireAnswer {
@@ -105,18 +127,28 @@ export function createVendor(world: World, faults: Faults, fateOf: (order: strin
     };
   }
 
-  function create({ body, from }: WireRequest): WireAnswer {
+  /** What it has forgotten it does not run. */
+  const countRunning = (account: string): number =>
+    [...jobs.values()].filter((job) => job.account === account && job.endsMs > world.nowMs() && !forgotten.has(job.id))
+      .length;
+
+  function create({ body, from, headers }: WireRequest): WireAnswer {
     const given = JSON.parse(body) as { prompt: string; seconds: number; reference_id: string };
     const order = ORDER.exec(given.prompt)?.[0] ?? '';
     const fate = fateOf(order);
     const about = { call: 'submit' as const, by: from.name, order, job: '' };
+    const account = accounts.isShared ? 'one account' : nameAccount(headers);
+    const running = countRunning(account);
+    const isFull = running >= accounts.runs;
+    arrivals.push({ atMs: world.nowMs(), order, account, running, isFull });
     if (fate.refused) return refuse(about, 400);
+    if (isFull) return refuse(about, 429, random.chance(0.3) ? { 'retry-after': '2' } : {});
     const fault = findFault(about);
     if (fault) return fault;
     const createdMs = world.nowMs();
     const job: Job = {
       id: `job_${jobs.size + 1}`,
-      order,
+      ...{ order, account },
       reference: given.reference_id,
       seconds: given.seconds,
       createdMs,
@@ -183,6 +215,8 @@ export function createVendor(world: World, faults: Faults, fateOf: (order: strin
   return {
     jobs,
     statements,
+    arrivals,
+    running: countRunning,
     content,
     site(request) {
       const [, id, isContent] = /^\/v1\/jobs(?:\/([^/]+)(\/content)?)?$/.exec(request.url.pathname) ?? [];
