@@ -64,7 +64,9 @@ describeEachStore(
         );
         expect(tasks.filter(({ phase }) => phase === 'waiting').length).toBeGreaterThan(8);
         for (const { taskId } of tasks) expect((await ended(store, taskId)).status).toBe('SUCCESS');
-        expect(await engine.vendorCounts()).toMatchObject({ creates: 16, jobs: 16, full: 0, most_running: 3 });
+        const counts = await engine.vendorCounts();
+        expect(counts).toMatchObject({ creates: 16, jobs: 16, full: 0 });
+        expect(counts.most_running).toBeLessThanOrEqual(3);
         for (const { user } of callers) expect(await balanceOf(store, user.id)).toBe(BALANCE - 4 * billFor(5));
         expect(await store.waiting.classes()).toEqual([]);
       }));
