@@ -1,5 +1,5 @@
 // ElevenLabs: https://elevenlabs.io/docs/api-reference. The vendor answers with the audio itself,
-// so a task ends with its submission. The gateway hands over the bytes of a short answer, and the
+// or with what was said in a recording, so a task ends with its submission. The gateway hands over the bytes of a short answer, and the
 // task keeps them. Longer speech is fetched from the vendor's history; it has no such place for
 // sounds and music, so what would be too long is refused before it is bought.
 
@@ -8,24 +8,27 @@ const words = (text) => text.split(' ');
 const SPEECH = words('eleven_v3 eleven_multilingual_v2 eleven_flash_v2_5 eleven_turbo_v2_5');
 const SOUND = 'eleven_text_to_sound_v2';
 const MUSIC = words('music_v1 music_v2');
+const TRANSCRIPT = words('scribe_v2 scribe_v1');
 
 export const meta = {
   apiVersion: 1,
   key: 'elevenlabs',
   name: 'ElevenLabs',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Speech, sound effects and music from text',
-    zh: 'ElevenLabs：文字转语音、音效与音乐生成',
+    en: 'Speech, sound effects and music from text, and text from recordings',
+    zh: 'ElevenLabs：文字转语音、音效与音乐生成，语音转文字',
   },
   icon: 'ElevenLabs',
   sortPriority: 18,
   website: 'https://elevenlabs.io/docs/api-reference',
   baseUrl: 'https://api.elevenlabs.io',
   fetchMode: 'per_task',
-  models: [...SPEECH, SOUND, ...MUSIC],
-  protocols: [{ name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  models: [...SPEECH, SOUND, ...MUSIC, ...TRANSCRIPT],
+  protocols: [
+    { name: 'proto_responses', supports: ['stream', 'sync', 'background'], models: [...SPEECH, SOUND, ...MUSIC] },
+  ],
   // With `<gateway>/elevenlabs` as base address. Unlike the vendor's, answers name a task; its
   // audio is an artifact.
   routes: [
@@ -66,6 +69,23 @@ export const meta = {
     { label: 'A sentence', facts: { characters: 80, seconds: 0, kind: 'speech' } },
     { label: 'Music of 30 s', facts: { characters: 0, seconds: 30, kind: 'music' } },
   ],
+  usageProfiles: [
+    {
+      models: TRANSCRIPT,
+      schema: {
+        // Recordings may be longer than the hour that a fact in seconds can have.
+        recorded_seconds: {
+          type: 'number',
+          unit: 'token',
+          description: {
+            en: 'Length of the recording in seconds: reserved by the size of the file, billed as the vendor counts',
+            zh: '录音时长（秒）：先按文件大小预留，按服务商计数结算',
+          },
+        },
+      },
+      examples: [{ label: 'A recording of 10 min', facts: { recorded_seconds: 600 } }],
+    },
+  ],
 };
 
 /**
@@ -99,9 +119,24 @@ export const vendorInfo = {
       },
       models: SPEECH,
     },
+    url: {
+      type: 'text',
+      required: true,
+      example: 'https://example.com/recording.mp3',
+      description: {
+        en: 'Where the recording is; a form sends it as file',
+        zh: '录音所在地址；表单请求可直接上传 file',
+        ja: '録音のURL（フォームではfileとして送信）',
+        es: 'Dónde está la grabación; un formulario la envía como file',
+        de: 'Wo die Aufnahme liegt; ein Formular schickt sie als file',
+        pt: 'Onde está a gravação; um formulário a envia como file',
+      },
+      models: TRANSCRIPT,
+    },
   },
   ranges: {
     kind: null,
+    recorded_seconds: null,
     seconds: {
       models: {
         ...Object.fromEntries(SPEECH.map((model) => [model, null])),
@@ -131,12 +166,24 @@ const PASSED = {
   ),
   sound: words('duration_seconds prompt_influence loop'),
   music: words('composition_plan seed force_instrumental respect_sections_durations'),
+  transcript: words('language_code diarize num_speakers tag_audio_events timestamps_granularity temperature seed'),
 };
+/** What OpenAI's clients may ask a transcript for. */
+const TRANSCRIPT_FORMATS = words('json verbose_json text srt');
+/** Bytes of a second of the smallest recordings, which decides what is reserved. */
+const SMALL_SECOND = 4000;
+const UNSAID_RECORDING = 3600;
+/** Words with their times are left out of a transcript that would be larger. */
+const TRANSCRIPT_CHARACTERS = 700_000;
 const READ = words(
-  'text prompt input voice voice_id output_format response_format seconds duration music_length_ms music_prompt',
+  'text prompt input voice voice_id output_format response_format seconds duration music_length_ms music_prompt ' +
+    'file url cloud_storage_url language transcript_format',
 );
 /** What the gateway decides. Without logging there is no history to fetch from. */
-const KEPT = words('model model_id metadata stream enable_logging callback_url webhook_url');
+const KEPT = words(
+  'model model_id metadata stream enable_logging callback_url webhook_url webhook webhook_id webhook_metadata ' +
+    'use_multi_channel additional_formats',
+);
 const OWN = new Set([...Object.values(PASSED).flat(), ...READ, ...KEPT]);
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -146,7 +193,8 @@ const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? va
 const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
 const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
 const keyHeader = (ctx) => ({ 'xi-api-key': ctx.apiKey });
-const kindOf = (model) => (/music/.test(model) ? 'music' : /sound/.test(model) ? 'sound' : 'speech');
+const kindOf = (model) =>
+  /scribe/.test(model) ? 'transcript' : /music/.test(model) ? 'music' : /sound/.test(model) ? 'sound' : 'speech';
 
 /**
  * Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this
@@ -166,13 +214,16 @@ function normalize(sent) {
   );
   const seconds = length === undefined ? undefined : Number(length);
   if (seconds !== undefined && !(seconds > 0)) throw new Error('The length is a number of seconds.');
-  const format = firstGiven(fields.output_format, fields.response_format);
+  if (fields.response_format === 'vtt') throw new Error(`response_format is one of ${TRANSCRIPT_FORMATS.join(', ')}.`);
+  const said = TRANSCRIPT_FORMATS.includes(fields.response_format) ? fields.response_format : fields.transcript_format;
+  const format = firstGiven(fields.output_format, said ? undefined : fields.response_format);
   if (format !== undefined && format !== 'mp3' && !FORMAT.test(format)) {
     throw new Error('output_format is a codec with its sample rate and bit rate, such as mp3_44100_128.');
   }
   const voice = firstGiven(fields.voice_id, fields.voice);
   if (voice !== undefined && !/^[\w-]{1,64}$/.test(voice)) throw new Error('voice_id is not in the form of an id.');
   const intent = { text, voice_id: voice, seconds, output_format: format === 'mp3' ? undefined : format };
+  Object.assign(intent, { transcript_format: said, language_code: fields.language, ...recordingOf(fields) });
   for (const name of Object.values(PASSED).flat()) {
     if (isGiven(fields[name]) && name !== 'duration_seconds') intent[name] = fields[name];
   }
@@ -180,6 +231,15 @@ function normalize(sent) {
   if (rest.length > 0) intent.metadata = Object.fromEntries(rest);
   for (const name of Object.keys(intent)) if (!isGiven(intent[name])) delete intent[name];
   return intent;
+}
+
+/** The recording as `{file: {ref}}` of a form, or as `{url}`. */
+function recordingOf({ file, url, cloud_storage_url: stored }) {
+  if (isObject(file) && typeof file.ref === 'string') return { file: { ref: file.ref } };
+  const address = firstGiven(url, stored, file);
+  if (address === undefined) return {};
+  if (/^https:\/\/\S+$/.test(address)) return { url: address };
+  throw new Error('The recording is a file of a form, or an https URL.');
 }
 
 /**
@@ -202,6 +262,11 @@ function plan(ctx) {
   const kind = kindOf(model);
   const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
   const { text = '', output_format: wanted } = order;
+  if (kind === 'transcript') {
+    if (!order.file && !order.url) throw new Error('Please give the recording as file, or its address as url.');
+    const size = ctx.files?.find(({ ref }) => ref === order.file?.ref)?.size;
+    return { model, kind, order, recorded: size > 0 ? Math.ceil(size / SMALL_SECOND) : UNSAID_RECORDING };
+  }
   const sections = kind === 'music' ? order.composition_plan : undefined;
   if (text.trim() === '' && !sections) throw new Error('Please give a text.');
   if (kind === 'speech') {
@@ -241,8 +306,26 @@ function requestOf({ model, kind, order, seconds }) {
   return ['music', { ...common, prompt: text, music_length_ms: Math.round(seconds * 1000) }];
 }
 
+/** A form: the file goes through the gateway unread. */
+function transcriptRequest(ctx, { model, kind, order }) {
+  const passed = PASSED.transcript.filter((name) => name in order).map((name) => [name, order[name]]);
+  const subtitles = order.transcript_format === 'srt' ? [['additional_formats', [{ format: 'srt' }]]] : [];
+  const fields = [['model_id', model], ...Object.entries(order.metadata ?? {}), ...passed, ...subtitles];
+  const parts = fields.map(([name, value]) => ({
+    name,
+    value: typeof value === 'object' ? JSON.stringify(value) : value,
+  }));
+  const recording = order.file
+    ? { name: 'file', fileRef: order.file.ref }
+    : { name: 'cloud_storage_url', value: order.url };
+  const url = `${root(ctx)}/v1/speech-to-text`;
+  const form = { bodyType: 'multipart', parts: [...parts, recording] };
+  return { url, method: 'POST', headers: keyHeader(ctx), ...form, action: kind };
+}
+
 export function buildSubmitRequest(ctx) {
   const planned = plan(ctx);
+  if (planned.kind === 'transcript') return transcriptRequest(ctx, planned);
   const [path, body] = requestOf(planned);
   return {
     url: `${root(ctx)}/v1/${path}?output_format=${planned.format}`,
@@ -255,8 +338,8 @@ export function buildSubmitRequest(ctx) {
 }
 
 export function extractUsage(ctx) {
-  const { kind, seconds, characters } = plan(ctx);
-  return { characters, seconds, kind };
+  const { kind, seconds, characters, recorded } = plan(ctx);
+  return kind === 'transcript' ? { recorded_seconds: recorded } : { characters, seconds, kind };
 }
 
 /** The vendor explains in `detail`, as a text, an object with a message, or a list of faults. */
@@ -272,6 +355,7 @@ function wordsOf(body) {
  */
 export function parseSubmitResponse(ctx, { headers, body, base64 }) {
   const { kind, format, order } = plan(ctx);
+  if (kind === 'transcript') return readTranscript(ctx, order, body);
   const header = (name) => headers[name]?.[0] ?? '';
   const counted = Number(header('character-cost'));
   const taskData = { kind, request_id: header('request-id') };
@@ -286,6 +370,24 @@ export function parseSubmitResponse(ctx, { headers, body, base64 }) {
     throw new Error('The audio is larger than what the gateway keeps; ask for less or for a lower bit rate.');
   }
   return { taskId, taskData, state: { format, voice_id: order.voice_id } };
+}
+
+/** What was said, as OpenAI's clients read it, or as subtitles. */
+function readTranscript(ctx, { transcript_format: format }, body) {
+  if (!isObject(body) || typeof body.text !== 'string')
+    throw new Error(wordsOf(body) || 'ElevenLabs answered without a text.');
+  const spoken = (Array.isArray(body.words) ? body.words : []).filter((word) => textAt(word, 'type') !== 'spacing');
+  const duration = Number(body.audio_duration_secs) || Number(spoken.at(-1)?.end) || undefined;
+  const [subtitles] = Array.isArray(body.additional_formats) ? body.additional_formats : [];
+  const list = spoken.map(({ text, start, end, speaker_id }) => ({ word: text, start, end, speaker: speaker_id }));
+  const transcript = { text: body.text, language: body.language_code, duration };
+  if (JSON.stringify(list).length <= TRANSCRIPT_CHARACTERS) transcript.words = list;
+  const taskId = textAt(body, 'transcription_id') || ctx.publicTaskId;
+  const taskData = { kind: 'transcript', ...(duration ? { recorded_seconds: duration } : {}) };
+  // Paid for in any case: without subtitles the client gets the text.
+  const content = format === 'srt' ? textAt(subtitles, 'content') : '';
+  const state = content ? { subtitles: content } : { transcript };
+  return { taskId, taskData, immediate: { status: 'SUCCESS' }, state };
 }
 
 /** What `detail.status` means. */
@@ -305,7 +407,8 @@ export function parseSubmitError({ body }) {
 /** What the vendor counted, and the length of what it made. */
 export function extractUsageOnSubmit(_ctx, data) {
   const usage = {};
-  for (const name of ['characters', 'seconds']) if (isObject(data) && data[name] > 0) usage[name] = data[name];
+  for (const name of ['characters', 'seconds', 'recorded_seconds'])
+    if (isObject(data) && data[name] > 0) usage[name] = data[name];
   return usage;
 }
 
@@ -316,7 +419,9 @@ export function buildQueryRequest(ctx) {
   return { url: `${root(ctx)}/v1/history?page_size=50${narrowed}`, headers: keyHeader(ctx) };
 }
 
-const isHeld = (state) => textAt(state, 'base64') !== '' || textAt(state, 'history_item_id') !== '';
+const isTranscript = (state) => isObject(state) && (isObject(state.transcript) || textAt(state, 'subtitles') !== '');
+const isHeld = (state) =>
+  textAt(state, 'base64') !== '' || textAt(state, 'history_item_id') !== '' || isTranscript(state);
 
 /** An item that is not there yet counts as a failed poll, so that the search ends. */
 export function parseTaskResult(ctx, body) {
@@ -333,12 +438,20 @@ const typeOf = (state) => TYPES[FORMAT.exec(textAt(state, 'format'))?.[1]] ?? TY
 
 export function listArtifacts(task) {
   if (task.status !== 'SUCCESS' || !isHeld(task.state)) return [];
+  if (isTranscript(task.state)) {
+    return [{ key: 'transcript', type: 'file', mimeType: task.state.transcript ? 'application/json' : 'text/plain' }];
+  }
   return [{ key: 'audio', type: 'audio', mimeType: typeOf(task.state) }];
 }
 
 export function buildContentRequest(ctx) {
   const [held, item] = [textAt(ctx.state, 'base64'), textAt(ctx.state, 'history_item_id')];
-  if (ctx.artifactKey !== 'audio' || !isHeld(ctx.state)) throw new Error('artifact_not_found');
+  if (ctx.artifactKey === 'transcript' && isTranscript(ctx.state)) {
+    const { transcript, subtitles } = ctx.state;
+    if (!transcript) return { url: `data:text/plain;base64,${utils.base64(subtitles)}` };
+    return { url: `data:application/json;base64,${utils.base64(JSON.stringify(transcript))}` };
+  }
+  if (ctx.artifactKey !== 'audio' || (held === '' && item === '')) throw new Error('artifact_not_found');
   if (held !== '') return { url: `data:${typeOf(ctx.state)};base64,${held}` };
   const { method, headers } = ctx.clientRequest;
   const url = `${root(ctx)}/v1/history/${encodeURIComponent(item)}/audio`;
