@@ -2,6 +2,7 @@ import type { Clock, Logger } from '../kernel/index.ts';
 import type { BindRepositories, Driver } from './drivers/connection.ts';
 import { storeErrors, toStoreError } from './drivers/errors.ts';
 import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
+import { requireNotMoved } from './move/move-note.ts';
 import type { Store } from './ports/index.ts';
 import { createRepositories, withTransactions } from './repositories/index.ts';
 import { tablesFor } from './schema/index.ts';
@@ -39,6 +40,8 @@ export type StoreOptions = {
   migrate?: boolean;
   /** A restore that has not ended opens what it restores. */
   restoring?: boolean;
+  /** A move opens what it moves. */
+  moving?: boolean;
 };
 
 /**
@@ -68,12 +71,24 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         });
       const clock = options.exclusive ? followClock(options.clock, options.logger, move) : options.clock;
       const store = assembleStore(dialect, openSqlite({ ...options, bind: bindTo(clock), release }));
-      return store;
+      return await requireServing(store, options);
     }
     const { openPostgres } = await import('./postgres/open-postgres.ts');
-    return assembleStore(dialect, await openPostgres({ ...options, bind: bindTo(options.clock) }));
+    const store = assembleStore(dialect, await openPostgres({ ...options, bind: bindTo(options.clock) }));
+    return await requireServing(store, options);
   } catch (error) {
     release();
+    throw error;
+  }
+}
+
+async function requireServing(store: Store, { moving }: StoreOptions): Promise<Store> {
+  if (moving) return store;
+  try {
+    await requireNotMoved(store.options);
+    return store;
+  } catch (error) {
+    await store.close();
     throw error;
   }
 }

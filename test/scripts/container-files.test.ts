@@ -58,6 +58,18 @@ for (const name of ['compose.yaml', 'compose.cluster.yaml']) {
   });
 }
 
+test('every name by which volumes are found is fixed, and nodes share a place for results', () => {
+  for (const name of ['compose.yaml', 'compose.cluster.yaml'])
+    expect((Bun.YAML.parse(read(name)) as { name?: string }).name).toBe('taskgate');
+  const { services } = Bun.YAML.parse(read('compose.cluster.yaml')) as Compose;
+  const nodes = Object.values(services).filter(({ image }) => image.startsWith('taskgate'));
+  for (const { environment, volumes } of nodes) {
+    expect(environment?.RESULTS_URL).toBe('/results');
+    expect(volumes).toContain('results:/results');
+  }
+  expect(read('Dockerfile')).toContain('COPY --chown=65532:65532 data /results');
+});
+
 test('Dockerfile: neither root nor a shell, and the data belong to its user', () => {
   const text = read('Dockerfile');
   expect(text).toMatch(/^ARG BASE=gcr\.io\/distroless\/.*:nonroot\nFROM \$\{BASE\}$/m);

@@ -4,6 +4,7 @@ import { createSecretBox, quoted, sha256Hex, systemClock } from '../../src/kerne
 import { clearContent } from '../../src/operations/retention/retention-steps.ts';
 import { CONTENT_PARTS } from '../../src/operations/retention/strip-content.ts';
 import type { Content } from '../../src/results/types.ts';
+import { storeErrors } from '../../src/store/drivers/errors.ts';
 import { createFolderFiles } from '../../src/store/index.ts';
 import type { FileStore, ResultRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
@@ -170,6 +171,25 @@ const describeKeeping = (opened: () => OpenedStore) => {
     await opensAlways(last);
     await engine.tasks.delete(caller.user.id, task.taskId);
     await expect(open(last)).rejects.toMatchObject(refused);
+  });
+
+  test('while the place of results is away the vendor sends the file; once it is gone there, a repeat is advised', async () => {
+    engine.keeping.keep = 'all';
+    const task = await make(await addCaller(store));
+    const row = await kept(task);
+    const { open } = engine.files;
+    // As a node sees it whose folder is not the one that the others share.
+    engine.files.open = async () => Promise.reject(storeErrors.results_unavailable({ retryAfterSeconds: 60 }));
+    try {
+      const body = await new Response((await download(task)).body as BodyInit).bytes();
+      expect(sha256Hex(body)).toBe(row.sha256 ?? '');
+      const away = { code: 'store.results_unavailable', retryAfterSeconds: 60 };
+      const gone = { ...task, channelId: 9999 };
+      const client = { method: 'GET' as const, headers: {}, signal: new AbortController().signal, requestId: 'r' };
+      await expect(engine.results.content(gone, { key: 'video' }, client)).rejects.toMatchObject(away);
+    } finally {
+      engine.files.open = open;
+    }
   });
 
   test('ranges and conditions are answered from the copy', async () => {

@@ -25,6 +25,24 @@ export const DATA_COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/import-new-api.ts'),
   },
   {
+    name: 'move-database',
+    summary: 'move everything from SQLite to PostgreSQL or back; the gateway must be stopped',
+    positionals: [],
+    options: {
+      to: {
+        type: 'string',
+        value: 'PLACE',
+        doc: 'postgres://…, or a data directory ("-": read it from standard input, since an address has a password)',
+        required: true,
+      },
+      'data-dir': dataDir,
+    },
+    more: async () =>
+      'Moves the database of DATABASE_URL, or of the data directory, into an empty one. Counts, the sums of every wallet and digests of all rows are\n' +
+      'compared before the former database is closed for good. A run that was ended goes on when it is started again. Tasks that run or wait go on.',
+    load: () => import('./commands/move-database.ts'),
+  },
+  {
     name: 'restore-copy',
     summary: 'put a copy of the SQLite database into its place; the gateway must be stopped',
     positionals: ['FILE'],

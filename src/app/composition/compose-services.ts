@@ -54,6 +54,8 @@ export const UPLOADS_FOLDER = 'taskgate.uploads';
 /** In the data directory: jobs of vendors that could not be recorded. */
 const JOBS_FILE = 'taskgate.jobs';
 const MIB = 1024 * 1024;
+const UNSHARED_RESULTS =
+  'this node can neither keep results nor read those that other nodes keep: give all nodes the same RESULTS_URL, a folder or a bucket that they share';
 /** How long a shutdown waits for mails that are being sent. */
 const MAIL_GRACE_MS = 5000;
 /** How long a shutdown waits for the collector of traces. */
@@ -182,6 +184,12 @@ export async function composeServices(foundation: Foundation): Promise<DomainSer
   });
   const files = openResultFiles(config, { clock, logger, store });
   shutdown.add('results', () => files.close());
+  // Nodes that keep in folders of their own cannot read what the others keep.
+  if (store.dialect === 'postgres')
+    void files.files
+      .findFault()
+      .then((fault) => fault === undefined || logger.error({ fault }, UNSHARED_RESULTS))
+      .catch((error) => logger.warn({ err: error }, 'the place of results could not be looked at'));
   const jobNotes = openReservedNotes(join(config.dataDir, JOBS_FILE), logger);
   shutdown.add('notes of jobs', () => jobNotes.close());
   const meter = measureTasks(metrics.registry);

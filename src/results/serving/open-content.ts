@@ -1,4 +1,4 @@
-import { matchesEntityTag, randomAlnum, toStream } from '../../kernel/index.ts';
+import { AppError, matchesEntityTag, randomAlnum, toStream } from '../../kernel/index.ts';
 import type { ResultRecord } from '../../store/ports/index.ts';
 import {
   type ByteSpan,
@@ -24,12 +24,18 @@ export async function openContent(
   download: { task: TaskRecord; choice: ArtifactChoice; client: ContentRequest; result?: ResultRecord },
 ): Promise<Content> {
   if (download.task.status !== 'SUCCESS') throw resultErrors.artifact_not_ready();
-  const kept = await openKept(deps, download);
+  let away: AppError | undefined;
+  const kept = await openKept(deps, download, (error) => {
+    away = error;
+  });
   if (kept) return kept;
   // A preview is the gateway's: no vendor has it.
   if (download.choice.variant === undefined && previewedKey(download.choice.key) !== undefined)
-    throw resultErrors.artifact_not_found();
-  return openArtifact(deps, download);
+    throw away ?? resultErrors.artifact_not_found();
+  return openArtifact(deps, download).catch((error: unknown) => {
+    // The copy exists, and can be read again when its place is back.
+    throw away ?? error;
+  });
 }
 
 /** How long a link to the place of the files works. */
@@ -46,10 +52,14 @@ type Download = {
   result?: Result;
 };
 
-/** The kept copy of an artifact; undefined where there is none, and the vendor is asked. */
+/**
+ * The kept copy of an artifact; undefined where there is none or its place is `onAway`, and the
+ * vendor is asked.
+ */
 export async function openKept(
   deps: ResultDeps,
   { task, choice, client, result }: Download,
+  onAway: (error: AppError) => void = () => {},
 ): Promise<Content | undefined> {
   const kept = result && isKept(result) ? result : await findKept(deps, task, choice);
   if (!kept) return undefined;
@@ -59,9 +69,17 @@ export async function openKept(
     const link = files.presign(kept.sha256, { seconds: REDIRECT_SECONDS, ...servedAs(kept.mimeType) });
     if (link !== undefined) return { status: 302, headers: { location: link }, body: null };
   }
-  const opened = await answer(deps, kept, client);
+  const logFields = { task_id: task.taskId, artifact: kept.artifactKey, sha256: kept.sha256 };
+  let opened: Content | undefined;
+  try {
+    opened = await answer(deps, kept, client);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === 'store.results_unavailable')) throw error;
+    deps.logger.error({ ...logFields, err: error }, 'the place of kept results is away; the vendor is asked instead');
+    onAway(error);
+    return undefined;
+  }
   if (!opened) {
-    const logFields = { task_id: task.taskId, artifact: kept.artifactKey, sha256: kept.sha256 };
     deps.logger.error(logFields, 'the file of a kept result is missing; the vendor is asked instead');
   }
   return opened && isPreview ? { ...opened, maxAgeSeconds: PREVIEW_MAX_AGE_SECONDS } : opened;

@@ -21,6 +21,7 @@ export const storeErrors = defineErrors('store', {
   schema_outdated: ['internal', 'The database is older than this program.'],
   restore_unfinished: ['internal', 'A restore was begun here and has not ended.'],
   foreign_log: ['internal', 'The write-ahead log belongs to another database file.'],
+  moved: ['internal', 'The database was moved into another one.'],
   not_usable: ['invalid', 'The file is no database that can be used.'],
   migration_refused: ['internal', 'The database cannot be migrated.'],
 });
