@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { type Sentence, SentenceError, sentence, toSentence } from '../kernel/index.ts';
 import { ProxyFailure } from './open-tunnel.ts';
 import { InvalidAnswer } from './parse-answer.ts';
@@ -30,11 +31,27 @@ export function errorCode(error: unknown): string {
 
 const RESOLVER_CODES = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|DNS_\w+)$/;
 
+/**
+ * The runtime says "refused" and "no such name" where this process may open nothing more. Undefined:
+ * it may.
+ */
+function findExhaustion(): string | undefined {
+  try {
+    closeSync(openSync(process.execPath, 'r'));
+    return undefined;
+  } catch (error) {
+    const code = errorCode(error);
+    return code === 'EMFILE' || code === 'ENFILE' ? code : undefined;
+  }
+}
+
 /** Why no connection was made. `reachedHost`: the TLS handshake failed. */
 export function connectFailure(error: unknown, reachedHost: boolean): UpstreamFailure {
   if (error instanceof AddressRefused) return refused(toSentence(error));
   if (error instanceof ProxyFailure) return failure('connect', true, toSentence(error));
   const code = errorCode(error);
+  const exhausted = findExhaustion();
+  if (exhausted !== undefined) return failure('connect', true, sentence('upstream.descriptors', { code: exhausted }));
   if (reachedHost) return failure('tls', true, sentence('upstream.tls', { code }));
   if (RESOLVER_CODES.test(code)) return failure('dns', true, sentence('upstream.dns', { code }));
   return failure('connect', true, sentence('upstream.connect', { code }));

@@ -3,6 +3,7 @@ import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from
 import { fingerprintSecrets, openSecrets, SECRETS_FILE } from '../../operations/secrets/load-secrets.ts';
 import { adviseOnDamage } from '../../operations/start/advise-on-damage.ts';
 import { announceNode } from '../../operations/start/announce-node.ts';
+import { describeProcessLimits } from '../../operations/start/check-process.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';
 import { createSandbox } from '../../sandbox/index.ts';
 import type { Config } from '../config/config-variables.ts';
@@ -57,7 +58,7 @@ export async function startGateway(deps: {
     const created: string[] = [];
     const folder = config.databaseUrl === '' ? prepareDataDir(config.dataDir) : undefined;
     if (folder?.created) created.push(`data directory ${folder.path}`);
-    for (const warning of folder?.warnings ?? []) logger.warn({}, warning);
+    for (const warning of [...(folder?.warnings ?? []), ...describeProcessLimits()]) logger.warn({}, warning);
     const dataDir = folder?.path ?? config.dataDir;
 
     // The first sandbox process boots slowest, so it starts before most of the program is loaded.

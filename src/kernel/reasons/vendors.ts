@@ -3,6 +3,8 @@ export const vendorsReasons = {
   'upstream.tls': 'The TLS handshake with the vendor failed ({{code}}).',
   'upstream.dns': "The vendor's name could not be resolved ({{code}}).",
   'upstream.connect': 'No connection to the vendor could be made ({{code}}).',
+  'upstream.descriptors':
+    'The gateway may open no more files or connections ({{code}}), so the vendor was not asked. Raise its limit of open files: LimitNOFILE of the service, ulimits of the container.',
   'upstream.proxy_form':
     'Write the proxy as scheme://host:port, with http, https, socks5 or socks5h, and user:password@ before the host where it asks for them.',
   'upstream.proxy_user':
