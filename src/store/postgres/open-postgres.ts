@@ -31,7 +31,11 @@ const IDLE_TRANSACTION_MS = 5000;
  * waits on a dead connection.
  */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 15_000;
-const WATCH_MS = 5000;
+const WATCH_MS = 1000;
+/** A call that takes longer lets the server be asked whether it answers at all. */
+const SUSPECT_MS = 2000;
+/** A server that does not answer `select 1` for so long serves nobody: new calls fail at once. */
+const STALLED_MS = 2000;
 /** Tries of a transaction that PostgreSQL aborts for a deadlock or a serialization failure. */
 const MAX_TRIES = 4;
 const CHANNEL = 'taskgate_changes';
@@ -122,12 +126,15 @@ export async function openPostgres(options: {
   const changes = createChangeListeners(options.logger);
   const node = newUuid();
   const free: Slot[] = [];
+  let isStalled = false;
+  let isProbing = false;
 
   /**
    * Every use of the pool goes through here, so that `watch` finds calls that are not answered in
    * time.
    */
   async function call<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
+    if (isStalled) throw storeErrors.unavailable({ retryAfterSeconds: 5 });
     const { sql, calls } = pool;
     const entry = { sinceMs: clock.monotonicMs() };
     calls.add(entry);
@@ -149,11 +156,41 @@ export async function openPostgres(options: {
     while (!stopping.signal.aborted) {
       await clock.sleep(WATCH_MS, stopping.signal);
       const [oldest] = pool.calls;
-      if (stopping.signal.aborted || !oldest || clock.monotonicMs() - oldest.sinceMs < ANSWER_TIMEOUT_MS) continue;
+      if (stopping.signal.aborted || !oldest) continue;
+      const ageMs = clock.monotonicMs() - oldest.sinceMs;
+      if (ageMs > SUSPECT_MS && !isProbing) void probe();
+      if (ageMs < ANSWER_TIMEOUT_MS) continue;
       options.logger.warn({ seconds: ANSWER_TIMEOUT_MS / 1000 }, 'PostgreSQL did not answer; opening new connections');
       const { sql } = pool;
       pool = openPool();
       void sql.close({ timeout: CONNECT_TIMEOUT_S }).catch(() => undefined);
+    }
+  }
+
+  /**
+   * Tells a server that hangs from one that has much to do, by a connection of its own. What was
+   * sent already is waited for as before: nobody knows whether it was done.
+   */
+  async function probe(): Promise<void> {
+    isProbing = true;
+    const sql = connect();
+    try {
+      const answered = rows(sql, 'select 1', []).then(
+        () => true,
+        // It refuses, which is an answer: calls fail by themselves.
+        () => true,
+      );
+      const late = clock.sleep(STALLED_MS, stopping.signal).then(() => false);
+      if ((await Promise.race([answered, late])) || stopping.signal.aborted) return;
+      isStalled = true;
+      options.logger.error({}, 'PostgreSQL does not answer; requests that need it get 503 until it does');
+      const stopped = new Promise((resolve) => stopping.signal.addEventListener('abort', resolve, { once: true }));
+      await Promise.race([answered, stopped]);
+      options.logger.info({}, 'PostgreSQL answers again');
+    } finally {
+      isStalled = false;
+      isProbing = false;
+      void sql.close({ timeout: 0 }).catch(() => undefined);
     }
   }
 

@@ -1,0 +1,48 @@
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
+
+setDefaultTimeout(60_000);
+
+let proxy: HoldingProxy | undefined;
+afterEach(() => proxy?.stop());
+
+test('a database that hangs refuses new calls within seconds, and serves again once it answers', async () => {
+  const url = new URL(await testDatabaseUrl());
+  proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
+  url.host = new URL(proxy.url).host;
+  const store = await openStore({
+    ...{ databaseUrl: url.href, dataDir: '', synchronous: 'FULL', clock: systemClock, logger: silentLogger },
+  });
+  try {
+    await store.options.put('before', '1');
+    proxy.mode = 'hold_answers';
+    const pending = store.options.get('before').catch(() => 'failed');
+    const begun = systemClock.monotonicMs();
+    await until('calls fail', async () => {
+      const answer = store.options.get('before').then(
+        () => 'answered',
+        (error) => error.code,
+      );
+      return (await Promise.race([answer, systemClock.sleep(500).then(() => 'waits')])) === 'store.unavailable';
+    });
+    // The start of the process's watch, its suspicion and the probe: not a statement's whole time.
+    expect(systemClock.monotonicMs() - begun).toBeLessThan(20_000);
+    proxy.mode = 'pass';
+    proxy.release();
+    await until('calls are answered', async () =>
+      store.options.get('before').then(
+        (value) => value === '1',
+        () => false,
+      ),
+    );
+    expect(await pending).toBe('1');
+  } finally {
+    proxy.mode = 'pass';
+    proxy.release();
+    await store.close();
+  }
+});
