@@ -27,6 +27,9 @@ if [ -d /run/systemd/system ]; then
   else
     systemctl try-restart taskgate.service
   fi
+elif [ "$is_first" = yes ] && command -v systemctl >/dev/null; then
+  # Into an image: it starts with the machine that is made of it.
+  systemctl enable taskgate.service
 fi
 
 if [ "$is_first" = yes ]; then

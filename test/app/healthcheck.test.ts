@@ -27,6 +27,16 @@ describe('healthcheck', () => {
     expect(code).toBe(0);
   });
 
+  test('waits for a start that is under way', async () => {
+    ready = false;
+    const waiting = runCommand(['healthcheck', '--wait', '60', '--port', String(plain.port)]);
+    setTimeout(() => {
+      ready = true;
+    }, 1500);
+    expect((await waiting).code).toBe(0);
+    expect((await runCommand(['healthcheck', '--wait', 'soon'])).code).toBe(2);
+  });
+
   test('exits 1 when it is not ready', async () => {
     ready = false;
     const { code, err } = await runCommand(['healthcheck', '--port', String(plain.port)]);

@@ -338,6 +338,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: {
       host: { type: 'string', value: 'HOST', doc: 'address to ask (overrides HOST)' },
       port: { type: 'string', value: 'PORT', doc: 'port to ask (overrides PORT)' },
+      wait: { type: 'string', value: 'SECONDS', doc: 'how long to wait until it is ready (default 0)' },
     },
     load: () => import('./commands/healthcheck.ts'),
   },

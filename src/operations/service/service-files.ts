@@ -57,6 +57,9 @@ export function systemdUnit({ scope, executable, dataDir, args }: ServiceInput):
     '',
     '[Service]',
     `ExecStart=${command}`,
+    // Started means ready: what comes after the service finds it, and a start that fails says so.
+    `ExecStartPost=${[quote(executable), 'healthcheck', '--wait', '60', ...args.map((word) => quote(word.replaceAll('$', '$$$$')))].join(' ')}`,
+    'TimeoutStartSec=infinity',
     // Reads the TLS certificate again.
     'ExecReload=/bin/kill -HUP $MAINPID',
     ...service,
