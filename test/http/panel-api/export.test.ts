@@ -88,7 +88,8 @@ describe('an export', () => {
   });
 
   test('that is full ends with a row that says so, and the next one goes on there', async () => {
-    const last = Array.from({ length: 200 }, (_, i) => ({ id: `task_${i}` }));
+    const task = { properties: { originModelName: '', input: '' }, execution: {} };
+    const last = Array.from({ length: 200 }, (_, i) => ({ ...task, taskId: `task_${i}` }));
     let fed = 0;
     const lists = {
       feed: async (_filter: unknown, { after }: { after?: string }) => {

@@ -161,7 +161,7 @@ async function checkPages(config: Config, rest?: Rest): Promise<Finding> {
   const { faults, unchecked } = await findDamage(config, rest);
   if (faults.length > 0) {
     const advice =
-      'stop the gateway, keep a copy of the data as it is, and restore the newest backup: see "A damaged database" in docs/operating/backup-and-upgrade.md';
+      'stop the gateway, keep a copy of the data as it is, and restore the newest backup: see "A damaged database" in docs/operating/incidents.md';
     return { check, level: 'error', message: `the database is damaged: ${faults.join('; ')}. Now ${advice}` };
   }
   const message = 'every page and index of the database is whole';
