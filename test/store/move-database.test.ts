@@ -33,7 +33,7 @@ const move = (from: Place, to: Place, onTable?: (table: string) => void) =>
 /** A gateway with a user, a key, money, a task that runs, one that has ended, and options. */
 async function fill(place: Place) {
   const store = await open(place);
-  const user = await addUser(store, { quota: 1000 });
+  const user = await addUser(store, { balance: 1000 });
   const key = await addKey(store, user.id);
   const running = await addRunningTask(store, { userId: user.id, apiKeyId: key.id });
   const ended = await store.tasks.insert(newTask({ userId: user.id }));
