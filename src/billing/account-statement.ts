@@ -38,8 +38,9 @@ export type TaskBill = { model: string | null; reserved: number; charged: number
 export type StatementPeriod = { from: number; until: number };
 
 /**
- * What became of a balance in a period: `opening` and the four sums make `closing`. `tasks`: charges
- * less refunds, negative. `added`: grants and top-ups. `adjusted`: all other changes by people.
+ * What became of a balance in a period: `opening` and the four sums make `closing`. `tasks`:
+ * charges less refunds, negative. `added`: grants and top-ups. `adjusted`: all other changes by
+ * people.
  */
 export type MonthStatement = {
   opening: number;

@@ -12,7 +12,8 @@ import type {
   TaskRecord,
   WaitingCount,
 } from '../store/ports/index.ts';
-import type { UnrecordedJobs } from './submission/unrecorded-jobs.ts';
+/** A job that a vendor runs for a task whose submission failed here. `at`: Unix seconds. */
+export type UnrecordedJob = { taskId: string; channelId: number; upstreamTaskId: string; at: number };
 
 /** What this node holds for its tasks. */
 export type TaskNode = {
@@ -44,7 +45,7 @@ export type TaskNode = {
   /** Stores what vendors accepted. */
   writeAccepted: WriteTransition;
   /** Jobs of vendors that could not be stored. */
-  unrecorded: Pick<UnrecordedJobs, 'add'>;
+  unrecorded: { add(job: UnrecordedJob): void };
   /** Call after the commit that schedules copies of results. */
   wakeResults: () => void;
   line: WaitingLine;

@@ -57,9 +57,6 @@ export type TaskDeps = {
   node: TaskNode;
 };
 
-/** A job that a vendor runs for a task whose submission failed here. `at`: Unix seconds. */
-export type UnrecordedJob = { taskId: string; channelId: number; upstreamTaskId: string; at: number };
-
 /** Who is told what this node does. */
 export type TaskTelemetry = {
   meter?: TaskMeter;

@@ -32,8 +32,8 @@ export function errorCode(error: unknown): string {
 const RESOLVER_CODES = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|DNS_\w+)$/;
 
 /**
- * The runtime says "refused" and "no such name" where this process may open nothing more. Undefined:
- * it may.
+ * The runtime says "refused" and "no such name" where this process may open nothing more.
+ * Undefined: it may.
  */
 function findExhaustion(): string | undefined {
   try {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/app/config/config.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { adviseOnDamage } from '../../src/operations/start/advise-on-damage.ts';
+import { adviseOnDamage } from '../../src/operations/doctor/advise-on-damage.ts';
 import { openStore } from '../../src/store/index.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

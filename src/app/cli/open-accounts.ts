@@ -12,7 +12,9 @@ import type { CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 import { requireDatabase } from './require-database.ts';
 
-/** What a command did, for the audit log: `user.password_reset` of an account, or of another target. */
+/**
+ * What a command did, for the audit log: `user.password_reset` of an account, or of another target.
+ */
 export type AccountChange = { action: AuditAction; detail: JsonObject } & ({ userId: number } | { target: string });
 
 export type Accounts = {

@@ -33,7 +33,10 @@ import type { DomainServices, Foundation } from './types.ts';
 
 const MIB = 1024 * 1024;
 
-/** `port`: where the listener is, or will be. `certificateFault`, `certificateEnd`: of its TLS certificate. */
+/**
+ * `port`: where the listener is, or will be. `certificateFault`, `certificateEnd`: of its TLS
+ * certificate.
+ */
 type ListenerState = {
   certificateEnd: () => number | undefined;
   port: () => number;

@@ -1,7 +1,7 @@
 import type { InRequest } from '../../http/index.ts';
 import { type Clock, createSecretBox, type Logger, newUuid, OperatorError } from '../../kernel/index.ts';
+import { adviseOnDamage } from '../../operations/doctor/advise-on-damage.ts';
 import { fingerprintSecrets, openSecrets, SECRETS_FILE } from '../../operations/secrets/load-secrets.ts';
-import { adviseOnDamage } from '../../operations/start/advise-on-damage.ts';
 import { announceNode } from '../../operations/start/announce-node.ts';
 import { describeProcessLimits } from '../../operations/start/check-process.ts';
 import { prepareDataDir } from '../../operations/start/prepare-data-dir.ts';

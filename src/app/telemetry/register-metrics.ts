@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import type { Backups } from '../../operations/backup/backup-schedule.ts';
-import type { DataCheck, DataCheckResult } from '../../operations/watches/check-data.ts';
+import type { DataCheck, DataCheckResult } from '../../operations/doctor/weekly-check.ts';
 import type { ClockCheck } from '../../operations/watches/watch-clock.ts';
 import type { DiskWatch } from '../../operations/watches/watch-disks.ts';
 import type { Results } from '../../results/index.ts';

@@ -9,7 +9,7 @@ import type { Store } from '../../store/ports/index.ts';
 import type { Tasks, UnrecordedJobs } from '../../tasks/index.ts';
 import { type Backups, isWarning } from '../backup/backup-schedule.ts';
 import { LATE_MS } from '../doctor/doctor-checks.ts';
-import type { DataCheck } from '../watches/check-data.ts';
+import type { DataCheck } from '../doctor/weekly-check.ts';
 import type { LedgerCheck } from '../watches/check-ledger.ts';
 import type { Notices } from '../watches/queue-notices.ts';
 import type { ClockCheck } from '../watches/watch-clock.ts';
@@ -336,7 +336,7 @@ function ledgerItems({ ledger }: Watches): AttentionItem[] {
   return [{ code: 'ledger_mismatch', severity: 'error', target, message, params: { count } }];
 }
 
-/** The title and the advice say what to do; the finding itself is for whoever does it. */
+/** The title and the advice say what to do; the finding itself is for the operator. */
 async function dataItems({ dataCheck }: Watches): Promise<AttentionItem[]> {
   const { faults } = await dataCheck.latest();
   if (faults.length === 0) return [];

@@ -7,7 +7,9 @@ type System = { platform: NodeJS.Platform; readLimits: () => string };
 
 const thisSystem: System = { platform: process.platform, readLimits: () => readFileSync('/proc/self/limits', 'utf8') };
 
-/** What of this process's surroundings will hurt later, each as a sentence for the log of the start. */
+/**
+ * What of this process's surroundings will hurt later, each as a sentence for the log of the start.
+ */
 export function describeProcessLimits({ platform, readLimits }: System = thisSystem): string[] {
   if (platform !== 'linux') return [];
   let limits: string;

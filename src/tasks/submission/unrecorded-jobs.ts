@@ -1,5 +1,6 @@
 import { detachFromRequest, isObject, parseJson, sentence, sleepInStep } from '../../kernel/index.ts';
-import type { TaskDeps, UnrecordedJob } from '../types.ts';
+import type { UnrecordedJob } from '../task-node.ts';
+import type { TaskDeps } from '../types.ts';
 
 const TRY_EVERY_MS = 5000;
 /** What is held in memory at most; the reserved file has fewer. */
@@ -17,7 +18,9 @@ export type JobNotes = {
 const NO_NOTES: JobNotes = { read: () => new Map(), write: () => false, slots: 0 };
 
 export type UnrecordedJobs = {
-  /** A vendor has this job, and the database could not be told. It is noted now and recorded later. */
+  /**
+   * A vendor has this job, and the database could not be told. It is noted now and recorded later.
+   */
   add(job: UnrecordedJob): void;
   /** Jobs that are not recorded, and those that were within the last day. */
   list(): (UnrecordedJob & { isRecorded: boolean })[];

@@ -226,7 +226,10 @@ export function ledgerRows(
 ): RowSource<LedgerLine> {
   const forAdmin = isAdmin(panel);
   const { before = Number.POSITIVE_INFINITY } = readBefore(cursor);
-  /** A statement is read from its newest row, whose balance is known: rows of earlier files are passed over. */
+  /**
+   * A statement is read from its newest row, whose balance is known: rows of earlier files are
+   * passed over.
+   */
   async function* describe(): AsyncGenerator<ExportedRows<LedgerLine>, undefined> {
     let left = MAX_EXPORTED;
     for await (const read of statements.read(userId, filter)) {

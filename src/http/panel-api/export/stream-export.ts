@@ -20,7 +20,10 @@ export type RowSource<Row> = {
   batches: AsyncIterator<ExportedRows<Row>, undefined>;
 };
 
-/** Reads batch after batch from a cursor on, while the file has space, and leaves other work its turns. */
+/**
+ * Reads batch after batch from a cursor on, while the file has space, and leaves other work its
+ * turns.
+ */
 export async function* readBatches<Row>(
   read: (after: string | undefined) => Promise<ExportBatch<Row>>,
   { from, most }: { from: string | undefined; most: number },

@@ -113,7 +113,10 @@ export function listEach({ artifacts, ...legacy }: ArtifactList): ArtifactList['
   ];
 }
 
-/** Leaves out what is private: the vendor's answer, the plugin's state, the lease; from users, the vendor's id too. */
+/**
+ * Leaves out what is private: the vendor's answer, the plugin's state, the lease; from users, the
+ * vendor's id too.
+ */
 export const describeTask = (task: Omit<Task, 'data' | 'state'>, forAdmin: boolean) => ({
   ...taskState(task),
   fail_reason_sentence: task.failReasonSentence,

@@ -67,7 +67,7 @@ function openSqliteSide(dataDir: string): MovingSide {
     dialect: 'sqlite',
     run,
     read: (table, page) => readPage(run, table, { ...page, key: keys(table.name), parameter: () => '?' }),
-    write: (table, rows) => writeRows(run, table, rows, () => '?'),
+    write: (table, rows) => writeRows({ run, parameter: () => '?' }, table, rows),
     async stopTriggers() {
       for (const [name] of await triggers()) file.run(`drop trigger "${name}"`);
     },
@@ -103,7 +103,7 @@ function openPostgresSide(databaseUrl: string): MovingSide {
     dialect: 'postgres',
     run,
     read: (table, page) => readPage(run, table, { ...page, key: keys(table.name), parameter: (at) => `$${at}` }),
-    write: (table, rows) => writeRows(run, table, rows, (at) => `$${at}`),
+    write: (table, rows) => writeRows({ run, parameter: (at) => `$${at}` }, table, rows),
     stopTriggers: () => forEachTable(({ name }) => run(`alter table "${name}" disable trigger user`)),
     async finish() {
       await forEachTable(({ name }) => run(`alter table "${name}" enable trigger user`));
@@ -159,10 +159,9 @@ const toValue = (value: unknown): MovedRow[number] =>
   typeof value === 'bigint' ? Number(value) : value === undefined ? null : (value as MovedRow[number]);
 
 async function writeRows(
-  run: MovingSide['run'],
+  { run, parameter }: { run: MovingSide['run']; parameter: (at: number) => string },
   { name, columns }: MovedTable,
   rows: readonly MovedRow[],
-  parameter: (at: number) => string,
 ): Promise<void> {
   const most = Math.max(1, Math.floor(MAX_PARAMETERS / columns.length));
   for (let from = 0; from < rows.length; from += most) {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Logger, silentLogger } from '../../src/kernel/index.ts';
-import { createDataCheck } from '../../src/operations/watches/check-data.ts';
+import { createDataCheck } from '../../src/operations/doctor/weekly-check.ts';
 import { createMovableClock } from '../support/movable-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -1,10 +1,16 @@
-import { type Clock, isoTime, type Logger, sha256Hex } from '../../kernel/index.ts';
-import { storeErrors, toStoreError } from '../drivers/errors.ts';
-import { migrateStore, openStore } from '../open-store.ts';
-import { lockDataDir } from '../sqlite/lock-data-dir.ts';
-import { prepareDataDir } from '../sqlite/open-sqlite.ts';
-import { MOVE_NOTE } from './move-note.ts';
-import { type MovedRow, type MovedTable, type MovingSide, movedTables, openMovingSide } from './moving-side.ts';
+import { type Clock, isoTime, type Logger, sha256Hex } from '../kernel/index.ts';
+import { storeErrors, toStoreError } from './drivers/errors.ts';
+import { MOVE_NOTE } from './migrate/move-note.ts';
+import { migrateStore, openStore } from './open-store.ts';
+import {
+  type MovedRow,
+  type MovedTable,
+  type MovingSide,
+  movedTables,
+  openMovingSide,
+} from './snapshot/moving-side.ts';
+import { lockDataDir } from './sqlite/lock-data-dir.ts';
+import { prepareDataDir } from './sqlite/open-sqlite.ts';
 
 type Place = { databaseUrl: string; dataDir: string };
 
