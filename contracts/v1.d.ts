@@ -796,7 +796,7 @@ export interface HookExtensions {
 
 /**
  * What people who set the plugin up should know: the export `vendorInfo`, which other hosts of this
- * contract ignore. It is only shown; a member that does not fit is left out.
+ * contract ignore. All but `capacity` is only shown; a member that does not fit is left out.
  */
 export interface VendorInfo {
   /** Where the vendor gives out keys. */
@@ -820,6 +820,14 @@ export interface VendorInfo {
    * the page `url` as it was on `asOf` (YYYY-MM-DD). Nothing is charged by them.
    */
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
+  /**
+   * How the vendor counts what an account runs at once. `slots`: how many places a request takes,
+   * as an expression like a price, over the same facts (`u("images")`), rounded up; 1 without it, and
+   * where it cannot be evaluated. `queues`: the vendor accepts more than it runs and says `QUEUED` of
+   * the rest, so no more is sent while more than two stand there.
+   * @since 2026-11
+   */
+  capacity?: { slots?: string; queues?: boolean };
   /**
    * What requests may say, by the names of facts in `usageSchema`. `null`: nothing, the fact comes
    * from elsewhere, so forms leave it out. `models` is what differs for models, by their names in

@@ -75,7 +75,7 @@ export type Manifest = UsageDeclaration & {
   requiredCapabilities: string[];
   auth: Json | undefined;
   hasArtifacts: boolean;
-  /** What people who set the plugin up should know. Shown only. */
+  /** What people who set the plugin up should know, and how the vendor counts what runs. */
   vendor?: VendorInfo;
 };
 
@@ -88,6 +88,8 @@ export type VendorInfo = {
   /** Suggested for new channels; see the channel's setting of this name. */
   notFoundGraceSeconds?: number;
   listPrices?: { url?: string; asOf?: string; models: Record<string, string> };
+  /** `slots`: an expression like a price. `queues`: the vendor accepts more than it runs. */
+  capacity?: { slots?: string; queues: boolean };
   /** By the names of facts. */
   ranges?: Record<string, FactRanges>;
   /** Fields of requests besides `prompt` and the facts, by name. */

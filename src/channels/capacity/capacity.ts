@@ -183,6 +183,13 @@ export function createCapacity(deps: {
     return { ...task, scope, generations, isRise, start: state.starts };
   }
 
+  function resize(dispatch: Dispatch, count: number): Dispatch {
+    if (dispatch.slots === count) return dispatch;
+    const { scope, ...task } = { ...dispatch, slots: count };
+    slots.begin({ ...task, channelId: scope.channelId, upstreamModel: scope.model });
+    return { ...dispatch, slots: count };
+  }
+
   /** Gives back what a task has of trials; they are another's then. */
   function leaveTrials({ scope, taskId }: Pick<Dispatch, 'scope' | 'taskId'>): void {
     for (const { rest } of restable(scope)) if (rest.trialTaskId === taskId) rest.trialTaskId = undefined;
@@ -303,6 +310,7 @@ export function createCapacity(deps: {
     asksStore: (scope) => levels(scope).length > 0 || (dueTrials(scope)?.length ?? 0) > 0,
     places: (tx, scopes) => countFreeSlots({ tx, rules: { levels, trials: dueTrials, learnedRoom }, notes }, scopes),
     begin,
+    resize,
     accepted,
     refused,
     end,

@@ -77,6 +77,8 @@ export type Capacity = {
   places(tx: Repositories, scopes: readonly Scope[]): Promise<FreeSlots>;
   /** Takes slots in this node's memory. */
   begin(scope: Scope, task: Start): Dispatch;
+  /** Takes another number of slots, which is known only now, than `begin` did. */
+  resize(dispatch: Dispatch, slots: number): Dispatch;
   accepted(dispatch: Dispatch): void;
   /** Returns what the refusal means, by what else the account refused lately. */
   refused(dispatch: Dispatch, refusal: Refusal): Refusal;

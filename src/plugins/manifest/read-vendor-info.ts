@@ -42,6 +42,7 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
   const grace = value.notFoundGraceSeconds;
   const isFit = Number.isInteger(grace) && Number(grace) > 0 && Number(grace) <= MAX_GRACE_SECONDS;
   const listPrices = readListPrices(value.listPrices);
+  const capacity = readCapacity(value.capacity);
   const ranges = readRanges(value.ranges);
   const inputs = readInputs(value.inputs);
   const examples = (Array.isArray(value.examples) ? value.examples : []).slice(0, MAX_EXAMPLES).flatMap(readExample);
@@ -51,6 +52,7 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
     ...(keyHelp && { keyHelp }),
     ...(isFit && { notFoundGraceSeconds: Number(grace) }),
     ...(listPrices && { listPrices }),
+    ...(capacity && { capacity }),
     ...(ranges && { ranges }),
     ...(inputs && { inputs }),
     examples,
@@ -90,6 +92,13 @@ function readListPrices(value: unknown): VendorInfo['listPrices'] {
   const url = readUrl(value.url);
   const asOf = typeof value.asOf === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value.asOf) ? value.asOf : undefined;
   return { ...(url && { url }), ...(asOf && { asOf }), models: Object.fromEntries(models) };
+}
+
+function readCapacity(value: unknown): VendorInfo['capacity'] {
+  if (!isObject(value)) return undefined;
+  const slots = textUpTo(MAX_EXPRESSION, value.slots);
+  const queues = value.queues === true;
+  return slots === undefined && !queues ? undefined : { ...(slots !== undefined && { slots }), queues };
 }
 
 function readExample(value: unknown): VendorInfo['examples'] {

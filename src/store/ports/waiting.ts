@@ -86,7 +86,7 @@ export interface WaitingStore {
     priority: number;
     nodes: readonly string[];
     limit: number;
-  }): Promise<Pick<WaitingRecord, 'taskId' | 'userId' | 'turn' | 'sinceMs'>[]>;
+  }): Promise<(Pick<WaitingRecord, 'taskId' | 'userId' | 'turn' | 'sinceMs'> & { slots: number })[]>;
   /**
    * Takes these out under a lease, to send them or to end them in the same transaction; then call
    * `count`. Those that do not wait any more are left out.

@@ -165,12 +165,12 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
           if (limit <= 0) continue;
           const heads = await tx.waiting.heads({ class: of.class, priority: of.priority, nodes, limit });
           const takeouts: Takeout[] = [];
-          for (const { taskId, userId } of heads) {
-            const start = { taskId, slots: 1, userId };
+          for (const { taskId, userId, slots } of heads) {
+            const start = { taskId, slots, userId };
             const dispatch = asks ? await places.take(scope, start) : capacity.begin(scope, start);
             if (!dispatch) break;
             begun.set(taskId, dispatch);
-            takeouts.push({ taskId, sending: { channelId: channel.id, upstreamModel: scope.model, slots: 1 } });
+            takeouts.push({ taskId, sending: { channelId: channel.id, upstreamModel: scope.model, slots } });
           }
           const taken = await tx.waiting.take(takeouts, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS });
           for (const each of taken) {

@@ -18,25 +18,27 @@ type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenPla
  */
 export async function moveTask(
   deps: TaskDeps,
-  { channel, action, upstreamModel, quote }: PreparedSubmission,
+  { channel, action, upstreamModel, quote, slots }: PreparedSubmission,
   { task, choice, attempt, taken }: Move,
 ): Promise<{ task: TaskRecord; dispatch: Dispatch } | undefined> {
   const accepted = taken?.task;
   const isAccepted = accepted?.properties.upstreamModelName === upstreamModel;
   if (accepted && !isAccepted && quote.quota > accepted.quota) return undefined;
   const isInPlace = task === accepted && task.channelId === channel.id && choice.kind === 'begun';
-  if (isAccepted && isInPlace && task.action === action) return { task, dispatch: choice.dispatch };
+  if (isAccepted && isInPlace && task.action === action && task.slots === slots)
+    return { task, dispatch: choice.dispatch };
   const { quota, snapshot } = accepted && isAccepted ? { quota: accepted.quota, snapshot: accepted.billing } : quote;
   const change = {
-    ...{ channelId: channel.id, action, quota, billing: snapshot, upstreamModel: choice.scope.model },
+    ...{ channelId: channel.id, action, quota, billing: snapshot, upstreamModel: choice.scope.model, slots },
     properties: { ...task.properties, upstreamModelName: upstreamModel },
   };
-  let begun: Dispatch | undefined = choice.kind === 'begun' ? choice.dispatch : undefined;
+  let begun: Dispatch | undefined =
+    choice.kind === 'begun' ? deps.node.capacity.resize(choice.dispatch, slots) : undefined;
   let dispatchedAtMs: number | undefined;
   const moved = await deps.store.transaction(async (tx) => {
     if (choice.kind === 'asks') {
       const places = await deps.node.capacity.places(tx, [choice.scope]);
-      const dispatch = await places.take(choice.scope, choice.start);
+      const dispatch = await places.take(choice.scope, { ...choice.start, slots });
       if (!dispatch) return 'full';
       begun = dispatch;
       dispatchedAtMs = dispatch.dispatchedAtMs;

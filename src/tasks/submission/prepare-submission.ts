@@ -1,4 +1,4 @@
-import type { Quote } from '../../billing/index.ts';
+import { parsePriceExpression, type Quote } from '../../billing/index.ts';
 import { mapModel } from '../../channels/index.ts';
 import { createRedactor, type JsonObject, mapSentence, sentence, userOwner } from '../../kernel/index.ts';
 import {
@@ -34,6 +34,8 @@ export type PreparedSubmission = Submission & {
   model: string;
   upstreamModel: string;
   quote: Quote;
+  /** How many of the account's places it takes, by the plugin's word. */
+  slots: number;
   credential: Credential;
 };
 
@@ -100,8 +102,20 @@ export async function prepareSubmission(
     model,
     upstreamModel,
     quote,
+    slots: countSlots(submission, { facts, model: upstreamModel, action }),
     credential,
   };
+}
+
+/** A request of more is a mistake of the expression, and would wait for ever for so many places. */
+const MAX_SLOTS = 1000;
+
+/** Plugins that do not say it, and expressions that do not fit the facts, count one. */
+function countSlots({ plugin }: Submission, inputs: { facts: JsonObject; model: string; action: string }): number {
+  const source = plugin.manifest.vendor?.capacity?.slots;
+  const expression = source === undefined ? undefined : parsePriceExpression(source);
+  const counted = expression?.ok ? expression.value.evaluate(inputs) : undefined;
+  return counted?.ok ? Math.min(Math.max(1, Math.ceil(counted.value.usd)), MAX_SLOTS) : 1;
 }
 
 /**
@@ -156,7 +170,8 @@ async function usageFacts(
     intent.requestBody ?? null,
   );
   if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
-  if (!deps.billing.needsFacts(plugin.key, model, context.upstreamModel)) return {};
+  const needsFacts = deps.billing.needsFacts(plugin.key, model, context.upstreamModel);
+  if (!needsFacts && plugin.manifest.vendor?.capacity?.slots === undefined) return {};
   const extracted = await extractUsage(plugin, context, options);
   if (!extracted.ok) throw hookError(extracted.error);
   return extracted.value ?? {};

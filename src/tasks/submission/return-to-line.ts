@@ -99,7 +99,7 @@ async function putInLine(
   { task, waitMs }: { task: TaskRecord; waitMs: number },
 ): Promise<boolean> {
   const { hold, ...stored } = await storeRequest(deps, submission);
-  const place = describePlace(deps, submission, { taskId: task.taskId, stored });
+  const place = describePlace(deps, submission, { taskId: task.taskId, slots: task.slots, stored });
   return deps.store.transaction(async (tx) => {
     if (!(await hold(tx, task))) return false;
     await recordQueued(deps, tx, task);
@@ -111,7 +111,7 @@ async function putInLine(
 export function describePlace(
   deps: TaskDeps,
   submission: Submission,
-  { taskId, stored }: { taskId: string; stored: Pick<NewWaiting, 'request' | 'bytes' | 'node'> },
+  { taskId, slots, stored }: { taskId: string; slots: number; stored: Pick<NewWaiting, 'request' | 'bytes' | 'node'> },
 ): NewWaiting {
   const { caller, attachedMs, idempotency } = submission;
   const rules = deps.limits.waiting(caller.group);
@@ -119,7 +119,7 @@ export function describePlace(
   const isAttached = attachedMs !== undefined && idempotency === undefined;
   return {
     ...{ taskId, ...stored, userId: caller.user.id, apiKeyId: caller.key?.id ?? null },
-    ...{ class: classOf(submission), priority: rules.priority, cost: TURN },
+    ...{ class: classOf(submission), priority: rules.priority, cost: TURN * slots },
     attached: isAttached ? deps.node.id : '',
     forMs: isAttached ? Math.min(attachedMs, rules.maxWaitMs) : rules.maxWaitMs,
   };

@@ -177,6 +177,7 @@ async function insertTask(
       },
       billing: snapshot,
       callbackUrl,
+      slots: submission.slots,
       sourceHash: plugin.sourceHash,
       createdAt,
       ...(waiting
@@ -197,7 +198,8 @@ async function insertTask(
       if (!(await waiting.hold(tx, task))) throw taskErrors.queue_full({ retryAfterSeconds: 5 });
       await recordQueued(deps, tx, task);
     }
-    return { task, dispatch: begun ?? (choice.kind === 'begun' ? choice.dispatch : undefined) };
+    const resized = () => choice.kind === 'begun' && deps.node.capacity.resize(choice.dispatch, submission.slots);
+    return { task, dispatch: begun ?? (resized() || undefined) };
   };
   const opened = await insertRecoveringCommit(deps, {
     id: taskId,
@@ -205,11 +207,13 @@ async function insertTask(
       deps.node.money.open({
         payer: { ...owner, group: caller.group, quota, billing: snapshot },
         idempotency,
-        ...(choice.kind === 'asks' && !waiting ? { start: { scope: choice.scope, task: choice.start } } : {}),
+        ...(choice.kind === 'asks' && !waiting
+          ? { start: { scope: choice.scope, task: { ...choice.start, slots: submission.slots } } }
+          : {}),
         ...(waiting
           ? {
               line: {
-                place: describePlace(deps, submission, { taskId, stored: waiting }),
+                place: describePlace(deps, submission, { taskId, slots: submission.slots, stored: waiting }),
                 rules: deps.limits.waiting(caller.group),
               },
             }

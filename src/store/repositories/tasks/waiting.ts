@@ -166,7 +166,8 @@ export function createWaitingStore(context: Context): WaitingStore {
   );
 
   const headsOf = lazy(() =>
-    prepare(sql`select task_id, user_id, turn, since from waiting
+    prepare(sql`select task_id, user_id, turn, since,
+        coalesce((select slots from tasks where tasks.task_id = waiting.task_id), 1) from waiting
       where class = ${at('class')} and node = ${at('node')} and priority = ${at('priority')} and not_before = 0
       order by turn, task_id limit ${at('limit')} ${skipLocked}`),
   );
@@ -209,11 +210,12 @@ export function createWaitingStore(context: Context): WaitingStore {
       const found = [];
       for (const node of nodes) found.push(...(await headsOf()({ ...of, node, limit })));
       return found
-        .map(([taskId, userId, turn, sinceMs]) => ({
+        .map(([taskId, userId, turn, sinceMs, slots]) => ({
           taskId: String(taskId),
           userId: Number(userId),
           turn: Number(turn),
           sinceMs: Number(sinceMs),
+          slots: Number(slots),
         }))
         .sort((a, b) => a.turn - b.turn || (a.taskId < b.taskId ? -1 : 1))
         .slice(0, limit);
