@@ -109,9 +109,9 @@ describe('capacity', () => {
     return refused;
   }
   /** As many tasks as it takes to be certain are sent one by one, and the vendor says "full". */
-  async function refuse(times: number): Promise<void> {
+  async function refuse(times: number, refusal: { retryAfterMs?: number } = {}): Promise<void> {
     for (let time = 0; time < times; time++) {
-      capacity.refused(begin(), { kind: 'capacity' });
+      capacity.refused(begin(), { kind: 'capacity', ...refusal });
       await clock.pass(0);
     }
   }
@@ -176,11 +176,28 @@ describe('capacity', () => {
     expect(room()).toBe(8 - running.size);
   });
 
+  test('one refusal with Retry-After lets nothing be sent beyond those that run, until then', async () => {
+    for (let task = 0; task < 3; task++) accept(begin());
+    await refuse(1, { retryAfterMs: 3000 });
+    expect([room(), view().rest]).toEqual([0, '']);
+    finish();
+    expect(room()).toBe(1);
+    accept(begin());
+    await clock.pass(3000);
+    expect(room()).toBe(1);
+  });
+
+  test('a model that runs nothing beside others of its account is full, and not too fast', async () => {
+    accept(capacity.begin(scope('other'), { taskId: 'task_other', slots: 1, userId: 1 }));
+    await refuse(4);
+    expect(view()).toMatchObject({ ceiling: 4, rest: 'capacity' });
+  });
+
   test.each([3, 60])(
     'a vendor that refuses 5%% at random, and is never full, runs as many tasks of %i s',
     async (seconds) => {
       const PEOPLE = 40;
-      const PASSES = 1800;
+      const PASSES = 600;
       let seed = 1;
       const random = () => {
         seed = (seed * 48_271) % 2_147_483_647;
@@ -229,11 +246,10 @@ describe('capacity', () => {
 
   test('a burst that is refused counts once, and its rest is not renewed by it', async () => {
     await fill(1000);
-    const burst = Array.from({ length: room() }, () => begin());
-    expect(burst).toHaveLength(4);
-    capacity.refused(burst[0] as Dispatch, { kind: 'capacity', retryAfterMs: 5000 });
+    const burst = Array.from({ length: 8 }, () => begin());
+    for (const dispatch of burst.slice(0, 4)) capacity.refused(dispatch, { kind: 'capacity' });
     await clock.pass(4000);
-    for (const dispatch of burst.slice(1)) capacity.refused(dispatch, { kind: 'capacity', retryAfterMs: 60_000 });
+    for (const dispatch of burst.slice(4)) capacity.refused(dispatch, { kind: 'capacity', retryAfterMs: 60_000 });
     await clock.pass(0);
     expect(view()).toMatchObject({ ceiling: 4, rest: 'capacity' });
     finish();
@@ -384,7 +400,7 @@ describe('capacity', () => {
 
     test('for fullness lasts as long as the vendor says, else five seconds', async () => {
       accept(begin());
-      capacity.refused(begin(), { kind: 'capacity', retryAfterMs: 42_000 });
+      await refuse(4, { retryAfterMs: 42_000 });
       finish();
       expect(await measureRest()).toBe(42);
       accept(begin());

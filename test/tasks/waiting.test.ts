@@ -1,6 +1,7 @@
 /** Tasks that wait for a vendor with room: all of them run, and no client sees that it was full. */
 import { afterAll, expect, test } from 'bun:test';
 import { AppError } from '../../src/kernel/index.ts';
+import type { LoadedPlugin } from '../../src/plugins/index.ts';
 import { storeErrors } from '../../src/store/drivers/errors.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import type { ClientRequest, TaskLimits, WaitingRules } from '../../src/tasks/index.ts';
@@ -69,6 +70,23 @@ describeEachStore(
         expect(counts.most_running).toBeLessThanOrEqual(3);
         for (const { user } of callers) expect(await balanceOf(store, user.id)).toBe(BALANCE - 4 * billFor(5));
         expect(await store.waiting.classes()).toEqual([]);
+      }));
+
+    test('a request takes as many places as its plugin says, and one that is larger than the limit runs alone', () =>
+      withEngine(opened(), { vendorMaxRunning: 2 }, async (engine, store) => {
+        const { generation, release } = engine.plugins.pin();
+        release();
+        const { manifest } = generation.plugins.get('demo') as LoadedPlugin;
+        manifest.vendor = { examples: [], ...manifest.vendor, capacity: { slots: 'u("seconds") / 2.5' } };
+        await engine.addChannel({ limits: { maxRunning: 5 } });
+        const caller = await addCaller(store);
+        const tasks = await Promise.all(Array.from({ length: 6 }, () => submit(engine, caller)));
+        expect(tasks.map(({ slots }) => slots)).toEqual(Array(6).fill(2));
+        for (const { taskId } of tasks) expect((await ended(store, taskId)).slots).toBe(2);
+        expect(await engine.vendorCounts()).toMatchObject({ full: 0, most_running: 2 });
+        manifest.vendor.capacity = { slots: '7' };
+        const large = await submit(engine, caller);
+        expect(await ended(store, large.taskId)).toMatchObject({ status: 'SUCCESS', slots: 7 });
       }));
 
     testInFullRun('without a declared limit all tasks run too, and the vendor refuses few', () =>

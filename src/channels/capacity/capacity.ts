@@ -136,10 +136,11 @@ export function createCapacity(deps: {
   };
 
   function learnedRoom(scope: Scope): number {
-    const { learned, doubt, window: most = Number.POSITIVE_INFINITY } = ofModel(scope);
+    const { learned, doubt, window: widest = Number.POSITIVE_INFINITY } = ofModel(scope);
     const { sending, counted, abandoned, ...found } = slots.find(scope.pool, scope.model);
-    const beyond = doubt ? doubt.running + 1 - (found.inFlight - abandoned) : Number.POSITIVE_INFINITY;
-    const window = Math.min(most, sending + Math.max(0, beyond));
+    const most = doubt ? doubt.running + (doubt.heldUntilMs > mono() ? 0 : 1) : Number.POSITIVE_INFINITY;
+    const beyond = most - (found.inFlight - abandoned);
+    const window = Math.min(widest, sending + Math.max(0, beyond));
     if (isDeclared(scope)) return Math.max(0, window - sending);
     // Where no refusal has shown a limit, what a crash left behind holds nobody up.
     const inFlight = isGrowing(learned) ? found.inFlight - abandoned : found.inFlight;
@@ -233,8 +234,9 @@ export function createCapacity(deps: {
     else slots.end({ ...dispatch, channelId: scope.channelId, upstreamModel: scope.model });
     if (kind === 'capacity') {
       const running = () => slots.find(scope.pool, scope.model).accepted;
+      const runningInPool = slots.find(scope.pool, '').accepted;
       const learns = !isDeclared(scope);
-      states.refuseFull(state, dispatch, { running, recount, learns, ...rest });
+      states.refuseFull(state, dispatch, { running, runningInPool, recount, learns, ...rest });
     }
     leaveTrials(dispatch);
     noteInFlight(state.learned, slots.find(scope.pool, scope.model).inFlight, mono());

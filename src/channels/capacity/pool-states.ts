@@ -42,10 +42,21 @@ export type PoolState = CapacityKey & {
   writes: number;
 };
 
-/** While there is one, a single task at a time is sent beyond the most that are known to run. */
-type Doubt = { running: number; weight: number };
+/**
+ * While there is one, a single task at a time is sent beyond the most that are known to run, and
+ * none before `heldUntilMs`.
+ */
+type Doubt = { running: number; weight: number; heldUntilMs: number };
 
-type Full = { retryAfterMs?: number; learns: boolean; running: () => number; recount: () => Promise<void> };
+type Full = {
+  retryAfterMs?: number;
+  learns: boolean;
+  /** Accepted tasks of the model. */
+  running: () => number;
+  /** Those of all models of the account. */
+  runningInPool: number;
+  recount: () => Promise<void>;
+};
 
 /** Rests and learned ceilings: decided in memory at once, then stored for the other nodes. */
 export function createPoolStates(deps: {
@@ -176,29 +187,35 @@ export function createPoolStates(deps: {
     },
 
     /** The vendor said that it runs as many as it may. */
-    refuseFull(state: PoolState, dispatch: Dispatch, { retryAfterMs, learns, running, recount }: Full): void {
+    refuseFull(state: PoolState, dispatch: Dispatch, full: Full): void {
+      const { retryAfterMs, learns, running, runningInPool, recount } = full;
       const { rest, doubt: before } = state;
       const { isRise } = dispatch;
       const others = running();
       const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
-      if (learns && (isRise || (state.learned.reason === 'raised' && others > 0))) {
+      if (learns && (isRise || (state.learned.reason === 'raised' && runningInPool > 0))) {
         learn(state, afterFailedRise(state.learned, { isRise }));
         beginRest(state, dispatch, { kind: 'capacity', ...wait });
         return;
       }
       if (dispatch.start <= state.settled) return;
+      const nowMs = clock.monotonicMs();
       const doubt = {
         running: Math.max(before?.running ?? 0, others),
         weight: (before?.weight ?? 0) + REFUSAL_WEIGHT,
+        heldUntilMs: Math.max(before?.heldUntilMs ?? 0, nowMs + (retryAfterMs ?? 0)),
       };
       state.doubt = doubt;
-      const isCertain = doubt.weight >= CERTAIN && doubt.running > 0;
+      if (doubt.heldUntilMs > nowMs) emitIn(state, doubt.heldUntilMs - nowMs);
+      const isCertain = doubt.weight >= CERTAIN;
       if (isCertain) state.settled = state.starts;
       const isTrial = rest.reason !== '';
       // A trial that is refused before it is certain says "full", and not "too fast".
       const kind =
-        isTrial && before && doubt.running > 0 ? 'capacity' : restReason('capacity', { rest, runningOthers: others });
-      const rests = isCertain || isTrial || others < 1 || retryAfterMs !== undefined;
+        isTrial && before && doubt.running > 0
+          ? 'capacity'
+          : restReason('capacity', { rest, runningOthers: runningInPool });
+      const rests = isCertain || isTrial || runningInPool < 1;
       if (rests && kind) beginRest(state, dispatch, { kind, ...wait });
       // Other nodes have tasks there too.
       void recount()

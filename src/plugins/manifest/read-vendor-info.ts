@@ -97,8 +97,7 @@ function readListPrices(value: unknown): VendorInfo['listPrices'] {
 function readCapacity(value: unknown): VendorInfo['capacity'] {
   if (!isObject(value)) return undefined;
   const slots = textUpTo(MAX_EXPRESSION, value.slots);
-  const queues = value.queues === true;
-  return slots === undefined && !queues ? undefined : { ...(slots !== undefined && { slots }), queues };
+  return slots === undefined ? undefined : { slots };
 }
 
 function readExample(value: unknown): VendorInfo['examples'] {

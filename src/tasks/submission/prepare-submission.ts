@@ -107,7 +107,7 @@ export async function prepareSubmission(
   };
 }
 
-/** A request of more is a mistake of the expression, and would wait for ever for so many places. */
+/** A request of more is a mistake of the expression, and would wait in vain for so many places. */
 const MAX_SLOTS = 1000;
 
 /** Plugins that do not say it, and expressions that do not fit the facts, count one. */
