@@ -26,3 +26,4 @@ export { type BillExplanation, explainBill, QUOTA_PER_USD } from './explain-bill
 export type { DeclaredFact } from './price-book.ts';
 export { parsePriceExpression } from './price-expression.ts';
 export { exemplifyPrice, type PriceSummary, scaleSummary, summarizePrice } from './summarize-price.ts';
+export { checkCostPrices, type VendorCost, vendorCost } from './vendor-cost.ts';

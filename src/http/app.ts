@@ -2,7 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { AccountStatements, Billing, OfferedModel } from '../billing/index.ts';
 import type { CapacityService, Channels } from '../channels/index.ts';
-import { type Clock, type Logger, quoted, type WatchCache } from '../kernel/index.ts';
+import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
 import type { Webhooks } from '../notifications/index.ts';
 import type { AttentionItem, SystemHistory, SystemView } from '../operations/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
@@ -70,10 +70,10 @@ import { taskViewRoutes } from './panel-api/tasks/task-views.ts';
 import { panelTaskRoutes } from './panel-api/tasks/tasks.ts';
 import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
+import { closeForMaintenance, type Maintenance } from './pipeline/close-for-maintenance.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
 import type { InRequest, RequestHandler, RequestLimits, RequestTracer } from './pipeline/types.ts';
-import { httpErrors } from './responses/errors.ts';
 import { billingRoutes } from './v1/billing-routes.ts';
 import { callbackRoutes } from './v1/callback-routes.ts';
 import type { V1Deps } from './v1/caller.ts';
@@ -162,9 +162,6 @@ type Operation = {
   /** Whether the gateway is about to stop: `/readyz` says so. */
   isDraining: () => boolean;
 };
-
-/** `message`: the operator's words. */
-type Maintenance = { message: string; retryAfterSeconds: number };
 
 /** What measures and traces requests. */
 type Observed = {
@@ -256,18 +253,6 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     listen(options) {
       void clock.sleep(CREATE_ROUTES_AFTER_MS).then(() => routes.all());
       return listen(handle, options);
-    },
-  };
-}
-
-/** Every submission is counted before it begins, so there all of them can be refused. */
-function closeForMaintenance(limits: RequestLimits, maintenance: Operation['maintenance']): RequestLimits {
-  return {
-    ...limits,
-    async modelRequests(...counted) {
-      const closed = maintenance();
-      if (closed) throw httpErrors.maintenance({ ...closed, message: quoted(closed.message), shouldRetry: true });
-      return limits.modelRequests(...counted);
     },
   };
 }
@@ -366,13 +351,18 @@ const taskGroup = (kit: Kit, { http, ...own }: RouteDeps) => {
   const { auth, clock, config, gateway, accounts, taskRooms } = http;
   const deps = { auth, clock, ...own, ...taskRooms };
   return [
-    panelTaskRoutes(kit, deps),
+    panelTaskRoutes(kit, { ...deps, channels: gateway.channels }),
     queueRoutes(kit, { ...deps, capacity: gateway.capacity }),
-    playgroundRoutes(kit, { ...deps, heartbeatMs: config.heartbeatMs, watchAccess: auth.watchAccess }),
+    playgroundRoutes(kit, {
+      ...deps,
+      channels: gateway.channels,
+      heartbeatMs: config.heartbeatMs,
+      watchAccess: auth.watchAccess,
+    }),
     modelCatalogRoutes(kit, { ...taskRooms, billing: gateway.billing }),
     webhookRoutes(kit, deps),
     recordRoutes(kit, accounts),
-    exportRoutes(kit, { ...deps, ...accounts }),
+    exportRoutes(kit, { ...deps, ...accounts, channels: gateway.channels }),
     keyUsageRoutes(kit, { auth, records: accounts.records }),
     statsRoutes(kit, deps),
     usageRoutes(kit, deps),

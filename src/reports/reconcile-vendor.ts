@@ -1,3 +1,4 @@
+import { vendorCost } from '../billing/index.ts';
 import { OperatorError } from '../kernel/index.ts';
 import type { ListedTask, Store, TaskListFilter } from '../store/ports/index.ts';
 
@@ -14,6 +15,8 @@ export type VendorJob = { id: string; cost: number | undefined };
 export type Reconciliation = {
   matched: number;
   vendorCost: number;
+  /** What the channel's cost prices say of the same tasks; null: it has none. */
+  expectedCost: number | null;
   charged: number;
   /** The vendor has the job, and no task here: bought, and billed to nobody. */
   unknown: VendorJob[];
@@ -27,8 +30,8 @@ export type Reconciliation = {
 
 /** Compares a vendor's list of jobs with the tasks that the filter names. */
 export async function reconcileVendor(
-  { store }: { store: Pick<Store, 'tasks'> },
-  { jobs, filter }: { jobs: readonly VendorJob[]; filter: TaskListFilter },
+  { store }: { store: Pick<Store, 'tasks' | 'channels'> },
+  { jobs, filter }: { jobs: readonly VendorJob[]; filter: TaskListFilter & { channelId: number } },
 ): Promise<Reconciliation> {
   const left = new Map<string, VendorJob & { times: number }>();
   for (const job of jobs) {
@@ -36,14 +39,24 @@ export async function reconcileVendor(
     const cost = known?.cost === undefined && job.cost === undefined ? undefined : (known?.cost ?? 0) + (job.cost ?? 0);
     left.set(job.id, { id: job.id, cost, times: (known?.times ?? 0) + 1 });
   }
+  const settings = (await store.channels.byId(filter.channelId))?.settings;
   const result: Reconciliation = {
-    ...{ matched: 0, charged: 0, unknown: [], refunded: [], missing: [] },
+    ...{
+      matched: 0,
+      charged: 0,
+      expectedCost: settings?.cost_prices === undefined ? null : 0,
+      unknown: [],
+      refunded: [],
+      missing: [],
+    },
     vendorCost: jobs.reduce((sum, { cost = 0 }) => sum + cost, 0),
     repeated: [...left.values()].filter(({ times }) => times > 1).map(({ id, times }) => ({ id, times })),
   };
-  for await (const { upstreamTaskId: id, taskId: task, status, quota } of readTasks(store, filter)) {
+  for await (const row of readTasks(store, filter)) {
+    const { upstreamTaskId: id, taskId: task, status, quota } = row;
     const job = left.get(id);
     if (id === '') continue;
+    if (result.expectedCost !== null) result.expectedCost += vendorCost(row, settings)?.cost ?? 0;
     if (!job) result.missing.push({ id, task });
     else if (status === 'FAILURE' && job.cost !== 0) result.refunded.push({ id, cost: job.cost, task });
     if (job) result.matched += 1;

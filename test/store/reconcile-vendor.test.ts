@@ -43,7 +43,7 @@ test('names what the vendor bills and nobody paid, what it lists twice, and what
     { id: 'bought', cost: 3 },
   ];
   expect(await reconcileVendor({ store }, { jobs, filter: { channelId: 3 } })).toEqual({
-    ...{ matched: 3, vendorCost: 9, charged: 1000 },
+    ...{ matched: 3, vendorCost: 9, charged: 1000, expectedCost: null },
     unknown: [{ id: 'bought', cost: 6 }],
     refunded: [{ id: 'refunded', cost: 2, task: refunded }],
     repeated: [{ id: 'bought', times: 2 }],

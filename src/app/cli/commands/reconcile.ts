@@ -49,7 +49,16 @@ function readDay(input: CommandInput, name: 'since' | 'until', second: number): 
   return at / 1000 + second;
 }
 
-function describe({ matched, vendorCost, charged, unknown, refunded, repeated, missing }: Reconciliation): string {
+function describe({
+  matched,
+  vendorCost,
+  expectedCost,
+  charged,
+  unknown,
+  refunded,
+  repeated,
+  missing,
+}: Reconciliation): string {
   const usd = charged / QUOTA_PER_USD;
   const parts: [string, string[]][] = [
     ['only at the vendor: nobody here was billed', unknown.map(({ id, cost }) => `${id}${price(cost)}`)],
@@ -59,6 +68,11 @@ function describe({ matched, vendorCost, charged, unknown, refunded, repeated, m
   ];
   return [
     `${pluralize(matched, 'job is', 'jobs are')} in both lists; the vendor's costs are ${round(vendorCost)}, what users paid is ${round(usd)} USD`,
+    ...(expectedCost === null
+      ? []
+      : [
+          `by the channel's cost prices they cost ${round(expectedCost)} USD, which leaves ${round(usd - expectedCost)} USD`,
+        ]),
     ...parts.flatMap(([what, rows]) => listRows(what, rows)),
   ].join('\n');
 }

@@ -11,7 +11,15 @@ import { ledgerQuery, readLedgerFilter } from '../accounts/user-records.ts';
 import { auditQuery, type RecordsSource, readAuditFilter, readUsageFilter, usageQuery } from '../operation/records.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readTaskFilter, taskFilterQuery } from '../tasks/task-filter.ts';
-import { auditRows, ledgerRows, statementRows, taskRows, usageRows, userRows } from './row-sources.ts';
+import {
+  auditRows,
+  type FindChannel,
+  ledgerRows,
+  statementRows,
+  taskRows,
+  usageRows,
+  userRows,
+} from './row-sources.ts';
 import { type BeginExport, type ExportFormat, MAX_EXPORTED, type RowSource, streamExport } from './stream-export.ts';
 
 const DAY_MS = 86_400_000;
@@ -46,6 +54,7 @@ type ExportDeps = {
   statements: AccountStatements;
   audit: RecordAudit;
   beginExport: BeginExport;
+  channels: { find: FindChannel };
 };
 
 type Exporting = {
@@ -57,7 +66,8 @@ type Exporting = {
 };
 
 /** One export for all lists: the query of the list, row by row, as CSV or JSON lines. */
-export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit, beginExport }: ExportDeps) {
+export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit, beginExport, channels }: ExportDeps) {
+  const findChannel: FindChannel = (id) => channels.find(id);
   async function send<Row>(
     { panel, origin, request, log, keepOpen }: Exporting,
     { format: wanted, ...filter }: { format: ExportFormat } & Readonly<Record<string, string | undefined>>,
@@ -83,7 +93,7 @@ export function exportRoutes(kit: Kit, { tasks, records, auth, statements, audit
       ({ query, ...context }) => {
         const { format: _, order = 'desc', cursor, ...asked } = query;
         const filter = readTaskFilter(context.panel, asked);
-        return send(context, query, taskRows(tasks, context.panel, { filter, order, cursor }));
+        return send(context, query, taskRows(tasks, context.panel, { filter, order, cursor, findChannel }));
       },
       {
         user: true,

@@ -1,6 +1,12 @@
 import type { AccountView, Auth, PanelPrincipal } from '../../../auth/index.ts';
-import type { AccountStatements, MonthStatement, StatementPeriod } from '../../../billing/index.ts';
-import { nextTurn } from '../../../kernel/index.ts';
+import {
+  type AccountStatements,
+  type MonthStatement,
+  type StatementPeriod,
+  type VendorCost,
+  vendorCost,
+} from '../../../billing/index.ts';
+import { type JsonObject, nextTurn } from '../../../kernel/index.ts';
 import type { TaskListFilter, Tasks } from '../../../tasks/index.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import type { readUserFilter } from '../accounts/user-filter.ts';
@@ -27,7 +33,10 @@ import {
 /** Rows that are in memory at once, but for what the client's buffer holds. */
 const BATCH = 200;
 
-type ListedTask = ReturnType<typeof describeListedTask>;
+type ListedTask = ReturnType<typeof describeListedTask> & { vendor_cost?: VendorCost | null };
+
+/** The settings of the channel that served a task. */
+export type FindChannel = (id: number) => { settings: JsonObject } | undefined;
 
 const taskColumns: readonly ExportColumn<ListedTask>[] = [
   { name: 'id', value: ({ id }) => id },
@@ -53,13 +62,20 @@ const taskColumnsForAdmins: readonly ExportColumn<ListedTask>[] = [
   { name: 'channel', value: ({ channel_name }) => channel_name },
   { name: 'upstream_model', value: ({ upstream_model }) => upstream_model },
   { name: 'upstream_task_id', value: ({ upstream_task_id }) => upstream_task_id },
+  { name: 'vendor_cost_usd', value: ({ vendor_cost }) => vendor_cost?.cost },
+  { name: 'margin_usd', value: ({ vendor_cost }) => vendor_cost?.margin },
   { name: 'plugin_version', value: ({ plugin_version }) => plugin_version },
 ];
 
 export function taskRows(
   { lists }: Pick<Tasks, 'lists'>,
   panel: PanelPrincipal,
-  { filter, order, cursor }: { filter: TaskListFilter; order: 'asc' | 'desc'; cursor?: string | undefined },
+  {
+    filter,
+    order,
+    cursor,
+    findChannel = () => undefined,
+  }: { filter: TaskListFilter; order: 'asc' | 'desc'; cursor?: string | undefined; findChannel?: FindChannel },
 ): RowSource<ListedTask> {
   const forAdmin = isAdmin(panel);
   return {
@@ -69,7 +85,11 @@ export function taskRows(
       const feed = await lists.feed(filter, { limit: BATCH, order, ...(after === undefined ? {} : { after }) });
       // Ended here, the file would look whole.
       if (!feed) throw new Error('the task at which the export goes on was deleted meanwhile');
-      return { rows: feed.items.map((task) => describeListedTask(task, forAdmin)), next: feed.next ?? undefined };
+      const rows = feed.items.map((task) => ({
+        ...describeListedTask(task, forAdmin),
+        ...(forAdmin ? { vendor_cost: vendorCost(task, findChannel(task.channelId)?.settings) ?? null } : {}),
+      }));
+      return { rows, next: feed.next ?? undefined };
     }, pages(cursor)),
   };
 }

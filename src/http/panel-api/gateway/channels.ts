@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
-import type { Billing } from '../../../billing/index.ts';
+import { type Billing, checkCostPrices } from '../../../billing/index.ts';
 import {
   type CapacityService,
   type ChannelChange,
@@ -48,7 +48,7 @@ const optional = {
     t.Record(t.String(), t.Unknown(), {
       maxProperties: 100,
       description:
-        'Read by the plugin, but for retry_on_5xx and not_found_grace_seconds: for so many seconds after its submission a task that the vendor does not find counts as a failed poll (0, the default: it ends).',
+        'Read by the plugin, but for cost_prices (what the vendor bills: a price expression for each model or *, in USD), retry_on_5xx and not_found_grace_seconds: for so many seconds after its submission a task that the vendor does not find counts as a failed poll (0, the default: it ends).',
     }),
   ),
   status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
@@ -305,6 +305,7 @@ export function channelRoutes(
 function readOptional(
   body: Partial<typeof createBody.static>,
 ): Omit<Partial<ChannelInput>, 'name' | 'type' | 'key' | 'models'> {
+  checkCostPrices(body.settings as JsonObject | undefined);
   return withoutUndefined({
     baseUrl: body.base_url,
     groups: body.groups,

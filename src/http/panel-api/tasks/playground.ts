@@ -2,9 +2,8 @@ import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
 import { scaleSummary, summarizePrice } from '../../../billing/index.ts';
 import { AppError, type JsonObject, sentence } from '../../../kernel/index.ts';
-import type { Results } from '../../../results/index.ts';
-import type { CallableModel, RequestOptions, Surfaces } from '../../../surfaces/index.ts';
-import type { Caller, Tasks } from '../../../tasks/index.ts';
+import type { CallableModel, RequestOptions } from '../../../surfaces/index.ts';
+import type { Caller } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
@@ -12,7 +11,7 @@ import { panelCode } from '../../responses/errors.ts';
 import { REPLAYED } from '../../responses/response-headers.ts';
 import { accessEnded, openStream, sendEvents } from '../../responses/send-events.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createTaskReader } from './read-task.ts';
+import { createTaskReader, type TaskReaderDeps } from './read-task.ts';
 
 const submitFields = {
   plugin_key: t.String({ minLength: 1, maxLength: 30 }),
@@ -23,10 +22,7 @@ const submitFields = {
 };
 const submitBody = strictObject(submitFields);
 
-type PlaygroundDeps = {
-  results: Results;
-  surfaces: Surfaces;
-  tasks: Tasks;
+type PlaygroundDeps = TaskReaderDeps & {
   audit: RecordAudit;
   /** Ends a stream when its user or session may no longer read it. */
   watchAccess: Auth['watchAccess'];
@@ -40,9 +36,9 @@ type PlaygroundDeps = {
  */
 export function playgroundRoutes(
   kit: Kit,
-  { tasks, results, surfaces, audit, heartbeatMs, watchAccess }: PlaygroundDeps,
+  { tasks, results, surfaces, channels, audit, heartbeatMs, watchAccess }: PlaygroundDeps,
 ) {
-  const { readDetail } = createTaskReader({ tasks, results, surfaces });
+  const { readDetail } = createTaskReader({ tasks, results, surfaces, channels });
   const readOptions = (request: Request, body: Pick<RequestOptions, 'files' | 'digests'> = {}): RequestOptions => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,

@@ -1,5 +1,6 @@
 import type { PanelPrincipal } from '../../../auth/index.ts';
-import { explainBill } from '../../../billing/index.ts';
+import { explainBill, vendorCost } from '../../../billing/index.ts';
+import type { Channels } from '../../../channels/index.ts';
 import { AppError } from '../../../kernel/index.ts';
 import type { Results } from '../../../results/index.ts';
 import { type ArtifactList, RESULT_KEY } from '../../../results/index.ts';
@@ -13,8 +14,15 @@ type Task = TaskDetail['task'];
 /** The answer for a task that was deleted after it was read. */
 const WITHOUT_NAMES = { username: null, keyName: null, channelName: null };
 
+export type TaskReaderDeps = {
+  tasks: Tasks;
+  results: Results;
+  surfaces: Surfaces;
+  channels: Pick<Channels, 'find'>;
+};
+
 /** Reads tasks: users see their own, administrators all. */
-export function createTaskReader({ tasks, results, surfaces }: { tasks: Tasks; results: Results; surfaces: Surfaces }) {
+export function createTaskReader({ tasks, results, surfaces, channels }: TaskReaderDeps) {
   /** The user whose tasks the caller may read; null for all. */
   const readableUser = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
 
@@ -36,6 +44,8 @@ export function createTaskReader({ tasks, results, surfaces }: { tasks: Tasks; r
       /** The task that was run again as this one. */
       repeats: task.execution.repeats ?? null,
       bill: explainBill(task),
+      /** What the vendor bills by the channel's cost prices, and what is left of the charge. */
+      ...(isAdmin(panel) ? { vendor_cost: vendorCost(task, channels.find(task.channelId)?.settings) ?? null } : {}),
       timeline: events.map((event) => ({
         at: event.at,
         kind: event.kind,

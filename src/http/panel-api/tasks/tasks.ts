@@ -1,16 +1,13 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../../auth/index.ts';
 import { type Json, type JsonObject, sentence } from '../../../kernel/index.ts';
-import type { Results } from '../../../results/index.ts';
-import type { Surfaces } from '../../../surfaces/index.ts';
-import type { Tasks } from '../../../tasks/index.ts';
 import { LIST_LIMITS, type ListedTask, TASK_SORTS } from '../../../tasks/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { isAdmin } from '../../pipeline/admit-request.ts';
 import { paged, pageQuery, readInteger, readPage } from '../../pipeline/paging.ts';
 import { integerText, type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { createTaskReader, describeListedTask } from './read-task.ts';
+import { createTaskReader, describeListedTask, type TaskReaderDeps } from './read-task.ts';
 import { readTaskFilter, taskFilterQuery } from './task-filter.ts';
 
 const MAX_REASONS = 50;
@@ -23,9 +20,9 @@ const thousands = (count: number): string => count.toLocaleString('en-US');
 /** Tasks as the panel shows them: users see their own, administrators all. */
 export function panelTaskRoutes(
   kit: Kit,
-  { results, surfaces, tasks, audit }: { results: Results; surfaces: Surfaces; tasks: Tasks; audit: RecordAudit },
+  { results, surfaces, tasks, channels, audit }: TaskReaderDeps & { audit: RecordAudit },
 ) {
-  const { readableUser, readDetail } = createTaskReader({ tasks, results, surfaces });
+  const { readableUser, readDetail } = createTaskReader({ tasks, results, surfaces, channels });
 
   async function describeEach(panel: PanelPrincipal, found: readonly ListedTask[]) {
     const [posters, places] = await Promise.all([results.posters(found), tasks.queue.find(found)]);
