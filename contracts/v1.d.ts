@@ -57,10 +57,12 @@ export type UsageProfile = {
 };
 
 /**
- * What a plugin may require: `utils.json.clone`, and `-1` as a duration that the vendor chooses.
+ * What a plugin may require: `utils.json.clone`; members of JSON in the order in which they came
+ * (names that are whole numbers go first, as in all of JavaScript); and `-1` as a duration that the
+ * vendor chooses.
  * @since 2026-11
  */
-export type Capability = 'json-clone@1' | 'duration-auto@1';
+export type Capability = 'json-clone@1' | 'json-order@1' | 'duration-auto@1';
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -97,7 +99,10 @@ export type ResponsesMode = 'stream' | 'sync' | 'background';
 export type ProtocolEntry =
   | 'proto_video'
   | { name: 'proto_video'; models?: string[] }
-  | { name: 'proto_responses'; supports: ResponsesMode[]; models?: string[] };
+  | { name: 'proto_responses'; supports: ResponsesMode[]; models?: string[] }
+  /** @since 2026-11 */
+  | 'proto_image'
+  | { name: 'proto_image'; models?: string[] };
 
 export interface Meta {
   apiVersion: 1;
@@ -193,7 +198,8 @@ export interface RouteContext {
 export interface ProtocolContext extends RouteContext {
   /** The protocol, by the name that `meta.protocols` uses. */
   protocol: string;
-  operation: 'create' | 'retrieve';
+  /** On `proto_image` `generate` or `edit`; everywhere else `create` or `retrieve`. */
+  operation: 'create' | 'retrieve' | 'generate' | 'edit';
   /** The model that the client named. */
   model: string;
   stream: boolean;
@@ -569,6 +575,23 @@ export interface ProtoResponsesHooks {
   renderFinal?(ctx: ProtocolContext, task: TaskView): JsonObject;
 }
 
+/** @since 2026-11 */
+export interface ProtoImageHooks {
+  /**
+   * Decodes the client's request, as for videos. An edit is JSON or a form with files.
+   * @when first, on `POST /v1/images/generations` and `POST /v1/images/edits`
+   */
+  decodeRequest(ctx: ProtocolContext): SubmitIntent;
+  /**
+   * Renders the images: `data` is a list of `{ url }` or `{ b64_json }`, with `revised_prompt` if
+   * the vendor changed the prompt. The host adds `created`, and fetches the URLs for a client that
+   * wants Base64.
+   * @when the task has succeeded, within the client's request
+   * @limits 128 images
+   */
+  render(ctx: ProtocolContext, task: TaskView): JsonObject;
+}
+
 /** Decoders and presenters of `meta.routes`, by the names that the routes use. */
 export interface NativeHooks {
   /**
@@ -672,7 +695,11 @@ export interface PluginModule extends HookExtensions, ExportExtensions {
    */
   buildContentRequest?(ctx: ContentContext): ContentDescriptor;
   native?: NativeHooks;
-  protocols?: { proto_video?: ProtoVideoHooks; proto_responses?: ProtoResponsesHooks };
+  protocols?: {
+    proto_video?: ProtoVideoHooks;
+    proto_responses?: ProtoResponsesHooks;
+    proto_image?: ProtoImageHooks;
+  };
 }
 
 /** The global `utils`. Strings are encoded as UTF-8. */

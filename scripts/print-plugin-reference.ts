@@ -34,13 +34,13 @@ export async function pluginReference(contract: string): Promise<string> {
   const file = await parse(contract);
   const declared = new Map(file.statements.filter(isDeclaration).map((one) => [one.name.text, one]));
   const hooks = [
-    ...['ProtoVideoHooks', 'ProtoResponsesHooks'].flatMap((name) => hooksOf(file, declared, name)),
+    ...['ProtoVideoHooks', 'ProtoResponsesHooks', 'ProtoImageHooks'].flatMap((name) => hooksOf(file, declared, name)),
     ...['NativeDecoder', 'NativePresenter'].flatMap((name) => functionTypeOf(file, declared, name)),
     ...hooksOf(file, declared, 'NativeHooks'),
     ...hooksOf(file, declared, 'PluginModule'),
     ...hooksOf(file, declared, 'HookExtensions'),
   ];
-  const modules = new Set(['PluginModule', 'ProtoVideoHooks', 'ProtoResponsesHooks', 'NativeHooks', 'HookExtensions']);
+  const modules = new Set(Object.keys(PREFIXES));
   const types = [...declared.values()].filter(({ name }) => !modules.has(name.text) && !/^Native[DP]/.test(name.text));
   return [
     '# Reference of the plugin contract',
@@ -130,6 +130,7 @@ const anchor = (heading: string): string =>
 const PREFIXES: Readonly<Record<string, string>> = {
   ProtoVideoHooks: 'protocols.proto_video.',
   ProtoResponsesHooks: 'protocols.proto_responses.',
+  ProtoImageHooks: 'protocols.proto_image.',
   NativeHooks: 'native.',
   PluginModule: '',
   HookExtensions: '',

@@ -45,7 +45,13 @@ export {
   parseTaskResult,
   type SubmitError,
 } from './hooks/parse-answers.ts';
-export { renderNative, renderNativeError, renderVideo } from './hooks/present-tasks.ts';
+export {
+  type RenderedImages,
+  renderImages,
+  renderNative,
+  renderNativeError,
+  renderVideo,
+} from './hooks/present-tasks.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-descriptor.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';

@@ -35,7 +35,7 @@ export type PluginRoute = {
   models?: string[];
 };
 
-export type ProtocolName = 'proto_video' | 'proto_responses';
+export type ProtocolName = 'proto_video' | 'proto_responses' | 'proto_image';
 export type ResponsesMode = 'stream' | 'sync' | 'background';
 export type ProtocolClaim = {
   name: ProtocolName;

@@ -11,6 +11,7 @@ export const surfaceErrors = defineErrors('tasks', {
   image_request_invalid: ['invalid', 'The images cannot be requested like this.'],
   image_failed: ['invalid', 'The images could not be made.'],
   image_not_ready: ['upstream_timeout', 'The images take longer than this request may wait.'],
+  task_timeout: ['upstream_timeout', 'The task takes longer than this request may wait; it goes on.'],
   audio_request_invalid: ['invalid', 'The audio cannot be requested like this.'],
   audio_failed: ['invalid', 'The audio could not be made.'],
   audio_not_ready: ['upstream_timeout', 'The audio takes longer than this request may wait.'],

@@ -20,7 +20,9 @@ import {
   type SpeechAnswer,
   type TranscriptionAnswer,
 } from './audio/create-audio.ts';
-import { createImages, type ImagesAnswer, makesImages } from './images/create-images.ts';
+import { createImages, findImageMaker, type ImageCreation, type ImagesAnswer } from './images/create-images.ts';
+import { findImagePlugin, outranksRelay } from './images/find-image-plugin.ts';
+import type { ImageOperation } from './images/read-image-request.ts';
 import { type CallableModel, listModels, listNamedModels, type NamedModel } from './models/list-models.ts';
 import { type NativePath, openNativePath } from './native/open-native-path.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
@@ -90,13 +92,10 @@ export type Surfaces = {
   describeVideos(userId: number): Promise<(task: DescribedTask) => JsonObject>;
   /** Renders a task that was read already. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
-  /** Whether a plugin serves the model to the caller on `POST /v1/images/generations`. */
-  makesImages(caller: Caller, model: string): boolean;
-  /** `POST /v1/images/generations` for such a model. */
-  createImages(
-    caller: Caller,
-    input: { requestId: string; request: ClientRequest; isAsync: boolean },
-  ): Promise<ImagesAnswer>;
+  /** Whether a plugin makes or edits images of the model for the caller. */
+  makesImages(caller: Caller, model: string, operation: ImageOperation): boolean;
+  /** `POST /v1/images/generations` and `POST /v1/images/edits` for such a model. */
+  createImages(caller: Caller, input: ImageCreation): Promise<ImagesAnswer>;
   /** Whether a plugin with results other than videos serves the model to the caller. */
   makesAudio(caller: Caller, model: string): boolean;
   /** `POST /v1/audio/speech` for such a model. @throws tasks.audio_* */
@@ -147,9 +146,11 @@ export function createSurfaces(deps: SurfaceDeps, relay: Pick<Relay, 'serves'>):
     describeVideos: (userId) => describeVideos(deps, userId),
     renderVideo: (task, request) => renderVideo(deps, task, request),
 
-    makesImages: (caller, model) => makesImages({ ...deps, relay }, caller, model),
+    makesImages: (caller, model, operation) =>
+      outranksRelay({ ...deps, relay }, { caller, model }, (wanted) => findImageMaker(deps.vendors, wanted, operation)),
     createImages: (caller, input) => createImages(deps, { caller, ...input }),
-    makesAudio: (caller, model) => makesImages({ ...deps, relay }, caller, model),
+    makesAudio: (caller, model) =>
+      outranksRelay({ ...deps, relay }, { caller, model }, (wanted) => findImagePlugin(deps.vendors, wanted)),
     createSpeech: (caller, requestId, request) => createSpeech(deps, { caller, requestId, request }),
     createTranscription: (caller, requestId, request) => createTranscription(deps, { caller, requestId, request }),
     createResponse: (caller, requestId, request) => createResponse(deps, { caller, requestId, request }),

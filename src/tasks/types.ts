@@ -2,7 +2,7 @@ import type { Billing } from '../billing/index.ts';
 import type { KeptFiles } from '../files/index.ts';
 import type { Clock, Logger, Sentence, WatchCache } from '../kernel/index.ts';
 import type { WebhookServices } from '../notifications/index.ts';
-import type { LoadedPlugin, Pin } from '../plugins/index.ts';
+import type { LoadedPlugin, Pin, ProtocolName } from '../plugins/index.ts';
 import type { KeyOwner, PresentedKey, Store, StoredResult, TaskExecution, TaskRecord } from '../store/ports/index.ts';
 import type { Intent, OriginTasks, ReceivedRequest, VendorDeps } from '../vendors/index.ts';
 import type { ObservationLimits, TaskNode, WaitingRules } from './task-node.ts';
@@ -177,7 +177,7 @@ export type ClientRequest = ReceivedRequest & {
 export type Idempotency = { key: string; requestHash: string };
 
 export type Submission = {
-  surface: 'generic' | 'native' | 'proto_video' | 'proto_responses';
+  surface: 'generic' | 'native' | ProtocolName;
   caller: Caller;
   requestId: string;
   plugin: LoadedPlugin;

@@ -89,11 +89,17 @@ const table: [name: string, source: string, ...faults: string[]][] = [
     pluginSource({ protocols: ['proto_video'] }, hooks('proto_video', 'decodeRequest')),
     'exports/protocols/proto_video/render export.required',
   ],
+  ['images', pluginSource({ protocols: ['openai_image'] }, hooks('openai_image', 'decodeRequest', 'render'))],
+  [
+    'proto_image without render',
+    pluginSource({ protocols: ['proto_image'] }, hooks('proto_image', 'decodeRequest')),
+    'exports/protocols/proto_image/render export.required',
+  ],
   ['hooks without a claim', pluginSource({}, VIDEO_HOOKS), 'exports/protocols/proto_video export.unused'],
   [
     'hooks of an unknown protocol',
-    pluginSource({}, hooks('proto_image', 'render')),
-    'exports/protocols/proto_image export.unused',
+    pluginSource({}, hooks('proto_music', 'render')),
+    'exports/protocols/proto_music export.unused',
   ],
   [
     'a foreign member',
@@ -209,7 +215,7 @@ const table: [name: string, source: string, ...faults: string[]][] = [
   ],
   [
     'a bad claim, a route without its hook',
-    pluginSource({ ...submitRoute, protocols: ['proto_image'] }, 'export const native = { take() {} };'),
+    pluginSource({ ...submitRoute, protocols: ['proto_music'] }, 'export const native = { take() {} };'),
     '/protocols/0 protocol.bare.value',
     'exports/native/show export.required',
   ],

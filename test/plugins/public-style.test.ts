@@ -429,7 +429,7 @@ test('additions that are not carried out are refused by name', async () => {
   const later = await compiler.compile(
     VIDEO.replace(
       'fetchMode:',
-      'upstreams: ["vendor"], usageProfiles: [], submitResponseTypes: ["sse"], requiredCapabilities: ["json-order@1"], fetchMode:',
+      'upstreams: ["vendor"], usageProfiles: [], submitResponseTypes: ["sse"], requiredCapabilities: ["json-order@2"], fetchMode:',
     ),
   );
   expect(later).toMatchObject({
@@ -437,7 +437,7 @@ test('additions that are not carried out are refused by name', async () => {
     error: {
       faults: [
         { path: '/submitResponseTypes', needs: { code: 'field', name: 'submitResponseTypes' } },
-        { path: '/requiredCapabilities/0', needs: { code: 'capability', name: 'json-order@1' } },
+        { path: '/requiredCapabilities/0', needs: { code: 'capability', name: 'json-order@2' } },
       ],
     },
   });

@@ -117,6 +117,8 @@ describe('the views of clients', () => {
     });
     expect(replacePrivateIds({ id: 'other' }, 'vendor-1', 'p')).toEqual({ id: 'other' });
     expect(replacePrivateIds({ id: '' }, '', 'p')).toEqual({ id: '' });
+    const others: Json = { request_id: 'v', operation_id: 'v', requestId: 'v', group_id: 'v' };
+    expect(replacePrivateIds(others, 'v', 'p')).toEqual({ ...others, request_id: 'p', operation_id: 'p' });
     const numbers: Json = { id: 4711, n: 4711, items: [{ taskId: '4711' }, 4711, { task_id: 47 }] };
     const replaced: Json = { id: 'p', n: 4711, items: [{ taskId: 'p' }, 4711, { task_id: 47 }] };
     expect(replacePrivateIds(numbers, '4711', 'p')).toEqual(replaced);

@@ -40,8 +40,9 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
       const model = requestedModel(client);
       deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       const caller = toCaller(api);
+      const operation = kind === 'image' ? 'generate' : kind === 'image_edit' ? 'edit' : undefined;
       const isPlugins =
-        (kind === 'image' && surfaces.makesImages(caller, model)) ||
+        (operation && surfaces.makesImages(caller, model, operation)) ||
         ((kind === 'speech' || kind === 'transcription') && surfaces.makesAudio(caller, model));
       if (isPlugins) assertForPlugin();
       else relay.assertTakes(caller, kind, model);
@@ -55,9 +56,9 @@ export function relayRoutes(kit: Kit, deps: V1Deps) {
         const type = isJson ? 'application/json' : 'text/plain; charset=utf-8';
         return markReplayed(new Response(text, { headers: { 'content-type': type } }), replayed);
       }
-      if (isPlugins) {
+      if (isPlugins && operation) {
         const isAsync = prefersAsync(request);
-        const made = await surfaces.createImages(caller, { requestId, request: client, isAsync });
+        const made = await surfaces.createImages(caller, { requestId, request: client, operation, isAsync });
         // Waiting for the images may have taken long.
         if (access.hasEnded()) throw authErrors.access_ended();
         if (made.replayed) set.headers[REPLAYED] = 'true';

@@ -45,7 +45,7 @@ export const pluginHintsReasons = {
   'hint.channelTypes.item.forbidden':
     "Leave it out: a channel of type 60 or 61 names the plugin's key and needs nothing here.",
   'hint.upstreams': 'Write a list of "vendor" and "new_api", each once.',
-  'hint.requiredCapabilities': 'Name each once, of "json-clone@1" and "duration-auto@1".',
+  'hint.requiredCapabilities': 'Name each once, of "json-clone@1", "json-order@1" and "duration-auto@1".',
   'hint.text.type': 'Write a text, or texts by locale: { en: "…", zh: "…" }.',
   'hint.text.format': 'Write one line of text.',
   'hint.text.length': 'Shorten it; a surrogate pair counts as one character.',
@@ -55,11 +55,11 @@ export const pluginHintsReasons = {
   'hint.text.en.required': 'Add en: readers of other locales see English.',
   'hint.protocols.type': 'Write a list, such as protocols: ["proto_video"].',
   'hint.protocol.type':
-    'Write "proto_video", { name: "proto_video", models } or { name: "proto_responses", supports, models }.',
+    'Write "proto_video", "proto_image", { name: "proto_video", models } or { name: "proto_responses", supports, models }.',
   'hint.protocol.unique': 'Write one entry per protocol.',
   'hint.protocol.bare.value':
-    'Only a protocol without modes may be a bare name: "proto_video". Write { name: "proto_responses", supports: ["sync"] }.',
-  'hint.protocol.name.value': 'The gateway has proto_video and proto_responses.',
+    'Only a protocol without modes may be a bare name: "proto_video", "proto_image". Write { name: "proto_responses", supports: ["sync"] }.',
+  'hint.protocol.name.value': 'The gateway has proto_video, proto_responses and proto_image.',
   'hint.protocol.models.type': 'Write a list, or leave models out to claim all of meta.models.',
   'hint.protocol.models.count': 'Name a model, or leave models out to claim all of meta.models.',
   'hint.protocol.models.unique': 'Name each model once.',

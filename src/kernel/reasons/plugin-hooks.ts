@@ -68,6 +68,7 @@ export const pluginHooksReasons = {
   'hook.answer_depth': 'the answer nests deeper than {{max}} levels',
   'hook.items_max': '{{name}} may have at most {{max}} items',
   'hook.parts_max': '{{name}} may have at most {{max}} parts',
+  'hook.image': '{{name}} must have an url or a b64_json',
   'hook.item_message': '{{name}} must be {type: "message", role: "assistant", content}',
   'hook.part_object': '{{name}} must be an object',
   'hook.part_refusal': '{{name}} needs a text named refusal',

@@ -42,6 +42,7 @@ export const pluginRulesReasons = {
   'fault.icon_name': "must be an icon-library name, 'text' or 'text:<label>', not a data URI or a URL",
   'fault.key_form':
     "must consist of a-z, 0-9, '_' and '-', beginning with a letter or a digit, and must not be 'runtime' or 'marketplace'",
+  'fault.claims_image': 'claims proto_image more than once',
   'fault.claims_responses': 'claims proto_responses more than once',
   'fault.claims_video': 'claims proto_video more than once',
   'fault.query_decoder': 'a query route has no body and no decoder',

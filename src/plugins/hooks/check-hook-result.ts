@@ -22,7 +22,7 @@ import {
   readProtocolIntent,
 } from './decode-requests.ts';
 import { readBatchItems, readSubmission, readSubmitError } from './parse-answers.ts';
-import { readVideo } from './present-tasks.ts';
+import { readImages, readVideo } from './present-tasks.ts';
 import type { KnownFiles } from './read-descriptor.ts';
 import { readTaskResult } from './read-task-result.ts';
 import { readRenderedEvents, readRenderedFinal } from './render-answers.ts';
@@ -41,7 +41,12 @@ type Check = (trial: Trial) => Result<unknown, Sentence>;
 const CONTEXT_AT: Readonly<Record<string, number>> = { parseSubmitError: 1, resolveArtifact: 2 };
 
 /** Paths of the protocols, whose requests are pinned to the client's model. */
-const PROTOCOL_PATHS: ReadonlySet<unknown> = new Set(['/v1/videos', '/v1/responses']);
+const PROTOCOL_PATHS: ReadonlySet<unknown> = new Set([
+  '/v1/videos',
+  '/v1/responses',
+  '/v1/images/generations',
+  '/v1/images/edits',
+]);
 
 const readText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
@@ -102,6 +107,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
   'protocols.proto_video.decodeRequest': checkProtocolIntent,
   'protocols.proto_video.render': ({ value }) => readVideo(value),
+  'protocols.proto_image.decodeRequest': checkProtocolIntent,
+  'protocols.proto_image.render': ({ value }) => readImages(value),
   'protocols.proto_responses.decodeRequest': checkProtocolIntent,
   'protocols.proto_responses.renderEvents': ({ value }) => readRenderedEvents(value),
   'protocols.proto_responses.renderFinal': ({ value }) => readRenderedFinal(value),

@@ -32,7 +32,7 @@ import { type ParsedTask, readState, readTaskResult, type StateChange } from './
 const MAX_TASK_ID = 4096;
 
 export type ParsedSubmission = {
-  /** The vendor's id: not blank, at most 4096 characters. */
+  /** The vendor's id, at most 4096 characters; blank only where `immediate` is a failure. */
   taskId: string;
   /** The first snapshot of the task's data, if the plugin gave one. */
   taskData?: Json;
@@ -52,8 +52,11 @@ export function readSubmission(value: Json | undefined, secrets: Secrets = []): 
   if (!isObject(value)) return err(sentence('hook.no_submission'));
   if (Object.hasOwn(value, 'clientResponse')) return err(sentence('hook.client_response'));
   const { taskData, immediate } = value;
-  const taskId = readId(value.taskId);
-  if (taskId === undefined || taskId.trim() === '') return err(sentence('hook.string_blank', { name: 'taskId' }));
+  const isRefused = isObject(immediate) && immediate.status === 'FAILURE';
+  const taskId = readId(value.taskId) ?? (isRefused ? '' : undefined);
+  if (taskId === undefined || (taskId.trim() === '' && !isRefused)) {
+    return err(sentence('hook.string_blank', { name: 'taskId' }));
+  }
   if (taskId.length > MAX_TASK_ID) return err(sentence('hook.characters_max', { name: 'taskId', max: MAX_TASK_ID }));
   if (CONTROL.test(taskId)) return err(sentence('hook.control', { name: 'taskId' }));
   if (!taskId.isWellFormed()) return err(sentence('hook.half_character', { name: 'taskId' }));

@@ -25,6 +25,32 @@ export function renderVideo(
   return callHook(plugin, { hook: 'protocols.proto_video.render', args: [ctx, task], options, read: readVideo });
 }
 
+/** OpenAI's list of images, as a plugin rendered it; other members are the plugin's own. */
+export type RenderedImages = JsonObject & { data: (JsonObject & ({ url: string } | { b64_json: string }))[] };
+
+const MAX_IMAGES = 128;
+
+/** Checks the result of proto_image's render. */
+export function readImages(value: Json | undefined): Result<RenderedImages, Sentence> {
+  if (!isObject(value)) return err(sentence('hook.no_object'));
+  const { data } = value;
+  if (!Array.isArray(data)) return err(sentence('hook.list', { name: 'data' }));
+  if (data.length > MAX_IMAGES) return err(sentence('hook.items_max', { name: 'data', max: MAX_IMAGES }));
+  const isImage = (item: unknown): boolean =>
+    isObject(item) && [item.url, item.b64_json].some((text) => typeof text === 'string' && text !== '');
+  const wrong = data.findIndex((item) => !isImage(item));
+  if (wrong >= 0) return err(sentence('hook.image', { name: `data[${wrong}]` }));
+  return ok(value as RenderedImages);
+}
+
+/** The images of a task that has succeeded, for the client that waits for them. */
+export const renderImages = (
+  plugin: LoadedPlugin,
+  { ctx, task }: { ctx: ProtocolContext; task: TaskView },
+  options: HookOptions,
+): Promise<Result<RenderedImages, HookFailure>> =>
+  callHook(plugin, { hook: 'protocols.proto_image.render', args: [ctx, task], options, read: readImages });
+
 /** The body of a native route's answer: any JSON. `task` is a list for dynamic queries. */
 export function renderNative(
   plugin: LoadedPlugin,

@@ -44,6 +44,7 @@ export const RESULT_FIELDS: Readonly<Record<string, () => ReadonlySet<string>>> 
   listArtifacts: fields('Artifact'),
   'protocols.proto_video.decodeRequest': fields('SubmitIntent'),
   'protocols.proto_responses.decodeRequest': fields('SubmitIntent'),
+  'protocols.proto_image.decodeRequest': fields('SubmitIntent'),
 };
 
 /** The fields that the gateway reads of what a native route's decoder returns. */

@@ -124,21 +124,18 @@ function checkNative(routes: Routes, native: ExportShape | undefined): PluginFau
 
 /** The hooks that the claims of each protocol need, with the reason. Other members are unused. */
 function neededHooks(claims: Claims): Record<ProtocolName, Map<string, Sentence> | undefined> {
-  const video = claims.find((claim) => claim.name === 'proto_video');
-  const responses = claims.find((claim) => claim.name === 'proto_responses');
-  const ofResponses = new Map<string, Sentence>([
-    ['decodeRequest', sentence('fault.why_needs', { what: 'proto_responses' })],
-  ]);
-  if (responses?.supports.includes('stream')) ofResponses.set('renderEvents', sentence('fault.why_stream'));
-  if (responses?.supports.some((mode) => mode !== 'stream')) ofResponses.set('renderFinal', sentence('fault.why_sync'));
+  const needed = (protocol: ProtocolName, ...hooks: string[]) =>
+    claims.some(({ name }) => name === protocol)
+      ? new Map(hooks.map((hook): [string, Sentence] => [hook, sentence('fault.why_needs', { what: protocol })]))
+      : undefined;
+  const responses = needed('proto_responses', 'decodeRequest');
+  const supports = claims.find(({ name }) => name === 'proto_responses')?.supports ?? [];
+  if (supports.includes('stream')) responses?.set('renderEvents', sentence('fault.why_stream'));
+  if (supports.some((mode) => mode !== 'stream')) responses?.set('renderFinal', sentence('fault.why_sync'));
   return {
-    proto_responses: responses && ofResponses,
-    proto_video:
-      video &&
-      new Map([
-        ['decodeRequest', sentence('fault.why_needs', { what: 'proto_video' })],
-        ['render', sentence('fault.why_needs', { what: 'proto_video' })],
-      ]),
+    proto_responses: responses,
+    proto_video: needed('proto_video', 'decodeRequest', 'render'),
+    proto_image: needed('proto_image', 'decodeRequest', 'render'),
   };
 }
 

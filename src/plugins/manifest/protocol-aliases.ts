@@ -2,17 +2,18 @@ import { isObject, type Json } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';
 import type { ProtocolName, ResponsesMode } from '../types.ts';
 
-/** The names of our protocols in new-api's contract, which published plugins use. */
-const ALIASES: ReadonlyMap<string, ProtocolName> = new Map([
-  ['openai_video', 'proto_video'],
-  ['openai_responses', 'proto_responses'],
-]);
-
-/** All names of a protocol, in `meta.protocols` and as keys of the exported `protocols`. */
-export const PROTOCOL_SPELLINGS: Record<ProtocolName, readonly string[]> = {
+/**
+ * All names of a protocol, in `meta.protocols` and as keys of the exported `protocols`: ours, and
+ * that of new-api's contract, which published plugins use.
+ */
+export const PROTOCOL_SPELLINGS: Record<ProtocolName, readonly [own: string, alias: string]> = {
   proto_video: ['proto_video', 'openai_video'],
   proto_responses: ['proto_responses', 'openai_responses'],
+  proto_image: ['proto_image', 'openai_image'],
 };
+const ALIASES: ReadonlyMap<string, ProtocolName> = new Map(
+  Object.entries(PROTOCOL_SPELLINGS).map(([name, [, alias]]) => [alias, name as ProtocolName]),
+);
 
 export const canonicalProtocol = (name: string): string => ALIASES.get(name) ?? name;
 

@@ -35,7 +35,7 @@ export type TaskExecution = {
   pluginVersion: string;
   generation: number;
   /**
-   * The client API that created the task: `generic`, `native`, `proto_video`, `proto_responses`.
+   * The client API that created the task: `generic`, `native`, or a protocol such as `proto_video`.
    */
   surface: string;
   /** The span of the submission as a W3C traceparent, if it was recorded. */

@@ -1,5 +1,5 @@
 import { mapModel, RELAY_TYPE, serves } from '../../channels/index.ts';
-import { findDriver, findUsage, type Generation, type LoadedPlugin } from '../../plugins/index.ts';
+import { findDriver, findUsage, type Generation, type LoadedPlugin, type ProtocolName } from '../../plugins/index.ts';
 import { RELAY_PLUGIN_KEY } from '../../relay/index.ts';
 import { type ChannelRecord, ROLE, STATUS } from '../../store/ports/index.ts';
 import { type Caller, findProtocolOwner } from '../../tasks/index.ts';
@@ -13,6 +13,8 @@ export type CallableModel = {
   /** Actions that the plugin's native routes declare for it. */
   actions: string[];
   protoVideo: boolean;
+  /** It claims the image API of the host: generations, and edits where it knows them. */
+  protoImage: boolean;
   /** Forms of POST /v1/responses that the plugin supports; undefined: none. */
   responseModes: string[] | undefined;
   native: { method: string; path: string }[];
@@ -91,12 +93,13 @@ export function listNamedModels(deps: SurfaceDeps, caller: Caller): NamedModel[]
   return [...named.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-function listEndpoints({ plugin: { manifest }, protoVideo, responseModes }: CallableModel): string[] {
+function listEndpoints({ plugin: { manifest }, protoVideo, protoImage, responseModes }: CallableModel): string[] {
   const hasSound = Object.entries(manifest.usageSchema).some(
     ([name, field]) => name === 'characters' || (field.kind === 'number' && field.unit === 'second'),
   );
   const files = protoVideo ? ['openai-video'] : manifest.hasArtifacts ? [hasSound ? 'audio' : 'image-generation'] : [];
-  return [...files, ...(responseModes ? ['openai-response'] : []), 'task'];
+  const images = protoImage && !files.includes('image-generation') ? ['image-generation'] : [];
+  return [...files, ...images, ...(responseModes ? ['openai-response'] : []), 'task'];
 }
 
 /** A relay takes what its vendor takes; name and price say what that is. */
@@ -138,7 +141,7 @@ function describeModel(
 ): CallableModel {
   const { manifest } = plugin;
   const { user } = caller;
-  const claim = (protocol: 'proto_video' | 'proto_responses') => {
+  const claim = (protocol: ProtocolName) => {
     const known = () => listing.get(model) ?? [];
     const owner = findProtocolOwner({ channels: { known } }, { generation, protocol, model, group: caller.group });
     return owner?.plugin.key === plugin.key ? owner.claim : undefined;
@@ -158,6 +161,7 @@ function describeModel(
     model,
     actions: [...new Set(routes.flatMap(({ action }) => action ?? []))],
     protoVideo,
+    protoImage: claim('proto_image') !== undefined,
     responseModes: claim('proto_responses')?.supports,
     native: routes.map(({ method, path }) => ({ method, path })),
     schema: describeRequest(

@@ -1,5 +1,5 @@
 import { deadlineSignal, type JsonObject, userOwner } from '../../kernel/index.ts';
-import { decodeProtocolRequest, type Generation, type ProtocolContext } from '../../plugins/index.ts';
+import type { Generation, ProtocolContext } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   adviseOnFailure,
@@ -9,13 +9,12 @@ import {
   findProtocolOwner,
   type Idempotency,
   type ProtocolOwner,
-  resolveOriginTasks,
   submitOnce,
   submitTask,
   taskErrors,
   traceEvent,
 } from '../../tasks/index.ts';
-import { hookError, protocolContext } from '../../vendors/index.ts';
+import { decodeForProtocol, protocolCallContext } from '../decode-for-protocol.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { awaitResponse, streamResponse } from './follow-response.ts';
 import {
@@ -116,16 +115,10 @@ function accept(
       param: 'model',
     });
   }
-  const { plugin, claim, upstreamModel } = owner;
-  assertFormSupported(claim.supports, form, model);
-  const context = protocolContext(request, {
-    manifest: plugin.manifest,
-    protocol: 'proto_responses',
-    operation: 'create',
-    model,
-    stream: form.stream,
-    ...(upstreamModel === undefined ? {} : { upstreamModel }),
-  });
+  assertFormSupported(owner.claim.supports, form, model);
+  const { stream } = form;
+  const call = { protocol: 'proto_responses', operation: 'create', model, stream } as const;
+  const context = protocolCallContext(owner, { request, ...call });
   return { ...requested, owner, generation, context };
 }
 
@@ -141,30 +134,13 @@ async function submit(
   deps: SurfaceDeps,
   { caller, requestId, accepted, idempotency, attachedMs }: AcceptedSubmission,
 ): Promise<TaskRecord> {
-  const {
-    owner: { plugin },
-    generation,
-    context,
-    model,
-    form,
-    request,
-  } = accepted;
-  const decoded = await decodeProtocolRequest(
-    plugin,
-    { protocol: 'proto_responses', ctx: context },
-    { owner: userOwner(caller.user.id) },
-  );
-  if (!decoded.ok) throw hookError(decoded.error);
-  const { action = '', requestBody, originTaskIds } = decoded.value;
+  const { owner, generation, model, form, request } = accepted;
+  const { stream } = form;
+  const call = { protocol: 'proto_responses', operation: 'create', model, stream } as const;
+  const decoded = await decodeForProtocol(deps, { caller, generation, owner, request, ...call });
   return submitTask(deps, {
-    surface: 'proto_responses',
-    originTasks: await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds }),
-    caller,
+    ...decoded,
     requestId,
-    plugin,
-    generation: generation.number,
-    request,
-    intent: { model, action, requestBody },
     idempotency,
     attachedMs,
     background: form.background,

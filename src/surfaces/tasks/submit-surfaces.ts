@@ -1,6 +1,4 @@
 import { restoreRequest } from '../../files/index.ts';
-import { userOwner } from '../../kernel/index.ts';
-import { decodeProtocolRequest } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
@@ -9,14 +7,13 @@ import {
   hasEnded,
   type Idempotency,
   readModel,
-  resolveOriginTasks,
   type Submission,
   type SubmittedTask,
   submitOnce,
   submitTask,
   taskErrors,
 } from '../../tasks/index.ts';
-import { hookError, protocolContext } from '../../vendors/index.ts';
+import { decodeForProtocol } from '../decode-for-protocol.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { jsonRequest, type RequestOptions } from './json-request.ts';
@@ -95,39 +92,15 @@ async function decodeAndSubmitVideo(
         message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
         param: 'model',
       });
-    const { plugin, upstreamModel } = owner;
-    const context = protocolContext(request, {
-      manifest: plugin.manifest,
-      protocol: 'proto_video',
-      operation: 'create',
-      model,
-      ...(upstreamModel === undefined ? {} : { upstreamModel }),
-    });
-    const decoded = await decodeProtocolRequest(
-      plugin,
-      { protocol: 'proto_video', ctx: context },
-      { owner: userOwner(caller.user.id) },
-    );
-    if (!decoded.ok) throw hookError(decoded.error);
-    const { action = '', requestBody, originTaskIds } = decoded.value;
-    const originTasks = await resolveOriginTasks(deps, { caller, plugin, named: originTaskIds });
+    const call = { protocol: 'proto_video', operation: 'create', model } as const;
+    const decoded = await decodeForProtocol(deps, { caller, generation, owner, request, ...call });
     // A plugin that knows no remixes would make a video that has nothing to do with this one.
-    if (remix && !originTasks?.tasks.some(({ taskId }) => taskId === remix.taskId)) {
+    if (remix && !decoded.originTasks?.tasks.some(({ taskId }) => taskId === remix.taskId)) {
       throw surfaceErrors.remix_unsupported({
         message: `Videos of the model "${model.slice(0, 120)}" cannot be remixed.`,
       });
     }
-    return await submitTask(deps, {
-      surface: 'proto_video',
-      originTasks,
-      caller,
-      requestId,
-      plugin,
-      generation: generation.number,
-      request,
-      intent: { model, action, requestBody },
-      idempotency,
-    });
+    return await submitTask(deps, { ...decoded, requestId, idempotency });
   } finally {
     pin.release();
   }

@@ -95,7 +95,7 @@ export function taskView(task: ShownTask): TaskView {
   };
 }
 
-const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
+const ID_FIELDS = new Set(['id', 'task_id', 'taskId', 'request_id', 'operation_id']);
 
 /**
  * Replaces the vendor's id, text or number, by the public one in id fields at any depth; other

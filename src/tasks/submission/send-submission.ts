@@ -141,8 +141,8 @@ function classifyPlainly(
 /** The message in a vendor's error body, in the shapes that vendors commonly use. */
 function vendorMessage({ body, text }: VendorAnswer): string {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return text;
-  const { error, message, msg } = body;
+  const { error, message, msg, reason } = body;
   const inner = typeof error === 'object' && error !== null && !Array.isArray(error) ? error.message : error;
-  const found = [inner, message, msg].find((value) => typeof value === 'string' && value !== '');
+  const found = [inner, message, msg, reason].find((value) => typeof value === 'string' && value !== '');
   return typeof found === 'string' ? found : text;
 }
