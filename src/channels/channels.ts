@@ -34,7 +34,8 @@ export type Channels = {
   find(id: number): ChannelRecord | undefined;
   /** All channels in this node's replica. */
   known(): readonly ChannelRecord[];
-  pick(request: PickRequest): ChannelRecord | undefined;
+  /** `others`: the same request to other plugins that share its model. */
+  pick(request: PickRequest, ...others: PickRequest[]): ChannelRecord | undefined;
   /**
    * The vendor credential.
    * @throws `channels.key_unreadable` when no current or previous secret opens it
@@ -145,7 +146,7 @@ export function createChannels(deps: {
     },
     find: (id) => byId.get(id),
     known: () => known,
-    pick: (request) => pickChannel(known, request, random),
+    pick: (...requests) => pickChannel(known, requests, random),
     get,
     async list(page, filter = {}) {
       if (!isFilter(filter)) return store.channels.list(page);

@@ -32,4 +32,4 @@ export {
   TASK_PLUGIN_TYPE,
 } from './check-channel.ts';
 export { channelErrors, isUnreadableKey } from './errors.ts';
-export { serves } from './pick-channel.ts';
+export { type PickRequest, serves } from './pick-channel.ts';

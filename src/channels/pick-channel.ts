@@ -18,17 +18,17 @@ export type PickRequest = {
 };
 
 /**
- * Picks among the channels that serve model and group: the highest priority, then at random in
+ * Picks among the channels that one of the requests may use: the highest priority, then at random in
  * proportion to weight. A weight of 0 is picked only where all weights are 0.
  */
 export function pickChannel(
   channels: readonly ChannelRecord[],
-  request: PickRequest,
+  requests: readonly PickRequest[],
   random: Random,
 ): ChannelRecord | undefined {
   let best: ChannelRecord[] = [];
   for (const channel of channels) {
-    if (!serves(channel, request) || request.hasRoom?.(channel) === false) continue;
+    if (!requests.some((request) => serves(channel, request) && request.hasRoom?.(channel) !== false)) continue;
     const top = best[0]?.priority ?? Number.NEGATIVE_INFINITY;
     if (channel.priority > top) best = [channel];
     else if (channel.priority === top) best.push(channel);

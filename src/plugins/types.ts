@@ -234,8 +234,8 @@ export interface Generation extends TaskPlugins {
   /** Those that serve, by key: submissions, routes and decoders are theirs. */
   readonly plugins: ReadonlyMap<string, LoadedPlugin>;
   byChannelType(type: number): LoadedPlugin | undefined;
-  /** The plugin that claims `model` on a protocol, and its claim. */
-  protocolOwner(protocol: ProtocolName, model: string): { plugin: LoadedPlugin; claim: ProtocolClaim } | undefined;
+  /** The plugins that claim `model` on a protocol, with their claims, in order of their keys. */
+  protocolOwners(protocol: ProtocolName, model: string): readonly { plugin: LoadedPlugin; claim: ProtocolClaim }[];
   /**
    * `path` is as in the URL: percent-encoded, with a significant trailing slash. `undefined`: the
    * path is no plugin's.

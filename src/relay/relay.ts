@@ -1,7 +1,7 @@
 import { RELAY_TYPE } from '../channels/index.ts';
 import { sleepInStep } from '../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, STATUS } from '../store/ports/index.ts';
-import { type Caller, findProtocolOwner, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
+import { type Caller, findProtocolOwners, type ProtocolOwner, type TaskDeps, taskErrors } from '../tasks/index.ts';
 import { createRelayed } from './create-relayed.ts';
 import { relayErrors } from './errors.ts';
 import { findOwnObject, forwardCall, noSuchObject, type ObjectName } from './forward-call.ts';
@@ -77,7 +77,8 @@ export function createRelay(deps: TaskDeps): Relay {
     if (!hasProtocol(kind)) return undefined;
     const pin = deps.pin();
     try {
-      return findProtocolOwner(deps.vendors, { generation: pin.generation, protocol: PROTOCOLS[kind], model, group });
+      const wanted = { generation: pin.generation, protocol: PROTOCOLS[kind], model, group };
+      return findProtocolOwners(deps.vendors, wanted)[0];
     } finally {
       pin.release();
     }

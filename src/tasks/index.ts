@@ -37,7 +37,7 @@ export {
 export { ownTask, ownTaskShown, ownTasks } from './state/own-tasks.ts';
 export { traceEvent } from './state/trace-event.ts';
 export { MAX_CHANNELS } from './submission/attempt-channels.ts';
-export { findProtocolOwner, type ProtocolOwner } from './submission/find-protocol-owner.ts';
+export { findProtocolOwners, type ProtocolOwner } from './submission/find-protocol-owner.ts';
 export { insertRecoveringCommit } from './submission/insert-recovering-commit.ts';
 export { prepareSubmission } from './submission/prepare-submission.ts';
 export { readFields, readModel, requestedModel } from './submission/read-request.ts';
@@ -54,6 +54,7 @@ export type {
   Caller,
   ClientRequest,
   Idempotency,
+  PluginOrder,
   Submission,
   TaskDeps,
   TaskLimits,

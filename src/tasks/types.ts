@@ -176,14 +176,17 @@ export type ClientRequest = ReceivedRequest & {
 /** The client's Idempotency-Key, and the digest of the request that it was sent with. */
 export type Idempotency = { key: string; requestHash: string };
 
-export type Submission = {
+/** What one plugin makes of a request. */
+export type PluginOrder = { plugin: LoadedPlugin; intent: Intent; originTasks?: OriginTasks | undefined };
+
+export type Submission = PluginOrder & {
   surface: 'generic' | 'native' | ProtocolName;
   caller: Caller;
   requestId: string;
-  plugin: LoadedPlugin;
+  /** What other plugins that share the model make of the request; any of them may serve it. */
+  alternatives?: readonly PluginOrder[];
   generation: number;
   request: ClientRequest;
-  intent: Intent;
   idempotency?: Idempotency | undefined;
   /** A background response: its client does not wait for it. */
   background?: boolean;
@@ -192,7 +195,6 @@ export type Submission = {
    * answered as queued at once.
    */
   attachedMs?: number | undefined;
-  originTasks?: OriginTasks | undefined;
   /** The id of the task that is run again. */
   repeats?: string | undefined;
   /** What the surface stores to show it again. */

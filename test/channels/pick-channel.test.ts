@@ -32,7 +32,7 @@ const request = { pluginKey: 'demo', channelTypes: [45], model: 'm', group: 'def
 const share = (channels: ChannelRecord[], id: number, rounds = 2000) => {
   let hits = 0;
   for (let round = 0; round < rounds; round += 1)
-    if (pickChannel(channels, request, systemRandom)?.id === id) hits += 1;
+    if (pickChannel(channels, [request], systemRandom)?.id === id) hits += 1;
   return hits / rounds;
 };
 
@@ -45,12 +45,12 @@ describe('picking a channel', () => {
     ['of a type that the plugin does not declare', { type: 1, taskPluginKey: null }],
   ] as const) {
     test(`leaves out a channel ${name}`, () => {
-      expect(pickChannel([channel(1, change as Partial<ChannelRecord>)], request, systemRandom)).toBeUndefined();
+      expect(pickChannel([channel(1, change as Partial<ChannelRecord>)], [request], systemRandom)).toBeUndefined();
     });
   }
 
   test('takes a legacy type that the plugin declares', () => {
-    expect(pickChannel([channel(1, { type: 45, taskPluginKey: null })], request, systemRandom)?.id).toBe(1);
+    expect(pickChannel([channel(1, { type: 45, taskPluginKey: null })], [request], systemRandom)?.id).toBe(1);
   });
 
   test('the highest priority wins, whatever the weights', () => {
@@ -59,8 +59,8 @@ describe('picking a channel', () => {
 
   test('the next priority serves once the first was tried', () => {
     const channels = [channel(1), channel(2, { priority: 5 })];
-    expect(pickChannel(channels, { ...request, except: [2] }, systemRandom)?.id).toBe(1);
-    expect(pickChannel(channels, { ...request, except: [1, 2] }, systemRandom)).toBeUndefined();
+    expect(pickChannel(channels, [{ ...request, except: [2] }], systemRandom)?.id).toBe(1);
+    expect(pickChannel(channels, [{ ...request, except: [1, 2] }], systemRandom)).toBeUndefined();
   });
 
   test('weights share in proportion', () => {

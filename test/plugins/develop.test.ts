@@ -64,7 +64,7 @@ test('a plugin that changes its key keeps its claims', async () => {
   expect((await service.develop(claims('acme'))).ok).toBe(true);
   expect((await service.develop(claims('renamed'))).ok).toBe(true);
   expect([serving(), serving('renamed')]).toEqual([undefined, ['development', '1.0.0']]);
-  expect(service.current().protocolOwner('proto_video', 'acme-1')?.plugin.key).toBe('renamed');
+  expect(service.current().protocolOwners('proto_video', 'acme-1')[0]?.plugin.key).toBe('renamed');
 });
 
 test('a broken or conflicting source gives its faults, and the serving plugin stays', async () => {

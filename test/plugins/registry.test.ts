@@ -79,7 +79,7 @@ test('at a cold start the factory plugin replaces a stored version that does not
   await store('acme', { version: '2.0.0', source: NOT_TAKEN });
   const node = await startNode(factory);
   expect(serving(node)).toBe('factory 1.0.0');
-  expect(node.current().protocolOwner('proto_video', 'm')?.plugin.layer).toBe('factory');
+  expect(node.current().protocolOwners('proto_video', 'm')[0]?.plugin.layer).toBe('factory');
   expect(errorOf(node)).toContain('source line');
   expect(errorOf(node)).toEndWith('; factory version 1.0.0 serves instead');
   expect(node.runtimeStatus().lastRebuild).toMatchObject({ status: 'partial', pluginErrorCount: 1 });
@@ -167,7 +167,7 @@ test('two plugins may swap what they claim in one change', async () => {
   const { number } = node.current();
   await reread(node);
   expect(node.current().number).toBe(number + 1);
-  expect(['m1', 'm2'].map((model) => node.current().protocolOwner('proto_video', model)?.plugin.key)).toEqual([
+  expect(['m1', 'm2'].map((model) => node.current().protocolOwners('proto_video', model)[0]?.plugin.key)).toEqual([
     'b',
     'a',
   ]);
@@ -185,7 +185,7 @@ test('narrowing resolves an overlap: the refused plugin serves at once', async (
   await opened.store.plugins.update(row?.id ?? 0, { narrowedModels: ['base', 'm1'] });
   await reread(node);
   expect(serving(node, 'rival')).toBe('database 1.0.0');
-  expect(node.current().protocolOwner('proto_video', 'm2')?.plugin.key).toBe('rival');
+  expect(node.current().protocolOwners('proto_video', 'm2')[0]?.plugin.key).toBe('rival');
   expect(node.runtimeStatus()).toMatchObject({ pluginErrors: {}, lastRebuild: { status: 'success' } });
 });
 
@@ -198,10 +198,10 @@ test('a generation is consistent: its plugins and lookups are of one moment', as
   let looks = 0;
   const look = async (): Promise<void> => {
     while (!ended) {
-      const { plugins, byChannelType, protocolOwner, number } = node.current();
+      const { plugins, byChannelType, protocolOwners, number } = node.current();
       const plugin = plugins.get('acme');
       const owners = Array.from({ length: 8 }, (_, n) => byChannelType(100 + n)).filter((owner) => owner !== undefined);
-      expect([owners, protocolOwner('proto_video', 'acme-1')?.plugin]).toEqual([[plugin as never], plugin]);
+      expect([owners, protocolOwners('proto_video', 'acme-1')[0]?.plugin]).toEqual([[plugin as never], plugin]);
       expect(node.runtimeStatus().currentGeneration).toBe(number);
       looks += 1;
       await Bun.sleep(0);

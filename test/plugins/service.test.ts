@@ -50,7 +50,7 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
   test('the factory plugin serves from the first generation', async () => {
     expect(service.current().number).toBe(1);
     expect(service.current().plugins.get('demo')?.layer).toBe('factory');
-    expect(service.current().protocolOwner('proto_video', 'demo-video')?.plugin.key).toBe('demo');
+    expect(service.current().protocolOwners('proto_video', 'demo-video')[0]?.plugin.key).toBe('demo');
     expect(service.runtimeStatus()).toMatchObject({
       currentGeneration: 1,
       lastRebuild: { status: 'success', pluginErrorCount: 0 },
@@ -236,8 +236,8 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     await service.upload(
       at('1.0.0', { key: 'rival', protocols: [{ name: 'proto_video', models: ['acme-2'] }] }, VIDEO_HOOKS),
     );
-    expect(service.current().protocolOwner('proto_video', 'acme-1')?.plugin.key).toBe('acme');
-    expect(service.current().protocolOwner('proto_video', 'acme-2')?.plugin.key).toBe('rival');
+    expect(service.current().protocolOwners('proto_video', 'acme-1')[0]?.plugin.key).toBe('acme');
+    expect(service.current().protocolOwners('proto_video', 'acme-2')[0]?.plugin.key).toBe('rival');
     const stored = await service.upload({
       ...at('1.0.0', { key: 'third', protocols: ['proto_video'] }, VIDEO_HOOKS),
       enabled: false,
@@ -255,14 +255,14 @@ describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
     const [row] = await opened.store.plugins.versions('acme');
     await opened.store.plugins.update(row?.id ?? 0, { narrowedModels: ['acme-1'] });
     await opened.store.publish('plugins');
-    await until(() => service.current().protocolOwner('proto_video', 'acme-2') === undefined);
+    await until(() => service.current().protocolOwners('proto_video', 'acme-2').length === 0);
     expect(service.current().plugins.get('acme')?.manifest.models).toEqual(['acme-1']);
     await service.upload(
       at('1.0.0', { key: 'rival', protocols: [{ name: 'proto_video', models: ['acme-2'] }] }, VIDEO_HOOKS),
     );
     await service.upload(at('1.1.0', { protocols: ['proto_video'] }, VIDEO_HOOKS));
     await service.activate('acme', '1.1.0');
-    expect(service.current().protocolOwner('proto_video', 'acme-2')?.plugin.key).toBe('rival');
+    expect(service.current().protocolOwners('proto_video', 'acme-2')[0]?.plugin.key).toBe('rival');
   });
 
   test('a database version overrides the factory plugin, which serves again without it', async () => {

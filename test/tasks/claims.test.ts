@@ -67,12 +67,14 @@ async function served(caller: Caller, surface: Surface, model: string): Promise<
       await surfaces.createResponse(caller, 'r', jsonRequest({ model, input: 'a', background: true }));
       return 'demo';
     }
-    if (surface === 'image' && surfaces.makesImages(caller, model)) {
+    if (surface === 'image' && surfaces.makesImages(caller, model, 'generate')) {
       const request = jsonRequest({ model, response_format: 'gif' });
-      await surfaces.createImages(caller, { requestId: 'r', request, isAsync: false }).catch((error) => {
-        // Refused before anything is submitted.
-        if (error.code !== 'tasks.image_request_invalid') throw error;
-      });
+      await surfaces
+        .createImages(caller, { requestId: 'r', request, operation: 'generate', isAsync: false })
+        .catch((error) => {
+          // Refused before anything is submitted.
+          if (error.code !== 'tasks.image_request_invalid') throw error;
+        });
       return 'pixel';
     }
     relay.assertTakes(caller, surface, model);

@@ -27,6 +27,8 @@ export const tasksReasons = {
   'tasks.plugin_gone': 'The plugin of this task is gone, and nothing else can read its answer.',
   'tasks.plugin_away':
     'The plugin of this task is not available at the moment. The task is not affected: ask again later.',
+  'tasks.refused_by': '{{plugins}}: {{fault}}',
+  'tasks.refused_both': '{{one}} {{other}}',
   'tasks.channel_missing':
     'No channel of the plugin "{{plugin}}" that is enabled for your group serves the model "{{model}}".',
   'tasks.poll_status': 'an unexpected status',

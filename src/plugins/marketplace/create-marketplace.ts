@@ -84,6 +84,7 @@ export type MarketInstall = OfferedName & {
   enabled?: boolean;
   /** As in `PluginUpload`. */
   previewDigest?: string;
+  shareModels?: boolean;
 };
 
 export interface Marketplace {
@@ -96,7 +97,7 @@ export interface Marketplace {
   /** Fetches source and icon file, checks their hashes and uploads them. */
   install(request: MarketInstall, owner?: string): Promise<Uploaded>;
   /** What an activation of an offered version would change. Stores nothing. */
-  preview(name: OfferedName, owner?: string): Promise<ActivationPreview>;
+  preview(name: OfferedName & { shareModels?: boolean | undefined }, owner?: string): Promise<ActivationPreview>;
   /**
    * The versions that are in use although a source has revoked them, by what the sources said when
    * they were read last. Signed sources that were not read for hours are read again.
@@ -260,13 +261,16 @@ export function createMarketplace(deps: Deps): Marketplace {
       return iconFile && (await fetchIcon(entry, iconFile)).image;
     },
 
-    async preview(name, owner) {
+    async preview({ shareModels, ...name }, owner) {
       const entry = await find(name);
       const source = await fetchSource(entry, findVersion(entry, name.version));
-      return plugins.preview(name.key, { source }, owner);
+      return plugins.preview(name.key, { source, shareModels }, owner);
     },
 
-    async install({ source: sourceName, key, version: requested, sha256, force, enabled, previewDigest }, owner) {
+    async install(
+      { source: sourceName, key, version: requested, sha256, force, enabled, previewDigest, shareModels },
+      owner,
+    ) {
       const entry = await find({ source: sourceName, key, version: requested });
       const version = findVersion(entry, requested);
       if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
@@ -296,6 +300,7 @@ export function createMarketplace(deps: Deps): Marketplace {
           ...(force === undefined ? {} : { force }),
           ...(enabled === undefined ? {} : { enabled }),
           ...(previewDigest === undefined ? {} : { previewDigest }),
+          ...(shareModels === undefined ? {} : { shareModels }),
         },
         owner,
       );

@@ -28,7 +28,10 @@ const identify = ({ sourceHash, layer, narrowedModels }: Candidate): string =>
 export async function assembleGeneration(
   candidates: readonly (readonly [key: string, candidates: readonly Candidate[]])[],
   current: ReadonlyMap<string, Serving>,
-  load: (candidate: Candidate) => Promise<Result<LoadedPlugin, Sentence>>,
+  {
+    load,
+    sharing,
+  }: { load: (candidate: Candidate) => Promise<Result<LoadedPlugin, Sentence>>; sharing: ReadonlySet<string> },
 ): Promise<Assembly> {
   const errors: Record<string, Sentence> = {};
   const loadCandidates = async (key: string, layers: readonly Candidate[]): Promise<KeyCandidates> => {
@@ -50,7 +53,7 @@ export async function assembleGeneration(
   // A refused plugin is replaced by the next one of its key, and all are admitted again: the next
   // one may have served before the others.
   for (;;) {
-    const filled = fillIndex(keys);
+    const filled = fillIndex(keys, sharing);
     if (filled.ok) {
       for (const [key, { plugin }] of filled.value.serving) {
         const fault = errors[key];
@@ -74,8 +77,9 @@ const LAYERS: readonly Layer[] = ['development', 'database', 'factory'];
  */
 function fillIndex(
   keys: readonly KeyCandidates[],
+  sharing: ReadonlySet<string>,
 ): Result<Pick<Assembly, 'serving' | 'index'>, { refused: KeyCandidates; conflict: Conflict }> {
-  const index = createOwnershipIndex();
+  const index = createOwnershipIndex(sharing);
   const serving = new Map<string, Serving>();
   const rank = (incumbent: Serving | undefined, first: Serving): number =>
     (incumbent === undefined ? 20 : incumbent === first ? 0 : 10) + LAYERS.indexOf(first.plugin.layer);

@@ -24,15 +24,19 @@ export interface OwnershipIndex {
   /** Adds a plugin with all its claims, or gives the first conflict and adds nothing. */
   admit(plugin: LoadedPlugin): Conflict | undefined;
   readonly plugins: ReadonlyMap<string, LoadedPlugin>;
-  lookups(): Pick<Generation, 'byChannelType' | 'protocolOwner' | 'matchRoute'>;
+  lookups(): Pick<Generation, 'byChannelType' | 'protocolOwners' | 'matchRoute'>;
 }
 
 const claimKey = (protocol: ProtocolName, model: string): string => `${protocol}\n${model}`;
 
-export function createOwnershipIndex(): OwnershipIndex {
+type OwnedClaim = { plugin: LoadedPlugin; claim: ProtocolClaim };
+
+/** `sharing`: keys of the plugins that may claim models that others claim too. */
+export function createOwnershipIndex(sharing: ReadonlySet<string> = new Set()): OwnershipIndex {
   const plugins = new Map<string, LoadedPlugin>();
   const channelTypes = new Map<number, LoadedPlugin>();
-  const claims = new Map<string, { plugin: LoadedPlugin; claim: ProtocolClaim }>();
+  /** In order of the plugins' keys. */
+  const claims = new Map<string, OwnedClaim[]>();
   const routes = createRouteIndex();
 
   function findConflict({ key, manifest }: LoadedPlugin): Conflict | undefined {
@@ -58,7 +62,8 @@ export function createOwnershipIndex(): OwnershipIndex {
     }
     for (const claim of manifest.protocols) {
       for (const model of claim.models) {
-        const owner = claims.get(claimKey(claim.name, model))?.plugin.key;
+        const owners = claims.get(claimKey(claim.name, model)) ?? [];
+        const owner = owners.find((other) => !sharing.has(key) && !sharing.has(other.plugin.key))?.plugin.key;
         if (owner !== undefined) {
           const said = sentence('plugins.model_conflict', {
             plugin: key,
@@ -81,22 +86,32 @@ export function createOwnershipIndex(): OwnershipIndex {
       plugins.set(plugin.key, plugin);
       for (const type of plugin.manifest.channelTypes) channelTypes.set(type, plugin);
       for (const claim of plugin.manifest.protocols) {
-        for (const model of claim.models) claims.set(claimKey(claim.name, model), { plugin, claim });
+        for (const model of claim.models) {
+          const owners = [...(claims.get(claimKey(claim.name, model)) ?? []), { plugin, claim }];
+          claims.set(
+            claimKey(claim.name, model),
+            owners.sort((a, b) => (a.plugin.key < b.plugin.key ? -1 : 1)),
+          );
+        }
       }
       routes.add(plugin);
       return undefined;
     },
     lookups: () => ({
       byChannelType: (type) => channelTypes.get(type),
-      protocolOwner: (protocol, model) => claims.get(claimKey(protocol, model)),
+      protocolOwners: (protocol, model) => claims.get(claimKey(protocol, model)) ?? [],
       matchRoute: (method, path) => routes.match(method, path),
     }),
   };
 }
 
 /** The first conflict that `candidate` would have if it replaced the plugin of its key. */
-export function preflight(plugins: Iterable<LoadedPlugin>, candidate: LoadedPlugin): Conflict | undefined {
-  const index = createOwnershipIndex();
+export function preflight(
+  plugins: Iterable<LoadedPlugin>,
+  candidate: LoadedPlugin,
+  sharing: ReadonlySet<string>,
+): Conflict | undefined {
+  const index = createOwnershipIndex(sharing);
   for (const plugin of plugins) {
     if (plugin.key !== candidate.key) index.admit(plugin);
   }

@@ -8,6 +8,9 @@ const DISABLED_FACTORY_OPTION = 'TaskPluginDisabledFactoryKeys';
 /** The option with the models that factory plugins are narrowed to: a JSON object by key. */
 const FACTORY_MODELS_OPTION = 'TaskPluginFactoryModels';
 
+/** The option with the plugins that share models with others: a JSON array of keys. */
+const SHARING_OPTION = 'TaskPluginSharedModels';
+
 /** What the database has about plugins at one moment. */
 export type DatabaseSnapshot = {
   rows: PluginRecord[];
@@ -15,6 +18,8 @@ export type DatabaseSnapshot = {
   /** By key: the models that a factory plugin is narrowed to. */
   factoryModels: ReadonlyMap<string, string[]>;
   adoptions: Adoption[];
+  /** Keys of the plugins that may claim models that others claim too. */
+  sharing: ReadonlySet<string>;
 };
 
 /** What may serve a key: a compiled plugin, or the source of a version that is compiled later. */
@@ -42,13 +47,20 @@ const modelsByKey = (value: string | undefined): Map<string, string[]> => {
 export async function readSnapshot(
   store: Pick<Repositories, 'plugins' | 'options' | 'pluginSources'>,
 ): Promise<DatabaseSnapshot> {
-  const [rows, disabled, narrowed, adoptions] = await Promise.all([
+  const [rows, disabled, narrowed, adoptions, sharing] = await Promise.all([
     store.plugins.active(),
     store.options.get(DISABLED_FACTORY_OPTION),
     store.options.get(FACTORY_MODELS_OPTION),
     store.pluginSources.adoptions(),
+    store.options.get(SHARING_OPTION),
   ]);
-  return { rows, disabledFactoryKeys: readKeys(disabled), factoryModels: modelsByKey(narrowed), adoptions };
+  return {
+    rows,
+    disabledFactoryKeys: readKeys(disabled),
+    factoryModels: modelsByKey(narrowed),
+    adoptions,
+    sharing: readKeys(sharing),
+  };
 }
 
 /** Switches a factory plugin on or off, inside the caller's transaction. */
@@ -57,10 +69,24 @@ export async function setFactoryEnabled(
   key: string,
   enabled: boolean,
 ): Promise<void> {
-  const keys = readKeys(await tx.options.get(DISABLED_FACTORY_OPTION));
-  if (enabled) keys.delete(key);
-  else keys.add(key);
-  await tx.options.put(DISABLED_FACTORY_OPTION, JSON.stringify([...keys].sort()));
+  await setMember(tx, DISABLED_FACTORY_OPTION, key, !enabled);
+}
+
+/** Says whether a plugin shares models with others, inside the caller's transaction. */
+export const setSharing = (tx: Pick<Repositories, 'options'>, key: string, shares: boolean): Promise<void> =>
+  setMember(tx, SHARING_OPTION, key, shares);
+
+async function setMember(
+  tx: Pick<Repositories, 'options'>,
+  option: string,
+  key: string,
+  isMember: boolean,
+): Promise<void> {
+  const keys = readKeys(await tx.options.get(option));
+  if (keys.has(key) === isMember) return;
+  if (isMember) keys.add(key);
+  else keys.delete(key);
+  await tx.options.put(option, JSON.stringify([...keys].sort()));
 }
 
 /**
@@ -124,6 +150,7 @@ export function databaseRevision({
   rows,
   disabledFactoryKeys,
   factoryModels,
+  sharing,
 }: Omit<DatabaseSnapshot, 'adoptions'>): string {
   const versions = rows
     .map(({ key, apiVersion, version, sourceHash, enabled, narrowedModels }) => ({
@@ -136,5 +163,5 @@ export function databaseRevision({
     }))
     .sort((a, b) => (a.key < b.key || (a.key === b.key && a.version < b.version) ? -1 : 1));
   const factory = [...factoryModels].map(([key, models]) => [key, [...models].sort()] as const);
-  return sha256Hex(JSON.stringify([versions, [...disabledFactoryKeys].sort(), factory.sort()]));
+  return sha256Hex(JSON.stringify([versions, [...disabledFactoryKeys].sort(), factory.sort(), [...sharing].sort()]));
 }

@@ -57,6 +57,8 @@ export interface Registry {
    */
   rebuild(): Promise<void>;
   status(): RuntimeStatus;
+  /** Keys of the plugins that may claim models that others claim too, as of the last rebuild. */
+  sharing(): ReadonlySet<string>;
   /** Serving versions that put their channels' keys where they do not belong. */
   exposedCredentials(): ExposedCredential[];
   /** Resolves when no rebuild is running or queued. */
@@ -80,6 +82,7 @@ export function createRegistry(deps: Deps): Registry {
   const factory = new Map(deps.factory.map((plugin) => [plugin.manifest.key, plugin]));
   let serving: ReadonlyMap<string, Serving> = new Map();
   let neededSources: ReadonlySet<string> = new Set();
+  let sharing: ReadonlySet<string> = new Set();
   let development: CompiledPlugin | undefined;
   const credentials = createCredentialWatch();
   const status: RuntimeStatus = {
@@ -135,7 +138,15 @@ export function createRegistry(deps: Deps): Registry {
     const layers = candidates.flatMap(([, ofKey]) => ofKey);
     // Disabled rows too, because the list of plugins shows their manifests.
     neededSources = new Set([...layers, ...snapshot.rows].map(({ sourceHash }) => sourceHash));
-    const { serving: next, index, errors: pluginErrors } = await assembleGeneration(candidates, serving, load);
+    const {
+      serving: next,
+      index,
+      errors: pluginErrors,
+    } = await assembleGeneration(candidates, serving, {
+      load,
+      sharing: snapshot.sharing,
+    });
+    sharing = snapshot.sharing;
     for (const [key, { message }] of Object.entries(pluginErrors)) {
       if (status.pluginErrors[key]?.message !== message)
         logger.warn({ task_plugin: 'rebuild', plugin: key }, `plugin not updated: ${message}`);
@@ -205,6 +216,7 @@ export function createRegistry(deps: Deps): Registry {
       return rebuild();
     },
     rebuild,
+    sharing: () => sharing,
     status: () => structuredClone(status),
     exposedCredentials() {
       const hashes = new Set([...generations.current().plugins.values()].map(({ sourceHash }) => sourceHash));

@@ -8,7 +8,7 @@ import type {
   Store,
 } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
+import { readSnapshot, setFactoryEnabled, setSharing } from '../registry/choose-sources.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { applyChange, type ChangeContext } from './change-plugins.ts';
 import { type CompileContext, compileFound } from './compile-source.ts';
@@ -30,6 +30,8 @@ type ActivationRequest = {
   key: string;
   version: string;
   adopt?: boolean;
+  /** As in an upload. */
+  shareModels?: boolean | undefined;
   /** A roll-back's own check, first in the transaction. It throws to change nothing. */
   claim?: (tx: Repositories) => Promise<void>;
 };
@@ -42,15 +44,16 @@ type ActivationRequest = {
  */
 export async function activateVersion(
   ctx: ActivationContext,
-  { key, version, adopt = false, claim }: ActivationRequest,
+  { key, version, adopt = false, shareModels, claim }: ActivationRequest,
 ): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);
   const before = await findActiveRow(ctx.store, key);
   const compiled = await compileFound(ctx, found);
   const narrowedModels = await findNarrowing(ctx, found, compiled);
-  refuseConflict(ctx, { compiled, layer: found.row ? 'database' : 'factory', narrowedModels });
+  refuseConflict(ctx, { compiled, layer: found.row ? 'database' : 'factory', narrowedModels, shareModels });
   const { after, adoptedTasks } = await ctx.store.transaction(async (tx) => {
     await claim?.(tx);
+    if (shareModels !== undefined) await setSharing(tx, key, shareModels);
     return {
       after: await makeActive(tx),
       adoptedTasks: await serveSource(ctx, tx, { compiled, adopt, isRollback: claim !== undefined }),

@@ -72,7 +72,7 @@ export interface PluginService extends Development {
   activate(
     key: string,
     version: string,
-    options?: { adopt?: boolean; previewDigest?: string; owner?: string },
+    options?: { adopt?: boolean; previewDigest?: string; shareModels?: boolean; owner?: string },
   ): Promise<Activation>;
   setEnabled(key: string, enabled: boolean, options?: { cascade?: boolean; force?: boolean }): Promise<Switch>;
   /** `null`: all models of the manifest. */
@@ -178,10 +178,10 @@ export function createPluginService(deps: Deps): PluginService {
     detail: (key, version) => describePlugin(ctx, key, version),
     versions: (key) => listVersions(ctx, key),
     icon: (key, version) => findIcon(ctx, key, version),
-    activate: (key, version, { adopt = false, previewDigest: digest, owner } = {}) =>
+    activate: (key, version, { adopt = false, previewDigest: digest, shareModels, owner } = {}) =>
       exclusively(async () => {
-        if (digest !== undefined) await requirePreview(contextFor(owner), key, { version, digest });
-        return activateVersion(ctx, { key, version, adopt });
+        if (digest !== undefined) await requirePreview(contextFor(owner), key, { version, digest, shareModels });
+        return activateVersion(ctx, { key, version, adopt, shareModels });
       }),
     setEnabled: (key, enabled, options = {}) => exclusively(() => setPluginEnabled(ctx, { key, enabled, ...options })),
     narrow: (key, models) => exclusively(() => narrowModels(ctx, key, models)),

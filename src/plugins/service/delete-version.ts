@@ -1,7 +1,7 @@
 import { AppError, sentence, toSentence } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { narrowFactory, readSnapshot } from '../registry/choose-sources.ts';
+import { narrowFactory, readSnapshot, setSharing } from '../registry/choose-sources.ts';
 import type { ActivationContext } from './activate-version.ts';
 import { applyChange } from './change-plugins.ts';
 import { type CompileContext, compileFound } from './compile-source.ts';
@@ -31,6 +31,7 @@ export async function deleteVersion(
   await ctx.store.transaction(async (tx) => {
     if (!(await tx.plugins.delete(key, version, ctx.clock.unix()))) throw pluginErrors.not_found();
     if (row.active && !successor && !force) await refuseUse(ctx, tx, { key });
+    if (row.active && !successor) await setSharing(tx, key, false);
     if (adopting) await serveSource(ctx, tx, { compiled: adopting, adopt: true });
   });
   await applyChange(ctx);

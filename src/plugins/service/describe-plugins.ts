@@ -42,6 +42,8 @@ export type PluginSummary = {
   remark: string;
   /** `null`: it serves all models of its manifest. */
   narrowedModels: string[] | null;
+  /** It may claim models that others claim too. */
+  shareModels: boolean;
   runtimeStatus: 'registered' | 'compile_failed' | 'not_registered' | 'disabled_fallback' | 'disabled';
   runtimeError?: Sentence;
   /** The factory plugin of this key, if a stored version overrides it. */
@@ -158,6 +160,7 @@ export async function listPlugins(ctx: {
       hasIcon: icon !== null,
       remark,
       narrowedModels,
+      shareModels: snapshot.sharing.has(key),
       runtimeStatus,
       ...(runtimeError === undefined ? {} : { runtimeError }),
       ...(shipped ? { factoryMeta: publishMeta(shipped.manifest) } : {}),
@@ -183,6 +186,7 @@ export async function listPlugins(ctx: {
       hasIcon: false,
       remark: '',
       narrowedModels: narrowFactory(snapshot, compiled),
+      shareModels: snapshot.sharing.has(key),
       runtimeStatus: registered ? 'registered' : enabled ? 'not_registered' : 'disabled',
       ...(runtimeError === undefined ? {} : { runtimeError }),
       ...(await count(key, manifest)),

@@ -5,7 +5,7 @@ import { toHint } from '../manifest/faults.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { PermissionChanges } from '../source/describe-permissions.ts';
-import type { Layer, Manifest } from '../types.ts';
+import type { Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
 import { findActivatable, findCurrentNarrowing, findNarrowing } from './activate-version.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
@@ -14,7 +14,7 @@ import { findPermissionChanges, type PermissionContext } from './describe-plugin
 import type { FoundSource, SourceContext } from './find-source.ts';
 import { boundChannels } from './find-use.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
-import type { ConflictContext } from './serve-source.ts';
+import { type ConflictContext, sharingAfter } from './serve-source.ts';
 
 export type PreviewContext = SourceContext & CompileContext & ConflictContext & PermissionContext & { store: Store };
 
@@ -42,6 +42,8 @@ export type ActivationPreview = ManifestChanges & {
   channels: AffectedChannel[];
   /** Why an activation would be refused. */
   conflict: Conflict | null;
+  /** The models that other plugins claim on the same protocol, and whether it may share them. */
+  sharing: { shareModels: boolean; models: { protocol: ProtocolName; model: string; with: string[] }[] };
   /** What it may do, compared with the serving version. */
   permissions: PermissionChanges;
   replay: ReplayedTask[];
@@ -52,7 +54,10 @@ export type ActivationPreview = ManifestChanges & {
 };
 
 /** A stored version, or `factory`; or a source that is not stored. */
-export type PreviewedVersion = { version: string; source?: undefined } | { source: string; version?: undefined };
+export type PreviewedVersion = ({ version: string; source?: undefined } | { source: string; version?: undefined }) & {
+  /** As in an upload. */
+  shareModels?: boolean | undefined;
+};
 
 /**
  * What would change if a version were activated now. Writes nothing and sends no request to a
@@ -74,6 +79,7 @@ export async function previewActivation(
   const candidate = loadPlugin({ sandbox, clock, logger, compiled, layer, narrowedModels });
   const { plugins, findPlugin } = ctx.registry.current();
   const serving = plugins.get(key);
+  const sharing = sharingAfter(ctx, key, previewed.shareModels);
   const { manifest } = candidate;
   const [channels, tasks, unfinished, prices, permissions] = await Promise.all([
     ctx.store.channels.all(),
@@ -91,7 +97,8 @@ export async function previewActivation(
     narrowedModels: { before: await findCurrentNarrowing(ctx, key), after: narrowedModels },
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
-    conflict: preflight(plugins.values(), candidate) ?? null,
+    conflict: preflight(plugins.values(), candidate, sharing) ?? null,
+    sharing: { shareModels: sharing.has(key), models: sharedModels(ctx, candidate) },
     permissions,
     replay: await replayTasks(tasks, channels, { findPlugin, candidate: candidate.onTrial(), owner: ctx.owner }),
   };
@@ -137,6 +144,17 @@ const pricedPart = ({ models, usageSchema, usageProfiles }: Manifest): PricedPar
   models,
   facts: [...new Set([{ usageSchema }, ...usageProfiles].flatMap((usage) => Object.keys(usage.usageSchema)))],
 });
+
+function sharedModels({ registry }: Pick<PreviewContext, 'registry'>, { key, manifest }: LoadedPlugin) {
+  const generation = registry.current();
+  return manifest.protocols.flatMap(({ name: protocol, models }) =>
+    models.flatMap((model) => {
+      const others = generation.protocolOwners(protocol, model).flatMap(({ plugin }) => plugin.key);
+      const shared = others.filter((other) => other !== key);
+      return shared.length > 0 ? [{ protocol, model, with: shared }] : [];
+    }),
+  );
+}
 
 /** Which of the channels that the plugin serves now would lose models. */
 function affectedChannels(

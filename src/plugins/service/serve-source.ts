@@ -12,7 +12,28 @@ export type ConflictContext = {
   sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
-  registry: Pick<Registry, 'current'>;
+  registry: Pick<Registry, 'current' | 'sharing'>;
+};
+
+/**
+ * The keys that share their models, if this change is made. `shareModels`: what it says of its own
+ * key; undefined: what is stored.
+ */
+export function sharingAfter(
+  { registry }: Pick<ConflictContext, 'registry'>,
+  key: string,
+  shareModels: boolean | undefined,
+): ReadonlySet<string> {
+  if (shareModels === undefined) return registry.sharing();
+  const others = [...registry.sharing()].filter((other) => other !== key);
+  return new Set(shareModels ? [...others, key] : others);
+}
+
+type Served = {
+  compiled: CompiledPlugin;
+  layer: Layer;
+  narrowedModels: string[] | null;
+  shareModels?: boolean | undefined;
 };
 
 /**
@@ -22,10 +43,11 @@ export type ConflictContext = {
  */
 export function refuseConflict(
   { sandbox, clock, logger, registry }: ConflictContext,
-  { compiled, layer, narrowedModels }: { compiled: CompiledPlugin; layer: Layer; narrowedModels: string[] | null },
+  { compiled, layer, narrowedModels, shareModels }: Served,
 ): void {
   const candidate = loadPlugin({ sandbox, clock, logger, compiled, layer, narrowedModels });
-  const conflict = preflight(registry.current().plugins.values(), candidate);
+  const sharing = sharingAfter({ registry }, candidate.key, shareModels);
+  const conflict = preflight(registry.current().plugins.values(), candidate, sharing);
   if (!conflict) return;
   const { message, reason, params, ...details } = conflict;
   throw pluginErrors.conflict({

@@ -2,6 +2,7 @@ import { constantTimeEqual, type Sentence, sentence, sha256Hex } from '../../ker
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
+import { setSharing } from '../registry/choose-sources.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import type { PluginFault } from '../types.ts';
 import type { CompiledPlugin } from '../worker/compile-plugin.ts';
@@ -32,6 +33,8 @@ export type PluginUpload = {
   sourceSha256?: string;
   /** Activates the version as well, if a preview of it still has this digest. */
   previewDigest?: string;
+  /** Whether it may claim models that others claim too; kept with its key. */
+  shareModels?: boolean;
 };
 
 export type UploadedPlugin = PluginDetail & {
@@ -57,7 +60,7 @@ export type UploadedPlugin = PluginDetail & {
  *   `plugins.in_use`, `plugins.preview_outdated`, `plugins.unavailable`; nothing has changed then
  */
 export async function uploadPlugin(ctx: UploadContext, upload: PluginUpload): Promise<UploadedPlugin> {
-  const { force = false } = upload;
+  const { force = false, shareModels } = upload;
   const sourceHash = sha256Hex(upload.source);
   if (upload.sourceSha256 !== undefined && !constantTimeEqual(upload.sourceSha256.toLowerCase(), sourceHash)) {
     // A source with the wrong hash is not run. Its size is checked first, as the likelier reason.
@@ -89,10 +92,11 @@ export async function uploadPlugin(ctx: UploadContext, upload: PluginUpload): Pr
       ? existing.narrowedModels
       : await findNarrowing(ctx, { narrowedModels: existing?.narrowedModels ?? null }, compiled);
   const enabled = upload.enabled ?? existing?.enabled ?? true;
-  if ((enabled && !force) || activates) refuseConflict(ctx, { compiled, layer: 'database', narrowedModels });
+  if ((enabled && !force) || activates)
+    refuseConflict(ctx, { compiled, layer: 'database', narrowedModels, shareModels });
 
   if (upload.previewDigest !== undefined)
-    await requirePreview(ctx, key, { source: upload.source, digest: upload.previewDigest });
+    await requirePreview(ctx, key, { source: upload.source, digest: upload.previewDigest, shareModels });
   const change: StoredUpload = { ...upload, narrowedModels, activates };
   const { row, use } = existing
     ? { row: await updateVersion(ctx, { row: existing, compiled }, change), use: null }
@@ -144,6 +148,7 @@ async function updateVersion(
 ): Promise<PluginRecord> {
   const { remark, icon, enabled, force = false, activates, narrowedModels } = upload;
   await ctx.store.transaction(async (tx) => {
+    if (upload.shareModels !== undefined) await setSharing(tx, row.key, upload.shareModels);
     await tx.plugins.update(row.id, {
       ...(remark === undefined ? {} : { remark }),
       ...(icon === undefined ? {} : { icon }),
@@ -179,6 +184,7 @@ async function insertVersion(
     const found = upload.activates ? null : await findUse(ctx, tx, key);
     const stored = await tx.plugins.insert(plugin, { waits: found !== null });
     if (!stored) return { row: undefined, use: null };
+    if (upload.shareModels !== undefined) await setSharing(tx, key, upload.shareModels);
     const deletedHash = await tx.plugins.deletedSource(key, version);
     if (deletedHash !== undefined && deletedHash !== sourceHash) throw versionWasOther(key, version);
     if (upload.activates) await tx.plugins.activate(key, version);

@@ -71,6 +71,9 @@ export type TaskChange = Partial<
     | 'slots'
     | 'slotUntil'
     | 'dispatchedAtMs'
+    /** A task that another plugin sends: its key and its source. */
+    | 'platform'
+    | 'sourceHash'
   >
 >;
 

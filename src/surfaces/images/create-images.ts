@@ -7,7 +7,7 @@ import {
   type Caller,
   type ClientRequest,
   type Doubt,
-  findProtocolOwner,
+  findProtocolOwners,
   type ProtocolOwner,
   submitOnce,
   submitTask,
@@ -80,9 +80,9 @@ async function createAndAnswer(
     const attachedMs = followsItself ? undefined : deps.limits.submitTimeoutMs;
     const created = await submitOnce(deps, { caller, request, attachedMs }, async (idempotency) =>
       submitTask(deps, {
-        ...(maker.owner
+        ...(maker.owners
           ? await decodeForProtocol(deps, {
-              ...{ caller, generation, owner: maker.owner, request, model },
+              ...{ caller, generation, owners: maker.owners, request, model },
               ...{ protocol: 'proto_image', operation },
             })
           : {
@@ -106,7 +106,7 @@ async function createAndAnswer(
   }
 }
 
-type Maker = { plugin: LoadedPlugin; hasChannel: boolean; owner?: ProtocolOwner };
+type Maker = { plugin: LoadedPlugin; hasChannel: boolean; owners?: readonly ProtocolOwner[] };
 
 /** The plugin that makes the images of a model: one that claims them, else one with artifacts. */
 export function findImageMaker(
@@ -114,8 +114,9 @@ export function findImageMaker(
   wanted: WantedPlugin,
   operation: ImageOperation,
 ): Maker | undefined {
-  const owner = findProtocolOwner(vendors, { ...wanted, protocol: 'proto_image' });
-  if (owner) return { plugin: owner.plugin, hasChannel: owner.hasChannel, owner };
+  const owners = findProtocolOwners(vendors, { ...wanted, protocol: 'proto_image' });
+  const [owner] = owners;
+  if (owner) return { plugin: owner.plugin, hasChannel: owner.hasChannel, owners };
   // A plugin that does not know of edits might make an image that has nothing to do with this one.
   return operation === 'edit' ? undefined : findImagePlugin(vendors, wanted);
 }
@@ -132,9 +133,9 @@ type Wait = {
 const ALWAYS_BYTES = /(?:^|\/)(?:chat)?gpt-image/;
 
 /** @throws tasks.artifact_url_error where artifacts have no address */
-function chooseFormat(deps: SurfaceDeps, { format, model }: ImageRequest, { owner }: Maker): ImageFormat {
+function chooseFormat(deps: SurfaceDeps, { format, model }: ImageRequest, { owners }: Maker): ImageFormat {
   // What a plugin renders has the vendor's addresses.
-  const hasLinks = owner !== undefined || deps.results.publicAddress() !== undefined;
+  const hasLinks = owners !== undefined || deps.results.publicAddress() !== undefined;
   const chosen = format ?? (hasLinks && !ALWAYS_BYTES.test(model) ? 'url' : 'b64_json');
   if (chosen === 'url' && !hasLinks) throw resultErrors.artifact_url_error();
   return chosen;

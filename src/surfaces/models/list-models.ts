@@ -2,7 +2,7 @@ import { mapModel, RELAY_TYPE, serves } from '../../channels/index.ts';
 import { findDriver, findUsage, type Generation, type LoadedPlugin, type ProtocolName } from '../../plugins/index.ts';
 import { RELAY_PLUGIN_KEY } from '../../relay/index.ts';
 import { type ChannelRecord, ROLE, STATUS } from '../../store/ports/index.ts';
-import { type Caller, findProtocolOwner } from '../../tasks/index.ts';
+import { type Caller, findProtocolOwners } from '../../tasks/index.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { describeRequest, type RequestSchema } from './describe-request.ts';
 
@@ -143,8 +143,8 @@ function describeModel(
   const { user } = caller;
   const claim = (protocol: ProtocolName) => {
     const known = () => listing.get(model) ?? [];
-    const owner = findProtocolOwner({ channels: { known } }, { generation, protocol, model, group: caller.group });
-    return owner?.plugin.key === plugin.key ? owner.claim : undefined;
+    const wanted = { generation, protocol, model, group: caller.group };
+    return findProtocolOwners({ channels: { known } }, wanted).find((owner) => owner.plugin.key === plugin.key)?.claim;
   };
   const served = findServedModel(deps.vendors, { plugin, caller, model });
   const routes = manifest.routes.filter(

@@ -1,12 +1,12 @@
 import { deadlineSignal, type JsonObject, userOwner } from '../../kernel/index.ts';
-import type { Generation, ProtocolContext } from '../../plugins/index.ts';
+import type { Generation } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   adviseOnFailure,
   type Caller,
   type ClientRequest,
   type Doubt,
-  findProtocolOwner,
+  findProtocolOwners,
   type Idempotency,
   type ProtocolOwner,
   submitOnce,
@@ -19,6 +19,7 @@ import type { SurfaceDeps } from '../types.ts';
 import { awaitResponse, streamResponse } from './follow-response.ts';
 import {
   assertFormSupported,
+  missingMode,
   type ResponseRequest,
   readResponseRequest,
   responseFields,
@@ -37,7 +38,12 @@ export type ResponseAnswer = { replayed: boolean } & (
 );
 
 /** A request that its plugin supports. */
-type Accepted = ResponseRequest & { owner: ProtocolOwner; generation: Generation; context: ProtocolContext };
+type Accepted = ResponseRequest & {
+  /** At least one. */
+  owners: readonly ProtocolOwner[];
+  generation: Generation;
+  call: { protocol: 'proto_responses'; operation: 'create'; model: string; stream: boolean };
+};
 
 /**
  * Submits the request and answers in the form that the client asked for. When the client leaves,
@@ -64,7 +70,7 @@ async function createAndFollow(
   };
   try {
     const accepted = accept(deps, pin.generation, { ...requested, group: caller.group });
-    const { key: pluginKey } = accepted.owner.plugin;
+    const pluginKey = accepted.owners[0]?.plugin.key ?? '';
     held.push(deps.node.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
     const attachedMs = requested.form.background ? undefined : deps.limits.submitTimeoutMs;
     const task = await submitOnce(deps, { caller, request: client, attachedMs }, (idempotency) =>
@@ -88,7 +94,10 @@ async function createAndFollow(
     // then, or to an earlier version.
     const plugin = await findResponseRenderer(pin.generation, task, stream);
     const owner = userOwner(caller.user.id);
-    const rendering = { plugin, context: accepted.context, owner, signal: deadline.signal };
+    const claim = accepted.owners.find((one) => one.plugin.key === plugin?.key) ?? accepted.owners[0];
+    if (!claim) throw new Error('no plugin was asked');
+    const context = protocolCallContext(claim, { request: accepted.request, ...accepted.call });
+    const rendering = { plugin, context, owner, signal: deadline.signal };
     if (stream) {
       const events = thenEnd(streamResponse(deps, rendering, { created: task }), deadline.end);
       return { kind: 'stream', replayed, events };
@@ -107,19 +116,20 @@ function accept(
   generation: Generation,
   { group, ...requested }: ResponseRequest & { group: string },
 ): Accepted {
-  const { model, form, request } = requested;
-  const owner = findProtocolOwner(deps.vendors, { generation, protocol: 'proto_responses', model, group });
+  const { model, form } = requested;
+  const claiming = findProtocolOwners(deps.vendors, { generation, protocol: 'proto_responses', model, group });
+  const [owner] = claiming;
   if (!owner) {
     throw taskErrors.model_not_found({
       message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
       param: 'model',
     });
   }
-  assertFormSupported(owner.claim.supports, form, model);
+  const owners = claiming.filter(({ claim }) => missingMode(claim.supports, form) === undefined);
+  if (owners.length === 0) assertFormSupported(owner.claim.supports, form, model);
   const { stream } = form;
   const call = { protocol: 'proto_responses', operation: 'create', model, stream } as const;
-  const context = protocolCallContext(owner, { request, ...call });
-  return { ...requested, owner, generation, context };
+  return { ...requested, owners, generation, call };
 }
 
 type AcceptedSubmission = {
@@ -134,10 +144,8 @@ async function submit(
   deps: SurfaceDeps,
   { caller, requestId, accepted, idempotency, attachedMs }: AcceptedSubmission,
 ): Promise<TaskRecord> {
-  const { owner, generation, model, form, request } = accepted;
-  const { stream } = form;
-  const call = { protocol: 'proto_responses', operation: 'create', model, stream } as const;
-  const decoded = await decodeForProtocol(deps, { caller, generation, owner, request, ...call });
+  const { owners, generation, form, request, call } = accepted;
+  const decoded = await decodeForProtocol(deps, { caller, generation, owners, request, ...call });
   return submitTask(deps, {
     ...decoded,
     requestId,

@@ -41,20 +41,24 @@ const DESCRIPTIONS: Record<ResponsesMode, string> = {
   background: 'the background ("background": true, then GET /v1/responses/<id>)',
 };
 
-/**
- * Checks that the plugin's claim supports this form. Streaming in the background needs both modes.
- * @throws tasks.response_form_unsupported naming the supported forms
- */
-export function assertFormSupported(
+/** The mode that a form needs and a claim lacks. Streaming in the background needs both modes. */
+export function missingMode(
   supports: readonly ResponsesMode[],
   { stream, background }: ResponseForm,
-  model: string,
-): void {
+): ResponsesMode | undefined {
   const needed: ResponsesMode[] = [];
   if (stream) needed.push('stream');
   if (background) needed.push('background');
   if (needed.length === 0) needed.push('sync');
-  const missing = needed.find((mode) => !supports.includes(mode));
+  return needed.find((mode) => !supports.includes(mode));
+}
+
+/**
+ * Checks that the plugin's claim supports this form.
+ * @throws tasks.response_form_unsupported naming the supported forms
+ */
+export function assertFormSupported(supports: readonly ResponsesMode[], form: ResponseForm, model: string): void {
+  const missing = missingMode(supports, form);
   if (missing === undefined) return;
   const supported = supports.map((mode) => DESCRIPTIONS[mode]);
   throw surfaceErrors.response_form_unsupported({

@@ -3,9 +3,10 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
-  findProtocolOwner,
+  findProtocolOwners,
   hasEnded,
   type Idempotency,
+  type PluginOrder,
   readModel,
   type Submission,
   type SubmittedTask,
@@ -86,20 +87,25 @@ async function decodeAndSubmitVideo(
   const pin = deps.pin();
   try {
     const { generation } = pin;
-    const owner = findProtocolOwner(deps.vendors, { generation, protocol: 'proto_video', model, group: caller.group });
-    if (!owner)
+    const owners = findProtocolOwners(deps.vendors, {
+      generation,
+      protocol: 'proto_video',
+      model,
+      group: caller.group,
+    });
+    if (owners.length === 0)
       throw taskErrors.model_not_found({
         message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
         param: 'model',
       });
     const call = { protocol: 'proto_video', operation: 'create', model } as const;
-    const decoded = await decodeForProtocol(deps, { caller, generation, owner, request, ...call });
     // A plugin that knows no remixes would make a video that has nothing to do with this one.
-    if (remix && !decoded.originTasks?.tasks.some(({ taskId }) => taskId === remix.taskId)) {
-      throw surfaceErrors.remix_unsupported({
-        message: `Videos of the model "${model.slice(0, 120)}" cannot be remixed.`,
-      });
-    }
+    const check = ({ originTasks }: PluginOrder): void => {
+      if (!remix || originTasks?.tasks.some(({ taskId }) => taskId === remix.taskId)) return;
+      const message = `Videos of the model "${model.slice(0, 120)}" cannot be remixed.`;
+      throw surfaceErrors.remix_unsupported({ message });
+    };
+    const decoded = await decodeForProtocol(deps, { caller, generation, owners, request, check, ...call });
     return await submitTask(deps, { ...decoded, requestId, idempotency });
   } finally {
     pin.release();

@@ -37,7 +37,7 @@ export async function dispatchTask(deps: TaskDeps, sending: Sending, stopping: A
     const caller = await findCaller(deps, task);
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
     isEnded = true;
-    const choice = { kind: 'begun' as const, channel, scope, dispatch };
+    const choice = { kind: 'begun' as const, channel, order: submission, scope, dispatch };
     const run = { taskId: task.taskId, doubt, taken: { task, place, choice, isTrial } };
     const sent = await attemptChannels(deps, submission, run);
     if (sent.phase === 'waiting') return;

@@ -42,8 +42,10 @@ export type Run = {
  * stored then, or as it waits. A task that is stored and came to nothing is ended here.
  * @throws why it came to nothing
  */
-export async function attemptChannels(deps: TaskDeps, submission: Submission, run: Run): Promise<TaskRecord> {
-  const { plugin, requestId } = submission;
+export async function attemptChannels(deps: TaskDeps, submitted: Submission, run: Run): Promise<TaskRecord> {
+  const { requestId } = submitted;
+  // Becomes that of the plugin whose channel is tried.
+  let submission = submitted;
   const { taskId, doubt, taken } = run;
   const tried: number[] = [];
   let task = taken?.task;
@@ -59,9 +61,11 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
   try {
     while (tried.length < MAX_CHANNELS) {
       const isFirst = tried.length === 0;
-      const choice = (isFirst && taken?.choice) || chooseChannel(deps, submission, { taskId, tried, isNew: !task });
+      const choice = (isFirst && taken?.choice) || chooseChannel(deps, submitted, { taskId, tried, isNew: !task });
       if (!choice || (choice.kind === 'full' && task)) break;
       const { channel } = choice;
+      submission = { ...submitted, ...choice.order };
+      const { plugin } = submission;
       tried.push(channel.id);
       const logFields = { request_id: requestId, task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', { ...logFields, attempt: tried.length });
@@ -154,7 +158,7 @@ export async function attemptChannels(deps: TaskDeps, submission: Submission, ru
       if (!attempt.mayTryAnother) break;
     }
     const model = submission.intent.model.slice(0, 100);
-    const message = sentence('tasks.channel_missing', { plugin: plugin.key, model });
+    const message = sentence('tasks.channel_missing', { plugin: submission.plugin.key, model });
     const error = lastError ?? taskErrors.no_available_channel({ message, param: 'model' });
     if (!task) throw error;
     // Only what proves that no vendor has a job lets it wait again.

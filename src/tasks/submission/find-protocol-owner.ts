@@ -19,17 +19,21 @@ export type ProtocolOwner = {
 
 type Wanted = { generation: Generation; protocol: ProtocolName; model: string; group: string };
 
+/** Plugins that one request may be decoded by. */
+const MAX_OWNERS = 4;
+
 /**
- * Finds the plugin that serves `model` on a protocol to a group: the one that claims it, if an
- * enabled channel of the group lists the model; else the plugin of such a channel that maps the
- * name to a model that the plugin claims; else the one that claims it, without a channel. A
- * channel's rest or capacity changes nothing, so that no request moves to another price.
+ * Finds the plugins that serve `model` on a protocol to a group: those that claim it, if enabled
+ * channels of the group list the model, in order of their keys; else the plugin of such a channel
+ * that maps the name to a model that the plugin claims; else one that claims it, without a channel.
+ * A channel's rest or capacity changes nothing, so that no request moves to another price.
  */
-export function findProtocolOwner(
+export function findProtocolOwners(
   { channels }: { channels: Pick<Channels, 'known'> },
   { generation, protocol, model, group }: Wanted,
-): ProtocolOwner | undefined {
-  const claimed = generation.protocolOwner(protocol, model);
+): ProtocolOwner[] {
+  const claimed = generation.protocolOwners(protocol, model);
+  const withChannel = new Set<LoadedPlugin>();
   let alias: ProtocolOwner | undefined;
   for (const channel of channels.known()) {
     if (!channel.models.includes(model)) continue;
@@ -37,10 +41,16 @@ export function findProtocolOwner(
     if (!plugin) continue;
     const { channelTypes, protocols } = plugin.manifest;
     if (!serves(channel, { pluginKey: plugin.key, channelTypes, model, group, except: [] })) continue;
-    if (plugin === claimed?.plugin) return { ...claimed, hasChannel: true };
+    if (claimed.some((owner) => owner.plugin === plugin)) {
+      withChannel.add(plugin);
+      continue;
+    }
     const claim = protocols.find(({ name }) => name === protocol);
     const upstreamModel = mapModel(channel.modelMapping, model);
     if (claim?.models.includes(upstreamModel)) alias ??= { plugin, claim, upstreamModel, hasChannel: true };
   }
-  return alias ?? (claimed && { ...claimed, hasChannel: false });
+  const serving = claimed.filter(({ plugin }) => withChannel.has(plugin));
+  if (serving.length > 0) return serving.slice(0, MAX_OWNERS).map((owner) => ({ ...owner, hasChannel: true }));
+  if (alias) return [alias];
+  return claimed.slice(0, 1).map((owner) => ({ ...owner, hasChannel: false }));
 }

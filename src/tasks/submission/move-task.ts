@@ -18,7 +18,7 @@ type Move = { task: TaskRecord; choice: Choice; attempt: number; taken: TakenPla
  */
 export async function moveTask(
   deps: TaskDeps,
-  { channel, action, upstreamModel, quote, slots }: PreparedSubmission,
+  { channel, plugin, generation, action, upstreamModel, quote, slots }: PreparedSubmission,
   { task, choice, attempt, taken }: Move,
 ): Promise<{ task: TaskRecord; dispatch: Dispatch } | undefined> {
   const accepted = taken?.task;
@@ -28,7 +28,12 @@ export async function moveTask(
   if (isAccepted && isInPlace && task.action === action && task.slots === slots)
     return { task, dispatch: choice.dispatch };
   const { quota, snapshot } = accepted && isAccepted ? { quota: accepted.quota, snapshot: accepted.billing } : quote;
+  const isOther = plugin.key !== task.platform;
+  const { key: pluginKey, version: pluginVersion, sourceHash } = plugin;
   const change = {
+    ...(isOther
+      ? { platform: pluginKey, sourceHash, execution: { ...task.execution, pluginKey, pluginVersion, generation } }
+      : {}),
     ...{ channelId: channel.id, action, quota, billing: snapshot, upstreamModel: choice.scope.model, slots },
     properties: { ...task.properties, upstreamModelName: upstreamModel },
   };
@@ -43,6 +48,7 @@ export async function moveTask(
       begun = dispatch;
       dispatchedAtMs = dispatch.dispatchedAtMs;
     }
+    if (isOther) await deps.node.sources.keep(tx, plugin, deps.clock.unix());
     const started = dispatchedAtMs === undefined ? {} : { dispatchedAtMs };
     if (!(await tx.tasks.amend(toLease(task), { ...change, ...started }))) return 'lost';
     // Preparing this channel's request took time, in which nothing renewed the lease.

@@ -8,7 +8,7 @@ import { isWaiting } from '../state/describe-task.ts';
 import { recordQueued } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Opening } from '../task-node.ts';
-import type { Submission, TaskDeps } from '../types.ts';
+import type { PluginOrder, Submission, TaskDeps } from '../types.ts';
 import { storeRequest, type WaitingRequest } from '../waiting/stored-request.ts';
 import { attemptChannels, type LocalWork, type Opened } from './attempt-channels.ts';
 import { awaitDispatch } from './await-dispatch.ts';
@@ -51,7 +51,14 @@ function traceSubmission<T>(
 }
 
 async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doubt): Promise<TaskRecord> {
-  const { plugin, requestId } = submission;
+  const { requestId } = submission;
+  const orders: PluginOrder[] = [submission, ...(submission.alternatives ?? [])];
+  const [order, ...alternatives] = orders.filter(({ plugin }) => !plugin.suspended());
+  if (!order) {
+    const message = sentence('tasks.plugin_suspended', { plugin: submission.plugin.key });
+    throw vendorErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
+  }
+  const { plugin } = order;
   if (submission.surface.startsWith('proto_')) {
     traceEvent(deps.logger, 'protocol_pin', {
       request_id: requestId,
@@ -62,24 +69,24 @@ async function trySubmission(deps: TaskDeps, submission: Submission, doubt: Doub
       model: submission.intent.model,
     });
   }
-  if (plugin.suspended()) {
-    const message = sentence('tasks.plugin_suspended', { plugin: plugin.key });
-    throw vendorErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
-  }
   const callbackUrl = chooseCallback(deps.webhooks, {
     requested: submission.request.callbackUrl,
     key: submission.caller.key,
   });
   const keep = requestsRetention(submission);
   const taskId = newTaskId(deps.clock.nowMs(), deps.node.random);
-  return attemptChannels(deps, submission, {
-    taskId,
-    doubt,
-    async open(prepared, choice, local) {
-      const inputs = await storeInputs(deps, prepared, local);
-      return openTask(deps, prepared, { taskId, callbackUrl, keep, inputs, choice, local });
+  return attemptChannels(
+    deps,
+    { ...submission, ...order, alternatives },
+    {
+      taskId,
+      doubt,
+      async open(prepared, choice, local) {
+        const inputs = await storeInputs(deps, prepared, local);
+        return openTask(deps, prepared, { taskId, callbackUrl, keep, inputs, choice, local });
+      },
     },
-  });
+  );
 }
 
 /** Stores the files of a request that can be run again. */

@@ -48,6 +48,7 @@ export const describeSummary = (plugin: PluginSummary) => ({
   has_icon: plugin.hasIcon,
   remark: plugin.remark,
   narrowed_models: plugin.narrowedModels,
+  share_models: plugin.shareModels,
   runtime_status: plugin.runtimeStatus,
   ...describeRuntimeError(plugin.runtimeError),
   ...(plugin.factoryMeta === undefined ? {} : { factory_meta: plugin.factoryMeta }),
@@ -216,6 +217,7 @@ const describePreview = (preview: ActivationPreview) => ({
   usage_schema: preview.usageSchema,
   channels: preview.channels,
   conflict: preview.conflict,
+  sharing: { share_models: preview.sharing.shareModels, models: preview.sharing.models },
   permissions: preview.permissions,
   replay: preview.replay.map(({ taskId, storedStatus, before, after, changed, lostArtifacts }) => ({
     task_id: taskId,

@@ -165,22 +165,26 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
     .post(
       '/api/plugin/task/marketplace/preview',
       async ({ body, panel }) => {
-        const preview = await marketplace.preview(body, userOwner(panel.user.id));
+        const { share_models: shareModels, ...name } = body;
+        const preview = await marketplace.preview({ ...name, shareModels }, userOwner(panel.user.id));
         return ok(describeReview(billing, body.key, preview));
       },
       {
         root: true,
-        body: strictObject({ source, key, version }),
+        body: strictObject({ source, key, version, share_models: activateOptions.share_models }),
         detail: { summary: 'What an activation of an offered version would change, before it is installed' },
       },
     )
     .post(
       '/api/plugin/task/marketplace/install',
       async ({ body, panel, origin }) => {
-        const { activate, preview_digest: _, ...wanted } = body;
+        const { activate, preview_digest: _, share_models: shareModels, ...wanted } = body;
         const digest = readPreviewDigest(body);
         const detail = await withFreshPreview(billing, () =>
-          marketplace.install({ ...wanted, ...digest }, userOwner(panel.user.id)),
+          marketplace.install(
+            { ...wanted, ...digest, ...(shareModels === undefined ? {} : { shareModels }) },
+            userOwner(panel.user.id),
+          ),
         );
         await audit(
           { panel, origin },
@@ -193,6 +197,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
               after: auditVersion(detail.plugin),
               force: body.force ?? false,
               activated: activate ?? false,
+              ...(shareModels === undefined ? {} : { share_models: shareModels }),
             },
           },
         );

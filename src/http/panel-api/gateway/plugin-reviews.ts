@@ -5,6 +5,7 @@ import type { PluginService } from '../../../plugins/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { describeDiff, describeReview } from './describe-plugin.ts';
+import { activateOptions } from './plugins.ts';
 
 const version = (description: string) => t.String({ minLength: 1, maxLength: 200, description });
 
@@ -36,7 +37,8 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
         const { version: stored, source } = body;
         if ((stored === undefined) === (source === undefined))
           throw fieldError('version', 'wrong_value', sentence('http.version_or_source'));
-        const previewed = source === undefined ? { version: stored ?? '' } : { source };
+        const { share_models: shareModels } = body;
+        const previewed = { ...(source === undefined ? { version: stored ?? '' } : { source }), shareModels };
         return ok(describeReview(billing, key, await plugins.preview(key, previewed, userOwner(panel.user.id))));
       },
       {
@@ -47,6 +49,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
           source: t.Optional(
             t.String({ minLength: 1, maxLength: 2 * 1024 * 1024, description: 'A module that is not stored.' }),
           ),
+          share_models: activateOptions.share_models,
         }),
         detail: {
           summary: 'What an activation would change',

@@ -38,6 +38,12 @@ export const activateOptions = {
         'The digest of the preview that you have read. If the activation would now change something else, PLUGIN_PREVIEW_OUTDATED (409, details.preview), and nothing has changed.',
     }),
   ),
+  share_models: t.Optional(
+    t.Boolean({
+      description:
+        'Whether the plugin may claim models that other plugins claim too; kept with the plugin. Without it such a claim is PLUGIN_CONFLICT. Requests then go to any of their channels, each at its own price.',
+    }),
+  ),
 };
 
 type ActivateOptions = { activate?: boolean; preview_digest?: string; enabled?: boolean };
@@ -98,10 +104,13 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
     origin: RequestOrigin;
   };
   async function upload({ body, panel, origin }: Upload) {
-    const { activate, preview_digest: _, ...uploaded } = body;
+    const { activate, preview_digest: _, share_models: shareModels, ...uploaded } = body;
     const digest = readPreviewDigest(body);
     const detail = await withFreshPreview(billing, () =>
-      plugins.upload({ ...uploaded, ...digest }, userOwner(panel.user.id)),
+      plugins.upload(
+        { ...uploaded, ...digest, ...(shareModels === undefined ? {} : { shareModels }) },
+        userOwner(panel.user.id),
+      ),
     );
     const { key = '', version = '' } = detail.plugin ?? {};
     await audit(
@@ -114,6 +123,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
           after: auditVersion(detail.plugin),
           force: body.force ?? false,
           activated: activate ?? false,
+          ...(shareModels === undefined ? {} : { share_models: shareModels }),
           icon_given: body.icon !== undefined,
         },
       },
@@ -174,12 +184,19 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
     )
     .post(
       '/api/plugin/task/:key/activate',
-      async ({ params: { key }, body: { version, preview_digest: previewDigest }, query, panel, origin }) => {
+      async ({
+        params: { key },
+        body: { version, preview_digest: previewDigest, share_models: shareModels },
+        query,
+        panel,
+        origin,
+      }) => {
         const adopt = query.adopt === 'true';
         const options = {
           adopt,
           owner: userOwner(panel.user.id),
           ...(previewDigest === undefined ? {} : { previewDigest }),
+          ...(shareModels === undefined ? {} : { shareModels }),
         };
         const { before, after, adoptedTasks } = await withFreshPreview(billing, () =>
           plugins.activate(key, version, options),
@@ -192,6 +209,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
             detail: {
               before: auditVersion(before),
               after: auditVersion(after) ?? { serving: 'factory' },
+              ...(shareModels === undefined ? {} : { share_models: shareModels }),
               ...(adopt ? { adopted: { unfinished_tasks: adoptedTasks } } : {}),
             },
           },
@@ -203,6 +221,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         body: strictObject({
           version: t.String({ minLength: 1, maxLength: 200, description: 'A stored version, or factory.' }),
           preview_digest: activateOptions.preview_digest,
+          share_models: activateOptions.share_models,
         }),
         query: strictObject({ adopt: adoptQuery }),
         detail: {
