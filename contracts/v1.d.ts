@@ -231,9 +231,19 @@ export interface QueryIntent {
 // -------------------------------------------------------------------------------------------------
 // driver hooks
 
+/**
+ * Whose API answers: the vendor's, or that of another gateway with this plugin, on the plugin's
+ * native routes and the host's protocols.
+ * @since 2026-11
+ */
+export type UpstreamKind = { kind: 'vendor' | 'new_api' };
+
 /** The channel's credential for driver hooks. */
 export interface Credential {
-  /** The raw channel key (without `Bearer`), or `Bearer <token>` for `oauth2_jwt`. */
+  /**
+   * The raw channel key (without `Bearer`); `Bearer <token>` for `oauth2_jwt`, and `Bearer <key>` at
+   * another gateway.
+   */
   authHeader?: string;
   /** The raw channel key; absent for `oauth2_jwt`. */
   apiKey?: string;
@@ -282,6 +292,8 @@ export interface DriverContext extends Credential {
   /** The model after the channel's mapping. Rate tables use `ctx.upstreamModel || ctx.model`. */
   upstreamModel: string;
   baseUrl: string;
+  /** For plugins whose `meta.upstreams` names `new_api`. @since 2026-11 */
+  upstream?: UpstreamKind;
   userSetting?: Json;
   /** Set for extractUsage only. */
   usagePurpose?: 'facts' | 'billing_ratios';
@@ -403,6 +415,8 @@ export interface TaskQueryContext {
   authHeader: string;
   apiKey?: string;
   auth?: Json;
+  /** As in DriverContext. @since 2026-11 */
+  upstream?: UpstreamKind;
   /** The vendor's latest answer. */
   data: Json;
   /** The state that a hook returned last. */
@@ -414,6 +428,8 @@ export interface BatchQueryContext {
   authHeader: string;
   apiKey?: string;
   auth?: Json;
+  /** As in DriverContext. @since 2026-11 */
+  upstream?: UpstreamKind;
   tasks: TaskQueryContext[];
 }
 
@@ -461,6 +477,8 @@ export interface ContentContext extends ArtifactContext, Credential {
   upstreamTaskId: string;
   artifactKey: string;
   baseUrl: string;
+  /** As in DriverContext. @since 2026-11 */
+  upstream?: UpstreamKind;
   /**
    * The client's method, and its headers Range, If-Range, If-None-Match and If-Modified-Since.
    */

@@ -61,7 +61,7 @@ export async function checkFactory(files: readonly FactoryFile[], sandbox: Sandb
     const { key } = compiled.manifest;
     const deps = { sandbox, clock: systemClock, logger: silentLogger };
     const plugin = loadPlugin({ compiled, layer: 'factory', narrowedModels: null, ...deps });
-    const conflict = preflight(admitted.values(), plugin);
+    const conflict = preflight(admitted.values(), plugin, new Set());
     if (conflict) faults.push(`${name}: ${conflict.message}`);
     if (admitted.has(key)) faults.push(`${name}: another factory plugin has the key ${key}`);
     admitted.set(key, plugin);

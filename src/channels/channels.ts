@@ -1,5 +1,12 @@
 import { type Clock, createReplica, type Logger, type Random, type SecretBox } from '../kernel/index.ts';
-import { type ChannelRecord, type Page, type Paged, STATUS, type Store } from '../store/ports/index.ts';
+import {
+  boundPluginKeys,
+  type ChannelRecord,
+  type Page,
+  type Paged,
+  STATUS,
+  type Store,
+} from '../store/ports/index.ts';
 import { checkLimits, checkPool } from './capacity/declared-limits.ts';
 import {
   type ChannelNetwork,
@@ -65,6 +72,8 @@ export type Channels = {
   delete(id: number): Promise<ChannelRecord>;
 };
 
+const sameKeys = (one: readonly string[], other: readonly string[]): boolean => one.join() === other.join();
+
 export function createChannels(deps: {
   store: Store;
   clock: Clock;
@@ -109,12 +118,14 @@ export function createChannels(deps: {
    * been removed since.
    */
   function bindingAfter(before: ChannelRecord, change: ChannelChange) {
-    const { type, taskPluginKey, baseUrl } = { ...before, ...change };
-    if (type === before.type && taskPluginKey === before.taskPluginKey && baseUrl === before.baseUrl) {
+    const after = { ...before, ...change };
+    const { type, taskPluginKey, baseUrl, settings } = after;
+    const isBoundAsBefore = sameKeys(boundPluginKeys(after), boundPluginKeys(before));
+    if (type === before.type && isBoundAsBefore && baseUrl === before.baseUrl) {
       return { type, taskPluginKey, baseUrl, baseUrlSource: 'given' as const };
     }
     const plugin = change.taskPluginKey ?? (change.type === undefined ? before.taskPluginKey : null);
-    return { type, ...checkBinding(plugins, { type, taskPluginKey: plugin, baseUrl }) };
+    return { type, ...checkBinding(plugins, { type, taskPluginKey: plugin, baseUrl, settings }) };
   }
 
   const isReadable = (channel: ChannelRecord): boolean =>
@@ -173,6 +184,7 @@ export function createChannels(deps: {
         type: input.type,
         taskPluginKey: input.taskPluginKey ?? null,
         baseUrl: input.baseUrl ?? '',
+        settings: checkSettings(input.settings ?? {}),
       });
       const now = clock.unix();
       const channel = await store.channels.insert({
@@ -206,7 +218,7 @@ export function createChannels(deps: {
       const binding = bindingAfter(before, change);
       const moves =
         binding.type !== before.type ||
-        binding.taskPluginKey !== before.taskPluginKey ||
+        !sameKeys(boundPluginKeys({ ...before, ...change, ...binding }), boundPluginKeys(before)) ||
         binding.baseUrl !== before.baseUrl;
       // A proxy reads what goes over it without TLS.
       const isShownToProxy = (change.proxy ?? '') !== '' && binding.baseUrl.startsWith('http:');

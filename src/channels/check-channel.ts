@@ -7,7 +7,7 @@ import {
   sentence,
   trimTrailing,
 } from '../kernel/index.ts';
-import type { DeclaredLimits, EnabledStatus } from '../store/ports/index.ts';
+import { boundPluginKeys, type DeclaredLimits, type EnabledStatus, GATEWAY_TYPE } from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
 
 /** A channel bound to a plugin by `task_plugin_key` (specification, "Channels"). */
@@ -40,7 +40,7 @@ export type ChannelInput = {
 };
 
 /** `keyFormat`: how the vendor's keys usually look. */
-type ChannelPlugin = { key: string; baseUrl?: string; keyFormat?: string };
+type ChannelPlugin = { key: string; baseUrl?: string; keyFormat?: string; addressesGateways?: boolean };
 
 /** What the plugin room knows about plugins that channels depend on. */
 export type PluginFacts = {
@@ -54,7 +54,11 @@ export type PluginFacts = {
 export const boundPlugin = (
   facts: PluginFacts,
   { type, taskPluginKey }: { type: number; taskPluginKey?: string | null | undefined },
-): ChannelPlugin | undefined => (taskPluginKey ? facts.plugin(taskPluginKey) : facts.byChannelType(type));
+): ChannelPlugin | undefined => {
+  // The key is the gateway's, whatever those of the plugin's vendor look like.
+  if (type === GATEWAY_TYPE) return undefined;
+  return taskPluginKey ? facts.plugin(taskPluginKey) : facts.byChannelType(type);
+};
 
 const MAX_NAME = 64;
 const MAX_KEY = 16 * 1024;
@@ -153,7 +157,9 @@ const MAX_GRACE_SECONDS = 86_400;
 
 /** Checks the members that the gateway reads itself; the plugin reads all others. */
 export function checkSettings(settings: JsonObject): JsonObject {
-  const { not_found_grace_seconds: grace } = settings;
+  const { not_found_grace_seconds: grace, task_extend_plugin_keys: keys } = settings;
+  if (keys !== undefined && !(Array.isArray(keys) && keys.every((key) => typeof key === 'string')))
+    throw invalid('settings.task_extend_plugin_keys', sentence('channels.plugin_keys'));
   const isFit = Number.isInteger(grace) && Number(grace) >= 0 && Number(grace) <= MAX_GRACE_SECONDS;
   if (grace !== undefined && !isFit)
     throw invalid('settings.not_found_grace_seconds', sentence('channels.grace_range', { max: MAX_GRACE_SECONDS }));
@@ -232,7 +238,7 @@ export function mapModel(mapping: Record<string, string>, model: string): string
  */
 export function checkBinding(
   facts: PluginFacts,
-  input: { type: number; taskPluginKey: string | null; baseUrl: string },
+  input: { type: number; taskPluginKey: string | null; baseUrl: string; settings: JsonObject },
 ): { taskPluginKey: string | null; baseUrl: string; baseUrlSource: 'given' | 'plugin_default' } {
   const given = input.baseUrl.trim();
   let fallback: string | undefined;
@@ -243,6 +249,16 @@ export function checkBinding(
     if (!plugin) throw invalid('task_plugin_key', sentence('channels.plugin_missing', { plugin: input.taskPluginKey }));
     taskPluginKey = input.taskPluginKey;
     fallback = plugin.baseUrl;
+  } else if (input.type === GATEWAY_TYPE) {
+    const keys = boundPluginKeys(input);
+    if (keys.length === 0) throw invalid('task_plugin_key', sentence('channels.plugin_needed'));
+    for (const key of keys) {
+      const plugin = facts.plugin(key);
+      const param = key === input.taskPluginKey ? 'task_plugin_key' : 'settings.task_extend_plugin_keys';
+      if (!plugin) throw invalid(param, sentence('channels.plugin_missing', { plugin: key }));
+      if (!plugin.addressesGateways) throw invalid(param, sentence('channels.plugin_of_vendor', { plugin: key }));
+    }
+    taskPluginKey = input.taskPluginKey;
   } else {
     if (input.taskPluginKey) throw invalid('task_plugin_key', sentence('channels.plugin_unwanted'));
     const declared = facts.byChannelType(input.type);

@@ -1,5 +1,5 @@
 import type { Random } from '../kernel/index.ts';
-import { type ChannelRecord, STATUS } from '../store/ports/index.ts';
+import { boundPluginKeys, type ChannelRecord, GATEWAY_TYPE, STATUS } from '../store/ports/index.ts';
 import { TASK_PLUGIN_TYPE } from './check-channel.ts';
 
 export type PickRequest = {
@@ -45,7 +45,9 @@ export function pickChannel(
 
 /** Whether the plugin drives the channel: bound by key, or by a type that the plugin declares. */
 const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
-  channel.type === TASK_PLUGIN_TYPE ? channel.taskPluginKey === pluginKey : channelTypes.includes(channel.type);
+  channel.type === TASK_PLUGIN_TYPE || channel.type === GATEWAY_TYPE
+    ? boundPluginKeys(channel).includes(pluginKey)
+    : channelTypes.includes(channel.type);
 
 /** Whether a channel may serve a request. */
 export const serves = (channel: ChannelRecord, request: PickRequest): boolean =>

@@ -9,10 +9,6 @@ export function listOfferedModels(
   channels: Pick<Channels, 'known'>,
 ): OfferedModel[] {
   const generation = plugins.current();
-  const known = channels.known().map((channel) => ({
-    channel,
-    plugin: findDriver(generation, channel),
-  }));
   const own = [...generation.plugins.values()].flatMap(({ key, manifest }) =>
     manifest.models.map((model) => ({
       pluginKey: key,
@@ -24,15 +20,19 @@ export function listOfferedModels(
     })),
   );
   // A channel whose plugin is gone serves no models.
-  const served = known.filter(({ channel, plugin }) => plugin || channel.type === RELAY_TYPE);
-  const listed = served.flatMap(({ channel, plugin }) =>
-    channel.models.map((model) => ({
-      pluginKey: plugin?.key ?? null,
-      model,
-      upstreamModel: mapModel(channel.modelMapping, model),
-      facts: readFacts(plugin, { model, upstreamModel: mapModel(channel.modelMapping, model) }),
-      offered: channel.status === STATUS.enabled,
-    })),
+  const listed = channels.known().flatMap((channel) =>
+    channel.models.flatMap((model) => {
+      const upstreamModel = mapModel(channel.modelMapping, model);
+      const plugin = findDriver(generation, channel, upstreamModel);
+      if (!plugin && channel.type !== RELAY_TYPE) return [];
+      return {
+        pluginKey: plugin?.key ?? null,
+        model,
+        upstreamModel,
+        facts: readFacts(plugin, { model, upstreamModel }),
+        offered: channel.status === STATUS.enabled,
+      };
+    }),
   );
   return [...own, ...listed];
 }

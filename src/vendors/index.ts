@@ -31,6 +31,7 @@ export {
   driverContext,
   protocolContext,
   queryContext,
+  upstreamContext,
 } from './request/build-contexts.ts';
 export { buildUpstreamRequest, CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './request/build-upstream-request.ts';
 export { fileToken, restoreFiles, TOKEN_PREFIX_LENGTH } from './request/restore-files.ts';

@@ -106,7 +106,7 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
       ]);
       const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.code] : []));
       expect(refused).toEqual(['plugins.conflict']);
-      const owner = (node: PluginService) => node.current().protocolOwner('proto_video', 'acme-1')?.plugin.key;
+      const owner = (node: PluginService) => node.current().protocolOwners('proto_video', 'acme-1')[0]?.plugin.key;
       await until(() => owner(service) !== undefined && owner(service) === owner(other));
       expect(service.runtimeStatus().pluginErrors).toEqual({});
     });
@@ -396,9 +396,9 @@ describe('management of plugins', () => {
       expect((await refusal(service.upload(claiming('rival', '1.0.0', ['acme-2'])))).code).toBe('plugins.conflict');
       const change = await service.narrow('acme', ['acme-1']);
       expect([change.before?.narrowedModels, change.after.narrowedModels]).toEqual([null, ['acme-1']]);
-      expect(service.current().protocolOwner('proto_video', 'acme-2')).toBeUndefined();
+      expect(service.current().protocolOwners('proto_video', 'acme-2')).toEqual([]);
       await service.upload(claiming('rival', '1.0.0', ['acme-2']));
-      expect(service.current().protocolOwner('proto_video', 'acme-2')?.plugin.key).toBe('rival');
+      expect(service.current().protocolOwners('proto_video', 'acme-2')[0]?.plugin.key).toBe('rival');
 
       expect((await refusal(service.narrow('acme', null))).details).toMatchObject({ with: 'rival' });
       expect((await refusal(service.narrow('acme', ['acme-2']))).details).toMatchObject({ with: 'rival' });
@@ -414,7 +414,7 @@ describe('management of plugins', () => {
       await service.activate('acme', '2.0.0');
       await service.setEnabled('rival', false);
       await service.narrow('acme', null);
-      expect(service.current().protocolOwner('proto_video', 'acme-2')?.plugin.key).toBe('acme');
+      expect(service.current().protocolOwners('proto_video', 'acme-2')[0]?.plugin.key).toBe('acme');
     });
 
     test('names the models that a version does not have', async () => {
@@ -443,7 +443,7 @@ describe('management of plugins', () => {
       const { before, after } = await service.narrow('demo', ['demo-video']);
       expect([before.narrowedModels, after.narrowedModels]).toEqual([null, ['demo-video']]);
       await service.upload(rival);
-      expect(service.current().protocolOwner('proto_video', 'demo-video-pro')?.plugin.key).toBe('rival');
+      expect(service.current().protocolOwners('proto_video', 'demo-video-pro')[0]?.plugin.key).toBe('rival');
       expect((await refusal(service.narrow('demo', null))).details).toMatchObject({ with: 'rival' });
       await withOtherNode(async (other) => {
         expect(other.current().plugins.get('demo')?.manifest.models).toEqual(['demo-video']);
@@ -464,7 +464,7 @@ describe('management of plugins', () => {
       expect(service.current().plugins.get('demo')?.manifest.models).toEqual(['demo-video']);
       await service.setEnabled('rival', false);
       await service.narrow('demo', null);
-      expect(service.current().protocolOwner('proto_video', 'demo-video-pro')?.plugin.key).toBe('demo');
+      expect(service.current().protocolOwners('proto_video', 'demo-video-pro')[0]?.plugin.key).toBe('demo');
     });
 
     test('of a disabled plugin is checked when it is enabled', async () => {
@@ -474,7 +474,7 @@ describe('management of plugins', () => {
       expect((await refusal(service.setEnabled('rival', true))).code).toBe('plugins.conflict');
       await service.narrow('rival', ['acme-2']);
       await service.setEnabled('rival', true);
-      expect(service.current().protocolOwner('proto_video', 'acme-2')?.plugin.key).toBe('rival');
+      expect(service.current().protocolOwners('proto_video', 'acme-2')[0]?.plugin.key).toBe('rival');
     });
   });
 });

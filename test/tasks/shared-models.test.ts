@@ -127,10 +127,12 @@ test('the choice stays until it is taken back, and then the second claim is a co
   const later = await startEngine(opened.store, sandbox, { factory: [source('acme'), source('rival')] });
   try {
     expect(later.plugins.runtimeStatus().pluginErrors).toEqual({});
-    expect(later.plugins.current().protocolOwners('proto_video', MODEL).map(({ plugin }) => plugin.key)).toEqual([
-      'acme',
-      'rival',
-    ]);
+    expect(
+      later.plugins
+        .current()
+        .protocolOwners('proto_video', MODEL)
+        .map(({ plugin }) => plugin.key),
+    ).toEqual(['acme', 'rival']);
   } finally {
     await later.stop();
   }

@@ -6,9 +6,14 @@ import { findUsage, type Generation, type Manifest, NUMBER_LIMITS, type UsageFie
 export function createPluginFacts(plugins: {
   current(): Generation;
 }): PluginFacts & { declaredFacts(pluginKey: string, model: string): Record<string, DeclaredFact> | undefined } {
-  const describe = ({ key, baseUrl, vendor }: Manifest) => {
+  const describe = ({ key, baseUrl, vendor, addressesGateways }: Manifest) => {
     const keyFormat = vendor?.keyFormat?.[0];
-    return { key, ...(baseUrl !== undefined && { baseUrl }), ...(keyFormat !== undefined && { keyFormat }) };
+    return {
+      key,
+      addressesGateways,
+      ...(baseUrl !== undefined && { baseUrl }),
+      ...(keyFormat !== undefined && { keyFormat }),
+    };
   };
   return {
     plugin(key) {

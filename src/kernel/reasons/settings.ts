@@ -29,7 +29,10 @@ export const settingsReasons = {
   'channels.pool_name': 'pool must have at most {{max}} characters, no hidden ones, and must not begin with #.',
   'channels.plugin_needed': 'A channel of type 61 needs task_plugin_key.',
   'channels.plugin_missing': 'No plugin with the key "{{plugin}}" is installed.',
-  'channels.plugin_unwanted': 'task_plugin_key belongs to channels of type 61 only.',
+  'channels.plugin_unwanted': 'task_plugin_key belongs to channels of types 60 and 61 only.',
+  'channels.plugin_of_vendor':
+    'The plugin "{{plugin}}" addresses its vendor only: a channel of type 60 needs one whose upstreams name new_api.',
+  'channels.plugin_keys': 'task_extend_plugin_keys must be a list of plugin keys.',
   'channels.type_unknown':
     'No plugin declares the channel type {{type}}. Use 61 with task_plugin_key, or 1 for a relay.',
   'channels.address_needed': 'base_url is needed: the plugin has no default address.',

@@ -73,9 +73,10 @@ function unservedItems({ plugins, channels }: ModelAttentionDeps): AttentionItem
         { code: 'channel_unserved', severity: 'error', target, message, params: { channel: channel.name, models: '' } },
       ];
     }
-    const lost = channel.models.filter(
-      (model) => !plugin.manifest.models.includes(mapModel(channel.modelMapping, model)),
-    );
+    const lost = channel.models.filter((model) => {
+      const upstreamModel = mapModel(channel.modelMapping, model);
+      return !findDriver(generation, channel, upstreamModel)?.manifest.models.includes(upstreamModel);
+    });
     if (lost.length === 0) return [];
     const message = `The channel "${channel.name}" offers models that "${plugin.key}" ${plugin.version} does not serve: ${nameSome(lost)}.`;
     const params = { channel: channel.name, models: listSome(lost) };

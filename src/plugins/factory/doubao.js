@@ -18,6 +18,7 @@ export const meta = {
   website: 'https://www.volcengine.com/docs/82379/1520757',
   baseUrl: 'https://ark.cn-beijing.volces.com',
   fetchMode: 'per_task',
+  upstreams: ['vendor', 'new_api'],
   channelTypes: [54, 45],
   models: [
     'doubao-seedance-2-5-260628',
@@ -74,8 +75,7 @@ export const meta = {
 const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'];
 const DEFAULT_SECONDS = 5;
 
-// By the beginning of a model's name. `auto`: -1 lets the model choose the length. The last one is
-// for what is newer, or an endpoint's id.
+// By the beginning of a model's name; all others last. `auto`: -1 lets the model choose the length.
 const MODELS = [
   { name: 'doubao-seedance-1-0-lite', least: 2, most: 12, resolution: '720p', audio: false, auto: false },
   { name: 'doubao-seedance-1-0', least: 2, most: 12, resolution: '1080p', audio: false, auto: false },
@@ -134,9 +134,11 @@ const isGiven = (value) => value !== undefined && value !== null && value !== ''
 const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? value[name] : {});
 const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
 
-/** People also enter the address with the path that Ark's own clients want. */
-const tasksUrl = (ctx) =>
-  `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/api\/v3$/, '')}/api/v3/contents/generations/tasks`;
+/** People also enter Ark's own path. Another gateway has the vendor's paths below `/doubao`. */
+const tasksUrl = ({ baseUrl, upstream }) => {
+  const root = baseUrl.replace(/\/+$/, '').replace(/\/api\/v3$/, '') + (upstream?.kind === 'new_api' ? '/doubao' : '');
+  return `${root}/api/v3/contents/generations/tasks`;
+};
 const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
 
 /** A field that may be missing; `read` gives undefined for a value that breaks the rule. */

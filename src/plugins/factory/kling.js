@@ -26,6 +26,7 @@ export const meta = {
     'kling-v1',
   ],
   fetchMode: 'per_task',
+  upstreams: ['vendor', 'new_api'],
   channelTypes: [50],
   sortPriority: 70,
   website: 'https://kling.ai/document-api',
@@ -130,7 +131,11 @@ const firstGiven = (...values) => values.find(given);
 
 // ------------------------------------------------------------------------------------------------------------- the request
 
+/** Whether another gateway answers, which has the vendor's paths below `/kling`. */
+const isGateway = ({ upstream }) => upstream?.kind === 'new_api';
+
 function authorization(ctx) {
+  if (isGateway(ctx)) return ctx.authHeader;
   const [accessKey, secretKey, ...more] = String(ctx.apiKey).split('|');
   if (secretKey === undefined) return `Bearer ${accessKey}`;
   if (accessKey === '' || secretKey === '' || more.length > 0) {
@@ -144,8 +149,9 @@ function authorization(ctx) {
 /** Where jobs of this kind are made and asked for. */
 function jobsUrl(ctx, kind) {
   const base = ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
-  // A key of another gateway, which has the vendor's paths below `/kling`.
-  const prefix = String(ctx.apiKey).startsWith('sk-') && !base.endsWith('/kling') ? '/kling' : '';
+  // A key of this form is another gateway's, even where the channel does not say so.
+  const isForeign = isGateway(ctx) || String(ctx.apiKey).startsWith('sk-');
+  const prefix = isForeign && !base.endsWith('/kling') ? '/kling' : '';
   return `${base}${prefix}/v1/videos/${kind}`;
 }
 

@@ -15,6 +15,7 @@ export const meta = {
   icon: 'Sora.Color',
   models: ['sora-2', 'sora-2-pro'],
   fetchMode: 'per_task',
+  upstreams: ['vendor', 'new_api'],
   channelTypes: [55],
   sortPriority: 90,
   website: 'https://developers.openai.com/api/docs/guides/video-generation',

@@ -16,6 +16,7 @@ export const meta = {
   sortPriority: 20,
   website: 'https://github.com/Suno-API/Suno-API',
   fetchMode: 'batch',
+  upstreams: ['vendor', 'new_api'],
   channelTypes: [36],
   models: ['suno_music', 'suno_lyrics'],
   protocols: [{ name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],

@@ -1,4 +1,4 @@
-import type { Adoption, ChannelRecord } from '../../store/ports/index.ts';
+import { type Adoption, boundPluginKeys, type ChannelRecord } from '../../store/ports/index.ts';
 import type { Generation, LoadedPlugin, TaskOrigin, TaskPlugins } from '../types.ts';
 import type { DatabaseSnapshot } from './choose-sources.ts';
 import type { RetainedPlugins } from './retained-plugins.ts';
@@ -75,8 +75,19 @@ export function createTaskPlugins(
   };
 }
 
-/** The plugin that drives a channel: the one it is bound to, or the one that declares its type. */
-export const findDriver = (
+/**
+ * The plugin that drives a channel: the one it is bound to, or the one that declares its type. Of
+ * several that are bound to an account at another gateway the first by key that has the model;
+ * `upstreamModel` is its name there.
+ */
+export function findDriver(
   generation: Generation,
-  { taskPluginKey, type }: Pick<ChannelRecord, 'taskPluginKey' | 'type'>,
-): LoadedPlugin | undefined => (taskPluginKey ? generation.plugins.get(taskPluginKey) : generation.byChannelType(type));
+  channel: Pick<ChannelRecord, 'taskPluginKey' | 'type' | 'settings'>,
+  upstreamModel?: string,
+): LoadedPlugin | undefined {
+  const keys = boundPluginKeys(channel);
+  if (keys.length === 0) return generation.byChannelType(channel.type);
+  const bound = keys.flatMap((key) => generation.plugins.get(key) ?? []);
+  const serving = bound.find(({ manifest }) => upstreamModel !== undefined && manifest.models.includes(upstreamModel));
+  return serving ?? bound[0];
+}

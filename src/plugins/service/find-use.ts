@@ -1,5 +1,5 @@
 import { type Clock, sentence } from '../../kernel/index.ts';
-import { type ChannelRecord, type Repositories, STATUS } from '../../store/ports/index.ts';
+import { boundPluginKeys, type ChannelRecord, type Repositories, STATUS } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import type { Manifest } from '../types.ts';
@@ -50,7 +50,7 @@ export const boundChannels = (
   manifest: Manifest | undefined,
 ): ChannelRecord[] =>
   channels.filter(
-    ({ taskPluginKey, type }) => taskPluginKey === key || (manifest?.channelTypes.includes(type) ?? false),
+    (channel) => boundPluginKeys(channel).includes(key) || (manifest?.channelTypes.includes(channel.type) ?? false),
   );
 
 export type UseContext = { registry: Pick<Registry, 'current' | 'factory'> };

@@ -1,5 +1,5 @@
 import { canonicalJson, sentence, sha256Hex } from '../../kernel/index.ts';
-import type { ChannelRecord, PriceRecord, Store } from '../../store/ports/index.ts';
+import { boundPluginKeys, type ChannelRecord, type PriceRecord, type Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
@@ -163,8 +163,8 @@ function affectedChannels(
   { models, channelTypes }: ManifestChanges,
 ): AffectedChannel[] {
   return bound.flatMap((channel) => {
-    const { id, name, status, type, modelMapping, taskPluginKey } = channel;
-    const orphaned = taskPluginKey !== key && channelTypes.removed.includes(type);
+    const { id, name, status, type, modelMapping } = channel;
+    const orphaned = !boundPluginKeys(channel).includes(key) && channelTypes.removed.includes(type);
     const lost = channel.models.filter((model) => orphaned || models.removed.includes(modelMapping[model] ?? model));
     return lost.length > 0 || orphaned ? [{ id, name, status, models: lost }] : [];
   });

@@ -42,8 +42,8 @@ export async function describeResult(deps: ResultDeps, source: ResultSource): Pr
 async function askForResult(deps: ResultDeps, source: ResultSource): Promise<string> {
   const { plugin, channel, credential, task, client } = source;
   const options = { owner: userOwner(task.userId), secrets: credential.secrets };
-  const own = queryContext(task, channel, credential.context);
-  const batch = batchContext(channel, credential.context, [own]);
+  const own = queryContext(task, { plugin, channel, credential });
+  const batch = batchContext({ plugin, channel, credential }, [own]);
   const isBatch = plugin.manifest.fetchMode === 'batch';
   const built = isBatch
     ? await buildBatchQueryRequest(plugin, batch, options)

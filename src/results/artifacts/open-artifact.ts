@@ -19,6 +19,7 @@ import {
   hookCause,
   pickHeaders,
   resolveCredential,
+  upstreamContext,
   type VendorContent,
   vendorErrors,
 } from '../../vendors/index.ts';
@@ -113,6 +114,7 @@ async function describeContent({
     upstreamTaskId: task.upstreamTaskId,
     artifactKey,
     baseUrl: channel.baseUrl,
+    ...upstreamContext(plugin.manifest, channel),
     clientRequest: { method: client.method, headers: pickHeaders(client.headers) },
     ...credential.context,
   };

@@ -10,7 +10,10 @@ import type { EnabledStatus } from './users.ts';
 export type ChannelRecord = {
   id: number;
   name: string;
-  /** 1: OpenAI-compatible relay, 61: task plugin, or a type that a plugin declares. */
+  /**
+   * 1: OpenAI-compatible relay, 60: another gateway of this kind, 61: task plugin, or a type that a
+   * plugin declares.
+   */
   type: number;
   /** The vendor credential, sealed with CRYPTO_SECRET. */
   keySealed: string;
@@ -39,6 +42,24 @@ export type ChannelRecord = {
   /** Fields that relayed JSON bodies get where they lack them. */
   bodyDefaults: JsonObject | null;
 };
+
+/** A channel of this type is an account at another gateway of this kind. */
+export const GATEWAY_TYPE = 60;
+
+/**
+ * The keys of the plugins that a channel is bound to, in order: one, or for another gateway any
+ * number, which its setting `task_extend_plugin_keys` lists beside the first.
+ */
+export function boundPluginKeys({
+  type,
+  taskPluginKey,
+  settings,
+}: Pick<ChannelRecord, 'type' | 'taskPluginKey' | 'settings'>): string[] {
+  const { task_extend_plugin_keys: more } = settings;
+  const others = type === GATEWAY_TYPE && Array.isArray(more) ? more : [];
+  const keys = [taskPluginKey, ...others].filter((key) => typeof key === 'string' && key !== '');
+  return [...new Set(keys as string[])].sort();
+}
 
 /** Tasks at once and starts in a minute; `burst`: starts at once. */
 export type DeclaredLimit = { maxRunning?: number; maxPerMinute?: number; burst?: number };

@@ -19,9 +19,9 @@ export function findImagePlugin(
   let other: LoadedPlugin | undefined;
   for (const channel of channels.known()) {
     if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
-    const plugin = findDriver(generation, channel);
-    if (!plugin?.manifest.hasArtifacts) continue;
     const upstreamModel = mapModel(channel.modelMapping, model);
+    const plugin = findDriver(generation, channel, upstreamModel);
+    if (!plugin?.manifest.hasArtifacts) continue;
     const makesVideos = plugin.manifest.protocols.some(
       ({ name, models }) => name === 'proto_video' && (models.includes(model) || models.includes(upstreamModel)),
     );

@@ -123,7 +123,9 @@ function listPluginModels(deps: SurfaceDeps, listing: PluginListing): CallableMo
   return [...listing.listing]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([model, listed]) => {
-      const channels = listed.filter((channel) => findDriver(generation, channel) === plugin);
+      const channels = listed.filter(
+        (channel) => findDriver(generation, channel, mapModel(channel.modelMapping, model)) === plugin,
+      );
       return channels.length === 0 ? [] : [describeModel(deps, { ...listing, model, channels })];
     });
 }

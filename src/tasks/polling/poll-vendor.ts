@@ -74,7 +74,7 @@ export async function pollVendor(
 ): Promise<Verdict> {
   const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
   if (credential.failure) return pollFailed('auth', credential.failure);
-  const context = queryContext(task, channel, credential.context);
+  const context = queryContext(task, { plugin, channel, credential });
   const options = hookOptions(credential);
   // A task that waits is asked about with the same arguments every time.
   const descriptor = await buildQueryRequest(plugin, context, { ...options, reuse: true });
@@ -119,8 +119,9 @@ export async function pollVendorBatch(
   const all = (verdict: Verdict): Verdict[] => tasks.map(() => verdict);
   const credential = await resolveCredential(deps.vendors, plugin.manifest, channel);
   if (credential.failure) return all(pollFailed('auth', credential.failure));
-  const contexts = tasks.map((task) => queryContext(task, channel, credential.context));
-  const context = batchContext(channel, credential.context, contexts);
+  const account = { plugin, channel, credential };
+  const contexts = tasks.map((task) => queryContext(task, account));
+  const context = batchContext(account, contexts);
   const options = hookOptions(credential);
   const descriptor = await buildBatchQueryRequest(plugin, context, options);
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));

@@ -37,7 +37,8 @@ export function findProtocolOwners(
   let alias: ProtocolOwner | undefined;
   for (const channel of channels.known()) {
     if (!channel.models.includes(model)) continue;
-    const plugin = findDriver(generation, channel);
+    const upstreamModel = mapModel(channel.modelMapping, model);
+    const plugin = findDriver(generation, channel, upstreamModel);
     if (!plugin) continue;
     const { channelTypes, protocols } = plugin.manifest;
     if (!serves(channel, { pluginKey: plugin.key, channelTypes, model, group, except: [] })) continue;
@@ -46,7 +47,6 @@ export function findProtocolOwners(
       continue;
     }
     const claim = protocols.find(({ name }) => name === protocol);
-    const upstreamModel = mapModel(channel.modelMapping, model);
     if (claim?.models.includes(upstreamModel)) alias ??= { plugin, claim, upstreamModel, hasChannel: true };
   }
   const serving = claimed.filter(({ plugin }) => withChannel.has(plugin));

@@ -107,7 +107,7 @@ async function immediateEnding(
 ): Promise<{ ending: Ending; change: TaskChange } | undefined> {
   const { status } = immediate;
   if (status !== 'SUCCESS' && status !== 'FAILURE') return undefined;
-  const context = queryContext(task, channel, credential.context);
+  const context = queryContext(task, { plugin: call.plugin, channel, credential });
   const usage = await usageOnComplete(deps, call, { context, task, result: immediate, body: task.data });
   const { billing, trouble } = usage;
   if (status === 'SUCCESS' && trouble?.host) return undefined;

@@ -8,7 +8,7 @@ import {
   toSentence,
 } from '../../kernel/index.ts';
 import type { Manifest } from '../../plugins/index.ts';
-import type { ChannelRecord } from '../../store/ports/index.ts';
+import { type ChannelRecord, GATEWAY_TYPE } from '../../store/ports/index.ts';
 import type { CredentialContext, KeySecrets, VendorDeps } from '../types.ts';
 
 export type Credential = {
@@ -36,8 +36,8 @@ export type Credential = {
 /** `vertex_oauth` is the name that new-api used first. */
 const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vertex_oauth']);
 
-const needsServiceAccount = ({ auth }: Manifest): boolean =>
-  SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
+const needsServiceAccount = ({ auth }: Manifest, { type }: ChannelRecord): boolean =>
+  type !== GATEWAY_TYPE && SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
 
 type CollectedSecrets = Pick<Credential, 'secrets' | 'certainSecrets' | 'redactCertain' | 'addSecretsFrom'>;
 
@@ -81,7 +81,7 @@ export async function resolveCredential(
   manifest: Manifest,
   channel: ChannelRecord,
 ): Promise<Credential> {
-  if (!needsServiceAccount(manifest)) return localCredential(deps, manifest, channel);
+  if (!needsServiceAccount(manifest, channel)) return localCredential(deps, manifest, channel);
   const key = deps.channels.credential(channel);
   const { proxy } = deps.channels.network(channel);
   const answer = await deps.serviceAccounts.get(key, channel.baseUrl, proxy);
@@ -113,8 +113,9 @@ export function localCredential(
   channel: ChannelRecord,
 ): Credential {
   const key = channels.credential(channel);
-  const account = needsServiceAccount(manifest);
-  const authHeader = account ? 'Bearer none' : key;
+  const account = needsServiceAccount(manifest, channel);
+  // Another gateway takes its own keys as bearer tokens, whatever the vendor does.
+  const authHeader = account ? 'Bearer none' : channel.type === GATEWAY_TYPE ? `Bearer ${key}` : key;
   return {
     context: account
       ? { auth: { authHeader, projectId: 'none' }, authHeader }

@@ -8,8 +8,9 @@ import type {
   ProtocolName,
   RouteContext,
   TaskQueryContext,
+  UpstreamKind,
 } from '../../plugins/index.ts';
-import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import { type ChannelRecord, GATEWAY_TYPE, type TaskRecord } from '../../store/ports/index.ts';
 import type { CredentialContext, Intent, OriginTasks, ReceivedRequest } from '../types.ts';
 
 /** The body as plugin code sees it: files as references, never bytes. */
@@ -59,6 +60,13 @@ export const protocolContext = (
   ...call,
 });
 
+/** Whose API answers, for drivers that can address another gateway too. */
+export const upstreamContext = (
+  { addressesGateways }: Manifest,
+  { type }: ChannelRecord,
+): { upstream?: UpstreamKind } =>
+  addressesGateways ? { upstream: { kind: type === GATEWAY_TYPE ? 'new_api' : 'vendor' } } : {};
+
 type DriverCall = {
   channel: ChannelRecord;
   credential: CredentialContext;
@@ -69,7 +77,12 @@ type DriverCall = {
 
 /** The context of buildSubmitRequest, parseSubmitResponse and the submit-time usage hooks. */
 export function driverContext(
-  submission: { request: ReceivedRequest; intent: Intent; originTasks?: OriginTasks | undefined },
+  submission: {
+    plugin: { manifest: Manifest };
+    request: ReceivedRequest;
+    intent: Intent;
+    originTasks?: OriginTasks | undefined;
+  },
   { channel, credential, publicTaskId, upstreamModel, callbackUrl }: DriverCall,
 ): DriverContext {
   const { request, intent } = submission;
@@ -85,6 +98,7 @@ export function driverContext(
     upstreamModel,
     baseUrl: channel.baseUrl,
     userSetting: channel.settings,
+    ...upstreamContext(submission.plugin.manifest, channel),
     ...(submission.originTasks ? originContext(submission.originTasks) : {}),
     ...credential,
   };
@@ -102,12 +116,13 @@ const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks
   originTaskId: tasks[0]?.upstreamTaskId ?? '',
 });
 
+/** The account that a task is asked for, as the hooks of its plugin see it. */
+type Account = { plugin: { manifest: Manifest }; channel: ChannelRecord; credential: { context: CredentialContext } };
+
 /** The context of a poll. The plugin contract promises these properties and no others. */
-export function queryContext(
-  task: TaskRecord,
-  channel: ChannelRecord,
-  credential: CredentialContext,
-): TaskQueryContext {
+export function queryContext(task: TaskRecord, account: Account): TaskQueryContext {
+  const { plugin, channel } = account;
+  const credential = account.credential.context;
   return {
     taskId: task.upstreamTaskId || task.taskId,
     publicTaskId: task.taskId,
@@ -118,23 +133,26 @@ export function queryContext(
     authHeader: credential.authHeader,
     ...(credential.apiKey === undefined ? {} : { apiKey: credential.apiKey }),
     auth: credential.auth,
+    ...upstreamContext(plugin.manifest, channel),
     data: task.data,
     state: task.state,
   };
 }
 
 /** One context for all tasks of a batch. */
-export const batchContext = (
-  channel: ChannelRecord,
-  credential: CredentialContext,
+export function batchContext(
+  { plugin, channel, credential: { context } }: Account,
   tasks: TaskQueryContext[],
-): BatchQueryContext => ({
-  baseUrl: channel.baseUrl,
-  authHeader: credential.authHeader,
-  ...(credential.apiKey === undefined ? {} : { apiKey: credential.apiKey }),
-  auth: credential.auth,
-  tasks,
-});
+): BatchQueryContext {
+  return {
+    baseUrl: channel.baseUrl,
+    authHeader: context.authHeader,
+    ...(context.apiKey === undefined ? {} : { apiKey: context.apiKey }),
+    auth: context.auth,
+    ...upstreamContext(plugin.manifest, channel),
+    tasks,
+  };
+}
 
 /** The task as listArtifacts and buildContentRequest see it. */
 export const artifactContext = (task: TaskRecord): ArtifactContext => ({

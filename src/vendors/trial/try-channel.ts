@@ -149,12 +149,16 @@ async function probeOfPlugin(
     authHeader: auth.authHeader,
     ...(auth.apiKey === undefined ? {} : { apiKey: auth.apiKey }),
     auth: auth.auth,
+    ...upstreamContext(plugin.manifest, channel),
     data: null,
     state: null,
   };
   const described =
     plugin.manifest.fetchMode === 'batch'
-      ? await buildBatchQueryRequest(plugin, batchContext(channel, auth, [context]), { owner, secrets })
+      ? await buildBatchQueryRequest(plugin, batchContext({ plugin, channel, credential }, [context]), {
+          owner,
+          secrets,
+        })
       : await buildQueryRequest(plugin, context, { owner, secrets });
   const request = described.ok ? buildUpstreamRequest(plugin, { channel, described: described.value }) : undefined;
   if (request?.ok) return ok({ request: request.value, carriesCredential: true });

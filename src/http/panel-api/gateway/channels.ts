@@ -110,9 +110,11 @@ export function channelRoutes(
   const describe = (channel: Channel) => describeChannel(channel, channels.shownNetwork(channel));
 
   const describeWithPrices = async (channel: Channel) => {
-    const pluginKey = findDriver(deps.plugins.current(), channel)?.key ?? '*';
-    const isPriced = (model: string): boolean =>
-      deps.billing.prices.find(pluginKey, model, mapModel(channel.modelMapping, model)) !== undefined;
+    const isPriced = (model: string): boolean => {
+      const upstreamModel = mapModel(channel.modelMapping, model);
+      const pluginKey = findDriver(deps.plugins.current(), channel, upstreamModel)?.key ?? '*';
+      return deps.billing.prices.find(pluginKey, model, upstreamModel) !== undefined;
+    };
     return {
       ...describe(channel),
       unpriced_models: channel.models.filter((model) => !isPriced(model)),
