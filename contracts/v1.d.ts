@@ -58,11 +58,11 @@ export type UsageProfile = {
 
 /**
  * What a plugin may require: `utils.json.clone`; members of JSON in the order in which they came
- * (names that are whole numbers go first, as in all of JavaScript); and `-1` as a duration that the
- * vendor chooses.
+ * (names that are whole numbers go first, as in all of JavaScript); `-1` as a duration that the
+ * vendor chooses; and the hook `parseSubmitEventDelta`.
  * @since 2026-11
  */
-export type Capability = 'json-clone@1' | 'json-order@1' | 'duration-auto@1';
+export type Capability = 'json-clone@1' | 'json-order@1' | 'duration-auto@1' | 'submit-sse-delta@1';
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -79,6 +79,12 @@ export type Route =
       action?: string;
       /** Narrows the route: the body's `model` must be one of these. */
       models?: string[];
+      /**
+       * `false`: the data of a result that is complete at once is not stored. The client gets it in
+       * the answer, and no read finds the task afterwards; its bill stays.
+       * @since 2026-11
+       */
+      retainResult?: boolean;
       /** Not used. */
       taskIdParam?: string;
     }
@@ -140,6 +146,12 @@ export interface Meta {
    * @since 2026-11
    */
   upstreams?: ('vendor' | 'new_api')[];
+  /**
+   * The forms in which the vendor may answer a submission: `json` by default. `sse` needs the hook
+   * `parseSubmitEvent`, or with `submit-sse-delta@1` `parseSubmitEventDelta`.
+   * @since 2026-11
+   */
+  submitResponseTypes?: ('json' | 'sse')[];
   /** What the plugin cannot do without. @since 2026-11 */
   requiredCapabilities?: Capability[];
   /**
@@ -328,6 +340,8 @@ export interface SubmitDescriptor extends RequestDescriptor {
   model?: string;
   /** Replaces the model for the vendor. */
   rewriteModel?: string;
+  /** The form of the vendor's answer: one of `meta.submitResponseTypes`. @since 2026-11 */
+  responseType?: 'json' | 'sse';
 }
 
 /** The vendor's 2xx answer to a submission. */
@@ -342,6 +356,39 @@ export interface SubmitResponse {
    * hosts and larger answers leave it out.
    */
   base64?: string;
+}
+
+/** An event of a vendor that answers a submission with a stream. @since 2026-11 */
+export interface SubmitEvent {
+  /** `message` where the vendor names none. */
+  event: string;
+  id: string;
+  /** Its lines, joined by line feeds. */
+  data: string;
+}
+
+/** @since 2026-11 */
+export interface SubmitEventResult {
+  /** What the next call gets, and with `done` the body of `parseSubmitResponse`; at most 1 MiB. */
+  state: Json;
+  /** Ends the stream. */
+  done: boolean;
+}
+
+/**
+ * A change of the result that the host keeps, which begins as null. `set` replaces the value at the
+ * path, or adds a member; `append` adds to a list; `appendText` adds to a text.
+ * @since 2026-11
+ */
+export type SubmitChange = { op: 'set' | 'append' | 'appendText'; path: (string | number)[]; value: Json };
+
+/** @since 2026-11 */
+export interface SubmitEventDelta {
+  changes: SubmitChange[];
+  /** What the next call gets; at most 64 KiB. */
+  state: Json;
+  /** Ends the stream: the result is the body of `parseSubmitResponse`. */
+  done: boolean;
 }
 
 export interface SubmitResult {
@@ -658,6 +705,23 @@ export interface PluginModule extends HookExtensions, ExportExtensions {
    * @limits `taskData` and `state` 1 MiB each, `taskId` 4096 characters
    */
   parseSubmitResponse(ctx: DriverContext, response: SubmitResponse): SubmitResult;
+  /**
+   * Reads one event of a vendor's answer. Required for `submitResponseTypes: ['sse']`, unless
+   * `submit-sse-delta@1` is required. A stream that ends or breaks before `done` fails the task and
+   * is not sent again.
+   * @when for each event of an answer that the request wanted as `responseType: 'sse'`
+   * @limits an event and the state 1 MiB each; 30 s without an event
+   * @since 2026-11
+   */
+  parseSubmitEvent?(ctx: DriverContext, event: SubmitEvent, previousState: Json): SubmitEventResult;
+  /**
+   * The same, where the host keeps the result and the plugin says what changes. Required for
+   * `submit-sse-delta@1`.
+   * @when for each event of an answer that the request wanted as `responseType: 'sse'`
+   * @limits 256 changes an event, paths of 32 steps; the result 1 MiB, 32 levels, 32,768 values
+   * @since 2026-11
+   */
+  parseSubmitEventDelta?(ctx: DriverContext, event: SubmitEvent, previousState: Json): SubmitEventDelta;
   /**
    * Extracts facts of the vendor's answer to the submission. They override the first ones when the
    * task is settled. Null keeps the first ones; so do a throw and invalid facts, because the job is

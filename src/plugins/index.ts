@@ -45,6 +45,7 @@ export {
   parseTaskResult,
   type SubmitError,
 } from './hooks/parse-answers.ts';
+export { createSubmitStream } from './hooks/parse-submit-events.ts';
 export {
   type RenderedImages,
   renderImages,

@@ -33,6 +33,8 @@ export type PluginRoute = {
   action?: string;
   taskIdParam: string;
   models?: string[];
+  /** False: the data of a result that is complete at once is not stored. */
+  retainResult: boolean;
 };
 
 export type ProtocolName = 'proto_video' | 'proto_responses' | 'proto_image';
@@ -72,6 +74,7 @@ export type Manifest = UsageDeclaration & {
   usageProfiles: (UsageDeclaration & { models: string[] })[];
   /** Whether the driver can address another gateway that has this plugin. */
   addressesGateways: boolean;
+  submitResponseTypes: readonly ('json' | 'sse')[];
   requiredCapabilities: string[];
   auth: Json | undefined;
   hasArtifacts: boolean;

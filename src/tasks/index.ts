@@ -22,7 +22,7 @@ export type { QueueClass, QueuedTask, TaskQueue } from './observation/queue-plac
 export { watchTask } from './observation/watch-task.ts';
 export { cancelTask, isCancelled } from './state/cancel-task.ts';
 export { createOutcomeCounter } from './state/count-outcomes.ts';
-export { deleteTask } from './state/delete-task.ts';
+export { deleteTask, hideTask } from './state/delete-task.ts';
 export {
   type DescribedTask,
   hasEnded,

@@ -195,6 +195,8 @@ export type Submission = PluginOrder & {
    * answered as queued at once.
    */
   attachedMs?: number | undefined;
+  /** False: the data of a result that is complete at once is not stored. */
+  retainResult?: boolean;
   /** The id of the task that is run again. */
   repeats?: string | undefined;
   /** What the surface stores to show it again. */

@@ -8,6 +8,7 @@
 export { BASE64_FROM, BASE64_KEEP, restoreMedia } from './answer/cut-base64.ts';
 export { ASK_AGAIN_SECONDS, hookCause, hookError, pluginAway, tooManyForUser } from './answer/hook-errors.ts';
 export { readReportedFields } from './answer/read-reported-fields.ts';
+export { EventTooLarge, readSubmitEvents } from './answer/read-submit-events.ts';
 export { readVendorAnswer, responseInfo, type VendorAnswer } from './answer/read-vendor-answer.ts';
 export {
   adviseRetry,

@@ -429,14 +429,14 @@ test('additions that are not carried out are refused by name', async () => {
   const later = await compiler.compile(
     VIDEO.replace(
       'fetchMode:',
-      'upstreams: ["vendor"], usageProfiles: [], submitResponseTypes: ["sse"], requiredCapabilities: ["json-order@2"], fetchMode:',
+      'upstreams: ["vendor"], usageProfiles: [], submitStreams: ["sse"], requiredCapabilities: ["json-order@2"], fetchMode:',
     ),
   );
   expect(later).toMatchObject({
     ok: false,
     error: {
       faults: [
-        { path: '/submitResponseTypes', needs: { code: 'field', name: 'submitResponseTypes' } },
+        { path: '/submitStreams', needs: { code: 'field', name: 'submitStreams' } },
         { path: '/requiredCapabilities/0', needs: { code: 'capability', name: 'json-order@2' } },
       ],
     },

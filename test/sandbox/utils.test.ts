@@ -68,7 +68,7 @@ describe('utils give known answers', () => {
       true,
       true,
       false,
-      false,
+      true,
     ]);
   });
 

@@ -45,7 +45,9 @@ export const pluginHintsReasons = {
   'hint.channelTypes.item.forbidden':
     "Leave it out: a channel of type 60 or 61 names the plugin's key and needs nothing here.",
   'hint.upstreams': 'Write a list of "vendor" and "new_api", each once.',
-  'hint.requiredCapabilities': 'Name each once, of "json-clone@1", "json-order@1" and "duration-auto@1".',
+  'hint.requiredCapabilities':
+    'Name each once, of "json-clone@1", "json-order@1", "duration-auto@1" and "submit-sse-delta@1".',
+  'hint.submitResponseTypes': 'Write a list of "json" and "sse", each once.',
   'hint.text.type': 'Write a text, or texts by locale: { en: "…", zh: "…" }.',
   'hint.text.format': 'Write one line of text.',
   'hint.text.length': 'Shorten it; a surrogate pair counts as one character.',
@@ -87,6 +89,7 @@ export const pluginHintsReasons = {
   'hint.route.taskIdParam.format': 'Write the name without the colon, such as "id".',
   'hint.route.models.type': 'Write a list, or leave models out to serve all of meta.models.',
   'hint.route.models.count': 'Name a model, or leave models out to serve all of meta.models.',
+  'hint.route.retainResult': 'Write true or false on a submit or dynamic route, or leave it out.',
   'hint.route.models.forbidden': 'Remove models: a query finds its task by the id.',
   'hint.usageSchema.type': 'Write fields by name: { seconds: { type: "number", unit: "second" } }.',
   'hint.usageSchema.name.format': 'Give the field a name that prices can use, such as seconds.',

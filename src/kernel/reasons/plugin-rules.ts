@@ -49,6 +49,8 @@ export const pluginRulesReasons = {
   'fault.profile_same': 'is in profile {{number}} too',
   'fault.unit_label': 'only a number field of unit "count" says what it counts',
   'fault.route_models': 'only submit and dynamic routes may name models',
+  'fault.route_retain': 'only submit and dynamic routes have a result to retain',
+  'fault.delta_sse': 'needs submitResponseTypes with "sse"',
   'fault.route_path':
     "must start with '/' and consist of literals of A-Z a-z 0-9 . _ ~ -, ':name' segments and at most one final '*name'",
   'fault.parameter_name': 'must be a parameter name',

@@ -27,6 +27,10 @@ export const tasksReasons = {
   'tasks.plugin_gone': 'The plugin of this task is gone, and nothing else can read its answer.',
   'tasks.plugin_away':
     'The plugin of this task is not available at the moment. The task is not affected: ask again later.',
+  'tasks.stream_ended': "the vendor's stream of events ended without a result",
+  'tasks.stream_broke': "the vendor's stream of events broke before its result",
+  'tasks.stream_event': "the vendor's stream has an event of more than 1 MiB",
+  'tasks.stream_late': "the vendor's stream of events took too long",
   'tasks.refused_by': '{{plugins}}: {{fault}}',
   'tasks.refused_both': '{{one}} {{other}}',
   'tasks.channel_missing':

@@ -17,7 +17,13 @@ export type PluginRequest = { url: string; method: string; headers: Record<strin
 /**
  * `action`, `model` (for billing) and `rewriteModel` (for the vendor): set if the plugin gave them.
  */
-export type SubmitRequest = PluginRequest & { action?: string; model?: string; rewriteModel?: string };
+export type SubmitRequest = PluginRequest & {
+  action?: string;
+  model?: string;
+  rewriteModel?: string;
+  /** The vendor answers with a stream of events. */
+  isStream: boolean;
+};
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
@@ -30,6 +36,8 @@ type RequestRules = {
   baseUrl: string;
   files?: KnownFiles;
 };
+
+type SubmitRules = RequestRules & { manifest: Pick<Manifest, 'submitResponseTypes'> };
 
 function readRequest(
   value: Json | undefined,
@@ -55,11 +63,15 @@ function readRequest(
 /** Checks the result of buildSubmitRequest. The error says which rule it breaks. */
 export function readSubmitRequest(
   value: Json | undefined,
-  { pinnedModel, ...rules }: RequestRules & { pinnedModel?: string | undefined },
+  { pinnedModel, ...rules }: SubmitRules & { pinnedModel?: string | undefined },
 ): Result<SubmitRequest, Sentence> {
   const read = readRequest(value, rules, 'POST');
   if (!read.ok) return read;
-  const submit: SubmitRequest = { ...read.value.request };
+  const { responseType = 'json' } = read.value.descriptor;
+  if (!(rules.manifest.submitResponseTypes as readonly unknown[]).includes(responseType)) {
+    return err(sentence('hook.response_type', { types: rules.manifest.submitResponseTypes.join(', ') }));
+  }
+  const submit: SubmitRequest = { ...read.value.request, isStream: responseType === 'sse' };
   for (const name of ['action', 'model', 'rewriteModel'] as const) {
     const text = readText(read.value.descriptor, name);
     if (!text.ok) return text;

@@ -22,6 +22,7 @@ import {
   readProtocolIntent,
 } from './decode-requests.ts';
 import { readBatchItems, readSubmission, readSubmitError } from './parse-answers.ts';
+import { readDelta, readSubmitEvent } from './parse-submit-events.ts';
 import { readImages, readVideo } from './present-tasks.ts';
 import type { KnownFiles } from './read-descriptor.ts';
 import { readTaskResult } from './read-task-result.ts';
@@ -92,6 +93,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   parseSubmitResponse: ({ value }) => readSubmission(value),
   buildQueryRequest: checkQueryRequest,
   buildBatchQueryRequest: checkQueryRequest,
+  parseSubmitEvent: ({ value }) => readSubmitEvent(value),
+  parseSubmitEventDelta: ({ value }) => readDelta(value),
   parseTaskResult: ({ value }) => readTaskResult(value),
   parseBatchResult: ({ value }) => readBatchItems(value),
   extractUsage: checkUsage,

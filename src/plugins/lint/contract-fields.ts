@@ -38,6 +38,8 @@ export const RESULT_FIELDS: Readonly<Record<string, () => ReadonlySet<string>>> 
   buildBatchQueryRequest: fields('RequestDescriptor'),
   buildContentRequest: fields('ContentDescriptor'),
   parseSubmitResponse: fields('SubmitResult'),
+  parseSubmitEvent: fields('SubmitEventResult'),
+  parseSubmitEventDelta: fields('SubmitEventDelta'),
   parseSubmitError: fields('SubmitError'),
   parseTaskResult: fields('TaskResult'),
   resolveArtifact: fields('ArtifactResolution'),

@@ -19,7 +19,10 @@ const OPTIONAL = [
   'extractUsageOnComplete',
   'parseSubmitError',
   'resolveArtifact',
+  'parseSubmitEvent',
+  'parseSubmitEventDelta',
 ] as const;
+const DELTA = 'submit-sse-delta@1';
 /** All hooks of protocols that this contract has. */
 const PROTOCOL_HOOKS: ReadonlySet<string> = new Set(['decodeRequest', 'render', 'renderEvents', 'renderFinal']);
 const ARTIFACTS = ['listArtifacts', 'buildContentRequest'] as const;
@@ -85,8 +88,16 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
  * Checks the exports that the manifest's modes, routes and protocols need, and that there are no
  * protocol hooks that nothing needs.
  */
-export function checkModeExports({ fetchMode, routes, protocols }: ExportDemands, exports: Shapes): PluginFault[] {
+export function checkModeExports(
+  { fetchMode, routes, protocols, submitResponseTypes, requiredCapabilities }: ExportDemands,
+  exports: Shapes,
+): PluginFault[] {
   const faults: PluginFault[] = [];
+  if (submitResponseTypes?.includes('sse')) {
+    const name = requiredCapabilities?.includes(DELTA) ? 'parseSubmitEventDelta' : 'parseSubmitEvent';
+    const why = sentence('fault.why_needs', { what: 'submitResponseTypes "sse"' });
+    faults.push(...requireFunction(exports, name, { path: `exports/${name}`, why }));
+  }
   for (const name of fetchMode ? BY_FETCH_MODE[fetchMode] : []) {
     faults.push(
       ...requireFunction(exports, name, {
@@ -203,7 +214,7 @@ export const exportedSpelling = (name: ProtocolName, protocols: ExportShape | un
  * The parts of a manifest that exports are checked against. A part that is absent is not checked. A
  * whole manifest is one of these.
  */
-export type ExportDemands = Partial<Pick<Manifest, 'fetchMode'>> & {
+export type ExportDemands = Partial<Pick<Manifest, 'fetchMode' | 'submitResponseTypes' | 'requiredCapabilities'>> & {
   routes?: readonly Pick<PluginRoute, 'method' | 'path' | 'render' | 'decode'>[];
   protocols?: readonly Pick<ProtocolClaim, 'name' | 'supports'>[];
 };
@@ -222,9 +233,15 @@ export function validParts(
   const list = new FaultList();
   list.addAll(faults);
   // A part without faults has the type that the schema requires.
-  const { fetchMode, routes, protocols } = translateProtocols(meta as Json, exports) as Meta & Json;
+  const { fetchMode, routes, protocols, submitResponseTypes, requiredCapabilities } = translateProtocols(
+    meta as Json,
+    exports,
+  ) as Meta & Json;
   return {
     ...(list.clean('/fetchMode') ? { fetchMode } : {}),
+    ...(list.clean('/submitResponseTypes') && list.clean('/requiredCapabilities')
+      ? { submitResponseTypes: submitResponseTypes ?? [], requiredCapabilities: requiredCapabilities ?? [] }
+      : {}),
     ...(list.clean('/routes') ? { routes: routes ?? [] } : {}),
     ...(list.clean('/protocols') ? { protocols: (protocols ?? []).map(toClaim) } : {}),
   };

@@ -35,6 +35,9 @@ export function checkManifest(
   checkModels(typed, list);
   if (typed.description !== undefined) checkLocaleCollisions(typed.description, '/description', list);
   checkRoutes(toList(typed.routes), list);
+  const delta = toList(typed.requiredCapabilities).indexOf('submit-sse-delta@1');
+  if (delta >= 0 && !toList(typed.submitResponseTypes).includes('sse'))
+    list.add(pointer('requiredCapabilities', delta), 'requiredCapabilities.delta', sentence('fault.delta_sse'));
   for (const usage of listUsage(typed)) {
     checkTexts(usage, list);
     checkUsageExamples(usage, list);

@@ -90,6 +90,7 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
     protocols: (meta.protocols ?? []).map((entry, index) => toClaim(entry, written[index] ?? '', models)),
     routes: (meta.routes ?? []).map((route) => ({
       ...route,
+      retainResult: route.type === 'query' || route.retainResult !== false,
       taskIdParam: (route.type === 'query' && route.taskIdParam) || 'task_id',
       ...('models' in route && route.models ? { models: trimmed(route.models) } : {}),
     })),
@@ -99,6 +100,7 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
       ...toUsage(profile.schema, profile.examples),
     })),
     addressesGateways: meta.upstreams?.includes('new_api') ?? false,
+    submitResponseTypes: meta.submitResponseTypes ?? ['json'],
     requiredCapabilities: [...(meta.requiredCapabilities ?? [])],
     auth: meta.auth as Json | undefined,
     hasArtifacts,
@@ -118,12 +120,13 @@ export function publishMeta(manifest: Manifest): Meta {
     protocols: protocols.map(({ name, supports, models }) =>
       name === 'proto_responses' ? { name, supports, models } : { name, models },
     ),
-    routes: routes.map(({ taskIdParam, ...route }) =>
-      route.type === 'query' ? { ...route, taskIdParam } : route,
+    routes: routes.map(({ taskIdParam, retainResult, ...route }) =>
+      route.type === 'query' ? { ...route, taskIdParam } : { ...route, ...(retainResult ? {} : { retainResult }) },
     ) as Route[],
     usageSchema: published.schema,
     usageExamples: published.examples,
     usageProfiles: usageProfiles.map(({ models, ...usage }) => ({ models, ...publishUsage(usage) })),
+    submitResponseTypes: [...manifest.submitResponseTypes],
     upstreams: addressesGateways ? ['vendor', 'new_api'] : ['vendor'],
     requiredCapabilities: manifest.requiredCapabilities as NonNullable<Meta['requiredCapabilities']>,
     ...(auth === undefined ? {} : { auth }),

@@ -152,7 +152,7 @@ const cloneJson = (value) => {
 const signer = (name) => ({ [name]: (request) => ask(name, '[' + (stringify(request) ?? 'null') + ']') })[name];
 const digest = (name) => ({ [name]: (value, encoding = 'hex') => answered(ask(name, '[' + data(name, value) + ',' + text(encoding) + ']')) })[name];
 globalThis.utils = {
-  hasCapability: (name) => name === 'json-clone@1' || name === 'json-order@1' || name === 'duration-auto@1',
+  hasCapability: (name) => name === 'json-clone@1' || name === 'json-order@1' || name === 'duration-auto@1' || name === 'submit-sse-delta@1',
   json: { clone: cloneJson },
   unixNow: () => floor(clock() / 1000),
   uuid: () => ask('uuid', '[]'),

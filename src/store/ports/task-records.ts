@@ -40,6 +40,8 @@ export type TaskExecution = {
   surface: string;
   /** The span of the submission as a W3C traceparent, if it was recorded. */
   trace?: string;
+  /** False: its client got the result in the answer to the submission, and no read finds it. */
+  retained?: boolean;
   /** Whether this is a response that its client does not wait for. */
   background?: boolean;
   /** The task that was run again as this one. */

@@ -16,6 +16,8 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import {
   type Caller,
   type ClientRequest,
+  hasEnded,
+  hideTask,
   ownTasks,
   resolveOriginTasks,
   submitOnce,
@@ -106,6 +108,7 @@ async function submit(
       intent: { model, action, requestBody },
       idempotency,
       attachedMs,
+      retainResult: route.retainResult,
       originTasks: await resolveOriginTasks(deps, { caller, plugin, named: decoded.originTaskIds }),
     }),
   );
@@ -114,11 +117,18 @@ async function submit(
     { route, ctx: decodeContext(request), task: taskView(task) },
     hookOptions(call),
   );
+  if (!route.retainResult) await discard(deps, task);
   if (presented.ok) return { body: presented.value, replayed };
   // The task is stored and billed: the client must get its id, even in another form.
   const reason = describeHookFailure(presented.error);
   deps.logger.warn({ task_id: task.taskId, reason }, 'plugin could not present a submitted task');
   return { body: submittedObject(task), replayed };
+}
+
+/** Hides the task of a route that retains no results; one that is not complete at once is kept. */
+async function discard(deps: SurfaceDeps, task: TaskRecord): Promise<void> {
+  if (hasEnded(task)) await hideTask(deps, task, { retained: false });
+  else deps.logger.warn({ task_id: task.taskId }, 'a route that retains no results began a task; its result is kept');
 }
 
 type Lookup = { plugin: LoadedPlugin; call: NativeCall; ids: readonly string[] };

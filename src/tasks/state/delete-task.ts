@@ -15,15 +15,23 @@ export async function deleteTask(deps: TaskDeps, userId: number, taskId: string)
   const task = await ownTask(deps, userId, taskId);
   if (!task) throw taskErrors.task_not_found();
   const ended = hasEnded(task) ? task : await cancelOrReadEnded(deps, task);
-  const { request: _request, response: _response, result: _result, inputs: _inputs, ...execution } = ended.execution;
+  // Another request may have deleted it first.
+  if (!(await hideTask(deps, ended))) throw taskErrors.task_not_found();
+}
+
+/**
+ * Hides an ended task and removes its content. `retained`: false for one whose client got all of it
+ * in the answer; later tasks may still build on it.
+ */
+export function hideTask(deps: TaskDeps, ended: TaskRecord, { retained = true } = {}): Promise<boolean> {
+  const { request: _request, response: _response, result: _result, inputs: _inputs, ...kept } = ended.execution;
+  const execution = retained ? kept : { ...kept, retained };
   const { video: _video, ...properties } = ended.properties;
-  const hidden = await deps.store.transaction(async (tx) => {
+  return deps.store.transaction(async (tx) => {
     if (!(await tx.tasks.hide({ ...ended, execution, properties: { ...properties, input: '' } }))) return false;
-    await tx.results.forget(taskId);
+    await tx.results.forget(ended.taskId);
     return true;
   });
-  // Another request deleted it first.
-  if (!hidden) throw taskErrors.task_not_found();
 }
 
 /** The task may end by itself before it is cancelled. */

@@ -32,18 +32,23 @@ export const ownTaskShown = async (
 /**
  * Reads the user's own tasks in the order of `ids`, repeated where an id is repeated, in one
  * statement. Undefined when one is missing or belongs to another user: callers cannot tell which.
+ * `unretained`: those too whose result was not kept.
  */
 export async function ownTasks(
   { store }: Pick<TaskDeps, 'store'>,
   userId: number,
   ids: readonly string[],
+  { unretained = false } = {},
 ): Promise<TaskRecord[] | undefined> {
   if (!ids.every((id) => TASK_ID.test(id))) return undefined;
   // The store leaves out unchanged tasks; an empty status matches none, so it returns them all.
   const requested = [...new Set(ids)].map((taskId) => ({ taskId, status: '' as const, polls: 0 }));
   const found = await store.tasks.byTaskIds(requested);
   const own = new Map(
-    found.filter((task) => task.userId === userId && task.hiddenAt === 0).map((task) => [task.taskId, task]),
+    found
+      .filter((task) => task.userId === userId)
+      .filter(({ hiddenAt, execution }) => hiddenAt === 0 || (unretained && execution.retained === false))
+      .map((task) => [task.taskId, task]),
   );
   const tasks = ids.flatMap((id) => own.get(id) ?? []);
   return tasks.length === ids.length ? tasks : undefined;

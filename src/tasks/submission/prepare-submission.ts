@@ -29,6 +29,8 @@ export type PreparedSubmission = Submission & {
   channel: ChannelRecord;
   context: DriverContext;
   vendorRequest: UpstreamRequest;
+  /** The vendor answers with a stream of events. */
+  isStream: boolean;
   action: string;
   /** The model that is billed: the client's name, unless a native plugin replaces it. */
   model: string;
@@ -76,7 +78,8 @@ export async function prepareSubmission(
   refuseDroppedFile(submission, descriptor, files);
   const extracted = client.body.kind === 'json' ? client.body.extracted : undefined;
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
-  const submit = { files, extracted, maxFileBytes, timeoutMs };
+  const { isStream } = descriptor;
+  const submit = { files, extracted, maxFileBytes, timeoutMs, isStream };
   const vendorRequest = buildUpstreamRequest(plugin, { channel, described: descriptor, submit });
   if (!vendorRequest.ok)
     throw vendorErrors.plugin_request_invalid({ message: mapSentence(vendorRequest.error, createRedactor(secrets)) });
@@ -98,6 +101,7 @@ export async function prepareSubmission(
     channel,
     context: final,
     vendorRequest: vendorRequest.value,
+    isStream,
     action,
     model,
     upstreamModel,

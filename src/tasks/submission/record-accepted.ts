@@ -39,6 +39,7 @@ export async function recordAccepted(
   { task, result, isCut }: AcceptedJob,
 ): Promise<TaskRecord> {
   const { immediate } = result;
+  const isRetained = submission.retainResult !== false;
   // The submission's own state comes first, the result's state is the fallback.
   const state = result.state.kind === 'keep' && immediate ? immediate.state : result.state;
   const { plugin, caller, channel, context, credential } = submission;
@@ -67,7 +68,11 @@ export async function recordAccepted(
   const running = { ...accepted, status, progress: progress ?? DEFAULT_PROGRESS[status] ?? '10%', ...started };
   const write = (): Promise<boolean> =>
     immediateEnd
-      ? finishTask(deps, { task, ending: immediateEnd.ending, change: { ...accepted, ...immediateEnd.change } })
+      ? finishTask(deps, {
+          task,
+          ending: immediateEnd.ending,
+          change: { ...accepted, ...immediateEnd.change, ...(isRetained ? {} : { data: null, state: null }) },
+        })
       : deps.node.writeAccepted({
           lease: toLease(task),
           change: running,
@@ -89,7 +94,9 @@ export async function recordAccepted(
   }
   // The job is bought and stored: failing to read it back must not look like a failed submission.
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
-  return stored ?? { ...task, ...accepted, status: immediateEnd.ending.status };
+  const recorded = stored ?? { ...task, ...accepted, status: immediateEnd.ending.status };
+  // The client's answer is made of it; nothing else has it.
+  return isRetained ? recorded : { ...recorded, data: accepted.data ?? null };
 }
 
 type ImmediateJob = Pick<PreparedSubmission, 'channel' | 'credential'> &

@@ -24,7 +24,7 @@ export async function resolveOriginTasks(
   const ids = readOriginTaskIds(named);
   if (!ids.ok) throw taskErrors.invalid_origin_task_ids({ message: ids.error });
   if (ids.value.length === 0) return undefined;
-  const tasks = await ownTasks(deps, caller.user.id, ids.value);
+  const tasks = await ownTasks(deps, caller.user.id, ids.value, { unretained: true });
   if (!tasks) throw taskErrors.origin_task_not_found();
   if (!tasks.every(({ platform }) => servesPlatform(plugin, platform)))
     throw taskErrors.origin_task_platform_mismatch();

@@ -2,18 +2,21 @@ import {
   createRedactor,
   mapSentence,
   redactSecrets,
+  type Sentence,
   sanitizeMessage,
   sentence,
   toSentence,
   userOwner,
 } from '../../kernel/index.ts';
-import { parseSubmitResponse } from '../../plugins/index.ts';
-import { retryAfterMs } from '../../upstream/index.ts';
+import { createSubmitStream, type HookFailure, parseSubmitResponse, type SubmitResponse } from '../../plugins/index.ts';
+import { retryAfterMs, type UpstreamResponse } from '../../upstream/index.ts';
 import {
   adviseRetry,
   classifyFailure,
   classifyStatus,
+  EventTooLarge,
   hookCause,
+  readSubmitEvents,
   readVendorAnswer,
   type VendorAnswer,
   vendorErrors,
@@ -30,7 +33,7 @@ const MAX_MESSAGE = 16 * 1024;
 
 /** Makes the one upstream request of an attempt and lets the plugin parse the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmission): Promise<SendOutcome> {
-  const { channel, context, plugin } = submission;
+  const { channel, context } = submission;
   const { secrets } = submission.credential;
   const logFields = { request_id: submission.requestId, task_id: context.publicTaskId, channel_id: channel.id };
   traceEvent(deps.logger, 'submit_start', logFields);
@@ -56,6 +59,9 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
     return { kind: 'failed', error: make({ message, shouldRetry }), mayTryAnother, outcome, refusal };
   }
   const accepted = sent.value.status >= 200 && sent.value.status < 300;
+  if (accepted && submission.isStream && EVENT_STREAM.test(sent.value.headers['content-type']?.[0] ?? '')) {
+    return readStream(deps, submission, sent.value);
+  }
   const read = await readVendorAnswer(sent.value, { tasks: 1, media: accepted });
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error, shouldRetry: adviseRetry('in_doubt') });
@@ -68,24 +74,77 @@ export async function sendSubmission(deps: TaskDeps, submission: PreparedSubmiss
   }
   const { headers, body, uncut, base64 } = read.value;
   const response = { statusCode: sent.value.status, headers, body, ...(base64 === undefined ? {} : { base64 }) };
-  const parsed = await parseSubmitResponse(
-    plugin,
-    { ctx: context, response },
-    { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
-  );
-  traceEvent(deps.logger, 'parse', { ...logFields, ok: parsed.ok });
-  if (parsed.ok) return { kind: 'accepted', result: parsed.value, isCut: uncut !== undefined };
+  const parsed = await parseAnswer(deps, submission, { response, isCut: uncut !== undefined });
+  if (parsed.kind === 'accepted') return parsed;
+  const { wasRead, ...plain } = parsed;
   // The vendor may be working on the job: not sent again, unless the plugin reads a refusal in it.
-  const make =
-    parsed.error.kind === 'thrown'
-      ? taskErrors.plugin_submit_response_failed
-      : taskErrors.plugin_submit_response_invalid;
-  const shouldRetry = adviseRetry('in_doubt');
-  const error = make({ message: toSentence(parsed.error), shouldRetry, cause: hookCause(parsed.error) });
-  const refusal = { kind: 'in_doubt' as const };
-  const plain: FailedAttempt = { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal };
-  const wasRead = parsed.error.kind === 'thrown';
   return wasRead ? classifyRefusal(deps, submission, { answer: read.value, plain }) : plain;
+}
+
+const EVENT_STREAM = /^text\/event-stream(?:\s*;|\s*$)/i;
+
+const parsingOptions = ({ caller, credential: { secrets } }: PreparedSubmission) => ({
+  owner: userOwner(caller.user.id),
+  alreadyAdmitted: true,
+  secrets,
+});
+
+type Parsed = Extract<SendOutcome, { kind: 'accepted' }> | (FailedAttempt & { wasRead: boolean });
+
+/** Lets the plugin parse an answer of 2xx. `wasRead`: it read the answer and threw. */
+async function parseAnswer(
+  deps: TaskDeps,
+  submission: PreparedSubmission,
+  { response, isCut }: { response: SubmitResponse; isCut: boolean },
+): Promise<Parsed> {
+  const { plugin, context: ctx, channel, requestId } = submission;
+  const parsed = await parseSubmitResponse(plugin, { ctx, response }, parsingOptions(submission));
+  const logFields = { request_id: requestId, task_id: ctx.publicTaskId, channel_id: channel.id };
+  traceEvent(deps.logger, 'parse', { ...logFields, ok: parsed.ok });
+  if (parsed.ok) return { kind: 'accepted', result: parsed.value, isCut };
+  return { ...inDoubt(parsed.error), wasRead: parsed.error.kind === 'thrown' };
+}
+
+/** An answer that the plugin could not read. The vendor may be working on the job. */
+function inDoubt(failure: HookFailure): FailedAttempt {
+  const { plugin_submit_response_failed, plugin_submit_response_invalid } = taskErrors;
+  const make = failure.kind === 'thrown' ? plugin_submit_response_failed : plugin_submit_response_invalid;
+  const shouldRetry = adviseRetry('in_doubt');
+  const error = make({ message: toSentence(failure), shouldRetry, cause: hookCause(failure) });
+  return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
+}
+
+/**
+ * Reads an answer that is a stream of events, until the plugin has its result. One that breaks
+ * before is not sent again: the vendor may have done the work.
+ */
+async function readStream(
+  deps: TaskDeps,
+  submission: PreparedSubmission,
+  answer: UpstreamResponse,
+): Promise<SendOutcome> {
+  const { plugin, context } = submission;
+  const stream = createSubmitStream(plugin, context, parsingOptions(submission));
+  const deadlineMs = deps.clock.monotonicMs() + deps.limits.submitTimeoutMs;
+  const broken = (message: Sentence): FailedAttempt => {
+    const error = taskErrors.plugin_submit_response_invalid({ message, shouldRetry: adviseRetry('in_doubt') });
+    return { kind: 'failed', error, mayTryAnother: false, outcome: 'in_doubt', refusal: { kind: 'in_doubt' } };
+  };
+  try {
+    for await (const event of readSubmitEvents(answer.stream())) {
+      const taken = await stream.take(event);
+      if (!taken.ok) return inDoubt(taken.error);
+      if (taken.value.done) {
+        const response = { statusCode: answer.status, headers: answer.headers, body: taken.value.body };
+        return await parseAnswer(deps, submission, { response, isCut: false });
+      }
+      if (deps.clock.monotonicMs() > deadlineMs) return broken(sentence('tasks.stream_late'));
+    }
+    return broken(sentence('tasks.stream_ended'));
+  } catch (error) {
+    deps.logger.info({ err: error, task_id: context.publicTaskId }, "a vendor's stream of events broke");
+    return broken(sentence(error instanceof EventTooLarge ? 'tasks.stream_event' : 'tasks.stream_broke'));
+  }
 }
 
 /** What the status of an answer says. */

@@ -20,6 +20,8 @@ type Submit = {
   extracted?: ExtractedFiles | undefined;
   maxFileBytes: number;
   timeoutMs: number;
+  /** The vendor answers with a stream of events, which is read event by event. */
+  isStream: boolean;
 };
 
 /**
@@ -52,7 +54,7 @@ export function buildUpstreamRequest(
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     headersTimeoutMs: submit?.timeoutMs ?? QUERY_TIMEOUT_MS,
     idleTimeoutMs: QUERY_TIMEOUT_MS,
-    maxResponseBytes: MAX_ANSWER_BYTES,
+    maxResponseBytes: submit?.isStream ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,
   });
 }
 

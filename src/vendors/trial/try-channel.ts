@@ -23,7 +23,7 @@ import type { ChannelRecord, Store } from '../../store/ports/index.ts';
 import { canonicalHost, type UpstreamRequest } from '../../upstream/index.ts';
 import { readVendorAnswer } from '../answer/read-vendor-answer.ts';
 import { resolveCredential } from '../credentials/resolve-credential.ts';
-import { batchContext } from '../request/build-contexts.ts';
+import { batchContext, upstreamContext } from '../request/build-contexts.ts';
 import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from '../request/build-upstream-request.ts';
 import type { VendorDeps } from '../types.ts';
 import { type NetworkTrialStep, traceNetwork } from './trace-network.ts';
