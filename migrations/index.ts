@@ -42,6 +42,7 @@ import postgres37 from './postgres/0037_sentences.sql' with { type: 'text' };
 import postgres38 from './postgres/0038_budgets.sql' with { type: 'text' };
 import postgres39 from './postgres/0039_waiting.sql' with { type: 'text' };
 import postgres40 from './postgres/0040_channel_network.sql' with { type: 'text' };
+import postgres42 from './postgres/0042_plugin_changelogs.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -82,6 +83,7 @@ import sqlite37 from './sqlite/0037_sentences.sql' with { type: 'text' };
 import sqlite38 from './sqlite/0038_budgets.sql' with { type: 'text' };
 import sqlite39 from './sqlite/0039_waiting.sql' with { type: 'text' };
 import sqlite40 from './sqlite/0040_channel_network.sql' with { type: 'text' };
+import sqlite42 from './sqlite/0042_plugin_changelogs.sql' with { type: 'text' };
 import newSqliteDatabase from './sqlite/new-database.sql' with { type: 'text' };
 
 /** What all migrations together make of an empty SQLite database, without their history. */
@@ -371,5 +373,12 @@ export const migrations: readonly Migration[] = [
       'select id from channels where proxy_sealed is not null or headers_sealed is not null limit 1',
       'Channels have a proxy or headers of their own, without which the program of before would call their vendors.',
     ),
+  },
+  {
+    number: 42,
+    name: '0042_plugin_changelogs',
+    sql: { sqlite: sqlite42, postgres: postgres42 },
+    checks: [],
+    back: ALWAYS,
   },
 ];

@@ -75,7 +75,7 @@ CREATE TABLE task_plugins (
   remark text not null default '',
   narrowed_models text,
   created_at integer not null
-);
+, changelog text default null);
 CREATE UNIQUE INDEX task_plugins_version on task_plugins (key, version);
 CREATE UNIQUE INDEX task_plugins_active on task_plugins (key) where active = 1;
 CREATE TABLE tasks (

@@ -30,6 +30,7 @@ test('the manifest says hosts, models, protocols, routes and channel types', () 
     type: 'submit' as const,
     render: 'a',
     taskIdParam: 'id',
+    retainResult: true,
   };
   const whole = manifest({
     baseUrl: 'https://api.acme.example/v2',

@@ -16,6 +16,7 @@ const plugin = (key: string, ...routes: [RouteMethod, string][]): LoadedPlugin =
           render: 'r',
           decode: 'd',
           taskIdParam: 'task_id',
+          retainResult: true,
         }),
       ),
     },

@@ -50,7 +50,7 @@ test('bought twice: a submission is neither repeated nor redirected, a query is'
   const plugin = { manifest: { allowedHosts: [] } } as unknown as LoadedPlugin;
   const channel = { baseUrl: 'https://vendor.example' } as ChannelRecord;
   const described = { url: 'https://vendor.example/jobs', method: 'GET', headers: {}, body: { kind: 'none' } } as const;
-  const submit = { files: [], maxFileBytes: 1, timeoutMs: 1 };
+  const submit = { files: [], maxFileBytes: 1, timeoutMs: 1, isStream: false };
   const once = { mayRepeat: false, maxRedirects: 0 };
   expect(buildUpstreamRequest(plugin, { channel, described, submit })).toMatchObject({ ok: true, value: once });
   expect(buildUpstreamRequest(plugin, { channel, described })).toMatchObject({ ok: true, value: { mayRepeat: true } });

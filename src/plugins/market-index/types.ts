@@ -63,7 +63,7 @@ export type MarketIndex = {
   hidden: MarketRemark[];
 };
 
-export type MarketFile = 'index' | 'signature' | 'hand-over' | 'source' | 'icon';
+export type MarketFile = 'index' | 'signature' | 'hand-over' | 'source' | 'icon' | 'changelog';
 
 /** Why a file was not read. `isAbsent`: there is no such file. */
 export type ReadFault = Sentence & { isAbsent: boolean };

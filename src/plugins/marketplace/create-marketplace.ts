@@ -15,6 +15,7 @@ import { pluginErrors } from '../errors.ts';
 import type { IconImage } from '../icons/check-icon.ts';
 import { findNeeds } from '../manifest/faults.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
+import type { Changelog } from '../market-index/read-changelog.ts';
 import type {
   MarketIcon,
   MarketPlugin,
@@ -30,7 +31,9 @@ import type { ContractNeed, Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import type { MarketTrust, PinMarketKey } from './check-trust.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
+import { fetchChangelog } from './fetch-changelog.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
+import { createVersionJudge } from './judge-versions.ts';
 import { createListingCache } from './listing-cache.ts';
 import { createMarketMemory } from './market-memory.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
@@ -71,6 +74,8 @@ export type OfferedSource = {
   needs: ContractNeed[];
   /** What it may do, compared with `current`; `null` if it has errors. */
   permissions: PermissionChanges | null;
+  /** What changed in the version; null: its publisher does not say. */
+  changelog: Changelog | null;
   /** Differences between the index and the plugin. */
   differences: Sentence[];
   /** The active version of this key, or the factory plugin. */
@@ -129,8 +134,10 @@ type Deps = {
   worker?: PluginWorker;
 };
 
-type Entry = { source: MarketSource; plugin: MarketPlugin };
+type Entry = { source: MarketSource; plugin: MarketPlugin; isSigned: boolean };
 
+/** How long a list waits for what this gateway says to the versions in it. */
+const JUDGE_MS = 3000;
 /** How often signed sources are read for revocations while nobody looks at them. */
 const REVOCATIONS_MS = 6 * 3_600_000;
 
@@ -143,6 +150,7 @@ export function createMarketplace(deps: Deps): Marketplace {
   const { plugins, pin, clock, worker = createPluginWorker() } = deps;
   const readFile = createMarketReader(deps);
   const memory = createMarketMemory(deps.store.options);
+  const judge = createVersionJudge({ check: (source) => plugins.check(source), sleep: (ms) => clock.sleep(ms) });
   const listings = createListingCache({ readFile, memory, pin, worker, clock, watchCache: deps.watchCache });
 
   /** @throws for a `version` that the source has revoked too */
@@ -166,7 +174,7 @@ export function createMarketplace(deps: Deps): Marketplace {
     }
     const plugin = index.value.plugins.find((each) => each.key === key);
     if (!plugin) throw pluginErrors.not_found({ message: sentence('market.no_plugin', { name, plugin: key }) });
-    return { source, plugin };
+    return { source, plugin, isSigned: trust?.state === 'signed' };
   }
 
   function findVersion({ source, plugin }: Entry, version: string): MarketVersion {
@@ -216,6 +224,13 @@ export function createMarketplace(deps: Deps): Marketplace {
     });
   }
 
+  /** A picture that cannot be had stops no installation; one that is not what it should be does. */
+  function withoutIcon(error: unknown): undefined {
+    if (!(error instanceof AppError) || error.code !== 'plugins.market_failed') throw error;
+    deps.logger.warn({ err: error }, 'a plugin is installed without its logo');
+    return undefined;
+  }
+
   return {
     async list({ refresh }) {
       const sources = deps.sources();
@@ -224,13 +239,25 @@ export function createMarketplace(deps: Deps): Marketplace {
         Promise.all(sources.map((source) => listings.of(source, refresh))),
         presentPlugins(plugins),
       ]);
+      await judge.judge(
+        read.flatMap(({ index }, at) => {
+          const source = sources[at];
+          if (!source || !index.ok) return [];
+          const toJudge = (plugin: MarketPlugin) => ({
+            versions: plugin.versions,
+            fetch: (version: MarketVersion) => fetchSource({ source, plugin, isSigned: false }, version),
+          });
+          return index.value.plugins.map(toJudge);
+        }),
+        JUDGE_MS,
+      );
       return read.map(({ index, trust, fetchedAt }, at): SourceOffer => {
         const source = sources[at] ?? { name: '', indexUrl: '' };
         const isExpired = trust?.state === 'signed' && trust.expiresAt < clock.unix();
         const checked = { source, fetchedAt, isExpired, ...(trust ? { trust } : {}) };
         if (!index.ok) return { ...checked, name: '', error: index.error, plugins: [], revoked: [], skipped: [] };
         const { name, revoked, skipped } = index.value;
-        const offered = index.value.plugins.map((plugin) => offerPlugin(plugin, present.get(plugin.key)));
+        const offered = index.value.plugins.map((plugin) => offerPlugin(plugin, present.get(plugin.key), judge.find));
         return { ...checked, name, plugins: offered, revoked, skipped };
       });
     },
@@ -238,7 +265,10 @@ export function createMarketplace(deps: Deps): Marketplace {
     async read({ version: requested, ...name }) {
       const entry = await find({ ...name, ...(requested === undefined ? {} : { version: requested }) });
       const version = findVersion(entry, requested ?? entry.plugin.latest);
-      const source = await fetchSource(entry, version);
+      const [source, changelog] = await Promise.all([
+        fetchSource(entry, version),
+        fetchChangelog(readFile, entry, version),
+      ]);
       const { manifest, errors } = await checkManifest(plugins, source);
       const permissions = manifest ? await plugins.permissions(source) : null;
       return {
@@ -250,6 +280,7 @@ export function createMarketplace(deps: Deps): Marketplace {
         errors,
         needs: findNeeds(errors),
         permissions,
+        changelog,
         differences: manifest ? compareEntry(entry.plugin, version, manifest) : [],
         current: await currentVersion(plugins, name.key),
       };
@@ -279,9 +310,10 @@ export function createMarketplace(deps: Deps): Marketplace {
         });
       }
       const { iconFile } = entry.plugin;
-      const [source, icon] = await Promise.all([
+      const [source, changelog, icon] = await Promise.all([
         fetchSource(entry, version),
-        iconFile ? fetchIcon(entry, iconFile) : undefined,
+        fetchChangelog(readFile, entry, version),
+        iconFile ? fetchIcon(entry, iconFile).catch(withoutIcon) : undefined,
       ]);
       const manifest = await plugins.check(source, owner);
       if (!isAnnounced(manifest, key, requested)) {
@@ -297,6 +329,7 @@ export function createMarketplace(deps: Deps): Marketplace {
           source,
           sourceSha256: version.sha256,
           ...(icon ? { icon: icon.dataUrl } : {}),
+          ...(changelog ? { changelog } : {}),
           ...(force === undefined ? {} : { force }),
           ...(enabled === undefined ? {} : { enabled }),
           ...(previewDigest === undefined ? {} : { previewDigest }),

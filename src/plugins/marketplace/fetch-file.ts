@@ -13,6 +13,7 @@ import {
   trimTrailing,
 } from '../../kernel/index.ts';
 import { canonicalHost, type Upstream, type UpstreamFailure } from '../../upstream/index.ts';
+import { MAX_CHANGELOG_BYTES } from '../market-index/read-changelog.ts';
 import type { MarketFile, MarketSource, ReadFault, ReadMarketFile } from '../market-index/types.ts';
 import { MAX_HAND_OVER_BYTES } from '../signing/hand-over.ts';
 import { MAX_SIGNATURE_BYTES } from '../signing/signature.ts';
@@ -24,6 +25,7 @@ export const MARKET_FILE_BYTES: Record<MarketFile, number> = {
   'hand-over': MAX_HAND_OVER_BYTES,
   source: 1024 * 1024,
   icon: 512 * 1024,
+  changelog: MAX_CHANGELOG_BYTES,
 };
 
 /** How long a person waits for a page. */

@@ -1,15 +1,21 @@
 import { compareVersions } from '../market-index/order-versions.ts';
 import type { MarketPlugin, MarketVersion } from '../market-index/types.ts';
 import type { PluginService } from '../service/create-plugin-service.ts';
+import type { VersionJudge, VersionVerdict } from './judge-versions.ts';
 
 export type OfferedVersion = MarketVersion & {
   /** Whether this gateway has the version, and with the same source. */
   stored: 'no' | 'same' | 'different';
   active: boolean;
+  /** Undefined: nobody has looked yet. */
+  verdict: VersionVerdict | undefined;
 };
 
 export type OfferedPlugin = Omit<MarketPlugin, 'versions'> & {
   versions: OfferedVersion[];
+  /** The newest version that this gateway takes, as far as is known; null: none. */
+  offered: string | null;
+  /** Compared with the offered version. */
   state: InstallState;
   installed?: PresentVersion;
 };
@@ -29,16 +35,28 @@ export async function presentPlugins(
 }
 
 /** A plugin of an index with what this gateway has of it. */
-export function offerPlugin(plugin: MarketPlugin, present: Present | undefined): OfferedPlugin {
+export function offerPlugin(
+  plugin: MarketPlugin,
+  present: Present | undefined,
+  findVerdict: VersionJudge['find'],
+): OfferedPlugin {
   const versions = plugin.versions.map((version): OfferedVersion => {
     const mine = present?.versions.find((each) => each.version === version.version);
     const stored = !mine ? 'no' : mine.sourceHash === version.sha256 ? 'same' : 'different';
-    return { ...version, stored, active: mine?.active ?? false };
+    return { ...version, stored, active: mine?.active ?? false, verdict: findVerdict(version) };
   });
+  const takes = ({ verdict }: OfferedVersion): boolean => verdict?.taken !== false;
+  // The publisher's own choice comes first.
+  const offered = versions.find((each) => each.version === plugin.latest && takes(each)) ?? versions.find(takes);
   return {
     ...plugin,
     versions,
-    state: installState(plugin, present?.installed, present?.versions ?? []),
+    offered: offered?.version ?? null,
+    state: installState(
+      { ...plugin, latest: offered?.version ?? plugin.latest },
+      present?.installed,
+      present?.versions ?? [],
+    ),
     ...(present ? { installed: present.installed } : {}),
   };
 }

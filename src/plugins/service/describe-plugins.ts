@@ -58,7 +58,7 @@ export const toFactoryVersion = (
   narrowedModels: string[] | null,
 ): PluginVersion => ({
   ...{ id: 0, key, version, apiVersion, sourceHash, narrowedModels },
-  ...{ enabled: true, active: true, remark: '', hasIcon: false, createdAt: 0 },
+  ...{ enabled: true, active: true, remark: '', hasIcon: false, changelog: null, createdAt: 0 },
 });
 
 export const toVersion = ({ source: _, icon, ...row }: PluginRecord): PluginVersion => ({

@@ -1,5 +1,11 @@
 import { canonicalJson, sentence, sha256Hex } from '../../kernel/index.ts';
-import { boundPluginKeys, type ChannelRecord, type PriceRecord, type Store } from '../../store/ports/index.ts';
+import {
+  boundPluginKeys,
+  type ChannelRecord,
+  type PluginRecord,
+  type PriceRecord,
+  type Store,
+} from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
@@ -44,6 +50,8 @@ export type ActivationPreview = ManifestChanges & {
   conflict: Conflict | null;
   /** The models that other plugins claim on the same protocol, and whether it may share them. */
   sharing: { shareModels: boolean; models: { protocol: ProtocolName; model: string; with: string[] }[] };
+  /** What changed in the version, by its marketplace; null: unknown. */
+  changelog: PluginRecord['changelog'];
   /** What it may do, compared with the serving version. */
   permissions: PermissionChanges;
   replay: ReplayedTask[];
@@ -99,6 +107,7 @@ export async function previewActivation(
     channels: affectedChannels(boundChannels(channels, key, serving?.manifest), key, changes),
     conflict: preflight(plugins.values(), candidate, sharing) ?? null,
     sharing: { shareModels: sharing.has(key), models: sharedModels(ctx, candidate) },
+    changelog: found.row?.changelog ?? null,
     permissions,
     replay: await replayTasks(tasks, channels, { findPlugin, candidate: candidate.onTrial(), owner: ctx.owner }),
   };
@@ -124,7 +133,7 @@ async function findPreviewed(
   ctx: SourceContext & CompileContext,
   key: string,
   { version, source }: PreviewedVersion,
-): Promise<{ compiled: CompiledPlugin; found: Pick<FoundSource, 'factory' | 'narrowedModels'> }> {
+): Promise<{ compiled: CompiledPlugin; found: Pick<FoundSource, 'factory' | 'row' | 'narrowedModels'> }> {
   if (source === undefined) {
     const found = await findActivatable(ctx, key, version);
     return { compiled: await compileFound(ctx, found), found };

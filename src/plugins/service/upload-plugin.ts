@@ -2,6 +2,7 @@ import { constantTimeEqual, type Sentence, sentence, sha256Hex } from '../../ker
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { toHint } from '../manifest/faults.ts';
+import type { Changelog } from '../market-index/read-changelog.ts';
 import { setSharing } from '../registry/choose-sources.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import type { PluginFault } from '../types.ts';
@@ -35,6 +36,8 @@ export type PluginUpload = {
   previewDigest?: string;
   /** Whether it may claim models that others claim too; kept with its key. */
   shareModels?: boolean;
+  /** What changed in it, as its marketplace says. */
+  changelog?: Changelog;
 };
 
 export type UploadedPlugin = PluginDetail & {
@@ -152,6 +155,7 @@ async function updateVersion(
     await tx.plugins.update(row.id, {
       ...(remark === undefined ? {} : { remark }),
       ...(icon === undefined ? {} : { icon }),
+      ...(upload.changelog === undefined ? {} : { changelog: upload.changelog }),
       ...(enabled === undefined ? {} : { enabled }),
       ...(activates ? { narrowedModels } : {}),
     });
@@ -178,6 +182,7 @@ async function insertVersion(
     enabled: upload.enabled ?? true,
     remark: upload.remark ?? '',
     narrowedModels: upload.narrowedModels,
+    changelog: upload.changelog ?? null,
     createdAt: ctx.clock.unix(),
   };
   const { row, use } = await ctx.store.transaction(async (tx) => {

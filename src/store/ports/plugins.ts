@@ -16,10 +16,12 @@ export type PluginRecord = {
   remark: string;
   /** The models that an administrator allows; null: all models of the manifest. */
   narrowedModels: string[] | null;
+  /** What changed in it by locale, as its marketplace said; null: nothing is known. */
+  changelog: Record<string, { name: string; items: string[] }[]> | null;
   createdAt: number;
 };
 
-export type NewPlugin = Omit<PluginRecord, 'id' | 'active'>;
+export type NewPlugin = Omit<PluginRecord, 'id' | 'active' | 'changelog'> & Partial<Pick<PluginRecord, 'changelog'>>;
 
 export interface PluginStore {
   /**
@@ -41,7 +43,7 @@ export interface PluginStore {
   deactivate(key: string): Promise<boolean>;
   update(
     id: number,
-    change: Partial<Pick<PluginRecord, 'enabled' | 'remark' | 'icon' | 'narrowedModels'>>,
+    change: Partial<Pick<PluginRecord, 'enabled' | 'remark' | 'icon' | 'narrowedModels' | 'changelog'>>,
   ): Promise<boolean>;
   /** Enables or disables all versions of a key. */
   setEnabled(key: string, enabled: boolean): Promise<boolean>;

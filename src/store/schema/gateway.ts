@@ -53,6 +53,7 @@ export const defineGateway = (kit: Kit) => ({
     enabled: kit.bool('enabled').notNull(),
     remark: kit.text('remark').notNull().default(''),
     narrowedModels: kit.json<string[]>('narrowed_models'),
+    changelog: kit.json<Record<string, { name: string; items: string[] }[]>>('changelog'),
     createdAt: kit.big('created_at').notNull(),
   }),
 

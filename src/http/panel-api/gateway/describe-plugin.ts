@@ -23,6 +23,7 @@ export const describeVersion = (version: PluginVersion) => ({
   remark: version.remark,
   has_icon: version.hasIcon,
   narrowed_models: version.narrowedModels,
+  changelog: version.changelog,
   created_at: version.createdAt,
 });
 
@@ -218,6 +219,7 @@ const describePreview = (preview: ActivationPreview) => ({
   channels: preview.channels,
   conflict: preview.conflict,
   sharing: { share_models: preview.sharing.shareModels, models: preview.sharing.models },
+  changelog: preview.changelog,
   permissions: preview.permissions,
   replay: preview.replay.map(({ taskId, storedStatus, before, after, changed, lostArtifacts }) => ({
     task_id: taskId,

@@ -253,6 +253,8 @@ const describeOffer = (offer: SourceOffer) => ({
     channel_types: plugin.channelTypes,
     models: plugin.models,
     latest: plugin.latest,
+    /** The newest version that this gateway takes, as far as it has looked; null: none. */
+    offered: plugin.offered,
     versions: plugin.versions.map((each) => ({
       version: each.version,
       sha256: each.sha256,
@@ -261,6 +263,9 @@ const describeOffer = (offer: SourceOffer) => ({
       base_url: each.baseUrl ?? null,
       stored: each.stored,
       active: each.active,
+      /** null: nobody has looked yet. */
+      taken: each.verdict?.taken ?? null,
+      needs: each.verdict?.taken === false ? each.verdict.needs : [],
     })),
     ...(plugin.installed
       ? { installed: { version: plugin.installed.version, source_hash: plugin.installed.sourceHash } }

@@ -164,7 +164,9 @@ function SkippedEntries({ skipped }: { skipped: MarketplaceSource['skipped'] }) 
 
 function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source: string }) {
   const { t, i18n } = useTranslation();
-  const { key, name, description, icon, icon_url: picture, models, latest, state } = plugin;
+  const { key, name, description, icon, icon_url: picture, models, latest, offered, versions, state } = plugin;
+  const refused = versions.filter(({ taken }) => taken === false);
+  const needs = refused.flatMap((version) => version.needs);
   return (
     <li className={classes.offer}>
       <PluginIcon name={name} icon={icon} path={picture} size={44} />
@@ -172,7 +174,7 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
         <div className={classes.title}>
           <NameLink to={`/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`}>{name}</NameLink>
           <Text size="sm" c="dimmed" component="span">
-            {latest}
+            {offered ?? latest}
           </Text>
         </div>
         <Text size="sm" lineClamp={2} lh={1.5}>
@@ -183,11 +185,21 @@ function PluginListItem({ plugin, source }: { plugin: MarketplacePlugin; source:
             {t('market.models', { models: models.join(', ') })}
           </Text>
         )}
+        {refused.length > 0 && (
+          <Text size="xs" c="orange.9" mt={4}>
+            {t('market.notTaken', { versions: refused.map(({ version }) => version).join(', ') })}{' '}
+            {needs.length > 0 && t('market.newerContract', { needs: describeNeeds(distinct(needs), t) })}
+          </Text>
+        )}
       </div>
       <MarketState state={state} />
     </li>
   );
 }
+
+const distinct = <T,>(items: readonly T[]): T[] => [
+  ...new Map(items.map((item) => [JSON.stringify(item), item])).values(),
+];
 
 function matches(plugin: MarketplacePlugin, searchText: string, language: string): boolean {
   const text = [plugin.key, plugin.name, localise(plugin.description, language), ...plugin.models].join('\n');

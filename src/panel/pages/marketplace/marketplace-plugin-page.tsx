@@ -24,14 +24,15 @@ import { ResourceNotFound } from '../../ui/page/resource-not-found.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { PreviewChanges, PreviewReplay } from '../plugins/activation-preview.tsx';
+import { ChangelogSection } from '../plugins/change-log.tsx';
 import { Codes } from '../plugins/overview-tab.tsx';
 import { PermissionSection, pluginHosts } from '../plugins/permission-list.tsx';
 import { NewerContract, PluginErrorList, PluginErrors, RuleText } from '../plugins/plugin-errors.tsx';
-import { pluginDependentPaths } from '../plugins/plugin-paths.ts';
+import { isModelConflict, pluginDependentPaths } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
 import { MarketState, TrustLabel, TrustNotice } from './offer-labels.tsx';
 
-type Install = { version: string; sha256: string; force: boolean };
+type Install = { version: string; sha256: string; force?: boolean; share_models?: boolean };
 
 /**
  * One plugin of the marketplace: what it is, which hosts it may reach, its source beside the active
@@ -74,7 +75,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
   const [params, setParams] = useSearchParams();
-  const version = params.get('version') ?? plugin.latest;
+  const version = params.get('version') ?? plugin.offered ?? plugin.latest;
   const offered = plugin.versions.find((each) => each.version === version);
   const hosts = pluginHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts });
   const text = useApiQuery<MarketplaceSourceText>(
@@ -100,12 +101,24 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
       // Passed here because callbacks of `mutate` do not run after the page is left: nobody is
       // asked on another page.
       onError: (error) => {
-        if (!request.force && error instanceof ApiError && error.code === 'PLUGIN_CONFLICT')
-          void confirmForcedInstall(request, error);
+        if (
+          !request.force &&
+          request.share_models === undefined &&
+          error instanceof ApiError &&
+          error.code === 'PLUGIN_CONFLICT'
+        )
+          void resolveConflict(request, error);
       },
     });
   }
-  async function confirmForcedInstall(request: Install, { message }: ApiError): Promise<void> {
+  /** Models may be shared; everything else that another plugin has keeps this one inactive. */
+  async function resolveConflict(request: Install, error: ApiError): Promise<void> {
+    const { message } = error;
+    if (isModelConflict(error)) {
+      const text = `${message} ${t('plugins.shareText')}`;
+      const question = { title: t('plugins.share'), text, action: t('plugins.shareAction'), destructive: false };
+      if (await confirm(question)) return startInstall({ ...request, share_models: true });
+    }
     const question = {
       title: t('market.conflict'),
       text: `${message} ${t('market.conflictText')}`,
@@ -125,7 +138,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
             <Button
               disabled={offered.stored !== 'no' || text.data === undefined || text.data.errors.length > 0}
               loading={install.isPending}
-              onClick={() => startInstall({ version, sha256: offered.sha256, force: false })}
+              onClick={() => startInstall({ version, sha256: offered.sha256 })}
             >
               {t(offered.stored === 'same' ? 'market.alreadyStored' : 'market.install', { version })}
             </Button>
@@ -170,6 +183,7 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
           <dd>{hosts.length === 0 ? '–' : <Codes values={hosts} />}</dd>
         </dl>
       </Section>
+      {text.data && <ChangelogSection changelog={text.data.changelog} />}
       {text.data && text.data.permissions !== null && (
         <PermissionSection changes={text.data.permissions} isNew={text.data.current === null} />
       )}
@@ -182,7 +196,10 @@ function PluginOffer({ plugin, source, trust }: OfferProps) {
         actions={
           <Select
             aria-label={t('plugins.version')}
-            data={plugin.versions.map((each) => each.version)}
+            data={plugin.versions.map((each) => ({
+              value: each.version,
+              label: each.taken === false ? t('market.versionNotTaken', { version: each.version }) : each.version,
+            }))}
             value={version}
             allowDeselect={false}
             onChange={(next) => next !== null && setParams({ version: next }, { replace: true })}

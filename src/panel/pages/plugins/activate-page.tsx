@@ -16,6 +16,7 @@ import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { PreviewChanges, PreviewReplay } from './activation-preview.tsx';
+import { ChangelogSection } from './change-log.tsx';
 import { BackToVersions, VersionDiff } from './diff-page.tsx';
 import { PermissionSection } from './permission-list.tsx';
 import { PluginErrors } from './plugin-errors.tsx';
@@ -33,13 +34,16 @@ export function ActivatePage() {
   const navigate = useScopedNavigate();
   const confirm = useConfirm();
   const [adopts, setAdopts] = useState(false);
+  /** Undefined: as it was. */
+  const [shares, setShares] = useState<boolean>();
+  const sharing = shares === undefined ? {} : { share_models: shares };
   const preview = useQuery({
-    queryKey: ['api', `${pluginPath(key)}/preview`, version],
+    queryKey: ['api', `${pluginPath(key)}/preview`, version, shares],
     queryFn: () =>
       session.send<PluginPreview>({
         method: 'POST',
         path: `${pluginPath(key)}/preview`,
-        body: { version },
+        body: { version, ...sharing },
         timeoutMs: 60_000,
       }),
   });
@@ -47,7 +51,7 @@ export function ActivatePage() {
     request: () => ({
       method: 'POST',
       path: withQuery(`${pluginPath(key)}/activate`, adopts ? { adopt: 'true' } : {}),
-      body: { version, preview_digest: preview.data?.digest },
+      body: { version, preview_digest: preview.data?.digest, ...sharing },
       timeoutMs: 60_000,
     }),
     // The error says that the review is out of date; what is shown below it is the new one.
@@ -93,6 +97,20 @@ export function ActivatePage() {
                   <ServerText text={data.conflict.message} sentence={data.conflict} />
                 </Text>
               </Alert>
+            )}
+            <ChangelogSection changelog={data.changelog} />
+            {data.sharing.models.length > 0 && (
+              <Section heading={t('plugins.share')}>
+                <Checkbox
+                  checked={data.sharing.share_models}
+                  onChange={(event) => setShares(event.currentTarget.checked)}
+                  label={t('plugins.shareAction')}
+                  description={t('plugins.shareModels', {
+                    models: [...new Set(data.sharing.models.map(({ model }) => model))].join(', '),
+                    plugins: [...new Set(data.sharing.models.flatMap((each) => each.with))].join(', '),
+                  })}
+                />
+              </Section>
             )}
             <PermissionSection changes={data.permissions} isNew={data.from === null} />
             <PreviewChanges preview={data} />

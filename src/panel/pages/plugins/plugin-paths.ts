@@ -1,3 +1,5 @@
+import { ApiError } from '../../api/api-error.ts';
+
 export const pluginPath = (key: string): string => `/api/plugin/task/${encodeURIComponent(key)}`;
 
 /** Path prefixes to refetch after a plugin was changed, enabled or disabled. */
@@ -8,5 +10,11 @@ export const pluginDependentPaths = [
   '/api/attention',
   '/api/channel',
 ] as const;
+
+/** Whether a plugin is refused because another one serves the same model. */
+export const isModelConflict = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  error.code === 'PLUGIN_CONFLICT' &&
+  (error.details as { kind?: unknown } | undefined)?.kind === 'protocol_model';
 
 export const iconPath = (key: string): string => `${pluginPath(key)}/icon`;

@@ -10,12 +10,26 @@ import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useScopedNavigate } from '../../ui/page/use-scoped-navigate.ts';
 import { PluginErrorList, PluginErrors } from './plugin-errors.tsx';
-import { pluginDependentPaths } from './plugin-paths.ts';
+import { isModelConflict, pluginDependentPaths } from './plugin-paths.ts';
 
-type Values = { file: File | null; icon: File | null; remark: string; enabled: boolean; force: boolean };
-type Upload = { source: string; icon?: string; remark: string; enabled: boolean; force: boolean };
+type Values = {
+  file: File | null;
+  icon: File | null;
+  remark: string;
+  enabled: boolean;
+  force: boolean;
+  share: boolean;
+};
+type Upload = {
+  source: string;
+  icon?: string;
+  remark: string;
+  enabled: boolean;
+  force: boolean;
+  share_models?: boolean;
+};
 
-const emptyValues: Values = { file: null, icon: null, remark: '', enabled: true, force: false };
+const emptyValues: Values = { file: null, icon: null, remark: '', enabled: true, force: false, share: false };
 
 /** Uploads a plugin file. Errors are shown with their position in the source. */
 export function UploadDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
@@ -40,6 +54,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
     onSuccess: (result) => (result.warnings.length > 0 ? setStored(result) : finish(result)),
   });
   const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
+  const isShared = isModelConflict(change.error);
   const form = useForm<Values, Values>({
     initial: emptyValues,
     validate: ({ file }) => ({ file: file === null ? t('plugins.upload.fileMissing') : null }),
@@ -61,9 +76,10 @@ function UploadForm({ onClose }: { onClose(): void }) {
     setUnreadable(false);
     form.set('file', file);
     form.set('force', false);
+    form.set('share', false);
   }
 
-  async function send({ file, icon, remark, enabled, force }: Values): Promise<void> {
+  async function send({ file, icon, remark, enabled, force, share }: Values): Promise<void> {
     if (file === null) return;
     setReading(true);
     setUnreadable(false);
@@ -73,7 +89,14 @@ function UploadForm({ onClose }: { onClose(): void }) {
       currentFile = 'file';
       const source = await file.text();
       // The confirmation applies to this conflict only.
-      change.mutate({ source, ...picture, remark, enabled, force: isConflict && force });
+      change.mutate({
+        source,
+        ...picture,
+        remark,
+        enabled,
+        force: isConflict && force,
+        ...(isShared && share ? { share_models: true } : {}),
+      });
     } catch {
       // The file was moved, deleted or changed after it was chosen. Clear it: choosing the same
       // file again raises an event only then.
@@ -129,6 +152,13 @@ function UploadForm({ onClose }: { onClose(): void }) {
           label={t('plugins.upload.enabled')}
           description={t('plugins.upload.enabledHint')}
         />
+        {isShared && (
+          <Switch
+            {...form.bindChecked('share')}
+            label={t('plugins.shareAction')}
+            description={t('plugins.shareText')}
+          />
+        )}
         {isConflict && (
           <Switch
             {...form.bindChecked('force')}

@@ -12,6 +12,7 @@ import { QueryResult } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { type Column, PlainTable } from '../../ui/table/data-table.tsx';
+import { ChangeList } from './change-log.tsx';
 import { pluginDependentPaths, pluginPath } from './plugin-paths.ts';
 
 type Removal = { version: string; force: boolean };
@@ -79,6 +80,19 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
           {remark || '–'}
         </Text>
       ),
+    },
+    {
+      key: 'changelog',
+      heading: t('plugins.changelog'),
+      render: ({ changelog }) =>
+        changelog === null ? (
+          '–'
+        ) : (
+          <details>
+            <summary>{t('plugins.changelogShow')}</summary>
+            <ChangeList changelog={changelog} />
+          </details>
+        ),
     },
     {
       key: 'actions',

@@ -1,0 +1,81 @@
+import { AppError, createSemaphore } from '../../kernel/index.ts';
+import { findNeeds } from '../manifest/faults.ts';
+import type { MarketPlugin, MarketVersion } from '../market-index/types.ts';
+import type { ContractNeed, PluginFault } from '../types.ts';
+
+/**
+ * Whether this gateway takes a version. `needs`: what it would need of a newer contract, if that is
+ * why it is refused.
+ */
+export type VersionVerdict = { taken: true } | { taken: false; needs: ContractNeed[] };
+
+export type VersionJudge = {
+  /** What is known already. */
+  find(version: MarketVersion): VersionVerdict | undefined;
+  /**
+   * Judges the versions of plugins, the newest first, until each has one that is taken. Ends after
+   * `withinMs`; what is left is judged all the same, and known later. Never rejects.
+   */
+  judge(plugins: readonly JudgedPlugin[], withinMs: number): Promise<void>;
+};
+
+type JudgedPlugin = Pick<MarketPlugin, 'versions'> & { fetch(version: MarketVersion): Promise<string> };
+
+/** Versions of one plugin that are read in search of one that is taken. */
+const MAX_TRIED = 4;
+const MAX_READ_AT_ONCE = 4;
+const MAX_KNOWN = 2000;
+
+type Deps = { check: (source: string) => Promise<unknown>; sleep: (ms: number) => Promise<void> };
+
+/** Remembers verdicts by the hash of the source: what was said of a source stays true. */
+export function createVersionJudge({ check, sleep }: Deps): VersionJudge {
+  const known = new Map<string, VersionVerdict>();
+  const pending = new Map<string, Promise<void>>();
+  const reading = createSemaphore({ slots: MAX_READ_AT_ONCE });
+
+  async function read(plugin: JudgedPlugin, version: MarketVersion): Promise<void> {
+    const source = await plugin.fetch(version);
+    known.set(version.sha256, await judgeSource(check, source));
+    const [oldest = ''] = known.keys();
+    if (known.size > MAX_KNOWN) known.delete(oldest);
+  }
+
+  function readOnce(plugin: JudgedPlugin, version: MarketVersion): Promise<void> {
+    const { sha256 } = version;
+    const shared = pending.get(sha256);
+    if (shared) return shared;
+    const started = reading
+      .run(() => read(plugin, version))
+      .catch(() => {})
+      .finally(() => pending.delete(sha256));
+    pending.set(sha256, started);
+    return started;
+  }
+
+  async function judgePlugin(plugin: JudgedPlugin): Promise<void> {
+    for (const version of plugin.versions.slice(0, MAX_TRIED)) {
+      if (!known.has(version.sha256)) await readOnce(plugin, version);
+      // One that could not be read says nothing of those before it.
+      if (known.get(version.sha256)?.taken !== false) return;
+    }
+  }
+
+  return {
+    find: ({ sha256 }) => known.get(sha256),
+    async judge(plugins, withinMs) {
+      const all = Promise.all(plugins.map(judgePlugin));
+      await Promise.race([all, sleep(withinMs)]);
+    },
+  };
+}
+
+async function judgeSource(check: Deps['check'], source: string): Promise<VersionVerdict> {
+  try {
+    await check(source);
+    return { taken: true };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'plugins.invalid') throw error;
+    return { taken: false, needs: findNeeds((error.details as { errors: PluginFault[] }).errors) };
+  }
+}
