@@ -11,6 +11,7 @@ export const pluginErrors = defineErrors('plugins', {
   conflict: ['conflict', 'The plugin is in conflict with another plugin.'],
   version_exists: ['conflict', 'This version of the plugin already exists with a different source.'],
   in_use: ['conflict', 'The plugin is still in use.'],
+  move_outdated: ['conflict', 'The move would change something else now. Read it again.'],
   preview_outdated: [
     'conflict',
     'The activation would change something other than what you reviewed. Review it again.',

@@ -251,13 +251,15 @@ export function createMarketplace(deps: Deps): Marketplace {
         }),
         JUDGE_MS,
       );
+      const serving = plugins.current().plugins;
+      const known = { findVerdict: judge.find, isServing: (key: string) => serving.has(key) };
       return read.map(({ index, trust, fetchedAt }, at): SourceOffer => {
         const source = sources[at] ?? { name: '', indexUrl: '' };
         const isExpired = trust?.state === 'signed' && trust.expiresAt < clock.unix();
         const checked = { source, fetchedAt, isExpired, ...(trust ? { trust } : {}) };
         if (!index.ok) return { ...checked, name: '', error: index.error, plugins: [], revoked: [], skipped: [] };
         const { name, revoked, skipped } = index.value;
-        const offered = index.value.plugins.map((plugin) => offerPlugin(plugin, present.get(plugin.key), judge.find));
+        const offered = index.value.plugins.map((plugin) => offerPlugin(plugin, present.get(plugin.key), known));
         return { ...checked, name, plugins: offered, revoked, skipped };
       });
     },

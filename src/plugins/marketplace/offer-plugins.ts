@@ -1,6 +1,7 @@
 import { compareVersions } from '../market-index/order-versions.ts';
 import type { MarketPlugin, MarketVersion } from '../market-index/types.ts';
 import type { PluginService } from '../service/create-plugin-service.ts';
+import { OFFICIAL_KEYS } from '../service/move-plugin.ts';
 import type { VersionJudge, VersionVerdict } from './judge-versions.ts';
 
 export type OfferedVersion = MarketVersion & {
@@ -17,6 +18,8 @@ export type OfferedPlugin = Omit<MarketPlugin, 'versions'> & {
   offered: string | null;
   /** Compared with the offered version. */
   state: InstallState;
+  /** The key of a plugin here whose place it could take: the same one under an older key. */
+  replaces: string | null;
   installed?: PresentVersion;
 };
 
@@ -38,8 +41,9 @@ export async function presentPlugins(
 export function offerPlugin(
   plugin: MarketPlugin,
   present: Present | undefined,
-  findVerdict: VersionJudge['find'],
+  { findVerdict, isServing }: { findVerdict: VersionJudge['find']; isServing: (key: string) => boolean },
 ): OfferedPlugin {
+  const replaced = OFFICIAL_KEYS[plugin.key];
   const versions = plugin.versions.map((version): OfferedVersion => {
     const mine = present?.versions.find((each) => each.version === version.version);
     const stored = !mine ? 'no' : mine.sourceHash === version.sha256 ? 'same' : 'different';
@@ -51,6 +55,7 @@ export function offerPlugin(
   return {
     ...plugin,
     versions,
+    replaces: replaced !== undefined && isServing(replaced) ? replaced : null,
     offered: offered?.version ?? null,
     state: installState(
       { ...plugin, latest: offered?.version ?? plugin.latest },

@@ -11,6 +11,9 @@ const FACTORY_MODELS_OPTION = 'TaskPluginFactoryModels';
 /** The option with the plugins that share models with others: a JSON array of keys. */
 const SHARING_OPTION = 'TaskPluginSharedModels';
 
+/** The option with the keys that others have taken the place of: a JSON object, old to new. */
+const MOVED_OPTION = 'TaskPluginMovedKeys';
+
 /** What the database has about plugins at one moment. */
 export type DatabaseSnapshot = {
   rows: PluginRecord[];
@@ -20,6 +23,8 @@ export type DatabaseSnapshot = {
   adoptions: Adoption[];
   /** Keys of the plugins that may claim models that others claim too. */
   sharing: ReadonlySet<string>;
+  /** By a former key: the key whose plugin has taken its place, and reads its tasks. */
+  moved: ReadonlyMap<string, string>;
 };
 
 /** What may serve a key: a compiled plugin, or the source of a version that is compiled later. */
@@ -47,12 +52,13 @@ const modelsByKey = (value: string | undefined): Map<string, string[]> => {
 export async function readSnapshot(
   store: Pick<Repositories, 'plugins' | 'options' | 'pluginSources'>,
 ): Promise<DatabaseSnapshot> {
-  const [rows, disabled, narrowed, adoptions, sharing] = await Promise.all([
+  const [rows, disabled, narrowed, adoptions, sharing, moved] = await Promise.all([
     store.plugins.active(),
     store.options.get(DISABLED_FACTORY_OPTION),
     store.options.get(FACTORY_MODELS_OPTION),
     store.pluginSources.adoptions(),
     store.options.get(SHARING_OPTION),
+    store.options.get(MOVED_OPTION),
   ]);
   return {
     rows,
@@ -60,6 +66,7 @@ export async function readSnapshot(
     factoryModels: modelsByKey(narrowed),
     adoptions,
     sharing: readKeys(sharing),
+    moved: readMoved(moved),
   };
 }
 
@@ -70,6 +77,22 @@ export async function setFactoryEnabled(
   enabled: boolean,
 ): Promise<void> {
   await setMember(tx, DISABLED_FACTORY_OPTION, key, !enabled);
+}
+
+const readMoved = (value: string | undefined): Map<string, string> => {
+  const parsed: Json | undefined = value === undefined ? {} : parseJson(value);
+  const entries = isObject(parsed) ? Object.entries(parsed) : [];
+  return new Map(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+};
+
+/** Notes that `to` has taken the place of `from`, inside the caller's transaction. */
+export async function setMovedKey(tx: Pick<Repositories, 'options'>, from: string, to: string): Promise<void> {
+  const moved = readMoved(await tx.options.get(MOVED_OPTION));
+  for (const [former, key] of moved) if (key === from) moved.set(former, to);
+  moved.set(from, to);
+  // A plugin that comes back has its own tasks.
+  moved.delete(to);
+  await tx.options.put(MOVED_OPTION, JSON.stringify(Object.fromEntries([...moved].sort())));
 }
 
 /** Says whether a plugin shares models with others, inside the caller's transaction. */
@@ -151,7 +174,7 @@ export function databaseRevision({
   disabledFactoryKeys,
   factoryModels,
   sharing,
-}: Omit<DatabaseSnapshot, 'adoptions'>): string {
+}: Omit<DatabaseSnapshot, 'adoptions' | 'moved'>): string {
   const versions = rows
     .map(({ key, apiVersion, version, sourceHash, enabled, narrowedModels }) => ({
       key,

@@ -9,21 +9,27 @@ export type TaskRules = {
   adoptions: ReadonlyMap<string, Adoption>;
   /** Keys that an administrator switched off. */
   switchedOff: ReadonlySet<string>;
+  /** By a former key: the key whose plugin has taken its place. */
+  moved: ReadonlyMap<string, string>;
 };
 
-export const NO_RULES: TaskRules = { adoptions: new Map(), switchedOff: new Set() };
+export const NO_RULES: TaskRules = { adoptions: new Map(), switchedOff: new Set(), moved: new Map() };
 
-export const taskRules = ({ rows, disabledFactoryKeys, adoptions }: DatabaseSnapshot): TaskRules => ({
+export const taskRules = ({ rows, disabledFactoryKeys, adoptions, moved }: DatabaseSnapshot): TaskRules => ({
+  moved,
   adoptions: new Map(adoptions.map((adoption) => [adoption.sourceHash, adoption])),
   switchedOff: new Set([...disabledFactoryKeys, ...rows.filter(({ enabled }) => !enabled).map(({ key }) => key)]),
 });
 
 /**
- * Whether a task's `platform` names the plugin: by its key or, in rows of gateways that had no
- * plugins, by the number of a channel type that it drives.
+ * Whether a task's `platform` names the plugin: by its key, by that of a plugin whose place it has
+ * taken or, in rows of gateways that had no plugins, by the number of a channel type that it drives.
  */
-export const servesPlatform = ({ key, manifest }: Pick<LoadedPlugin, 'key' | 'manifest'>, platform: string): boolean =>
-  platform === key || manifest.channelTypes.some((type) => String(type) === platform);
+export const servesPlatform = (
+  generation: Pick<Generation, 'findServingPlugin'>,
+  { key }: Pick<LoadedPlugin, 'key'>,
+  platform: string,
+): boolean => generation.findServingPlugin({ platform })?.key === key;
 
 /**
  * Which version polls a task and reads its results: the one that began it, or that adopted it.
@@ -36,12 +42,15 @@ export const servesPlatform = ({ key, manifest }: Pick<LoadedPlugin, 'key' | 'ma
  */
 export function createTaskPlugins(
   serving: ReadonlyMap<string, LoadedPlugin>,
-  { adoptions, switchedOff }: TaskRules,
+  { adoptions, switchedOff, moved }: TaskRules,
   retained: RetainedPlugins,
 ): TaskPlugins {
   const findServingPlugin = ({ platform }: Pick<TaskOrigin, 'platform'>): LoadedPlugin | undefined =>
     serving.get(platform) ??
-    (/^\d{1,10}$/.test(platform) ? serving.values().find((plugin) => servesPlatform(plugin, platform)) : undefined);
+    serving.get(moved.get(platform) ?? '') ??
+    (/^\d{1,10}$/.test(platform)
+      ? serving.values().find(({ manifest }) => manifest.channelTypes.includes(Number(platform)))
+      : undefined);
 
   /** The hash of the retained version that reads the task; empty: the serving one does. */
   function retainedHash({ platform, sourceHash, createdAt }: TaskOrigin): string {

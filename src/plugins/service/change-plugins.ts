@@ -56,7 +56,7 @@ export async function applyChange(ctx: ChangeContext): Promise<void> {
  */
 export async function notifyNodes(
   { store, logger }: Pick<ChangeContext, 'store' | 'logger'>,
-  topic: 'plugins' | 'channels',
+  topic: 'plugins' | 'channels' | 'prices',
 ): Promise<void> {
   try {
     await store.publish(topic);

@@ -25,6 +25,7 @@ import {
 } from './describe-plugins.ts';
 import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
+import { movePlugin, type PluginMove, previewMove } from './move-plugin.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
 import {
   type ActivationPreview,
@@ -82,6 +83,10 @@ export interface PluginService extends Development {
   /** Versions by number, or `factory`. */
   diff(key: string, from: string, to: string): Promise<VersionDiff>;
   preview(key: string, previewed: PreviewedVersion, owner?: string): Promise<ActivationPreview>;
+  /** What changes when the plugin `to` takes the place of `from`. Writes nothing. */
+  previewMove(from: string, to: string): Promise<PluginMove>;
+  /** @throws `plugins.move_outdated` when the move is not the one with this digest */
+  move(move: { from: string; to: string; digest: string }): Promise<PluginMove>;
   dryRun(key: string, run: DryRun, owner?: string): Promise<DryRunOutcome>;
   runtimeStatus(): RuntimeStatus;
   /** Counts a call of a version, to compare versions after an activation. Costs next to nothing. */
@@ -187,6 +192,8 @@ export function createPluginService(deps: Deps): PluginService {
     narrow: (key, models) => exclusively(() => narrowModels(ctx, key, models)),
     deleteVersion: (key, version, options = {}) => exclusively(() => deleteVersion(ctx, { key, version, ...options })),
     diff: (key, from, to) => diffVersions(ctx, { key, from, to }),
+    previewMove: (from, to) => previewMove(ctx, { from, to }),
+    move: (move) => exclusively(() => movePlugin(ctx, move)),
     preview: (key, previewed, owner) => previewActivation(contextFor(owner), key, previewed),
     dryRun: (key, run, owner) => dryRunHook(contextFor(owner), key, run),
     runtimeStatus: registry.status,

@@ -71,7 +71,7 @@ export async function answerNativeRequest(
   });
   if (route.type === 'query') {
     const ids = [request.params[route.taskIdParam] ?? ''];
-    const [task] = await lookUp(deps, { plugin, call, ids });
+    const [task] = await lookUp(deps, { ...matched, call, ids });
     if (!task) return { body: null, replayed: false };
     return { body: await present(matched, call, { tasks: [task], view: taskView(task) }), replayed: false };
   }
@@ -79,7 +79,7 @@ export async function answerNativeRequest(
   const decoded = await decodeNativeRequest(plugin, { route, ctx: decodeContext(request) }, hookOptions(call));
   if (!decoded.ok) throw hookError(decoded.error);
   if (decoded.value.kind === 'query') {
-    const tasks = await lookUp(deps, { plugin, call, ids: decoded.value.taskIds });
+    const tasks = await lookUp(deps, { ...matched, call, ids: decoded.value.taskIds });
     return { body: await present(matched, call, { tasks, view: tasks.map(taskView) }), replayed: false };
   }
   return submit(deps, { matched, call, decoded: decoded.value });
@@ -131,12 +131,12 @@ async function discard(deps: SurfaceDeps, task: TaskRecord): Promise<void> {
   else deps.logger.warn({ task_id: task.taskId }, 'a route that retains no results began a task; its result is kept');
 }
 
-type Lookup = { plugin: LoadedPlugin; call: NativeCall; ids: readonly string[] };
+type Lookup = Pick<MatchedRoute, 'plugin' | 'generation'> & { call: NativeCall; ids: readonly string[] };
 
 /** The caller's tasks of this plugin in the order of the ids. @throws tasks.task_not_found */
-async function lookUp(deps: SurfaceDeps, { plugin, call, ids }: Lookup) {
+async function lookUp(deps: SurfaceDeps, { plugin, generation, call, ids }: Lookup) {
   const tasks = await ownTasks(deps, call.caller.user.id, ids);
-  if (!tasks?.every(({ platform }) => servesPlatform(plugin, platform))) throw taskErrors.task_not_found();
+  if (!tasks?.every(({ platform }) => servesPlatform(generation, plugin, platform))) throw taskErrors.task_not_found();
   return tasks;
 }
 

@@ -26,8 +26,13 @@ export async function resolveOriginTasks(
   if (ids.value.length === 0) return undefined;
   const tasks = await ownTasks(deps, caller.user.id, ids.value, { unretained: true });
   if (!tasks) throw taskErrors.origin_task_not_found();
-  if (!tasks.every(({ platform }) => servesPlatform(plugin, platform)))
-    throw taskErrors.origin_task_platform_mismatch();
+  const pin = deps.pin();
+  try {
+    const isOwn = tasks.every(({ platform }) => servesPlatform(pin.generation, plugin, platform));
+    if (!isOwn) throw taskErrors.origin_task_platform_mismatch();
+  } finally {
+    pin.release();
+  }
   const [channelId, ...others] = new Set(tasks.map((task) => task.channelId));
   if (channelId === undefined || others.length > 0) throw taskErrors.origin_task_channel_conflict();
   if (deps.vendors.channels.find(channelId)?.status !== STATUS.enabled) throw taskErrors.origin_task_channel_disabled();

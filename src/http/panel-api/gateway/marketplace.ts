@@ -271,6 +271,7 @@ const describeOffer = (offer: SourceOffer) => ({
       ? { installed: { version: plugin.installed.version, source_hash: plugin.installed.sourceHash } }
       : {}),
     state: plugin.state,
+    replaces: plugin.replaces,
   })),
   revoked: offer.revoked.map(({ key, version, reason }) => ({ key, version, reason })),
   skipped: offer.skipped.map(({ message, reason, params, ...place }) => ({
