@@ -5,6 +5,7 @@ import { LEFT_TABLES, QUOTA_PER_USD } from './new-api-mapping.ts';
 import { planChannels } from './plan-channels.ts';
 import type { PlanContext } from './plan-context.ts';
 import { planOptions } from './plan-options.ts';
+import { planPlugins } from './plan-plugins.ts';
 import { planPrices } from './plan-prices.ts';
 import { planProviders } from './plan-providers.ts';
 import { planUsers } from './plan-users.ts';
@@ -50,7 +51,11 @@ export async function importNewApi(
     now: clock.unix(),
   };
   const providers = await planProviders(common);
-  const context: PlanContext = { ...common, providers: providers.slugs };
+  const early = { ...common, providers: providers.slugs, pluginKeys: new Set<string>() };
+  const plugins = await planPlugins(early);
+  const stored = await source.all('task_plugins');
+  const pluginKeys = new Set(stored.map((row) => readText(row, 'key')));
+  const context: PlanContext = { ...early, pluginKeys };
   const channels = await planChannels(context);
   const prices = await planPrices(context, channels.models);
   const settings = await planOptions(context);
@@ -65,6 +70,7 @@ export async function importNewApi(
     const planned = {
       providers: providers.planned,
       channels: channels.planned,
+      plugins,
       prices,
       options: settings,
       keepsIds,

@@ -46,6 +46,10 @@ export const TABLES = {
     ],
   },
   user_oauth_bindings: { needed: ['id', 'user_id', 'provider_id', 'provider_user_id'], optional: [] },
+  task_plugins: {
+    needed: ['key', 'version', 'source', 'source_hash'],
+    optional: ['api_version', 'icon', 'enabled', 'active', 'remark', 'created_at'],
+  },
   casbin_rule: { needed: ['id', 'ptype', 'v0', 'v1'], optional: [] },
 } as const satisfies Record<string, { needed: readonly string[]; optional: readonly string[] }>;
 
@@ -78,9 +82,10 @@ export const QUOTA_PER_USD = 500_000;
 
 /**
  * What a channel becomes. `plugin`: the plugin that declares the same channel type. `address`: the
- * vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible vendor.
+ * vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible vendor. `bound`: the
+ * plugins that the channel itself names; without one it is a relay where `relay` says so.
  */
-export type ChannelRule = { plugin: string; address: string } | { relay: true; address: string };
+export type ChannelRule = { address: string; plugin?: string; relay?: true; bound?: true };
 
 export const CHANNEL_TYPES: Readonly<Record<number, ChannelRule>> = {
   1: { relay: true, address: 'https://api.openai.com' },
@@ -96,14 +101,15 @@ export const CHANNEL_TYPES: Readonly<Record<number, ChannelRule>> = {
   42: { relay: true, address: '' },
   43: { relay: true, address: '' },
   45: { plugin: 'doubao', address: 'https://ark.cn-beijing.volces.com' },
-  48: { relay: true, address: '' },
+  48: { relay: true, address: 'https://api.x.ai' },
   50: { plugin: 'kling', address: 'https://api.klingai.com' },
   51: { plugin: 'jimeng', address: 'https://visual.volcengineapi.com' },
   52: { plugin: 'vidu', address: 'https://api.vidu.cn' },
   54: { plugin: 'doubao', address: 'https://ark.cn-beijing.volces.com' },
   55: { plugin: 'sora', address: 'https://api.openai.com' },
   59: { relay: true, address: '' },
-  60: { relay: true, address: '' },
+  60: { bound: true, relay: true, address: '' },
+  61: { bound: true, address: '' },
 };
 
 /** Why channels of the other types stay there. */
@@ -198,6 +204,7 @@ export const SAME_OPTIONS: ReadonlySet<string> = new Set([
 
 /** Options that the import has understood in another way, or that change nothing here. */
 export const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
+  ...['billing_setting.billing_mode', 'billing_setting.billing_expr', 'billing_setting.plugin_billing_expr'],
   ...['QuotaPerUnit', 'ModelPrice', 'ModelRatio', 'CompletionRatio', 'CacheRatio', 'CreateCacheRatio', 'ImageRatio'],
   ...['AudioRatio', 'AudioCompletionRatio', 'GroupRatio', 'SelfUseModeEnabled', 'DemoSiteEnabled'],
 ]);

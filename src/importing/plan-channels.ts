@@ -9,6 +9,7 @@ import {
   shortenKey,
 } from '../channels/index.ts';
 import { AppError, hasHiddenCharacters, isObject, type JsonObject, parseJson, pluralize } from '../kernel/index.ts';
+import { OFFICIAL_KEYS } from '../plugins/index.ts';
 import type { SourceRow } from '../store/index.ts';
 import { type EnabledStatus, type NewChannel, STATUS } from '../store/ports/index.ts';
 import { CHANNEL_TYPES, type ChannelRule, GATEWAY_KEY_TYPES, UNKNOWN_TYPE } from './new-api-mapping.ts';
@@ -55,9 +56,12 @@ export async function planChannels(
     planned.push(...own);
     const rule = ruleOfChannel(row);
     if (rule === undefined || (own.length === 0 && !isPresent)) continue;
-    const plugin = 'plugin' in rule ? rule.plugin : EVERYWHERE;
+    const served = rule.plugin === undefined ? [] : [rule.plugin];
+    const plugins = [...served, ...boundPlugins(context, row), ...(rule.relay ? [EVERYWHERE] : [])];
     for (const model of splitList(readText(row, 'models'))) {
-      models.set(model, (models.get(model) ?? new Set()).add(plugin));
+      const known = models.get(model) ?? new Set();
+      for (const plugin of plugins) known.add(plugin);
+      models.set(model, known);
     }
   }
   return { planned, models };
@@ -68,6 +72,19 @@ const ruleOfChannel = (row: SourceRow): ChannelRule | undefined => {
   const type = readNumber(row, 'type') ?? 0;
   return Object.hasOwn(CHANNEL_TYPES, type) ? CHANNEL_TYPES[type] : undefined;
 };
+
+/**
+ * The plugins that a channel names, by the keys that they have here: a plugin of the official
+ * marketplace ships with this gateway under another key, unless it was installed there.
+ */
+function boundPlugins({ pluginKeys }: PlanContext, row: SourceRow): string[] {
+  if (!ruleOfChannel(row)?.bound) return [];
+  const { task_plugin_key: first, task_extend_plugin_keys: more } = readObject(readText(row, 'setting'));
+  const named = [first, ...(Array.isArray(more) ? more : [])].filter(
+    (key): key is string => typeof key === 'string' && key !== '',
+  );
+  return [...new Set(named.map((key) => (pluginKeys.has(key) ? key : (OFFICIAL_KEYS[key] ?? key))))];
+}
 
 function planChannel(
   context: PlanContext,
@@ -122,7 +139,12 @@ function planChannel(
     remark('changed', 'rank', `its priority or weight is beyond ${MAX_RANK}, the most here`);
   }
   try {
-    const shared = sharedFields(context, row, rule);
+    const bound = boundPlugins(context, row);
+    if (rule.bound && !rule.relay && bound.length === 0) {
+      remark('left', 'no_plugin', 'it names no plugin');
+      return [];
+    }
+    const shared = sharedFields(context, row, { ...rule, plugins: bound });
     const isOn = readNumber(row, 'status') === STATUS.enabled && off.length === 0;
     const planned = keys.map(({ key, enabled }, index) => ({
       sourceId: keys.length === 1 ? id : `${id}/${index + 1}`,
@@ -135,8 +157,12 @@ function planChannel(
         status: (isOn && enabled ? STATUS.enabled : STATUS.disabled) as EnabledStatus,
       },
     }));
-    context.report.take('channel', planned.length);
-    return planned;
+    // Another gateway serves what its plugins do not by OpenAI's API.
+    const relayed = rule.relay && bound.length > 0 ? planned.map(toRelay) : [];
+    if (relayed.length > 0)
+      remark('changed', 'relay', 'it became two channels: one for its plugins, one that relays all else');
+    context.report.take('channel', planned.length + relayed.length);
+    return [...planned, ...relayed];
   } catch (error) {
     // What the channels' own rules refuse.
     if (!(error instanceof AppError)) throw error;
@@ -172,18 +198,33 @@ function keyFields({ secretBox }: PlanContext, text: string) {
   return { keySealed: secretBox.seal(key), keyHint: shortenKey(key) };
 }
 
-function sharedFields({ now }: PlanContext, row: SourceRow, rule: ChannelRule) {
+const toRelay = ({ sourceId, channel }: PlannedChannel): PlannedChannel => ({
+  sourceId: `${sourceId}/relay`,
+  channel: {
+    ...channel,
+    name: `${cut(channel.name, 56)} (relay)`,
+    type: RELAY_TYPE,
+    taskPluginKey: null,
+    settings: {},
+  },
+});
+
+type BoundRule = ChannelRule & { plugins: readonly string[] };
+
+function sharedFields({ now }: PlanContext, row: SourceRow, rule: BoundRule) {
+  const [first = null, ...others] = rule.plugins;
+  const isRelay = rule.relay === true && first === null;
   const address = readText(row, 'base_url').trim() || rule.address;
   const groups = splitList(readText(row, 'group'));
   return {
-    type: 'relay' in rule ? RELAY_TYPE : (readNumber(row, 'type') ?? 0),
-    taskPluginKey: null,
+    type: isRelay ? RELAY_TYPE : (readNumber(row, 'type') ?? 0),
+    taskPluginKey: first,
     baseUrl: checkBaseUrl(address),
     models: checkNames('models', splitList(readText(row, 'models'))),
     groups: checkNames('groups', groups.length > 0 ? groups : ['default']),
     modelMapping: checkMapping(readMapping(readText(row, 'model_mapping'))),
     priority: Math.max(-MAX_RANK, Math.min(readNumber(row, 'priority') ?? 0, MAX_RANK)),
-    settings: readSettings(row),
+    settings: { ...readSettings(row), ...(others.length > 0 ? { task_extend_plugin_keys: others } : {}) },
     createdAt: readNumber(row, 'created_time') || now,
     updatedAt: now,
   };

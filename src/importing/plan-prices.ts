@@ -1,5 +1,6 @@
 import { parsePriceExpression } from '../billing/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
+import { OFFICIAL_KEYS } from '../plugins/index.ts';
 import type { PriceRecord } from '../store/ports/index.ts';
 import { CALL_PRICES, decimal, fixedCompletionRatio, TOKEN_PRICES } from './new-api-mapping.ts';
 import { EVERYWHERE } from './plan-channels.ts';
@@ -10,7 +11,9 @@ const [LEAST, MOST] = [1e-9, 1e15];
 /** Ratios of what relayed answers do not report apart. */
 const UNREPORTED = ['CreateCacheRatio', 'ImageRatio', 'AudioRatio', 'AudioCompletionRatio'];
 
-type Tables = Readonly<Record<'calls' | 'tokens' | 'completion' | 'cache' | 'modes', JsonObject>>;
+type Tables = Readonly<
+  Record<'calls' | 'tokens' | 'completion' | 'cache' | 'modes' | 'expressions' | 'ofPlugins', JsonObject>
+>;
 
 /**
  * The prices of models that channels which are taken list, with the plugins that serve them. Where
@@ -27,6 +30,8 @@ export async function planPrices(
     completion: readObject(options.get('CompletionRatio')),
     cache: readObject(options.get('CacheRatio')),
     modes: readObject(options.get('billing_setting.billing_mode')),
+    expressions: readObject(options.get('billing_setting.billing_expr')),
+    ofPlugins: readObject(options.get('billing_setting.plugin_billing_expr')),
   };
   const leave = (model: string, code: string, message: string) =>
     report.remark({ kind: 'price', id: model, name: '', effect: 'left', code, message });
@@ -36,7 +41,9 @@ export async function planPrices(
   for (const [model, plugins] of listed) {
     for (const pluginKey of plugins) {
       const expression =
-        pluginKey === EVERYWHERE ? priceOfRelay(model, tables, options) : priceOfPlugin(pluginKey, { model, tables });
+        pluginKey === EVERYWHERE
+          ? priceOfRelay(model, tables, options)
+          : (readExpression(context, pluginKey, { model, tables }) ?? priceOfPlugin(pluginKey, { model, tables }));
       if ('why' in expression) {
         leave(model, expression.code, expression.why);
         continue;
@@ -61,6 +68,28 @@ const unpriced: Priced = {
   why: 'it has no saved price there, so that a built-in one may have counted: set one here',
 };
 const inexact = (why: string): Priced => ({ code: 'inexact', why });
+
+/**
+ * The expression that was saved for the plugin and the model, or for the model alone. Both gateways
+ * have the same functions of facts; what goes beyond them has no form here.
+ */
+function readExpression(
+  { pluginKeys }: PlanContext,
+  pluginKey: string,
+  { model, tables }: { model: string; tables: Tables },
+): Priced | undefined {
+  const there = Object.entries(OFFICIAL_KEYS).find(([, own]) => own === pluginKey)?.[0];
+  const names = [`${pluginKey}::${model}`, `${there}::${model}`];
+  const ofPlugin = names.map((name) => tables.ofPlugins[name]).find((text) => typeof text === 'string');
+  const ofModel = tables.modes[model] === 'tiered_expr' ? tables.expressions[model] : undefined;
+  const found = ofPlugin ?? ofModel;
+  if (typeof found !== 'string' || found.trim() === '') return undefined;
+  // The facts are those that the plugin of there declares.
+  if (!pluginKeys.has(pluginKey)) {
+    return inexact('its price is an expression over facts of another plugin: write it by hand');
+  }
+  return checked(found.trim().replace(/^v1:/, ''));
+}
 
 function priceOfPlugin(pluginKey: string, { model, tables }: { model: string; tables: Tables }): Priced {
   const price = numberIn(tables.calls, model);

@@ -8,6 +8,7 @@ export type ItemKind =
   | 'channel'
   | 'provider'
   | 'price'
+  | 'plugin'
   | 'option'
   | 'table'
   | 'source';

@@ -3,6 +3,7 @@ import { type Clock, OperatorError, type SecretBox } from '../kernel/index.ts';
 import { ruleFor } from '../settings/index.ts';
 import { type PriceRecord, type Repositories, ROLE, type Store } from '../store/ports/index.ts';
 import type { PlannedChannel } from './plan-channels.ts';
+import type { PlannedPlugin } from './plan-plugins.ts';
 import type { PlannedOption } from './plan-options.ts';
 import type { PlannedProvider } from './plan-providers.ts';
 import type { PlannedUser } from './types.ts';
@@ -13,6 +14,7 @@ type WriteDeps = { store: Store; clock: Clock; secretBox: SecretBox; sourceKey: 
 export type PlannedSettings = {
   providers: PlannedProvider[];
   channels: PlannedChannel[];
+  plugins: PlannedPlugin[];
   prices: PriceRecord[];
   options: PlannedOption[];
   keepsIds: boolean;
@@ -50,6 +52,11 @@ export async function writeSettings(
       if (sourceId.endsWith('/1'))
         rows.channels.push({ sourceId: sourceId.slice(0, -2), targetId: id, createdAt: now });
     }
+    for (const { plugin, active } of planned.plugins) {
+      if (!(await tx.plugins.insert(plugin))) throw changedMeanwhile();
+      if (active) await tx.plugins.activate(plugin.key, plugin.version);
+      if (active && !plugin.enabled) await tx.plugins.setEnabled(plugin.key, false);
+    }
     for (const price of planned.prices) await tx.prices.put(price);
     for (const { key, value } of planned.options) {
       const isSecret = ruleFor(key).type === 'secret' && value !== '';
@@ -64,7 +71,7 @@ export async function writeSettings(
     ]);
     if (planned.keepsIds) await tx.imports.reserveUserIds(planned.lastUserId);
   });
-  for (const topic of ['channels', 'prices', 'options'] as const) await store.publish(topic);
+  for (const topic of ['plugins', 'channels', 'prices', 'options'] as const) await store.publish(topic);
 }
 
 /** The row that says whether users of the source keep their ids, for a run that goes on. */

@@ -47,6 +47,7 @@ export async function copySample(server: SQL, kind: 'postgres' | 'mysql', path =
       name: string;
       type: string;
     }[];
+    if (columns.length === 0) continue;
     const defined = columns.map(({ name, type }) => `${quote(name)} ${typeOf(kind, name, type)}`);
     await server.unsafe(`create table ${quote(table)} (${defined.join(', ')})`);
     const rows = file.query(`select * from "${table}"`).all() as Record<string, unknown>[];

@@ -48,6 +48,7 @@ export const AUDIT_ACTIONS = [
   'plugin.market_key_accept',
   'plugin.market_key_hand_over',
   'plugin.market_key_pin',
+  'plugin.move',
   'plugin.narrow',
   'plugin.rollback',
   'plugin.status',

@@ -39,6 +39,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'plugin.market_key_accept': 'audit.action.plugin.market_key_accept',
   'plugin.market_key_hand_over': 'audit.action.plugin.market_key_hand_over',
   'plugin.market_key_pin': 'audit.action.plugin.market_key_pin',
+  'plugin.move': 'audit.action.plugin.move',
   'plugin.narrow': 'audit.action.plugin.narrow',
   'plugin.rollback': 'audit.action.plugin.rollback',
   'plugin.status': 'audit.action.plugin.status',
