@@ -253,8 +253,8 @@ export type UpstreamKind = { kind: 'vendor' | 'new_api' };
 /** The channel's credential for driver hooks. */
 export interface Credential {
   /**
-   * The raw channel key (without `Bearer`); `Bearer <token>` for `oauth2_jwt`, and `Bearer <key>` at
-   * another gateway.
+   * The raw channel key (without `Bearer`); `Bearer <token>` for `oauth2_jwt`, and `Bearer <key>`
+   * at another gateway.
    */
   authHeader?: string;
   /** The raw channel key; absent for `oauth2_jwt`. */

@@ -18,8 +18,8 @@ export type PickRequest = {
 };
 
 /**
- * Picks among the channels that one of the requests may use: the highest priority, then at random in
- * proportion to weight. A weight of 0 is picked only where all weights are 0.
+ * Picks among the channels that one of the requests may use: the highest priority, then at random
+ * in proportion to weight. A weight of 0 is picked only where all weights are 0.
  */
 export function pickChannel(
   channels: readonly ChannelRecord[],

@@ -38,7 +38,6 @@ import { channelCapacityRoutes } from './panel-api/gateway/channel-capacity.ts';
 import { channelHistoryRoutes } from './panel-api/gateway/channel-history.ts';
 import { channelRoutes } from './panel-api/gateway/channels.ts';
 import { marketplaceRoutes } from './panel-api/gateway/marketplace.ts';
-import { pluginMoveRoutes } from './panel-api/gateway/plugin-moves.ts';
 import { pluginReviewRoutes } from './panel-api/gateway/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/gateway/plugins.ts';
 import { priceQuoteRoutes } from './panel-api/gateway/price-quotes.ts';
@@ -340,7 +339,6 @@ const administrationGroup = (kit: Kit, { http, audit, once }: RouteDeps) => {
     channelHistoryRoutes(kit, { ...gateway, ...taskRooms }),
     pluginRoutes(kit, deps),
     pluginReviewRoutes(kit, deps),
-    pluginMoveRoutes(kit, deps),
     marketplaceRoutes(kit, deps),
     priceRoutes(kit, deps),
     pluginPriceRoutes(kit, deps),

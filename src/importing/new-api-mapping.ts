@@ -82,8 +82,8 @@ export const QUOTA_PER_USD = 500_000;
 
 /**
  * What a channel becomes. `plugin`: the plugin that declares the same channel type. `address`: the
- * vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible vendor. `bound`: the
- * plugins that the channel itself names; without one it is a relay where `relay` says so.
+ * vendor's, where the channel has none of its own. `relay`: an OpenAI-compatible vendor. `bound`:
+ * the plugins that the channel itself names; without one it is a relay where `relay` says so.
  */
 export type ChannelRule = { address: string; plugin?: string; relay?: true; bound?: true };
 

@@ -1,4 +1,4 @@
-/** A plugin under a new key takes the place of the one that ships: nothing is lost, and back again. */
+/** A plugin under a new key takes the place of the one that ships, and gives it back. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { STATUS } from '../../src/store/ports/index.ts';
 import { type OpenedStore, openTestStore, pluginSource, startSandbox } from '../plugins/support.ts';

@@ -30,10 +30,10 @@ import type { PermissionChanges } from '../source/describe-permissions.ts';
 import type { ContractNeed, Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 import type { MarketTrust, PinMarketKey } from './check-trust.ts';
+import { createVersionCheck } from './check-versions.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
 import { fetchChangelog } from './fetch-changelog.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
-import { createVersionJudge } from './judge-versions.ts';
 import { createListingCache } from './listing-cache.ts';
 import { createMarketMemory } from './market-memory.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
@@ -137,7 +137,7 @@ type Deps = {
 type Entry = { source: MarketSource; plugin: MarketPlugin; isSigned: boolean };
 
 /** How long a list waits for what this gateway says to the versions in it. */
-const JUDGE_MS = 3000;
+const CHECK_MS = 3000;
 /** How often signed sources are read for revocations while nobody looks at them. */
 const REVOCATIONS_MS = 6 * 3_600_000;
 
@@ -150,7 +150,7 @@ export function createMarketplace(deps: Deps): Marketplace {
   const { plugins, pin, clock, worker = createPluginWorker() } = deps;
   const readFile = createMarketReader(deps);
   const memory = createMarketMemory(deps.store.options);
-  const judge = createVersionJudge({ check: (source) => plugins.check(source), sleep: (ms) => clock.sleep(ms) });
+  const versionCheck = createVersionCheck({ check: (source) => plugins.check(source), sleep: (ms) => clock.sleep(ms) });
   const listings = createListingCache({ readFile, memory, pin, worker, clock, watchCache: deps.watchCache });
 
   /** @throws for a `version` that the source has revoked too */
@@ -239,20 +239,20 @@ export function createMarketplace(deps: Deps): Marketplace {
         Promise.all(sources.map((source) => listings.of(source, refresh))),
         presentPlugins(plugins),
       ]);
-      await judge.judge(
+      await versionCheck.check(
         read.flatMap(({ index }, at) => {
           const source = sources[at];
           if (!source || !index.ok) return [];
-          const toJudge = (plugin: MarketPlugin) => ({
+          const toCheck = (plugin: MarketPlugin) => ({
             versions: plugin.versions,
-            fetch: (version: MarketVersion) => fetchSource({ source, plugin, isSigned: false }, version),
+            read: (version: MarketVersion) => fetchSource({ source, plugin, isSigned: false }, version),
           });
-          return index.value.plugins.map(toJudge);
+          return index.value.plugins.map(toCheck);
         }),
-        JUDGE_MS,
+        CHECK_MS,
       );
       const serving = plugins.current().plugins;
-      const known = { findVerdict: judge.find, isServing: (key: string) => serving.has(key) };
+      const known = { findVerdict: versionCheck.find, isServing: (key: string) => serving.has(key) };
       return read.map(({ index, trust, fetchedAt }, at): SourceOffer => {
         const source = sources[at] ?? { name: '', indexUrl: '' };
         const isExpired = trust?.state === 'signed' && trust.expiresAt < clock.unix();

@@ -6,8 +6,8 @@ type Offered = { source: MarketSource; plugin: MarketPlugin; isSigned: boolean }
 
 /**
  * What changed in a version: `CHANGELOG.md` beside its source, and the translations that it names.
- * Null: there is none. A signature covers a file only by its hash, and none has that of a changelog,
- * so that of a signed source is not shown. Never rejects.
+ * Null: there is none. A signature covers a file only by its hash, which no index has of changelogs:
+ * those of a signed source are not shown. Never rejects.
  */
 export async function fetchChangelog(
   readFile: ReadMarketFile,

@@ -2,7 +2,7 @@ import { compareVersions } from '../market-index/order-versions.ts';
 import type { MarketPlugin, MarketVersion } from '../market-index/types.ts';
 import type { PluginService } from '../service/create-plugin-service.ts';
 import { OFFICIAL_KEYS } from '../service/move-plugin.ts';
-import type { VersionJudge, VersionVerdict } from './judge-versions.ts';
+import type { VersionCheck, VersionVerdict } from './check-versions.ts';
 
 export type OfferedVersion = MarketVersion & {
   /** Whether this gateway has the version, and with the same source. */
@@ -41,7 +41,7 @@ export async function presentPlugins(
 export function offerPlugin(
   plugin: MarketPlugin,
   present: Present | undefined,
-  { findVerdict, isServing }: { findVerdict: VersionJudge['find']; isServing: (key: string) => boolean },
+  { findVerdict, isServing }: { findVerdict: VersionCheck['find']; isServing: (key: string) => boolean },
 ): OfferedPlugin {
   const replaced = OFFICIAL_KEYS[plugin.key];
   const versions = plugin.versions.map((version): OfferedVersion => {

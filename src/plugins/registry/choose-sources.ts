@@ -76,7 +76,7 @@ export async function setFactoryEnabled(
   key: string,
   enabled: boolean,
 ): Promise<void> {
-  await setMember(tx, DISABLED_FACTORY_OPTION, key, !enabled);
+  await setMember(tx, DISABLED_FACTORY_OPTION, { key, isMember: !enabled });
 }
 
 const readMoved = (value: string | undefined): Map<string, string> => {
@@ -97,13 +97,12 @@ export async function setMovedKey(tx: Pick<Repositories, 'options'>, from: strin
 
 /** Says whether a plugin shares models with others, inside the caller's transaction. */
 export const setSharing = (tx: Pick<Repositories, 'options'>, key: string, shares: boolean): Promise<void> =>
-  setMember(tx, SHARING_OPTION, key, shares);
+  setMember(tx, SHARING_OPTION, { key, isMember: shares });
 
 async function setMember(
   tx: Pick<Repositories, 'options'>,
   option: string,
-  key: string,
-  isMember: boolean,
+  { key, isMember }: { key: string; isMember: boolean },
 ): Promise<void> {
   const keys = readKeys(await tx.options.get(option));
   if (keys.has(key) === isMember) return;

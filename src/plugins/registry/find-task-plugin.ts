@@ -23,7 +23,7 @@ export const taskRules = ({ rows, disabledFactoryKeys, adoptions, moved }: Datab
 
 /**
  * Whether a task's `platform` names the plugin: by its key, by that of a plugin whose place it has
- * taken or, in rows of gateways that had no plugins, by the number of a channel type that it drives.
+ * taken or, in rows of gateways that had no plugins, by the number of a channel type of its own.
  */
 export const servesPlatform = (
   generation: Pick<Generation, 'findServingPlugin'>,

@@ -66,8 +66,8 @@ export async function movePlugin(
   const { from, to } = keys;
   const kept = new Set(move.prices.flatMap(({ model, kept: isKept }) => (isKept ? [model] : [])));
   await ctx.store.transaction(async (tx) => {
-    await setServing(ctx, tx, from, false);
-    await setServing(ctx, tx, to, true);
+    await setServing(ctx, tx, { key: from, enabled: false });
+    await setServing(ctx, tx, { key: to, enabled: true });
     if (target.row) await tx.plugins.activate(to, target.row.version);
     await setMovedKey(tx, from, to);
     for (const channel of channels)
@@ -94,7 +94,11 @@ function rebind({ taskPluginKey, settings }: ChannelRecord, { from, to }: Keys) 
   } as Pick<ChannelRecord, 'taskPluginKey'> & Partial<Pick<ChannelRecord, 'settings'>>;
 }
 
-async function setServing(ctx: MoveContext, tx: Repositories, key: string, enabled: boolean): Promise<void> {
+async function setServing(
+  ctx: MoveContext,
+  tx: Repositories,
+  { key, enabled }: { key: string; enabled: boolean },
+): Promise<void> {
   await tx.plugins.setEnabled(key, enabled);
   if (ctx.registry.factory().has(key)) await setFactoryEnabled(tx, key, enabled);
 }

@@ -57,7 +57,9 @@ async function render(deps: SurfaceDeps, finished: Finished): Promise<{ data: Js
       throw surfaceErrors.plugin_presenter_failed({ details: { taskId: task.taskId } });
     }
     const { data } = rendered.value;
-    return format === 'url' ? rendered.value : { ...rendered.value, data: await encode(deps, plugin, finished, data) };
+    return format === 'url'
+      ? rendered.value
+      : { ...rendered.value, data: await encode(deps, finished, { plugin, data }) };
   } finally {
     pin.release();
   }
@@ -66,9 +68,8 @@ async function render(deps: SurfaceDeps, finished: Finished): Promise<{ data: Js
 /** Adds the bytes to images that have only an address. What cannot be fetched keeps its address. */
 async function encode(
   deps: SurfaceDeps,
-  plugin: LoadedPlugin,
   finished: Finished,
-  data: readonly JsonObject[],
+  { plugin, data }: { plugin: LoadedPlugin; data: readonly JsonObject[] },
 ): Promise<JsonObject[]> {
   if (data.every(({ b64_json }) => typeof b64_json === 'string')) return [...data];
   const { task } = finished;
@@ -82,7 +83,7 @@ async function encode(
     const onUnauthorized = () => {};
     return fetchContent(deps.vendors, { plugin, channel, described: described.value, client, onUnauthorized });
   };
-  return encodeEach(deps, task, data, async (image, left) => {
+  return encodeEach(deps, { task, items: data }, async (image, left) => {
     if (typeof image.b64_json === 'string') return image;
     try {
       return { ...image, b64_json: await toBase64(await fetchImage(String(image.url)), left) };
@@ -117,7 +118,7 @@ const openImages = (
   { task, signal, requestId }: Finished,
   images: readonly Artifact[],
 ): Promise<JsonObject[]> =>
-  encodeEach(deps, task, images, async ({ key }, left) => {
+  encodeEach(deps, { task, items: images }, async ({ key }, left) => {
     const client = { method: 'GET' as const, headers: {}, signal, requestId };
     return { b64_json: await toBase64(await deps.results.open({ task, choice: { key }, client }), left) };
   });
@@ -127,8 +128,7 @@ type BytesLeft = { bytes: number };
 /** One after the other, so that the limit of bytes holds for all of them. */
 async function encodeEach<T>(
   deps: SurfaceDeps,
-  { userId }: TaskRecord,
-  items: readonly T[],
+  { task: { userId }, items }: { task: TaskRecord; items: readonly T[] },
   toImage: (item: T, left: BytesLeft) => Promise<JsonObject>,
 ): Promise<JsonObject[]> {
   const release = deps.vendors.downloads.acquire(userId, 'download');

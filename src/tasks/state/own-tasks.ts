@@ -32,23 +32,37 @@ export const ownTaskShown = async (
 /**
  * Reads the user's own tasks in the order of `ids`, repeated where an id is repeated, in one
  * statement. Undefined when one is missing or belongs to another user: callers cannot tell which.
- * `unretained`: those too whose result was not kept.
  */
-export async function ownTasks(
-  { store }: Pick<TaskDeps, 'store'>,
+export const ownTasks = (
+  deps: Pick<TaskDeps, 'store'>,
   userId: number,
   ids: readonly string[],
-  { unretained = false } = {},
+): Promise<TaskRecord[] | undefined> => readOwn(deps, userId, { ids, isFound: ({ hiddenAt }) => hiddenAt === 0 });
+
+/** Those that a new task may build on: also those whose results were not retained. */
+export const ownOriginTasks = (
+  deps: Pick<TaskDeps, 'store'>,
+  userId: number,
+  ids: readonly string[],
+): Promise<TaskRecord[] | undefined> =>
+  readOwn(deps, userId, {
+    ids,
+    isFound: ({ hiddenAt, execution }) => hiddenAt === 0 || execution.retained === false,
+  });
+
+type Wanted = { ids: readonly string[]; isFound: (task: TaskRecord) => boolean };
+
+async function readOwn(
+  { store }: Pick<TaskDeps, 'store'>,
+  userId: number,
+  { ids, isFound }: Wanted,
 ): Promise<TaskRecord[] | undefined> {
   if (!ids.every((id) => TASK_ID.test(id))) return undefined;
   // The store leaves out unchanged tasks; an empty status matches none, so it returns them all.
   const requested = [...new Set(ids)].map((taskId) => ({ taskId, status: '' as const, polls: 0 }));
   const found = await store.tasks.byTaskIds(requested);
   const own = new Map(
-    found
-      .filter((task) => task.userId === userId)
-      .filter(({ hiddenAt, execution }) => hiddenAt === 0 || (unretained && execution.retained === false))
-      .map((task) => [task.taskId, task]),
+    found.filter((task) => task.userId === userId && isFound(task)).map((task) => [task.taskId, task]),
   );
   const tasks = ids.flatMap((id) => own.get(id) ?? []);
   return tasks.length === ids.length ? tasks : undefined;

@@ -3,7 +3,7 @@ import { type LoadedPlugin, readOriginTaskIds, servesPlatform } from '../../plug
 import { STATUS } from '../../store/ports/index.ts';
 import type { OriginTasks } from '../../vendors/index.ts';
 import { taskErrors } from '../errors.ts';
-import { ownTasks } from '../state/own-tasks.ts';
+import { ownOriginTasks } from '../state/own-tasks.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 
 /** `named`: what the decoder returned as `originTaskIds`. */
@@ -24,7 +24,7 @@ export async function resolveOriginTasks(
   const ids = readOriginTaskIds(named);
   if (!ids.ok) throw taskErrors.invalid_origin_task_ids({ message: ids.error });
   if (ids.value.length === 0) return undefined;
-  const tasks = await ownTasks(deps, caller.user.id, ids.value, { unretained: true });
+  const tasks = await ownOriginTasks(deps, caller.user.id, ids.value);
   if (!tasks) throw taskErrors.origin_task_not_found();
   const pin = deps.pin();
   try {

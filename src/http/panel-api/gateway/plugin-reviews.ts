@@ -4,17 +4,20 @@ import { type Json, sentence, userOwner } from '../../../kernel/index.ts';
 import type { PluginService } from '../../../plugins/index.ts';
 import { fieldError } from '../../bodies/validation-errors.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
 import { describeDiff, describeReview } from './describe-plugin.ts';
+import { pluginMoveRoutes } from './plugin-moves.ts';
 import { activateOptions } from './plugins.ts';
 
 const version = (description: string) => t.String({ minLength: 1, maxLength: 200, description });
 
-type ReviewDeps = { plugins: PluginService; billing: Billing };
+type ReviewDeps = { plugins: PluginService; billing: Billing; audit: RecordAudit };
 
-/** Reviewing a version before it serves. Nothing here writes, and no vendor is contacted. */
-export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
+/** Reviewing a version before it serves: nothing of this writes. And moves, once reviewed. */
+export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: ReviewDeps) {
   return new Elysia({ normalize: false, tags: ['Plugins'] })
     .use(kit)
+    .use(pluginMoveRoutes(kit, { plugins, audit }))
     .get(
       '/api/plugin/task/:key/diff',
       async ({ params, query }) => ok(describeDiff(await plugins.diff(params.key, query.from, query.to))),

@@ -16,7 +16,7 @@ export function ChangelogSection({ changelog }: { changelog: Changes }) {
   );
 }
 
-/** In the reader's language, else in English, else in the first there is. Plain text, never markup. */
+/** In the reader's language, else in English, else in any. Plain text, never markup. */
 export function ChangeList({ changelog }: { changelog: NonNullable<Changes> }) {
   const { t, i18n } = useTranslation();
   const [primary = ''] = i18n.language.split('-');

@@ -9,17 +9,17 @@ import type { ContractNeed, PluginFault } from '../types.ts';
  */
 export type VersionVerdict = { taken: true } | { taken: false; needs: ContractNeed[] };
 
-export type VersionJudge = {
+export type VersionCheck = {
   /** What is known already. */
   find(version: MarketVersion): VersionVerdict | undefined;
   /**
-   * Judges the versions of plugins, the newest first, until each has one that is taken. Ends after
-   * `withinMs`; what is left is judged all the same, and known later. Never rejects.
+   * Checks the versions of plugins, the newest first, until each has one that is taken. Ends after
+   * `withinMs`; what is left is checked all the same, and known later. Never rejects.
    */
-  judge(plugins: readonly JudgedPlugin[], withinMs: number): Promise<void>;
+  check(plugins: readonly OfferedVersions[], withinMs: number): Promise<void>;
 };
 
-type JudgedPlugin = Pick<MarketPlugin, 'versions'> & { fetch(version: MarketVersion): Promise<string> };
+type OfferedVersions = Pick<MarketPlugin, 'versions'> & { read(version: MarketVersion): Promise<string> };
 
 /** Versions of one plugin that are read in search of one that is taken. */
 const MAX_TRIED = 4;
@@ -29,19 +29,19 @@ const MAX_KNOWN = 2000;
 type Deps = { check: (source: string) => Promise<unknown>; sleep: (ms: number) => Promise<void> };
 
 /** Remembers verdicts by the hash of the source: what was said of a source stays true. */
-export function createVersionJudge({ check, sleep }: Deps): VersionJudge {
+export function createVersionCheck({ check, sleep }: Deps): VersionCheck {
   const known = new Map<string, VersionVerdict>();
   const pending = new Map<string, Promise<void>>();
   const reading = createSemaphore({ slots: MAX_READ_AT_ONCE });
 
-  async function read(plugin: JudgedPlugin, version: MarketVersion): Promise<void> {
-    const source = await plugin.fetch(version);
-    known.set(version.sha256, await judgeSource(check, source));
+  async function read(plugin: OfferedVersions, version: MarketVersion): Promise<void> {
+    const source = await plugin.read(version);
+    known.set(version.sha256, await checkSource(check, source));
     const [oldest = ''] = known.keys();
     if (known.size > MAX_KNOWN) known.delete(oldest);
   }
 
-  function readOnce(plugin: JudgedPlugin, version: MarketVersion): Promise<void> {
+  function readOnce(plugin: OfferedVersions, version: MarketVersion): Promise<void> {
     const { sha256 } = version;
     const shared = pending.get(sha256);
     if (shared) return shared;
@@ -53,7 +53,7 @@ export function createVersionJudge({ check, sleep }: Deps): VersionJudge {
     return started;
   }
 
-  async function judgePlugin(plugin: JudgedPlugin): Promise<void> {
+  async function checkPlugin(plugin: OfferedVersions): Promise<void> {
     for (const version of plugin.versions.slice(0, MAX_TRIED)) {
       if (!known.has(version.sha256)) await readOnce(plugin, version);
       // One that could not be read says nothing of those before it.
@@ -63,14 +63,14 @@ export function createVersionJudge({ check, sleep }: Deps): VersionJudge {
 
   return {
     find: ({ sha256 }) => known.get(sha256),
-    async judge(plugins, withinMs) {
-      const all = Promise.all(plugins.map(judgePlugin));
+    async check(plugins, withinMs) {
+      const all = Promise.all(plugins.map(checkPlugin));
       await Promise.race([all, sleep(withinMs)]);
     },
   };
 }
 
-async function judgeSource(check: Deps['check'], source: string): Promise<VersionVerdict> {
+async function checkSource(check: Deps['check'], source: string): Promise<VersionVerdict> {
   try {
     await check(source);
     return { taken: true };
