@@ -6,7 +6,7 @@ type Offered = { source: MarketSource; plugin: MarketPlugin; isSigned: boolean }
 
 /**
  * What changed in a version: `CHANGELOG.md` beside its source, and the translations that it names.
- * Null: there is none. A signature covers a file only by its hash, which no index has of changelogs:
+ * Null: there is none. A signature covers a file by its hash alone, which none has of a changelog:
  * those of a signed source are not shown. Never rejects.
  */
 export async function fetchChangelog(
