@@ -78,6 +78,8 @@ export type Manifest = UsageDeclaration & {
   requiredCapabilities: string[];
   auth: Json | undefined;
   hasArtifacts: boolean;
+  /** Pointers to what hosts of the first version of the contract would refuse. */
+  newerNames: readonly string[];
   /** What people who set the plugin up should know, and how the vendor counts what runs. */
   vendor?: VendorInfo;
 };

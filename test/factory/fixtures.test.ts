@@ -39,7 +39,7 @@ afterAll(() => sandbox.close());
 for (const key of keys) {
   describe(key, () => {
     test('passes all checks of the contract without a warning', async () => {
-      const report = await lintPlugin(await fileOf(`${key}.js`).text(), sandbox, compiler);
+      const report = await lintPlugin(await fileOf(`${key}.js`).text(), sandbox, { compiler });
       expect(report).toMatchObject({ ok: true, key, faults: [], warnings: [] });
     });
 

@@ -30,12 +30,12 @@ const read = (path: string): string => readFileSync(join(import.meta.dir, '../..
 describe('lint', () => {
   test('the demo plugin and its batch sibling are clean', async () => {
     for (const source of [demoSource, read('test/fixtures/demo-batch.js')]) {
-      expect(await lintPlugin(source, sandbox, compiler)).toMatchObject({ ok: true, faults: [], warnings: [] });
+      expect(await lintPlugin(source, sandbox, { compiler })).toMatchObject({ ok: true, faults: [], warnings: [] });
     }
   });
 
   test('faults come with path, rule, message and position', async () => {
-    expect(await lintPlugin(`${pluginSource()}\nconst x = require('fs');`, sandbox, compiler)).toEqual({
+    expect(await lintPlugin(`${pluginSource()}\nconst x = require('fs');`, sandbox, { compiler })).toEqual({
       ok: false,
       faults: [
         {
@@ -73,7 +73,7 @@ describe('lint', () => {
       },
       `${VIDEO_HOOKS}\nexport const native = { r: () => 1 };`,
     ).replace('{ status: body.status }', "{ status: body.status || 'IN_PROGRESS' }");
-    const report = await lintPlugin(source, sandbox, compiler);
+    const report = await lintPlugin(source, sandbox, { compiler });
     expect(report.ok).toBe(true);
     expect(report.warnings.map(({ path, rule }) => `${path} ${rule}`)).toEqual([
       '/protocols protocol.artifacts',
@@ -89,7 +89,8 @@ describe('lint', () => {
 
   test('a plugin that gives its result as an address only can be downloaded from', async () => {
     const source = pluginSource({ protocols: ['proto_video'] }, VIDEO_HOOKS);
-    const rules = async (text: string) => (await lintPlugin(text, sandbox, compiler)).warnings.map(({ rule }) => rule);
+    const rules = async (text: string) =>
+      (await lintPlugin(text, sandbox, { compiler })).warnings.map(({ rule }) => rule);
     expect(await rules(source)).toEqual(['protocol.artifacts']);
     const withAddress = source.replace('{ status: body.status }', '{ status: body.status, url: body.url }');
     expect(withAddress).not.toBe(source);
@@ -104,7 +105,7 @@ describe('lint', () => {
     ['a joiner after a Latin letter, behind one that joins an emoji', 'const s = "👩\u200d🚀 ad\u200dmin";', 20],
   ])('hidden text: %s is a warning with its place', async (_what, line, column) => {
     const source = `${pluginSource()}\r\n${line}\n`;
-    const { ok, warnings } = await lintPlugin(source, sandbox, compiler);
+    const { ok, warnings } = await lintPlugin(source, sandbox, { compiler });
     expect(ok).toBe(true);
     expect(warnings).toEqual([
       {
@@ -119,7 +120,7 @@ describe('lint', () => {
 
   test('tabs, line ends, emoji and words of other scripts are not warnings', async () => {
     const source = `\ufeff${pluginSource()}\r\n\tconst words = ['می‌خواهم', 'חיים', '日本', '👩‍🚀', '\\u202e'];\r\n`;
-    expect(await lintPlugin(source, sandbox, compiler)).toMatchObject({ ok: true, warnings: [] });
+    expect(await lintPlugin(source, sandbox, { compiler })).toMatchObject({ ok: true, warnings: [] });
   });
 });
 
@@ -396,7 +397,7 @@ export function buildSubmitRequest() {}
 export function parseSubmitResponse() {}
 export const parseTaskResult = () => ({});
 export const buildQueryRequest = 1;`;
-  const { faults } = await lintPlugin(source, sandbox, compiler);
+  const { faults } = await lintPlugin(source, sandbox, { compiler });
   expect(faults.map(({ path, line, column }) => `${path} ${line}:${column}`)).toEqual([
     '/models/1 2:3',
     'exports/buildQueryRequest 9:14',

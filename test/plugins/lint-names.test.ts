@@ -10,7 +10,7 @@ const sandbox = startSandbox();
 const compiler = createCompiler(sandbox);
 afterAll(() => sandbox.close());
 
-const lint = (more: string) => lintPlugin(pluginSource({}, more), sandbox, compiler);
+const lint = (more: string) => lintPlugin(pluginSource({}, more), sandbox, { compiler });
 const messages = async (more: string): Promise<string[]> =>
   (await lint(more)).warnings.filter(({ rule }) => rule === 'name.unknown').map(({ message }) => message);
 
@@ -60,7 +60,7 @@ test('extensions of this gateway are told, unless the plugin tests for them', as
       '(ctx, response) { return { taskId: response.body.id }; }',
       `(${params}) { return { taskId: ${bytes} }; }`,
     );
-    expect((await lintPlugin(source, sandbox, compiler)).extensions).toEqual(['response.base64']);
+    expect((await lintPlugin(source, sandbox, { compiler })).extensions).toEqual(['response.base64']);
   }
   const tests = 'export const f = () => (typeof utils.sha256 === "function" ? utils.sha256("a") : "");';
   expect((await lint(tests)).extensions).toEqual([]);

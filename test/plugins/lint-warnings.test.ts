@@ -22,7 +22,7 @@ function withHook(name: string, code: string, { meta = {}, more = '' }: { meta?:
 }
 
 async function warningsOf(source: string): Promise<string[]> {
-  const { ok, faults, warnings } = await lintPlugin(source, sandbox, compiler);
+  const { ok, faults, warnings } = await lintPlugin(source, sandbox, { compiler });
   expect([ok, faults]).toEqual([true, []]);
   // Every warning of the source itself has a place in it.
   const lines = source.split('\n');
@@ -189,7 +189,7 @@ test('a price in the name or in a label of a fact, in any language, is a warning
     seconds: { type: 'number', unit: 'second', description: 'Seconds, 5 cents each' },
     clips: { type: 'number', unit: 'count', description: 'Clips of 5 seconds in 4k, 30 fps' },
   };
-  const { warnings } = await lintPlugin(pluginSource({ usageSchema, name: 'Acme at $1' }), sandbox, compiler);
+  const { warnings } = await lintPlugin(pluginSource({ usageSchema, name: 'Acme at $1' }), sandbox, { compiler });
   expect(warnings.map(({ path, rule, hint }) => [path, rule, hint !== undefined])).toEqual([
     ['/name', 'text.price', true],
     ['/usageSchema/size/enumLabels/l/zh', 'text.price', true],
@@ -291,7 +291,7 @@ test('the plugins that ship with the gateway and the templates have no warnings'
   for (const { name, text } of created.value.files) if (name.endsWith('.js')) sources.push([name, text]);
   expect(sources.length).toBeGreaterThan(9);
   for (const [name, source] of sources) {
-    expect([name, (await lintPlugin(source, sandbox, compiler)).warnings]).toEqual([name, []]);
+    expect([name, (await lintPlugin(source, sandbox, { compiler })).warnings]).toEqual([name, []]);
   }
 });
 

@@ -67,7 +67,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'plugin lint',
     summary: 'check plugin files',
     positionals: ['FILE...'],
-    options: {},
+    options: {
+      'strict-v1': { type: 'boolean', doc: 'refuse what hosts of the first version of the contract would refuse' },
+    },
     load: () => import('./commands/lint-plugin.ts'),
   },
   {

@@ -133,20 +133,21 @@ type Summary = {
   tag: string;
   operationId: string;
   summary: string;
-  type?: string;
+  /** Content types of the body. */
+  types?: readonly string[];
   /** Responses besides 200, by status. */
   others?: Record<string, object>;
 };
 
 const operation = (
-  { tag, operationId, summary, type = 'application/json', others = {} }: Summary,
+  { tag, operationId, summary, types = ['application/json'], others = {} }: Summary,
   schema: ReturnType<typeof body>,
   answers: Record<string, object>,
 ) => ({
   tags: [tag],
   operationId,
   summary,
-  requestBody: { required: true, content: { [type]: { schema } } },
+  requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, { schema }])) },
   responses: {
     '200': { description: 'The answer of the vendor, unchanged; of a plugin’s model, the gateway’s', content: answers },
     ...others,
@@ -163,6 +164,7 @@ const ACCEPTED = {
 
 const RELAYED = { type: 'object', additionalProperties: true } as const;
 const JSON_ANSWER = { 'application/json': { schema: RELAYED } };
+const IMAGES = { 'application/json': { schema: { anyOf: [RELAYED, { $ref: '#/components/schemas/ImageList' }] } } };
 const EVENTS = { 'text/event-stream': { schema: { type: 'string' } } };
 
 export const RELAYED_OPERATIONS = {
@@ -186,12 +188,15 @@ export const RELAYED_OPERATIONS = {
       prompt: { type: 'string' },
       n: { type: ['integer', 'null'], minimum: 1, description: 'How many; as many are reserved.' },
     }),
-    { 'application/json': { schema: { anyOf: [RELAYED, { $ref: '#/components/schemas/ImageList' }] } }, ...EVENTS },
+    { ...IMAGES, ...EVENTS },
   ),
   image_edit: operation(
-    { tag: 'Images', operationId: 'editImages', summary: 'Edit images', type: 'multipart/form-data' },
+    {
+      ...{ tag: 'Images', operationId: 'editImages', summary: 'Edit images', others: ACCEPTED },
+      types: ['multipart/form-data', 'application/json'],
+    },
     body(['prompt'], { prompt: { type: 'string' }, image: FILE, mask: FILE }),
-    { ...JSON_ANSWER, ...EVENTS },
+    { ...IMAGES, ...EVENTS },
   ),
   speech: operation(
     { tag: 'Audio', operationId: 'createSpeech', summary: 'Speak a text' },
@@ -203,7 +208,7 @@ export const RELAYED_OPERATIONS = {
       tag: 'Audio',
       operationId: 'createTranscription',
       summary: 'Transcribe a recording',
-      type: 'multipart/form-data',
+      types: ['multipart/form-data'],
     },
     body(['file'], { file: FILE, response_format: { type: 'string' } }),
     { ...JSON_ANSWER, 'text/plain': { schema: { type: 'string' } }, ...EVENTS },

@@ -44,6 +44,7 @@ export const pluginHintsReasons = {
   'hint.channelTypes.item.range': 'Channel types count from 1.',
   'hint.channelTypes.item.forbidden':
     "Leave it out: a channel of type 60 or 61 names the plugin's key and needs nothing here.",
+  'hint.strict_v1': 'Leave it out for plugins that must run there, or say which hosts the plugin needs.',
   'hint.upstreams': 'Write a list of "vendor" and "new_api", each once.',
   'hint.requiredCapabilities':
     'Name each once, of "json-clone@1", "json-order@1", "duration-auto@1" and "submit-sse-delta@1".',

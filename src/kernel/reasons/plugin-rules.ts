@@ -50,6 +50,7 @@ export const pluginRulesReasons = {
   'fault.unit_label': 'only a number field of unit "count" says what it counts',
   'fault.route_models': 'only submit and dynamic routes may name models',
   'fault.route_retain': 'only submit and dynamic routes have a result to retain',
+  'fault.strict_v1': 'hosts of the first version of the contract refuse this',
   'fault.delta_sse': 'needs submitResponseTypes with "sse"',
   'fault.route_path':
     "must start with '/' and consist of literals of A-Z a-z 0-9 . _ ~ -, ':name' segments and at most one final '*name'",

@@ -9,6 +9,7 @@ import type {
 import type { Json } from '../../kernel/index.ts';
 import type { LocalizedText, Manifest, ProtocolClaim, ResponsesMode, UsageDeclaration, UsageField } from '../types.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from './addresses.ts';
+import { findNewerNames } from './find-newer-names.ts';
 import { toTextMap } from './localized-text.ts';
 
 const MODE_ORDER: readonly ResponsesMode[] = ['stream', 'sync', 'background'];
@@ -104,6 +105,7 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
     requiredCapabilities: [...(meta.requiredCapabilities ?? [])],
     auth: meta.auth as Json | undefined,
     hasArtifacts,
+    newerNames: findNewerNames(meta),
   };
 }
 
@@ -113,7 +115,7 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
  */
 export function publishMeta(manifest: Manifest): Meta {
   const { protocols, routes, usageSchema, usageExamples, usageProfiles, ...others } = manifest;
-  const { auth, hasArtifacts: _, vendor: _vendor, addressesGateways, ...rest } = others;
+  const { auth, hasArtifacts: _, newerNames: _newer, vendor: _vendor, addressesGateways, ...rest } = others;
   const published = publishUsage({ usageSchema, usageExamples });
   return {
     ...rest,

@@ -10,6 +10,7 @@ export const RULES = {
   required: null,
   unknown_property: 'hint.unknown_property',
   removed_name: null,
+  strict_v1: 'hint.strict_v1',
 
   'apiVersion.value': 'hint.apiVersion.value',
   'key.type': 'hint.key.type',

@@ -12,11 +12,12 @@ type Linted = { plugin: PluginFile; report: FileReport };
 export async function run(input: CommandInput): Promise<ExitCode> {
   const plugins: { file: string; plugin: PluginFile }[] = [];
   for (const file of input.positionals) plugins.push({ file, plugin: await readPlugin(file) });
+  const strictV1 = input.values['strict-v1'] === true;
   const linted = await withSandbox(async (sandbox) => {
     const compiler = createCompiler(sandbox);
     const done: Linted[] = [];
     for (const { file, plugin } of plugins) {
-      done.push({ plugin, report: { file, ...(await lintPlugin(plugin.source, sandbox, compiler)) } });
+      done.push({ plugin, report: { file, ...(await lintPlugin(plugin.source, sandbox, { compiler, strictV1 })) } });
     }
     return done;
   });
