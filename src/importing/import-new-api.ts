@@ -44,18 +44,17 @@ export async function importNewApi(
   const { options, unreadable } = await readSourceOptions(source);
   const reporter = createReporter();
   const keepsIds = await findKeepsIds(store, sourceKey);
+  const storedPlugins = await source.all('task_plugins');
   const common = {
+    pluginKeys: new Set(storedPlugins.map((row) => readText(row, 'key'))),
     ...{ source, sourceKey, store, secretBox, report: reporter, options, unreadable, keepsIds },
     scale: QUOTA_PER_USD / readUnit(options, unreadable),
     hasRoot: (await store.users.countByRole(ROLE.root)) > 0,
     now: clock.unix(),
   };
   const providers = await planProviders(common);
-  const early = { ...common, providers: providers.slugs, pluginKeys: new Set<string>() };
-  const plugins = await planPlugins(early);
-  const stored = await source.all('task_plugins');
-  const pluginKeys = new Set(stored.map((row) => readText(row, 'key')));
-  const context: PlanContext = { ...early, pluginKeys };
+  const context: PlanContext = { ...common, providers: providers.slugs };
+  const plugins = await planPlugins(context);
   const channels = await planChannels(context);
   const prices = await planPrices(context, channels.models);
   const settings = await planOptions(context);

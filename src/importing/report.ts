@@ -77,6 +77,7 @@ const TITLES: Readonly<Record<ItemKind, string>> = {
   identity: 'identities',
   channel: 'channels',
   provider: 'sign-in providers',
+  plugin: 'plugins',
   price: 'prices',
   option: 'options',
   table: 'tables',
