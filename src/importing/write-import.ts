@@ -3,8 +3,8 @@ import { type Clock, OperatorError, type SecretBox } from '../kernel/index.ts';
 import { ruleFor } from '../settings/index.ts';
 import { type PriceRecord, type Repositories, ROLE, type Store } from '../store/ports/index.ts';
 import type { PlannedChannel } from './plan-channels.ts';
-import type { PlannedPlugin } from './plan-plugins.ts';
 import type { PlannedOption } from './plan-options.ts';
+import type { PlannedPlugin } from './plan-plugins.ts';
 import type { PlannedProvider } from './plan-providers.ts';
 import type { PlannedUser } from './types.ts';
 

@@ -217,7 +217,7 @@ describe('versions that this gateway does not take', () => {
         later('1.1.0', {}),
         later('1.2.0', { key: 'É' }),
         later('1.3.0', { requiredCapabilities: ['telepathy@1'] }),
-        { key: 'future', version: '1.0.0', source: code('future', '1.0.0').replace('apiVersion\":1', 'apiVersion\":2') },
+        { key: 'future', version: '1.0.0', source: code('future', '1.0.0').replace('apiVersion":1', 'apiVersion":2') },
         { key: 'gone', version: '1.0.0', source: code('gone', '1.0.0') },
       ],
     });
@@ -281,7 +281,6 @@ describe('installing', () => {
     const installed = await open([source(url)]).install({ source: 'Ours', key: 'plain', version: '1.0.0' });
     expect([installed.isServing, installed.hasIcon]).toEqual([true, false]);
   });
-
 
   test('the first version serves, the second has to be activated; the install states follow', async () => {
     const [one, two] = [code('steps', '1.0.0'), code('steps', '1.1.0')];

@@ -17,10 +17,7 @@ const source = (key: string, more: object = {}): string =>
        render: () => ({}),
      } };
      export const native = { show: (ctx, task) => ({ by: '${key}', data: task.data }) };`,
-  ).replace(
-    'return { taskId: response.body.id };',
-    "return { taskId: response.body.id, taskData: { by: '" + key + "' } };",
-  );
+  ).replace('return { taskId: response.body.id };', `return { taskId: response.body.id, taskData: { by: '${key}' } };`);
 
 let opened: OpenedStore;
 let engine: Engine;

@@ -23,7 +23,15 @@ const plugin = (key: string, version: string, more: object = {}) => {
 };
 const channel = (id: number, type: number, more: object) =>
   insert('channels', {
-    ...{ id, type, key: `key-${id}`, status: 1, name: `channel ${id}`, base_url: 'https://up.example', group: 'default' },
+    ...{
+      id,
+      type,
+      key: `key-${id}`,
+      status: 1,
+      name: `channel ${id}`,
+      base_url: 'https://up.example',
+      group: 'default',
+    },
     ...{ models: 'incho-1', channel_info: '{}', created_time: 1_790_000_000, ...more },
   });
 const option = (key: string, value: object | string) =>
@@ -52,7 +60,10 @@ beforeAll(async () => {
     channel(5, 48, { models: 'grok-4', base_url: '' }),
     option('billing_setting.billing_mode', { 'incho-1': 'tiered_expr' }),
     option('billing_setting.billing_expr', { 'incho-1': '0.9' }),
-    option('billing_setting.plugin_billing_expr', { 'incho::incho-1': 'v1:0.05 * u("images")', 'google::incho-1': '1' }),
+    option('billing_setting.plugin_billing_expr', {
+      'incho::incho-1': 'v1:0.05 * u("images")',
+      'google::incho-1': '1',
+    }),
     option('ModelPrice', { 'grok-4': 0.5, 'gpt-4o': 0.25 }),
   );
   report = await importFrom(opened.store, path);
@@ -63,11 +74,12 @@ const remarks = (kind: string) =>
   report.remarks.filter((remark) => remark.kind === kind).map(({ id, effect, code }) => `${id} ${effect} ${code}`);
 
 test('plugins come with all their versions, and serve the one that served there', async () => {
-  expect((await opened.store.plugins.versions('incho')).map(({ version, active, remark }) => [version, active, remark]))
-    .toEqual([
-      ['1.1.0', true, 'the new one'],
-      ['1.0.0', false, ''],
-    ]);
+  expect(
+    (await opened.store.plugins.versions('incho')).map(({ version, active, remark }) => [version, active, remark]),
+  ).toEqual([
+    ['1.1.0', true, 'the new one'],
+    ['1.0.0', false, ''],
+  ]);
   expect((await opened.store.plugins.versions('alibaba')).map(({ active, enabled }) => [active, enabled])).toEqual([
     [true, false],
   ]);
