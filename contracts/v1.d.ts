@@ -947,6 +947,11 @@ export interface VendorInfo {
    * which a model refuses its request belong here. At most 50.
    */
   inputs?: Record<string, RequestInput>;
+  /**
+   * Short names of facts and inputs for forms, prices and bills, such as `Duration`. Without one
+   * the name itself is shown. At most 100, of 64 characters per locale.
+   */
+  labels?: Record<string, LocalizedText>;
   /** Requests to begin with in the playground, of all models or of `models`. At most 16. */
   examples?: { label: LocalizedText; models?: string[]; request: JsonObject }[];
 }

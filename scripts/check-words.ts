@@ -49,6 +49,31 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
   { pattern: /\bnewcomers?\b/i, use: 'new user' },
 ];
 
+/** What reads as translated in texts that people read, and how a native writer says it. */
+const stilted: readonly { pattern: RegExp; use: string }[] = [
+  { pattern: /\bbuys? (?:it|them) twice/i, use: 'may charge you twice' },
+  { pattern: /\bwithin a day\b/i, use: 'in the last 24 hours' },
+  { pattern: /\bper piece\b/i, use: 'number of' },
+  { pattern: /(?<!\.)\bkilled\b/i, use: 'stopped, terminated' },
+  { pattern: /\bmeanwhile\b/i, use: 'in the meantime, at the same time' },
+  { pattern: /\bas it should\b/i, use: 'properly' },
+  { pattern: /\bturn(?:s|ed)? away\b|\bgives? out\b|\bgave out\b/i, use: 'reject; issue' },
+  { pattern: /\bby (?:itself|themselves)\b/i, use: 'automatically' },
+  { pattern: /\bOpenAI shapes?\b/i, use: 'OpenAI-compatible responses' },
+  { pattern: /\b[Ll]inks? (?:[\w ]+ )?leads? to\b/, use: 'point to' },
+  { pattern: /\bsummary: ['"`](?:The|Your|Whether|What|Who|Where|Why|How)\b/, use: 'a verb: List, Get, Check' },
+];
+
+/** Files of texts for people, and the lines of others that hold one. */
+const readers: readonly { file: RegExp; line?: RegExp }[] = [
+  { file: /^src\/panel\/i18n\/en\.json$/ },
+  { file: /^src\/kernel\/reasons\// },
+  { file: /^src\/auth\/mail\/words\/english\.ts$/ },
+  { file: /^src\/\w+\/errors\.ts$/ },
+  { file: /^src\/plugins\/factory\/.*\.js$/, line: /\ben: |\blabel: / },
+  { file: /^src\/http\//, line: /\b(?:summary|description):|^\s+['"`]/ },
+];
+
 /**
  * Lines that may use a word, because it is somebody else's: `file` ends so, and the line has
  * `text`.
@@ -56,19 +81,29 @@ const forbidden: readonly { pattern: RegExp; use: string }[] = [
 const exceptions: readonly { file: string; text: string }[] = [];
 
 /**
- * Forbidden words in names, comments, texts and documents below `base`, and comments of more than
- * 100 columns, as `file:line: what`; and files that CONTRIBUTING.md names and nobody finds.
+ * Forbidden words in names, comments, texts and documents below `base`, stilted ones in what people
+ * read, and comments of more than 100 columns, as `file:line: what`; and files that CONTRIBUTING.md names and nobody finds.
  */
 export function checkWords(base: string): string[] {
   const files = [...folders.flatMap((folder) => listFiles(folder, base)), ...topFiles];
-  return files.filter(isChecked).flatMap((file) => {
-    const lines = readFileSync(join(base, file), 'utf8').split('\n');
-    return [
-      ...findWords(file).map((what) => `${file}: ${what}`),
-      ...lines.flatMap((line, index) => checkLine(file, line).map((what) => `${file}:${index + 1}: ${what}`)),
-      ...(file === 'CONTRIBUTING.md' ? findLostPaths(base, lines.join('\n')).map((what) => `${file}: ${what}`) : []),
-    ];
-  });
+  const isRead = (file: string): boolean => readers.some((reader) => reader.file.test(file));
+  return files
+    .filter((file) => isChecked(file) || isRead(file))
+    .flatMap((file) => {
+      const lines = readFileSync(join(base, file), 'utf8').split('\n');
+      const read = lines.flatMap((line, index) =>
+        readers.some((reader) => reader.file.test(file) && reader.line?.test(line) !== false)
+          ? findWords(line, stilted).map((what) => `${file}:${index + 1}: ${what}`)
+          : [],
+      );
+      if (!isChecked(file)) return read;
+      return [
+        ...read,
+        ...findWords(file).map((what) => `${file}: ${what}`),
+        ...lines.flatMap((line, index) => checkLine(file, line).map((what) => `${file}:${index + 1}: ${what}`)),
+        ...(file === 'CONTRIBUTING.md' ? findLostPaths(base, lines.join('\n')).map((what) => `${file}: ${what}`) : []),
+      ];
+    });
 }
 
 /** Files of rooms that a text names by their path and that do not exist. */
@@ -98,10 +133,11 @@ function checkLine(file: string, line: string): string[] {
   ];
 }
 
-function findWords(text: string): string[] {
-  return forbidden.flatMap(({ pattern, use }) => {
+function findWords(text: string, words = forbidden): string[] {
+  const fault = words === forbidden ? 'is not a word of the field' : 'reads as translated';
+  return words.flatMap(({ pattern, use }) => {
     const word = pattern.exec(text)?.[0];
-    return word === undefined ? [] : [`"${word}" is not a word of the field: ${use}`];
+    return word === undefined ? [] : [`"${word}" ${fault}: ${use}`];
   });
 }
 

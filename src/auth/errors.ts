@@ -43,7 +43,7 @@ export const authErrors = defineErrors('auth', {
 
   identity_unbound: ['forbidden', 'No account here is bound to this identity. Sign in another way and bind it first.'],
   identity_taken: ['conflict', 'This identity is bound to another account.'],
-  provider_failed: ['upstream_failed', 'The provider of this identity did not answer as it should. Try again later.'],
+  provider_failed: ['upstream_failed', 'The provider of this identity did not respond properly. Try again later.'],
   access_denied: ['forbidden', 'The rules of this gateway do not admit this account of the provider.'],
   provider_not_found: ['not_found', 'There is no such provider.'],
   provider_exists: ['conflict', 'There is a provider of this name already.'],
@@ -80,7 +80,7 @@ export const authErrors = defineErrors('auth', {
   api_key_exhausted: ['unauthenticated', "The API key's own quota is used up."],
   api_key_user_disabled: ['unauthenticated', "The API key's user is disabled."],
   api_key_not_found: ['not_found', 'There is no such API key.'],
-  api_key_rotated: ['conflict', 'The API key was rotated meanwhile. Reload it and try again.'],
+  api_key_rotated: ['conflict', 'The API key has been rotated in the meantime. Reload it and try again.'],
   api_key_model_not_allowed: ['forbidden', 'The API key may not use this model.'],
   api_key_ip_not_allowed: ['forbidden', 'The API key may not be used from this address.'],
   api_key_webhook_secret_missing: ['invalid', 'The key has no webhook secret yet.'],

@@ -99,6 +99,8 @@ export type VendorInfo = {
   ranges?: Record<string, FactRanges>;
   /** Fields of requests besides `prompt` and the facts, by name. */
   inputs?: Record<string, RequestInput>;
+  /** Short names of facts and inputs. */
+  labels?: Record<string, LocalizedText>;
   examples: { label: LocalizedText; models?: string[]; request: JsonObject }[];
 };
 

@@ -1,4 +1,4 @@
-import { trimTrailing } from '../kernel/index.ts';
+import { type Sentence, sentence, trimTrailing } from '../kernel/index.ts';
 import type { OptionValues } from './read-options.ts';
 
 export const withoutSlash = (address: string): string => trimTrailing(address, '/');
@@ -36,13 +36,9 @@ export const taskPublicAddress = (options: OptionValues, node: NodeAddress): str
   undefined;
 
 /** What is wrong with links while no address is configured; undefined once one is. */
-export function describeMissingAddress(options: OptionValues, node: NodeAddress): string | undefined {
+export function describeMissingAddress(options: OptionValues, node: NodeAddress): Sentence | undefined {
   if (configuredAddress(options, node) !== '') return undefined;
-  const remedy = 'set ServerAddress to the address at which people reach the gateway';
-  if (options.isSet('TaskPublicAddress')) {
-    return `ServerAddress is not set: links in mails and redirect addresses lead to ${node.listening}; ${remedy}`;
-  }
-  return node.isLoopback
-    ? `ServerAddress is not set: links to artifacts and in mails lead to ${node.listening}, which only this machine reaches; ${remedy}`
-    : `ServerAddress is not set and HOST is not a loopback address: links to artifacts cannot be made, and links in mails lead to ${node.listening}; ${remedy}`;
+  const address = node.listening;
+  if (options.isSet('TaskPublicAddress')) return sentence('attention.address_mails', { address });
+  return sentence(node.isLoopback ? 'attention.address_local' : 'attention.address_none', { address });
 }

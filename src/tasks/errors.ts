@@ -23,10 +23,7 @@ export const taskErrors = defineErrors('tasks', {
     'The gateway has no quota left at the vendor for this model. Try again later, or tell the operator.',
   ],
   vendor_busy: ['rate_limited', 'The vendor is busy. Try again later.'],
-  queue_full: [
-    'rate_limited',
-    'Every account that serves this model is busy, and no more tasks may wait. Try again later.',
-  ],
+  queue_full: ['rate_limited', 'Every account that serves this model is busy, and the queue is full. Try again later.'],
   wait_over: ['rate_limited', 'No account that serves this model became free in time. Nothing was sent or billed.'],
   task_restored: ['unavailable', 'The database was restored from a copy while the task waited, so it was not sent.'],
   caller_disabled: ['forbidden', 'The user or the API key was disabled while the task waited.'],
@@ -37,7 +34,7 @@ export const taskErrors = defineErrors('tasks', {
   submission_interrupted: ['unavailable', 'The submission was interrupted; it was not billed.'],
   submission_unrecorded: [
     'unavailable',
-    'The vendor accepted the task, but it could not be stored here, so it is not polled and was not billed. A repeat may buy it twice.',
+    'The vendor accepted the task, but it could not be stored here, so it is not polled and was not billed. Submitting again may charge you twice.',
   ],
   submission_broken: [
     'internal',

@@ -484,8 +484,8 @@ describe('a dry run', () => {
       );
       expect(replay.map(({ after }) => ('error' in after ? after.error?.message : ''))).toEqual([
         expect.stringMatching(/limit of 2000 ms/),
-        'not parsed: an earlier call had to be killed',
-        'not parsed: an earlier call had to be killed',
+        'not parsed: an earlier call had to be stopped',
+        'not parsed: an earlier call had to be stopped',
       ]);
       const run = { hook: 'parseTaskResult', args: [], version: '2.0.0' };
       expect((await refusal(node.dryRun(key, run))).code).toBe('plugins.unavailable');

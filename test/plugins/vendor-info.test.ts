@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
+import { listLanguages } from '../../scripts/check-texts.ts';
 import type { Json } from '../../src/kernel/index.ts';
 import { readVendorInfo } from '../../src/plugins/manifest/read-vendor-info.ts';
 
@@ -47,6 +48,25 @@ test('inputs are read, and what is none is left out', () => {
   });
 });
 
+test('labels are read, and what is none is left out', () => {
+  const seconds = { en: 'Duration', de: 'Dauer' };
+  const labels = { seconds, size: 'Size', odd: 5, long: 'x'.repeat(65), none: { de: 'Nur Deutsch' } };
+  expect(readVendorInfo({ labels })?.labels).toEqual({ seconds, size: { en: 'Size' } });
+});
+
+test('every fact and input of a factory plugin has a label, and the plugin a description, in each language', async () => {
+  for (const name of readdirSync(FACTORY).filter((file) => file.endsWith('.js'))) {
+    const { meta, vendorInfo } = (await import(`${FACTORY.href}${name}`)) as FactoryModule;
+    const read = readVendorInfo(vendorInfo as never);
+    const fields = [...Object.keys(meta.usageSchema ?? {}), ...Object.keys(read?.inputs ?? {})];
+    const texts = [meta.description, ...fields.map((field) => read?.labels?.[field])];
+    const lacking = texts.flatMap((text, at) =>
+      listLanguages().some((language) => !text?.[language]) ? [fields[at - 1] ?? 'description'] : [],
+    );
+    expect([name, lacking]).toEqual([name, []]);
+  }
+});
+
 test.each([
   ['another host’s export of that name', 'text'],
   ['a list', []],
@@ -63,7 +83,10 @@ test.each([
   expect(readVendorInfo(value as never)).toBeUndefined();
 });
 
-type FactoryModule = { meta: { baseUrl?: string }; vendorInfo: Record<string, Json> };
+type FactoryModule = {
+  meta: { baseUrl?: string; description?: Record<string, string>; usageSchema?: object };
+  vendorInfo: Record<string, Json>;
+};
 
 const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
 /** Domains whose pages give out keys, where they are not those of the base URL. */

@@ -34,6 +34,15 @@ test.each([
   expect(checkWords(tree(files as Record<string, string>))).toEqual([expect.stringContaining(finding)]);
 });
 
+test.each([
+  ['the panel', { 'src/panel/i18n/en.json': '{ "a": "submitting again may buy it twice" }' }],
+  ['a plugin', { 'src/plugins/factory/a.js': "description: { en: 'Songs, per piece' }" }],
+  ['the API', { 'src/http/a.ts': "detail: { summary: 'Whether the process answers' }" }],
+  ['an error', { 'src/kernel/reasons/a.ts': "'a.b': 'the process was killed'" }],
+])('words that read as translated are refused in texts of %s', (_, files) => {
+  expect(checkWords(tree(files as Record<string, string>))).toEqual([expect.stringContaining('reads as translated')]);
+});
+
 test('plain words, wide code and texts of the languages pass', () => {
   const base = tree({
     'src/auth/a.ts': `/** ${'x'.repeat(90)} */\nexport const a = '${'x'.repeat(100)}';`,

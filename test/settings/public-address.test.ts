@@ -60,15 +60,14 @@ describe('addresses', () => {
   });
 
   test('a missing address is reported with its remedy until one is set', () => {
-    const remedy = 'set ServerAddress to the address at which people reach the gateway';
     const missing = (stored: Record<string, string>, change: Partial<NodeAddress> = {}) =>
-      describeMissingAddress(optionsOf(stored), node(change)) ?? '';
-    expect(missing({})).toContain(
-      `links to artifacts and in mails lead to ${LISTENING}, which only this machine reaches`,
+      describeMissingAddress(optionsOf(stored), node(change))?.message ?? '';
+    expect(missing({})).toBe(
+      `Links in results and emails point to ${LISTENING}, so they only work on this machine. Set ServerAddress.`,
     );
-    expect(missing({}, { isLoopback: false })).toContain('links to artifacts cannot be made');
-    expect(missing({ TaskPublicAddress: 'https://files.example' })).not.toContain('artifacts');
-    for (const text of [missing({}), missing({}, { isLoopback: false })]) expect(text).toEndWith(remedy);
+    expect(missing({}, { isLoopback: false })).toStartWith('Results have no links');
+    expect(missing({ TaskPublicAddress: 'https://files.example' })).toStartWith('Links in emails');
+    for (const text of [missing({}), missing({}, { isLoopback: false })]) expect(text).toContain('Set ServerAddress');
     expect(missing({ ServerAddress: 'https://panel.example' }, { isLoopback: false })).toBe('');
     expect(missing({}, { trustedOrigin: TRUSTED, isLoopback: false })).toBe('');
     expect(configuredAddress(optionsOf({}), node())).toBe('');

@@ -22,10 +22,10 @@ const SECURITY: Record<AccessLevel, object[]> = {
 };
 
 const DESCRIPTION = [
-  'Panel routes (/api) answer {success, message, data}; a failure has its HTTP status and {success: false, code, message, reason?, params?, details?, request_id}.',
-  'Routes for API clients (/v1) answer in OpenAI shapes; a failure is {error: {message, type, code, param}}.',
+  'Panel routes (/api) return {success, message, data}; errors have an HTTP status and {success: false, code, message, reason?, params?, details?, request_id}.',
+  'Client routes (/v1) return OpenAI-compatible responses; errors are {error: {message, type, code, param}}.',
   'JSON bodies have at most 64 KiB, 20,000 values and 64 levels, unless an operation says otherwise.',
-  'Every response carries x-request-id. Times are Unix seconds. Quota is an integer; 500,000 are one US dollar.',
+  'Every response carries x-request-id. Times are Unix seconds. Quota is an integer: 500,000 equal one US dollar.',
 ].join('\n\n');
 
 /** In the order of use; the panel's own follow. */

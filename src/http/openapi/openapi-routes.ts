@@ -76,7 +76,7 @@ export function openApiRoutes(kit: Kit, { document, gatewayName, panel }: Source
       },
       {
         public: true,
-        detail: { summary: 'This interface as OpenAPI 3.1', ...answersJson('The document') },
+        detail: { summary: 'Get this API as OpenAPI 3.1', ...answersJson('The document') },
       },
     )
     .get(
@@ -89,6 +89,6 @@ export function openApiRoutes(kit: Kit, { document, gatewayName, panel }: Source
         }
         return sendPage(request, page);
       },
-      { public: true, detail: { summary: 'This interface as a page', ...answersMedia('The page', 'text/html') } },
+      { public: true, detail: { summary: 'Open the API reference', ...answersMedia('The page', 'text/html') } },
     );
 }

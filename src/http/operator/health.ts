@@ -74,7 +74,7 @@ export function createHealth(deps: {
     .use(deps.kit)
     .get('/livez', () => ({ status: 'ok' as const }), {
       public: true,
-      detail: { summary: 'Whether the process answers', tags: ['Operation'] },
+      detail: { summary: 'Liveness check', tags: ['Operation'] },
     })
     .get(
       '/readyz',
@@ -86,7 +86,7 @@ export function createHealth(deps: {
       },
       {
         public: true,
-        detail: { summary: 'Whether the migrated database, the sandbox and the disk are ready', tags: ['Operation'] },
+        detail: { summary: 'Readiness check: database, sandbox and disk', tags: ['Operation'] },
       },
     );
 }

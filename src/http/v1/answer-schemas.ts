@@ -43,7 +43,7 @@ const QueuePlace = {
       description: 'null while fewer than five tasks of the model ended within an hour.',
     },
   }),
-  description: 'Present while the task waits for a free slot at the vendor; it starts by itself.',
+  description: 'Present while the task waits for a free slot at the vendor; it starts automatically.',
 };
 /** Generators of clients name its types once. */
 const QUEUE = { $ref: '#/components/schemas/QueuePlace' } as const;

@@ -56,7 +56,7 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
         query: periodQuery,
         detail: {
           operationId: 'readUsage',
-          summary: 'What the API key in use has spent, by day and model',
+          summary: 'Get the spend of the API key in use, by day and model',
           ...answersUsage,
         },
       },
@@ -77,7 +77,7 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
       },
       {
         apiKey: true,
-        detail: { summary: "What the API key in use may spend, in the form of OpenAI's former dashboard" },
+        detail: { summary: 'Get the spending limit of the API key in use (OpenAI dashboard format)' },
       },
     )
     .get(
@@ -96,7 +96,7 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
       {
         apiKey: true,
         query: dashboardQuery,
-        detail: { summary: "What the API key in use has spent, in US cents and the form of OpenAI's former dashboard" },
+        detail: { summary: 'Get the spend of the API key in use, in US cents (OpenAI dashboard format)' },
       },
     )
     .get(
@@ -128,7 +128,7 @@ export function billingRoutes(kit: Kit, { surfaces, prices: { reports, groupRati
       {
         apiKey: true,
         detail: {
-          summary: 'Models and prices of the API key in use, in the form that other gateways publish them',
+          summary: 'List models and prices of the API key in use (New API format)',
           description:
             'quota_type 0: model_ratio is the price of tokens, where 1 is 2 USD for a million. quota_type 1: model_price is USD for a request, of the first example where the price is more than an amount. price says it in parts.',
         },

@@ -28,7 +28,7 @@ export function callbackRoutes(kit: Kit, { tasks }: { tasks: Pick<Tasks, 'vendor
         note(call);
         return done();
       },
-      { public: true, detail: { summary: 'A vendor says that a task has changed' } },
+      { public: true, detail: { summary: "Receive a vendor's callback for a task" } },
     )
     .post(
       '/v1/callbacks/:taskId/:token',
@@ -43,7 +43,7 @@ export function callbackRoutes(kit: Kit, { tasks }: { tasks: Pick<Tasks, 'vendor
       {
         public: true,
         detail: {
-          summary: 'A vendor says that a task has changed',
+          summary: "Receive a vendor's callback for a task",
           description:
             'The address is in ctx.callbackUrl of plugins, one for each task. The call is not believed: the task is polled at once. Answers ok, or the challenge of a JSON body, which MiniMax expects.',
         },

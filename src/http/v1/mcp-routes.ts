@@ -77,7 +77,7 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
         bodyLimit: 'submission',
         detail: {
           operationId: 'callMcp',
-          summary: 'The Model Context Protocol by streamable HTTP, for agents',
+          summary: 'Model Context Protocol (MCP) over streamable HTTP',
           description: `Tools: list_models, quote, create_video, create_image, create_audio, get_task, wait_for_task, cancel_task. Resources: results. With ?${CAP}=5 a session spends at most 5 USD.`,
           requestBody: {
             required: true,
@@ -103,7 +103,7 @@ export function mcpRoutes(kit: Kit, deps: McpDeps) {
         apiKey: true,
         detail: {
           operationId: 'endMcpSession',
-          summary: 'End a session of an agent',
+          summary: 'End an MCP session',
           responses: { '204': { description: 'It has ended' } },
         },
       },

@@ -46,7 +46,7 @@ export function modelRoutes(kit: Kit, { surfaces, prices: { reports, groupRatio 
       .get('/v1/models', async (scope) => ({ object: 'list' as const, data: await list(scope) }), {
         apiKey: true,
         query: detailQuery,
-        detail: { operationId: 'listModels', summary: 'List the models that the key may use', ...answersModels },
+        detail: { operationId: 'listModels', summary: 'List models', ...answersModels },
       })
       .get('/v1/models/:model', (scope) => find(scope, scope.params.model), {
         ...reading,

@@ -199,7 +199,7 @@ export const RELAYED_OPERATIONS = {
     { ...IMAGES, ...EVENTS },
   ),
   speech: operation(
-    { tag: 'Audio', operationId: 'createSpeech', summary: 'Speak a text' },
+    { tag: 'Audio', operationId: 'createSpeech', summary: 'Text to speech' },
     body(['input'], { input: { type: 'string' }, voice: { description: 'The name of a voice.' } }),
     { 'audio/*': { schema: FILE }, ...EVENTS },
   ),
@@ -207,7 +207,7 @@ export const RELAYED_OPERATIONS = {
     {
       tag: 'Audio',
       operationId: 'createTranscription',
-      summary: 'Transcribe a recording',
+      summary: 'Transcribe audio',
       types: ['multipart/form-data'],
     },
     body(['file'], { file: FILE, response_format: { type: 'string' } }),

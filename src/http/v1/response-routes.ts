@@ -83,7 +83,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       bodyLimit: 'relay',
       detail: {
         operationId: 'createResponse',
-        summary: 'Create a response: wait for it, stream it ("stream") or run it in the background ("background")',
+        summary: 'Create a response: synchronous, streamed ("stream") or in the background ("background")',
         requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },
         ...answersOrStreams('The response', 'Response', 'RelayedResponse'),
       },
@@ -153,7 +153,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         detail: {
           operationId: 'retrieveResponse',
           ...resumes,
-          summary: 'Read a response, or resume its stream ("stream", "starting_after")',
+          summary: 'Get a response, or resume its stream ("stream", "starting_after")',
           ...answersOrStreams('The response', 'Response', 'RelayedResponse'),
         },
       },
@@ -176,7 +176,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'cancelResponse',
-          summary: 'Cancel a response that no vendor has, or one of a relay channel’s vendor',
+          summary: 'Cancel a response that has not reached a vendor, or a relayed one',
           ...answers('The response, cancelled', 'Response', 'RelayedResponse'),
         },
       },
@@ -199,7 +199,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'listResponseInput',
-          summary: 'List the input of a response',
+          summary: 'List the input items of a response',
           ...pages,
           ...answersItems,
         },
@@ -221,7 +221,7 @@ export function responseObjectRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'deleteResponse',
-          summary: 'Delete a response: it is hidden, its links end and its content is gone',
+          summary: 'Delete a response with its links and content',
           ...answersDeleted('response'),
         },
       },

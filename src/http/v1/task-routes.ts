@@ -107,7 +107,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         bodyLimit: 'submission',
         detail: {
           operationId: 'quoteTask',
-          summary: 'What a request would reserve; nothing is sent, stored or charged',
+          summary: 'Quote a task: what it would reserve, without sending anything',
           ...TASK_REQUEST,
           ...answersQuote,
         },
@@ -121,7 +121,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         query: cursorQuery,
         detail: {
           operationId: 'listTasks',
-          summary: 'List tasks, by default the newest first',
+          summary: 'List tasks',
           ...answersPage('Task'),
         },
       },
@@ -136,7 +136,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'deleteTask',
-          summary: 'Delete a task: it is hidden, its links end and its content is gone',
+          summary: 'Delete a task with its links and content',
           ...answersDeleted('task'),
         },
       },
@@ -159,7 +159,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'retrieveTask',
-          summary: 'Read a task; with "Prefer: wait=60" or ?wait=60, once its status has changed',
+          summary: 'Get a task; "Prefer: wait=60" or ?wait=60 waits for a status change',
           ...waits,
           ...answers('The task', 'Task'),
         },
@@ -186,7 +186,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'followTask',
-          summary: 'Follow a task by server-sent events: task.updated, then task.finished',
+          summary: "Stream a task's progress as server-sent events",
           responses: { '200': { description: 'Each event carries the task', content: { 'text/event-stream': {} } } },
         },
       },
@@ -216,7 +216,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'listArtifacts',
-          summary: 'List the artifacts of a task, each with a link that needs no key',
+          summary: 'List the artifacts of a task with shareable links',
           ...limitsLinks,
           ...answers('The artifacts; none until the task has succeeded', 'ArtifactList'),
         },
@@ -226,7 +226,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKey: true,
       detail: {
         operationId: 'revokeTaskLinks',
-        summary: 'End all links of a task made so far; it can have new ones',
+        summary: 'Revoke all links of a task',
         ...answersDeleted('task.links'),
       },
     })
@@ -234,7 +234,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKey: true,
       detail: {
         operationId: 'revokeArtifactLinks',
-        summary: 'End the links of one artifact made so far; it can have new ones',
+        summary: 'Revoke the links of an artifact',
         ...answersDeleted('task.links'),
       },
     })
@@ -242,7 +242,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'downloadArtifact',
-        summary: 'Fetch an artifact; supports Range and conditional headers',
+        summary: 'Download an artifact, with Range and conditional headers',
         ...downloads,
         responses: CONTENT_ANSWERS,
       },
@@ -251,7 +251,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'checkArtifact',
-        summary: 'Headers of an artifact',
+        summary: 'Get the headers of an artifact',
         ...downloads,
         responses: CONTENT_ANSWERS,
       },

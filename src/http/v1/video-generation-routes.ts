@@ -49,7 +49,7 @@ export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
       modelRequest: true,
       bodyLimit: 'relay',
       detail: {
-        ...{ operationId, summary: 'Create a video, answered in a flat form', ...waits, ...GENERATION_REQUEST },
+        ...{ operationId, summary: 'Create a video (flat format)', ...waits, ...GENERATION_REQUEST },
         ...answers('The generation', 'VideoGeneration'),
       },
     }) as const;
@@ -57,7 +57,7 @@ export function videoGenerationRoutes(kit: Kit, deps: V1Deps) {
     ({
       apiKey: true,
       detail: {
-        ...{ operationId, summary: 'Read a video in the flat form', ...waits },
+        ...{ operationId, summary: 'Get a video (flat format)', ...waits },
         ...answers('The generation', 'VideoGeneration'),
       },
     }) as const;

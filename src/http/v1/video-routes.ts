@@ -103,7 +103,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       bodyLimit: 'relay',
       detail: {
         operationId: 'remixVideo',
-        summary: 'Make a new video from a finished one, by a new prompt',
+        summary: 'Remix a video',
         ...waits,
         ...REMIX_REQUEST,
         ...answers('The new video', 'Video', 'RelayedVideo'),
@@ -122,7 +122,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         query: cursorQuery,
         detail: {
           operationId: 'listVideos',
-          summary: 'List videos, by default the newest first',
+          summary: 'List videos',
           ...answersPage('Video'),
         },
       },
@@ -141,7 +141,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'deleteVideo',
-          summary: 'Delete a video: it is hidden, its links end and its content is gone',
+          summary: 'Delete a video with its links and content',
           ...answersDeleted('video'),
         },
       },
@@ -171,7 +171,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         apiKey: true,
         detail: {
           operationId: 'retrieveVideo',
-          summary: 'Read a video; with "Prefer: wait=60" or ?wait=60, once its status has changed',
+          summary: 'Get a video; "Prefer: wait=60" or ?wait=60 waits for a status change',
           ...waits,
           ...answers('The video', 'Video', 'RelayedVideo'),
         },
@@ -183,7 +183,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       bodyLimit: 'relay',
       detail: {
         operationId: 'editVideo',
-        summary: 'Make a new video from a finished one, which "video" names by its id',
+        summary: 'Edit a video',
         ...waits,
         ...REMIX_REQUEST,
         ...answers('The new video', 'Video', 'RelayedVideo'),
@@ -191,14 +191,14 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     })
     .post('/v1/videos/extensions', refuseExtension, {
       apiKey: true,
-      detail: { operationId: 'extendVideo', summary: 'Refused: no model is extended here' },
+      detail: { operationId: 'extendVideo', summary: 'Extend a video (not supported)' },
     })
     .post('/v1/videos/:task_id', refuseUnknown, { apiKey: true, detail: { hide: true } })
     .get('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'downloadVideo',
-        summary: 'Download a video; supports Range and conditional headers',
+        summary: 'Download a video, with Range and conditional headers',
         ...downloadsVariant,
         responses: CONTENT_ANSWERS,
       },
@@ -207,7 +207,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       apiKeyOrCapability: true,
       detail: {
         operationId: 'checkVideo',
-        summary: 'Headers of a video',
+        summary: 'Get the headers of a video',
         ...downloadsVariant,
         responses: CONTENT_ANSWERS,
       },

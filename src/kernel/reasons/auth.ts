@@ -48,7 +48,7 @@ export const authReasons = {
   'auth.no_mail': 'This gateway sends no mail: ask an administrator.',
   'auth.telegram_refused': 'The Telegram login was not accepted. Start again.',
   'auth.wechat_picture': 'The QR code of the WeChat account is not available right now.',
-  'auth.wechat_failed': 'The WeChat server did not answer as it should. Try again later.',
+  'auth.wechat_failed': 'The WeChat server did not respond properly. Try again later.',
   'auth.webhook_address': '{{fault}} Give null for none.',
   'auth.enabled_status': '1 (enabled) or 2 (disabled) is required.',
   'auth.model_names': 'at most {{max}} model names of 1 to {{length}} characters are allowed.',

@@ -1,17 +1,17 @@
 /** What people read about prices and money. */
 export const billingReasons = {
   'billing.budget_key':
-    'This API key may spend {{amount}} USD a {{period}}. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
+    'The limit of this API key is {{amount}} USD per {{period}}. {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
   'billing.budget_key_total':
-    'This API key may spend {{amount}} USD in all. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD.',
+    'The limit of this API key is {{amount}} USD in total. {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD.',
   'billing.budget_user':
-    'This account may spend {{amount}} USD a {{period}}. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
+    'The limit of this account is {{amount}} USD per {{period}}. {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
   'billing.budget_user_total':
-    'This account may spend {{amount}} USD in all. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD.',
+    'The limit of this account is {{amount}} USD in total. {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD.',
   'billing.budget_group':
-    'Each user of this group may spend {{amount}} USD a {{period}}. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
+    'The limit of each user of this group is {{amount}} USD per {{period}}. {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD. The next {{period}} begins at {{resets_at}}.',
   'billing.budget_group_total':
-    'Each user of this group may spend {{amount}} USD in all. {{spent}} USD of it are spent or reserved, and this request may cost {{cost}} USD.',
+    'The limit of each user of this group is {{amount}} USD in total. {{spent}} USD are spent or reserved, and this request may cost {{cost}} USD.',
   'billing.expression_empty': 'The expression is empty. Write a number of USD, for example 0.05 * u("seconds").',
   'billing.expression_length': 'The expression is longer than {{max}} characters.',
   'billing.expression_unparsed': 'The expression does not parse: {{fault}}',
@@ -34,8 +34,8 @@ export const billingReasons = {
   'ledger.new_account': 'new account',
   'ledger.first_root': 'first root account',
   'ledger.moved': 'moved to another channel',
-  'ledger.brought': 'brought user {{user}}',
-  'ledger.affiliate': 'came with an affiliate code',
+  'ledger.brought': 'invited user {{user}}',
+  'ledger.affiliate': 'joined with an invitation',
   'ledger.storage': '{{bytes}} bytes of results on {{day}}',
   'prices.too_large': 'The price is too large.',
   'prices.not_finite': 'The price is not a finite number.',

@@ -29,7 +29,7 @@ export const identityReasons = {
   'wechat.token': 'The WeChat server does not accept the token: enter WeChatServerToken again.',
   'wechat.foreign': 'This is not a WeChat server, it answered {{status}}: check WeChatServerAddress.',
   'wechat.invented': 'The WeChat server returned a user for an invented code.',
-  'wechat.good': 'The WeChat server knows no user for an invented code, as it should.',
+  'wechat.good': 'The WeChat server rejects an invented code.',
   'passkeys.ip': 'Passkeys need a name instead of an IP address: set ServerAddress to the https address of the panel.',
   'passkeys.elsewhere':
     'Passkeys are made for {{domain}}, and the panel is elsewhere: set passkey.rp_id to the host of ServerAddress or of passkey.origins, or a domain above it.',

@@ -4,6 +4,7 @@
  * added, and neither it nor its parameters are ever renamed.
  */
 
+import { attentionReasons } from './attention.ts';
 import { authReasons } from './auth.ts';
 import { billingReasons } from './billing.ts';
 import { httpReasons } from './http.ts';
@@ -24,6 +25,7 @@ export const reasons = {
   ...pluginRulesReasons,
   ...pluginHooksReasons,
   ...pluginHintsReasons,
+  ...attentionReasons,
   ...authReasons,
   ...identityReasons,
   ...billingReasons,

@@ -66,7 +66,8 @@ export const operationsReasons = {
   'demo.disabled': 'The demo plugin is not enabled: enable it first.',
   'backup.newer':
     'the backup {{id}} was made by the newer version {{version}}: use that version of taskgate, or a later one',
-  'store.disk_full': 'The disk that holds the data directory is full. Free some space; the gateway goes on by itself.',
+  'store.disk_full':
+    'The disk that holds the data directory is full. Free some space; the gateway resumes automatically.',
   'store.read_only': 'The database file cannot be written. Check the permissions of the data directory and its files.',
   'store.cannot_open': 'The database file cannot be opened. Check that the data directory exists and may be written.',
   'store.permissions': 'The database file cannot be opened. Check the permissions of the data directory and its files.',
@@ -80,7 +81,7 @@ export const operationsReasons = {
   'store.postgres_sign_in': 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.',
   'store.postgres_missing': 'PostgreSQL has no database of the name in DATABASE_URL. Create it first.',
   'store.postgres_read_only': 'PostgreSQL is read-only. DATABASE_URL must name the primary server.',
-  'store.postgres_full': "PostgreSQL's disk is full. Free some space; the gateway goes on by itself.",
+  'store.postgres_full': "PostgreSQL's disk is full. Free some space; the gateway resumes automatically.",
   'store.postgres_connections': 'PostgreSQL has no connection left. Raise max_connections or run fewer nodes.',
   'store.flush_failed':
     'The database was lost while it was saving. Whether the change was made is not known: look before you repeat it. Check the disk, its free space and its quota.',

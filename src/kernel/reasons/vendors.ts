@@ -56,7 +56,7 @@ export const vendorsReasons = {
   'upstream.token_status': 'The token server answered {{words}}.',
   'upstream.token_missing': 'The token server answered without an access token.',
   'upstream.account_invalid': "The channel's key is no service-account key: {{fault}}.",
-  'upstream.account_json': 'enter the whole JSON file that the vendor gave out',
+  'upstream.account_json': 'enter the whole JSON file from the vendor',
   'upstream.account_email': 'client_email is missing',
   'upstream.account_private': 'private_key is missing',
   'upstream.account_uri': 'token_uri must be an https address',

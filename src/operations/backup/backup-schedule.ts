@@ -5,7 +5,6 @@ import {
   parseJson,
   quoted,
   type Sentence,
-  type SentenceParams,
   sentence,
   sleepInStep,
 } from '../../kernel/index.ts';
@@ -48,7 +47,7 @@ export type Backups = {
   report(): Promise<BackupReport>;
   lastDone(): Promise<BackupRun | undefined>;
   /** What an administrator should look at. */
-  attention(): Promise<{ code: BackupFault; message: string; reason?: string; params?: SentenceParams }[]>;
+  attention(): Promise<({ code: BackupFault } & Sentence)[]>;
   /** Begins a backup at once, in a process of its own. False: no place is set. */
   begin(): boolean;
   /** Makes a backup each day from now on, on one of several nodes. */
@@ -194,15 +193,13 @@ export function createBackups(deps: Deps): Backups {
       if (fault) items.push({ code: 'backup_failed', ...sentence('backup.latest_failed', { fault }) });
       const isDaily = options.flag('backup.daily');
       if (isDaily && place === null) {
-        items.push({ code: 'backup_overdue', message: 'No backup is made: BACKUP_TO is not set.' });
+        items.push({ code: 'backup_overdue', ...sentence('backup.no_place') });
       } else if (isDaily && !fault) {
         const overdue = await overdueHours(latest);
         if (overdue) {
           const { hours, isFirst } = overdue;
-          const message = isFirst
-            ? `No backup was made yet, ${hours} hours after daily ones were switched on.`
-            : `The latest backup is ${hours} hours old.`;
-          items.push({ code: 'backup_overdue', message, params: { hours } });
+          const said = sentence(isFirst ? 'attention.backup_never' : 'attention.backup_old', { hours });
+          items.push({ code: 'backup_overdue', ...said });
         }
       }
       const stays = isDaily && place !== null ? await pruningFault(store.options) : undefined;
@@ -210,8 +207,7 @@ export function createBackups(deps: Deps): Backups {
         items.push({ code: 'backup_not_pruned', ...describeNotPruned(stays) });
       }
       if (isDaily && place !== null && !sealed) {
-        const message = 'Neither BACKUP_PASSPHRASE_FILE nor BACKUP_RECIPIENTS is set: backups lack the secrets.';
-        items.push({ code: 'backup_unsealed', message });
+        items.push({ code: 'backup_unsealed', ...sentence('attention.backup_unsealed') });
       }
       return items;
     },

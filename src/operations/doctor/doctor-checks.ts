@@ -148,7 +148,7 @@ async function checkAddress(store: Store, secretBox: SecretBox, node: NodeAddres
   const missing = describeMissingAddress(options, node);
   return missing === undefined
     ? { check: 'address', level: 'ok', message: `links lead to ${taskPublicAddress(options, node)}` }
-    : { check: 'address', level: 'warning', message: missing };
+    : { check: 'address', level: 'warning', message: missing.message };
 }
 
 async function checkProviders(store: Store, secretBox: SecretBox): Promise<Finding> {

@@ -1,6 +1,6 @@
 import type { Billing, OfferedModel } from '../../billing/index.ts';
 import type { CapacityService, Channels } from '../../channels/index.ts';
-import { CLOCK_LEEWAY_SECONDS, type Clock, pluralize } from '../../kernel/index.ts';
+import { type Clock, quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import type { Webhooks } from '../../notifications/index.ts';
 import { type LoadedPlugin, laterReservedBy, type Marketplace, type PluginService } from '../../plugins/index.ts';
 import type { Reports } from '../../reports/index.ts';
@@ -67,8 +67,8 @@ type Watches = {
 };
 
 type SettingsFaults = {
-  /** A sentence that says what to set while no option names the gateway's address. */
-  missingAddress: () => string | undefined;
+  /** What fails while no option names the gateway's address. */
+  missingAddress: () => Sentence | undefined;
   /** Unsafe settings, each as a sentence. */
   risks: () => string[];
   /** False while nobody has decided whether old prompts and answers are removed. */
@@ -108,33 +108,31 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
   ];
 }
 
-const PLACES = { query: 'the address', body: 'the body', log: 'the log' } as const;
-
 function pluginItems({ plugins }: GatewayRooms): AttentionItem[] {
   const suspended = [...plugins.current().plugins.values()].filter((plugin) => plugin.suspended());
-  const broken = Object.entries(plugins.runtimeStatus().pluginErrors);
   return [
     ...suspended.map(({ key }) => ({
       code: 'plugin_suspended' as const,
       severity: 'error' as const,
       target: { kind: 'plugin' as const, id: key },
-      params: { plugin: key },
-      message: `The plugin "${key}" was killed too often on this node and accepts no new tasks for a few minutes.`,
+      ...sentence('attention.plugin_suspended', { plugin: key }),
     })),
-    ...broken.map(([key, message]) => ({
+    ...Object.entries(plugins.runtimeStatus().pluginErrors).map(([key, fault]) => ({
       code: 'plugin_failed' as const,
       severity: 'error' as const,
       target: { kind: 'plugin' as const, id: key },
-      params: { plugin: key },
-      message: `The plugin "${key}" cannot serve the installed version: ${message}`,
+      ...sentence('attention.plugin_failed', { plugin: key, fault }),
     })),
     ...[...plugins.current().plugins.values()].flatMap(keptPaths),
     ...plugins.exposedCredentials().map(({ key, version, places }) => ({
       code: 'credential_exposed' as const,
       severity: 'warning' as const,
       target: { kind: 'plugin' as const, id: key },
-      params: { plugin: key, version },
-      message: `The plugin "${key}" ${version} puts its channel's key into ${places.map(({ place, hook, calls }) => `${PLACES[place]} (${hook}, ${pluralize(calls, 'call')})`).join(', ')}, not only into headers.`,
+      ...sentence('attention.credential_exposed', {
+        plugin: key,
+        version,
+        places: places.map(({ place, hook, calls }) => `${place} (${hook}, ${calls} ×)`).join(', '),
+      }),
     })),
   ];
 }
@@ -146,37 +144,29 @@ function keptPaths({ key, manifest }: LoadedPlugin): AttentionItem[] {
     code: 'plugin_keeps_path' as const,
     severity: 'warning' as const,
     target: { kind: 'plugin' as const, id: key },
-    params: { plugin: key, path },
-    message: `The plugin "${key}" answers ${path}, which the gateway would answer since a later release.`,
+    ...sentence('attention.plugin_keeps_path', { plugin: key, path }),
   }));
 }
-
-const STAGES = { submit: 'submissions', poll: 'polls', artifact: 'requests for results' } as const;
 
 async function failingItems({ plugins }: GatewayRooms): Promise<AttentionItem[]> {
   return (await plugins.failing()).map(({ key, version, formerVersion, verdict, rolledBack }) => {
     const { stage, now, before } = verdict;
-    const figure = ({ cases, failures }: typeof now): string =>
-      `${failures} of ${cases} (${Math.round((100 * failures) / cases)} %)`;
-    const former =
+    const figures = {
+      ...{ plugin: key, version, stage: sentence(`attention.stage_${stage}`), former: formerVersion },
+      ...{ failures: now.failures, cases: now.cases },
+    };
+    const said =
       before.cases === 0
-        ? `version ${formerVersion} before it has none to compare with`
-        : `of those of version ${formerVersion} before it, ${figure(before)}`;
-    const figures = `Of the last ${STAGES[stage]} of "${key}" ${version}, ${figure(now)} failed; ${former}.`;
+        ? sentence('attention.plugin_failing_new', figures)
+        : sentence('attention.plugin_failing', {
+            ...figures,
+            ...{ formerFailures: before.failures, formerCases: before.cases },
+          });
     return {
       code: rolledBack ? 'plugin_rolled_back' : 'plugin_failing',
       severity: rolledBack ? 'warning' : 'error',
       target: { kind: 'plugin', id: key },
-      params: {
-        plugin: key,
-        version,
-        former: formerVersion,
-        failures: now.failures,
-        cases: now.cases,
-        formerFailures: before.failures,
-        formerCases: before.cases,
-      },
-      message: rolledBack ? `${figures} The gateway went back to version ${formerVersion}.` : figures,
+      ...(rolledBack ? sentence('attention.plugin_rolled_back', { figures: said, former: formerVersion }) : said),
     };
   });
 }
@@ -187,8 +177,9 @@ async function revokedItems({ marketplace }: GatewayRooms): Promise<AttentionIte
     code: serves ? 'plugin_revoked' : 'plugin_revoked_tasks',
     severity: 'error',
     target: { kind: 'plugin', id: key },
-    params: { plugin: key, version, source, reason },
-    message: `The plugin "${key}" ${serves ? 'serves' : `still polls ${unfinishedTasks} unfinished task(s) by its`} version ${version}, which the marketplace "${source}" has revoked: ${reason}`,
+    ...(serves
+      ? sentence('attention.plugin_revoked', { plugin: key, version, source, reason })
+      : sentence('attention.plugin_revoked_tasks', { plugin: key, version, source, reason, count: unfinishedTasks })),
   }));
 }
 
@@ -206,31 +197,22 @@ async function taskItems({
   const items: AttentionItem[] = [];
   const seconds = Math.round(queue.latestLatenessMs / 1000);
   if (queue.latestLatenessMs > LATE_MS) {
-    const message = `The latest poll is ${seconds} s late: no node polls (UPDATE_TASK), or they cannot keep up.`;
-    items.push({
-      code: 'polls_late',
-      severity: 'error',
-      target: { kind: 'system', id: null },
-      message,
-      params: { seconds },
-    });
+    const said = sentence('attention.polls_late', { seconds });
+    items.push({ code: 'polls_late', severity: 'error', target: { kind: 'system', id: null }, ...said });
   }
   const { stalledMs } = tasks.stats();
   if (stalledMs > STALLED_MS) {
-    const params = { seconds: Math.round(stalledMs / 1000) };
-    const message = `Tasks have waited beside free slots for ${params.seconds} s, and this node sent none of them. Its log says why.`;
-    items.push({ code: 'queue_stalled', severity: 'error', target: { kind: 'queue', id: null }, message, params });
+    const said = sentence('attention.queue_stalled', { seconds: Math.round(stalledMs / 1000) });
+    items.push({ code: 'queue_stalled', severity: 'error', target: { kind: 'queue', id: null }, ...said });
   }
   if (overdue > 0) {
-    const hours = Math.round(age / 3600);
-    const message = `${pluralize(overdue, 'task runs', 'tasks run')} longer than ${hours} hours.`;
-    const params = { count: overdue, hours };
-    items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
+    const said = sentence('attention.tasks_overdue', { count: overdue, hours: Math.round(age / 3600) });
+    items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, ...said });
   }
   if (outbox.oldestSeconds > OUTBOX_SECONDS) {
-    const params = { count: outbox.pending, hours: Math.round(outbox.oldestSeconds / 3600) };
-    const message = `${params.count} webhooks wait to be delivered, one of them for ${params.hours} hours or longer.`;
-    items.push({ code: 'webhooks_late', severity: 'warning', target: { kind: 'system', id: null }, message, params });
+    const hours = Math.round(outbox.oldestSeconds / 3600);
+    const said = sentence('attention.webhooks_late', { count: outbox.pending, hours });
+    items.push({ code: 'webhooks_late', severity: 'warning', target: { kind: 'system', id: null }, ...said });
   }
   return items;
 }
@@ -242,51 +224,45 @@ function jobItems({ unrecorded }: TaskRooms): AttentionItem[] {
     code: 'vendor_job_unrecorded',
     severity: isRecorded ? 'warning' : 'error',
     target: { kind: 'channel', id: channelId },
-    params: { job: upstreamTaskId, task: taskId, channel: channelId },
-    message: `The vendor of channel ${channelId} runs the job "${upstreamTaskId}" for the task ${taskId}, which could not be recorded in time: nobody polls or bills it. ${isRecorded ? 'Its task names it now.' : 'Its id is noted, and recorded when the database can be written.'}`,
+    ...sentence(isRecorded ? 'attention.job_recorded_late' : 'attention.job_unrecorded', {
+      ...{ job: upstreamTaskId, task: taskId, channel: channelId },
+    }),
   }));
 }
 
 function addressItems({ missingAddress }: SettingsFaults): AttentionItem[] {
-  const message = missingAddress();
-  if (message === undefined) return [];
+  const said = missingAddress();
+  if (said === undefined) return [];
   const target = { kind: 'setting' as const, id: 'ServerAddress' };
-  return [{ code: 'address_missing', severity: 'warning', target, message: `${message}.` }];
+  return [{ code: 'address_missing', severity: 'warning', target, ...said }];
 }
 
 const settingItems = ({ risks }: SettingsFaults): AttentionItem[] =>
-  risks().map((message) => ({
+  risks().map((warning) => ({
     code: 'setting_unsafe',
     severity: 'warning',
-    target: { kind: 'setting', id: /^[A-Za-z_.]+/.exec(message)?.[0] ?? null },
-    message,
+    target: { kind: 'setting', id: /^[A-Za-z_.]+/.exec(warning)?.[0] ?? null },
+    ...sentence('attention.setting_unsafe', { warning }),
   }));
 
-function proxyItems({ unlistedProxy: peer }: SettingsFaults): AttentionItem[] {
-  if (peer === undefined) return [];
-  const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: rate limits and allow-lists of API keys see one address for all its clients. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
-  return [
-    {
-      code: 'proxy_not_listed',
-      severity: 'warning',
-      target: { kind: 'setting', id: 'TRUSTED_PROXIES' },
-      message,
-      params: { address: peer },
-    },
-  ];
+function proxyItems({ unlistedProxy: address }: SettingsFaults): AttentionItem[] {
+  if (address === undefined) return [];
+  const target = { kind: 'setting' as const, id: 'TRUSTED_PROXIES' };
+  const said = sentence('attention.proxy_not_listed', { address });
+  return [{ code: 'proxy_not_listed', severity: 'warning', target, ...said }];
 }
+
+const CLOCK_REASONS = {
+  clock_stepped: { back: 'attention.clock_back', ahead: 'attention.clock_ahead' },
+  clock_differs: { back: 'attention.clock_behind_database', ahead: 'attention.clock_before_database' },
+} as const;
 
 const clockItems = ({ clockCheck }: Watches): AttentionItem[] =>
   clockCheck.faults().map(({ code, byMs }) => {
-    const seconds = Math.round(byMs / 1000);
-    const stepped =
-      seconds < 0
-        ? `The clock of this node was set back by ${-seconds} s.`
-        : `The clock of this node was set ahead by ${seconds} s, or its machine was suspended: nothing old is removed for an hour.`;
-    const removes = Math.abs(seconds) > CLOCK_LEEWAY_SECONDS ? ', and it removes nothing old' : '';
-    const differs = `The clock of this node is ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the database's: people who sign in here may get 401 on other nodes${removes}. Set both by NTP.`;
-    const message = code === 'clock_stepped' ? stepped : differs;
-    return { code, severity: 'warning', target: { kind: 'system', id: null }, message, params: { seconds } };
+    const said = sentence(CLOCK_REASONS[code][byMs < 0 ? 'back' : 'ahead'], {
+      seconds: Math.round(Math.abs(byMs) / 1000),
+    });
+    return { code, severity: 'warning', target: { kind: 'system', id: null }, ...said };
   });
 
 function diskItems({ disks }: Watches): AttentionItem[] {
@@ -296,9 +272,8 @@ function diskItems({ disks }: Watches): AttentionItem[] {
     return faults.map((fault) => ({ code: 'disk_unwritable', severity: 'error', target, ...fault }));
   }
   return disks.low().map(({ path, freeBytes = 0 }) => {
-    const params = { megabytes: Math.floor(freeBytes / 1024 / 1024), path };
-    const message = `Only ${params.megabytes} MB are free in ${path}.`;
-    return { code: 'disk_low', severity: 'warning', target, message, params };
+    const said = sentence('attention.disk_low', { megabytes: Math.floor(freeBytes / 1024 / 1024), path });
+    return { code: 'disk_low', severity: 'warning', target, ...said };
   });
 }
 
@@ -307,14 +282,12 @@ async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
   const storageError = await results.findFault();
   const items: AttentionItem[] = [];
   if (storageError !== undefined) {
-    const message = `Results cannot be kept: ${storageError}. ${pending} wait; their tasks are not affected.`;
-    const params = { count: pending };
-    items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, message, params });
+    const said = sentence('attention.results_blocked', { fault: quoted(storageError), count: pending });
+    items.push({ code: 'results_blocked', severity: 'error', target: { kind: 'system', id: null }, ...said });
   }
   if (lost > 0) {
-    const message = `${pluralize(lost, 'result')} of the last seven days could not be kept.`;
-    const params = { count: lost };
-    items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, message, params });
+    const said = sentence('attention.results_lost', { count: lost });
+    items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, ...said });
   }
   return items;
 }
@@ -322,27 +295,23 @@ async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
 function retentionItems({ isRetentionDecided }: SettingsFaults): AttentionItem[] {
   if (isRetentionDecided()) return [];
   const target = { kind: 'setting' as const, id: 'retention.enabled' };
-  const message =
-    'Prompts and answers of old tasks are all kept, as before the update: switch retention.enabled on, or set the days of prompts, requests and answers to 0.';
-  return [{ code: 'retention_undecided', severity: 'warning', target, message }];
+  return [{ code: 'retention_undecided', severity: 'warning', target, ...sentence('attention.retention_undecided') }];
 }
 
 function ledgerItems({ ledger }: Watches): AttentionItem[] {
   const check = ledger();
   const count = (check?.wallets.length ?? 0) + (check?.tasks.length ?? 0);
   if (count === 0) return [];
-  const message = `${count} or more balances are not the sum of their ledger lines: run taskgate doctor.`;
   const target = { kind: 'system' as const, id: null };
-  return [{ code: 'ledger_mismatch', severity: 'error', target, message, params: { count } }];
+  return [{ code: 'ledger_mismatch', severity: 'error', target, ...sentence('attention.ledger_mismatch', { count }) }];
 }
 
 /** The title and the advice say what to do; the finding itself is for the operator. */
 async function dataItems({ dataCheck }: Watches): Promise<AttentionItem[]> {
   const { faults } = await dataCheck.latest();
   if (faults.length === 0) return [];
-  const message = `The weekly check of the data found: ${faults.join('; ')}`;
-  const params = { count: faults.length };
-  return [{ code: 'data_damaged', severity: 'error', target: { kind: 'system', id: null }, message, params }];
+  const said = sentence('attention.data_damaged', { count: faults.length, detail: faults.join('; ') });
+  return [{ code: 'data_damaged', severity: 'error', target: { kind: 'system', id: null }, ...said }];
 }
 
 async function backupItems({ backups }: Watches): Promise<AttentionItem[]> {
@@ -350,7 +319,6 @@ async function backupItems({ backups }: Watches): Promise<AttentionItem[]> {
     code,
     severity: isWarning(code) ? 'warning' : 'error',
     target: { kind: 'system', id: null },
-    params: {},
     ...said,
   }));
 }
@@ -365,8 +333,7 @@ async function noticeItems({ store, watches: { notices } }: AttentionDeps): Prom
       code: 'alert_webhook_failing',
       severity: 'warning',
       target: { kind: 'setting', id: 'alerts.webhook_url' },
-      message: `The operator's webhook did not arrive: ${latest.event}, ${latest.attempts} attempts, last answer ${answer}.`,
-      params: { event: latest.event, attempts: latest.attempts, answer },
+      ...sentence('attention.alert_undelivered', { alert: latest.event, attempts: latest.attempts, answer }),
     },
   ];
 }

@@ -1,5 +1,5 @@
 import type { CapacityService, CapacityView, Channels } from '../../channels/index.ts';
-import type { Clock } from '../../kernel/index.ts';
+import { type Clock, quoted, type Sentence, sentence } from '../../kernel/index.ts';
 import type { ChannelHealth, Reports } from '../../reports/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { AttentionItem } from './types.ts';
@@ -27,9 +27,8 @@ export async function listChannelAttention(deps: {
         ...restItems(capacity.describe(channel), { now: clock.unix(), name: channel.name, target }),
       ];
       if (channels.isReadable(channel)) return unwell;
-      const message = `No CRYPTO_SECRET decrypts the key of the channel "${channel.name}". Enter it again.`;
-      const params = { channel: channel.name };
-      return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, message, params }];
+      const said = sentence('attention.channel_key_unreadable', { channel: channel.name });
+      return [...unwell, { code: 'channel_key_unreadable', severity: 'error', target, ...said }];
     });
 }
 
@@ -39,33 +38,44 @@ function restItems(
   { now, name, target }: { now: number; name: string; target: AttentionItem['target'] },
 ): AttentionItem[] {
   const params = { channel: name };
-  const nothing = `Nothing is sent to the channel "${name}" for a while:`;
   if (restReason === 'credential') {
-    const message = `${nothing} the vendor refuses its key.`;
-    return [{ code: 'channel_key_refused', severity: 'error', target, message, params }];
+    const said = sentence('attention.channel_key_refused', params);
+    return [{ code: 'channel_key_refused', severity: 'error', target, ...said }];
   }
   if (restReason === 'balance') {
-    const message = `${nothing} the vendor says that its account is used up.`;
-    return [{ code: 'channel_balance_empty', severity: 'error', target, message, params }];
+    const said = sentence('attention.channel_balance_empty', params);
+    return [{ code: 'channel_balance_empty', severity: 'error', target, ...said }];
   }
   if (restReason === '' || restingUntil - now < REST_SECONDS) return [];
-  const message = `${nothing} the vendor refused it again and again (${restReason}).`;
-  return [{ code: 'channel_resting', severity: 'warning', target, message, params }];
+  return [{ code: 'channel_resting', severity: 'warning', target, ...sentence('attention.channel_resting', params) }];
 }
 
 /** What a channel's health gives reason to. The tasks room alone decides it (`read-health.ts`). */
-function failingChannelItems(
-  { state, succeeded, failed, lastFailureReason, lastTest }: ChannelHealth,
-  name: string,
-  target: AttentionItem['target'],
-): AttentionItem[] {
+function failingChannelItems(health: ChannelHealth, name: string, target: AttentionItem['target']): AttentionItem[] {
+  const { state } = health;
   if (state !== 'failing' && state !== 'degraded') return [];
-  const counts = `Of the tasks of the channel "${name}" that ended within a day, ${failed} of ${failed + succeeded} failed.`;
-  const latest = ` The latest: ${lastFailureReason || 'no reason given'}`;
-  const test = lastTest?.failedStep ? ` The latest test failed: ${lastTest.message}` : '';
-  const message = `${counts}${failed > 0 ? latest : ''}${test}`;
-  const params = { channel: name, failed, ended: failed + succeeded };
+  const said = describeFailures(health, name);
   return state === 'failing'
-    ? [{ code: 'channel_failing', severity: 'error', target, message, params }]
-    : [{ code: 'channel_degraded', severity: 'warning', target, message, params }];
+    ? [{ code: 'channel_failing', severity: 'error', target, ...said }]
+    : [{ code: 'channel_degraded', severity: 'warning', target, ...said }];
+}
+
+/** How many tasks failed, and why the latest did; why the latest test failed, where it did. */
+function describeFailures(health: ChannelHealth, channel: string): Sentence {
+  const { failed, lastFailureReason, lastFailureSentence, lastTest } = health;
+  const counts = countFailures(health, channel);
+  const hasReason = failed > 0 && lastFailureReason !== '';
+  const fault = { ...quoted(lastFailureReason), ...lastFailureSentence };
+  const figures = hasReason ? sentence('attention.channel_latest', { figures: counts, fault }) : counts;
+  if (!lastTest?.failedStep) return figures;
+  const tested = { ...quoted(lastTest.message), ...lastTest.sentence };
+  return sentence('attention.channel_test_failed', { figures, fault: tested });
+}
+
+function countFailures({ succeeded, failed }: ChannelHealth, channel: string): Sentence {
+  const ended = succeeded + failed;
+  if (ended === 0) return sentence('attention.channel_idle', { channel });
+  return failed === ended
+    ? sentence('attention.channel_all_failed', { channel, count: ended })
+    : sentence('attention.channel_failed', { channel, failed, ended });
 }

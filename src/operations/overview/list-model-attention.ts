@@ -1,5 +1,13 @@
-import { type Billing, findProblem, findUnpriced, type OfferedModel, type PriceProblem } from '../../billing/index.ts';
+import {
+  type Billing,
+  findProblem,
+  findUnpriced,
+  type OfferedModel,
+  type PriceProblem,
+  parsePriceExpression,
+} from '../../billing/index.ts';
 import { type Channels, mapModel, RELAY_TYPE } from '../../channels/index.ts';
+import { sentence } from '../../kernel/index.ts';
 import { findDriver, type PluginService } from '../../plugins/index.ts';
 import { STATUS } from '../../store/ports/index.ts';
 import type { AttentionItem } from './types.ts';
@@ -26,23 +34,21 @@ const REFUSING: readonly PriceProblem['code'][] = ['facts_gone', 'unreadable'];
 function priceItems({ prices }: Billing, offered: readonly OfferedModel[]): AttentionItem[] {
   const found = prices.all().flatMap((price) => {
     const problem = findProblem(price, prices, offered);
-    return problem ? [{ name: `${price.pluginKey}/${price.model}`, problem }] : [];
+    return problem ? [{ name: `${price.pluginKey}/${price.model}`, expression: price.expression, problem }] : [];
   });
   const refusing = found.filter(({ problem }) => REFUSING.includes(problem.code));
   const unused = found.filter(({ problem }) => !REFUSING.includes(problem.code));
   const target = { kind: 'price' as const, id: null };
-  const items: AttentionItem[] = refusing.slice(0, NAMED).map(({ name, problem }) => ({
-    code: 'price_refuses',
-    severity: 'error',
-    target,
-    params: { price: name },
-    message: `The price ${name} refuses submissions. ${problem.message}`,
-  }));
+  const items: AttentionItem[] = refusing.slice(0, NAMED).map(({ name, expression, problem: { facts } }) => {
+    const parsed = parsePriceExpression(expression);
+    const said = parsed.ok
+      ? sentence('attention.price_facts', { price: name, facts: (facts ?? []).join(', ') })
+      : sentence('attention.price_unreadable', { price: name, fault: parsed.error });
+    return { code: 'price_refuses', severity: 'error', target, ...said };
+  });
   if (unused.length > 0) {
-    const prices = unused.map(({ name }) => name);
-    const message = `Prices apply to no model: ${nameSome(prices)}.`;
-    const params = { prices: listSome(prices) };
-    items.push({ code: 'price_unused', severity: 'warning', target, message, params });
+    const said = sentence('attention.price_unused', { prices: listSome(unused.map(({ name }) => name)) });
+    items.push({ code: 'price_unused', severity: 'warning', target, ...said });
   }
   return items;
 }
@@ -51,11 +57,10 @@ function unpricedItems(billing: Billing, all: readonly OfferedModel[]): Attentio
   return findUnpriced(billing.prices, all).flatMap(({ pluginKey, models }): AttentionItem[] => {
     const offered = models.filter((model) => model.offered).map(({ model }) => model);
     if (offered.length === 0) return [];
-    const refused = billing.takesUnpriced(false) ? 'are free for everybody' : 'are refused to users';
-    const whose = pluginKey === '*' ? 'Relayed models' : `Models of "${pluginKey}"`;
-    const message = `${whose} that channels offer have no price and ${refused}: ${nameSome(offered)}`;
-    const params = { plugin: pluginKey, models: listSome(offered) };
-    return [{ code: 'model_unpriced', severity: 'warning', target: { kind: 'price', id: pluginKey }, message, params }];
+    const plugin = pluginKey === '*' ? sentence('attention.relayed') : pluginKey;
+    const reason = billing.takesUnpriced(false) ? 'attention.model_unpriced_free' : 'attention.model_unpriced_refused';
+    const said = sentence(reason, { plugin, models: listSome(offered) });
+    return [{ code: 'model_unpriced', severity: 'warning', target: { kind: 'price', id: pluginKey }, ...said }];
   });
 }
 
@@ -67,26 +72,23 @@ function unservedItems({ plugins, channels }: ModelAttentionDeps): AttentionItem
     const target = { kind: 'channel' as const, id: channel.id };
     const plugin = findDriver(generation, channel);
     if (!plugin) {
-      const wanted = channel.taskPluginKey ? `the plugin "${channel.taskPluginKey}"` : `the type ${channel.type}`;
-      const message = `No plugin serves the channel "${channel.name}": none that is enabled has ${wanted}.`;
-      return [
-        { code: 'channel_unserved', severity: 'error', target, message, params: { channel: channel.name, models: '' } },
-      ];
+      const said = channel.taskPluginKey
+        ? sentence('attention.channel_no_plugin', { channel: channel.name, plugin: channel.taskPluginKey })
+        : sentence('attention.channel_no_type', { channel: channel.name, type: channel.type });
+      return [{ code: 'channel_unserved', severity: 'error', target, ...said }];
     }
     const lost = channel.models.filter((model) => {
       const upstreamModel = mapModel(channel.modelMapping, model);
       return !findDriver(generation, channel, upstreamModel)?.manifest.models.includes(upstreamModel);
     });
     if (lost.length === 0) return [];
-    const message = `The channel "${channel.name}" offers models that "${plugin.key}" ${plugin.version} does not serve: ${nameSome(lost)}.`;
-    const params = { channel: channel.name, models: listSome(lost) };
-    return [{ code: 'channel_unserved', severity: 'warning', target, message, params }];
+    const { key, version } = plugin;
+    const params = { channel: channel.name, plugin: key, version, models: listSome(lost) };
+    return [
+      { code: 'channel_unserved', severity: 'warning', target, ...sentence('attention.channel_lost_models', params) },
+    ];
   });
 }
 
-/** The same without words. */
 const listSome = (names: readonly string[]): string =>
   names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} (+${names.length - NAMED})` : names.join(', ');
-
-const nameSome = (names: readonly string[]): string =>
-  names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');

@@ -1,5 +1,6 @@
+import { sentence } from '../../kernel/index.ts';
 import type { AliveNode, Store } from '../../store/ports/index.ts';
-import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from '../start/announce-node.ts';
+import { NODE_ALIVE_SECONDS, onlyWorkers } from '../start/announce-node.ts';
 import type { AttentionItem } from './types.ts';
 
 /** A node that ended without removing its row is reported this long after its last heartbeat. */
@@ -15,17 +16,17 @@ export async function listNodeAttention(store: Pick<Store, 'dialect' | 'nodes'>)
     code: 'node_gone',
     severity: 'warning',
     target: { kind: 'node', id: node.id },
-    params: { node: node.id, seconds: node.silentSeconds },
-    message: `The node ${node.id} has sent no heartbeat for ${node.silentSeconds} s and did not stop cleanly.`,
+    ...sentence('attention.node_gone', { node: node.id, seconds: node.silentSeconds }),
   }));
   const versions = [...new Set(alive.map(({ version }) => version))];
   const system = { kind: 'system' as const, id: null };
   if (versions.length > 1) {
-    const message = `The nodes run different versions: ${versions.join(', ')}.`;
-    const params = { versions: versions.join(', ') };
-    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, message, params });
+    const said = sentence('attention.node_versions', { versions: versions.join(', ') });
+    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, ...said });
   }
-  if (onlyWorkers(alive)) items.push({ code: 'no_master', severity: 'warning', target: system, message: ONLY_WORKERS });
+  if (onlyWorkers(alive)) {
+    items.push({ code: 'no_master', severity: 'warning', target: system, ...sentence('attention.no_master') });
+  }
   return items;
 }
 

@@ -1,4 +1,4 @@
-import type { SentenceParams, StoredSentence } from '../../kernel/index.ts';
+import type { Sentence, SentenceParams, StoredSentence } from '../../kernel/index.ts';
 
 /** Something that an administrator should look at. */
 export type AttentionItem = {
@@ -53,13 +53,7 @@ export type AttentionItem = {
     kind: 'plugin' | 'channel' | 'price' | 'setting' | 'system' | 'node' | 'tasks' | 'queue';
     id: string | number | null;
   };
-  /** An English sentence with the figures. */
-  message: string;
-  /** What the message says; absent: `code` and `params` say it. */
-  reason?: string;
-  /** The figures and names in it, for the panel to say it in its user's language. */
-  params?: SentenceParams;
-};
+} & Sentence;
 
 /** Backups for the owner. Times are Unix seconds. */
 export type BackupsView = {

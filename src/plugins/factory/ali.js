@@ -1,7 +1,5 @@
-// Alibaba Wan through DashScope (Alibaba Cloud Model Studio): a POST makes an asynchronous task, a
-// GET tells how it goes. Written from
-// https://help.aliyun.com/zh/model-studio/text-to-video-api-reference and its pages for image to
-// video.
+// Alibaba Wan through DashScope (Alibaba Cloud Model Studio). Written from
+// https://help.aliyun.com/zh/model-studio/text-to-video-api-reference and its sister pages.
 
 const TIERS = ['480P', '720P', '1080P'];
 const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -36,8 +34,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text, from a first frame, and from a first and a last frame by the Wan models of Alibaba Cloud Model Studio',
+    en: 'Alibaba Wan: text, first frame, or first and last frame to video',
     zh: '阿里云百炼通义万相：文生视频、首帧生视频与首尾帧生视频',
+    ja: 'Alibaba Wan：テキスト、最初のフレーム、最初と最後のフレームから動画',
+    es: 'Alibaba Wan: texto, primer fotograma, o primero y último, a video',
+    de: 'Alibaba Wan: Text, erstes Bild oder erstes und letztes Bild zu Video',
+    pt: 'Alibaba Wan: texto, primeiro quadro, ou primeiro e último, para vídeo',
   },
   icon: 'AlibabaCloud.Color',
   sortPriority: 60,
@@ -60,13 +62,9 @@ export const meta = {
     { method: 'GET', path: `${base}/tasks/:task_id`, type: 'query', render: 'presentTask' },
   ]),
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: { enum: TIERS, description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' } },
-    audio: { type: 'boolean', description: { en: 'The video has sound', zh: '视频带有声音' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: TIERS, description: { en: 'Video resolution', zh: '视频分辨率' } },
+    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带有声音' } },
   },
   usageExamples: [
     { label: '5 s at 720P with sound', facts: { seconds: 5, resolution: '720P', audio: true } },
@@ -81,6 +79,13 @@ const byModel = (rangeOf) => ({
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
+    last_image: { en: 'Last frame', zh: '尾帧', ja: '終了画像', es: 'Foto final', de: 'Endbild', pt: 'Foto final' },
+  },
   keyUrl: 'https://modelstudio.console.alibabacloud.com/?tab=model#/api-key',
   keyFormat: 'sk-…',
   keyHelp: {

@@ -13,8 +13,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Images, videos and audio by workflows of your own ComfyUI',
+    en: 'Your own ComfyUI workflows: images, video and audio',
     zh: '通过自建 ComfyUI 的工作流生成图片、视频与音频',
+    ja: '自前のComfyUIワークフロー：画像・動画・音声',
+    es: 'Tus propios flujos de ComfyUI: imágenes, video y audio',
+    de: 'Ihre eigenen ComfyUI-Workflows: Bilder, Video und Audio',
+    pt: 'Seus próprios fluxos do ComfyUI: imagens, vídeo e áudio',
   },
   icon: 'ComfyUI.Color',
   sortPriority: 36,
@@ -31,25 +35,25 @@ export const meta = {
       type: 'number',
       unit: 'second',
       description: {
-        en: 'Length of what is made, by the request or by the settings of the workflow',
-        zh: '生成内容的时长，取自请求或工作流设置',
+        en: 'Length of the result (seconds), from the request or the workflow settings',
+        zh: '结果时长（秒），取自请求或工作流设置',
       },
     },
-    images: { type: 'number', unit: 'count', description: { en: 'Generated images', zh: '生成的图片数量' } },
+    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
     megapixels: {
       type: 'number',
       unit: 'count',
       description: {
-        en: 'Size of all images by the width and height of the request; 1 each without',
-        zh: '全部图片的大小（按请求的宽高，以百万像素计）；未指定时每张为 1',
+        en: 'Total image size (megapixels) from width and height; 1 each without them',
+        zh: '按请求宽高计的图片总大小（百万像素）；未给出时每张按 1 计',
       },
     },
     compute_seconds: {
       type: 'number',
       unit: 'second',
       description: {
-        en: 'Time that the workflow ran: a minute is reserved, what ComfyUI tells is billed',
-        zh: '工作流运行时间：先预留一分钟，按 ComfyUI 返回的时间结算',
+        en: 'Workflow run time: one minute is reserved, the time ComfyUI reports is billed',
+        zh: '工作流运行时间：预扣一分钟，按 ComfyUI 报告的时间计费',
       },
     },
   },
@@ -61,6 +65,19 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    megapixels: { en: 'Megapixels', zh: '百万像素', ja: 'MP', es: 'Megapíxeles', de: 'Megapixel', pt: 'Megapixels' },
+    compute_seconds: {
+      en: 'Compute time',
+      zh: '计算时间',
+      ja: '計算時間',
+      es: 'Tiempo',
+      de: 'Rechenzeit',
+      pt: 'Tempo',
+    },
+  },
   keyFormat: ['none', 'TOKEN'],
   keyHelp: {
     en: 'ComfyUI asks for no key: write none. Anything else is sent as a bearer token, for a proxy before it.',

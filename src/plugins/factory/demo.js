@@ -8,8 +8,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Offline video generation by the built-in demo vendor',
-    zh: '由内置演示服务商离线生成视频',
+    en: 'Sample videos from the built-in demo vendor, no network needed',
+    zh: '由内置演示服务商离线生成示例视频',
+    ja: '内蔵のデモベンダーによるサンプル動画（ネットワーク不要）',
+    es: 'Videos de muestra del proveedor de demostración integrado, sin red',
+    de: 'Beispielvideos des eingebauten Demo-Anbieters, ohne Netz',
+    pt: 'Vídeos de exemplo do fornecedor de demonstração embutido, sem rede',
   },
   icon: 'text:DV',
   models: ['demo-video', 'demo-video-pro'],
@@ -21,11 +25,7 @@ export const meta = {
     { method: 'GET', path: '/demo/v1/videos/:task_id', type: 'query', render: 'presentTask' },
   ],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
     resolution: {
       enum: ['480p', '720p', '1080p'],
       enumLabels: {
@@ -33,7 +33,7 @@ export const meta = {
         '720p': { en: 'High definition', zh: '高清' },
         '1080p': { en: 'Full high definition', zh: '全高清' },
       },
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+      description: { en: 'Video resolution', zh: '视频分辨率' },
     },
   },
   usageExamples: [
@@ -47,6 +47,10 @@ const MAX_SECONDS = 60;
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+  },
   keyHelp: {
     en: 'The demo vendor takes any key.',
     zh: '演示服务商接受任意密钥。',

@@ -2,6 +2,7 @@
 // https://www.volcengine.com/docs/82379/1520757 and https://www.volcengine.com/docs/82379/1521309.
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
+const TASKS = '/doubao/api/v3/contents/generations/tasks';
 
 export const meta = {
   apiVersion: 1,
@@ -10,8 +11,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text, from first and last frames, and from references by the Seedance models of Volcengine Ark',
+    en: 'Doubao Seedance: text, first and last frame, or references to video',
     zh: '火山方舟豆包 Seedance：文生视频、首尾帧生视频与参考生视频',
+    ja: 'Doubao Seedance：テキスト、最初と最後のフレーム、参照素材から動画',
+    es: 'Doubao Seedance: texto, primer y último fotograma, o referencias, a video',
+    de: 'Doubao Seedance: Text, erstes und letztes Bild oder Referenzen zu Video',
+    pt: 'Doubao Seedance: texto, primeiro e último quadro, ou referências, para vídeo',
   },
   icon: 'Doubao.Color',
   sortPriority: 70,
@@ -20,42 +25,23 @@ export const meta = {
   fetchMode: 'per_task',
   upstreams: ['vendor', 'new_api'],
   channelTypes: [54, 45],
-  models: [
-    'doubao-seedance-2-5-260628',
-    'doubao-seedance-2-0-260128',
-    'doubao-seedance-2-0-fast-260128',
-    'doubao-seedance-2-0-mini-260615',
-    'doubao-seedance-1-5-pro-251215',
-    'doubao-seedance-1-0-pro-250528',
-    'doubao-seedance-1-0-pro-fast-251015',
-    'doubao-seedance-1-0-lite-t2v-250428',
-    'doubao-seedance-1-0-lite-i2v-250428',
-    'doubao-seedance-1-0-lite-t2v',
-    'doubao-seedance-1-0-lite-i2v',
-  ],
+  models: `doubao-seedance-2-5-260628 doubao-seedance-2-0-260128 doubao-seedance-2-0-fast-260128
+    doubao-seedance-2-0-mini-260615 doubao-seedance-1-5-pro-251215 doubao-seedance-1-0-pro-250528
+    doubao-seedance-1-0-pro-fast-251015 doubao-seedance-1-0-lite-t2v-250428 doubao-seedance-1-0-lite-i2v-250428
+    doubao-seedance-1-0-lite-t2v doubao-seedance-1-0-lite-i2v`.split(/\s+/),
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   // An Ark client reaches them with `<gateway>/doubao/api/v3` as its base address.
   routes: [
-    {
-      method: 'POST',
-      path: '/doubao/api/v3/contents/generations/tasks',
-      type: 'submit',
-      decode: 'decodeSubmit',
-      render: 'presentSubmitted',
-    },
-    { method: 'GET', path: '/doubao/api/v3/contents/generations/tasks/:task_id', type: 'query', render: 'presentTask' },
+    { method: 'POST', path: TASKS, type: 'submit', decode: 'decodeSubmit', render: 'presentSubmitted' },
+    { method: 'GET', path: `${TASKS}/:task_id`, type: 'query', render: 'presentTask' },
   ],
   usageSchema: {
-    tokens: { type: 'number', unit: 'token', description: { en: 'Tokens of the video', zh: '视频的 token 用量' } },
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: { enum: RESOLUTIONS, description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' } },
-    audio: { type: 'boolean', description: { en: 'The video has sound', zh: '视频带有声音' } },
-    video_input: { type: 'boolean', description: { en: 'The request has a reference video', zh: '请求包含参考视频' } },
-    offline: { type: 'boolean', description: { en: 'Offline inference was chosen', zh: '选择了离线推理' } },
+    tokens: { type: 'number', unit: 'token', description: { en: 'Video tokens', zh: '视频的 token 用量' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: RESOLUTIONS, description: { en: 'Video resolution', zh: '视频分辨率' } },
+    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带有声音' } },
+    video_input: { type: 'boolean', description: { en: 'Request includes a reference video', zh: '请求包含参考视频' } },
+    offline: { type: 'boolean', description: { en: 'Offline inference', zh: '离线推理' } },
   },
   usageExamples: [
     {
@@ -88,6 +74,21 @@ const specOf = (model) => MODELS.find(({ name }) => model.startsWith(name));
 const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((name) => [name, rangeOf(specOf(name))])) });
 
 export const vendorInfo = {
+  labels: {
+    tokens: { en: 'Tokens', zh: 'Token', ja: 'トークン', es: 'Tokens', de: 'Tokens', pt: 'Tokens' },
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+    video_input: {
+      en: 'Reference',
+      zh: '参考视频',
+      ja: '参照動画',
+      es: 'Referencia',
+      de: 'Referenz',
+      pt: 'Referência',
+    },
+    offline: { en: 'Offline', zh: '离线', ja: 'オフライン', es: 'Diferido', de: 'Offline', pt: 'Offline' },
+  },
   keyUrl: 'https://console.volcengine.com/ark/region:ark+cn-beijing/apiKey',
   keyFormat: 'ark-…',
   ranges: {

@@ -17,8 +17,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Speech, sound effects and music from text, and text from recordings',
+    en: 'ElevenLabs: text to speech, sound effects, music, and speech to text',
     zh: 'ElevenLabs：文字转语音、音效与音乐生成，语音转文字',
+    ja: 'ElevenLabs：テキスト読み上げ、効果音、音楽、文字起こし',
+    es: 'ElevenLabs: texto a voz, efectos de sonido, música y transcripción',
+    de: 'ElevenLabs: Text zu Sprache, Soundeffekte, Musik und Transkription',
+    pt: 'ElevenLabs: texto para fala, efeitos sonoros, música e transcrição',
   },
   icon: 'ElevenLabs',
   sortPriority: 18,
@@ -46,14 +50,14 @@ export const meta = {
       type: 'number',
       unit: 'token',
       description: {
-        en: 'Characters of the text to speak; what the vendor counts once it has answered',
-        zh: '朗读文本的字符数；服务商返回后以其计数为准',
+        en: 'Characters of the text, as counted by the vendor once it has responded',
+        zh: '文本的字符数；服务商返回后以其计数为准',
       },
     },
     seconds: {
       type: 'number',
       unit: 'second',
-      description: { en: 'Length of a sound or of music, per second', zh: '音效或音乐的时长，按秒计' },
+      description: { en: 'Length of the sound or music (seconds)', zh: '音效或音乐的时长（秒）' },
     },
     kind: {
       enum: ['speech', 'sound', 'music'],
@@ -62,7 +66,7 @@ export const meta = {
         sound: { en: 'Sound effect', zh: '音效' },
         music: { en: 'Music', zh: '音乐' },
       },
-      description: { en: 'What is generated', zh: '生成内容的种类' },
+      description: { en: 'Type of result', zh: '生成内容的种类' },
     },
   },
   usageExamples: [
@@ -102,6 +106,13 @@ const MOST_MUSIC = Math.floor(HELD_BYTES / bytesASecond(MUSIC_FORMATS.at(-1)));
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    url: { en: 'Recording', zh: '录音', ja: '録音', es: 'Grabación', de: 'Aufnahme', pt: 'Gravação' },
+    characters: { en: 'Characters', zh: '字符数', ja: '文字数', es: 'Caracteres', de: 'Zeichen', pt: 'Caracteres' },
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    kind: { en: 'Type', zh: '类型', ja: '種類', es: 'Tipo', de: 'Art', pt: 'Tipo' },
+    voice_id: { en: 'Voice', zh: '声音', ja: '音声ID', es: 'Voz', de: 'Stimme', pt: 'Voz' },
+  },
   keyUrl: 'https://elevenlabs.io/app/settings/api-keys',
   keyFormat: 'sk_…',
   inputs: {

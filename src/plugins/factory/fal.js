@@ -45,8 +45,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos, images and audio by any model of fal, through its queue',
-    zh: '通过 fal 的队列调用其任意模型：视频、图片与音频',
+    en: 'Any fal model: video, images and audio',
+    zh: '通过 fal 调用其任意模型：视频、图片与音频',
+    ja: 'falのあらゆるモデル：動画・画像・音声',
+    es: 'Cualquier modelo de fal: video, imágenes y audio',
+    de: 'Jedes Modell von fal: Video, Bilder und Audio',
+    pt: 'Qualquer modelo do fal: vídeo, imagens e áudio',
   },
   icon: 'Fal.Color',
   sortPriority: 38,
@@ -64,28 +68,11 @@ export const meta = {
     { method: 'GET', path: '/fal/*path', type: 'dynamic', decode: 'decodeQuery', render: 'presentJob' },
   ],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: {
-        en: 'Length of the video; ten seconds where a model of your own choice is not told one',
-        zh: '视频时长；自选模型未指定时按十秒计',
-      },
-    },
-    images: { type: 'number', unit: 'count', description: { en: 'Generated images', zh: '生成的图片数量' } },
-    megapixels: {
-      type: 'number',
-      unit: 'count',
-      description: { en: 'Size of all generated images, in megapixels', zh: '全部生成图片的大小，按百万像素计' },
-    },
-    resolution: {
-      enum: ['standard', ...RESOLUTIONS],
-      description: {
-        en: 'Resolution of the video; standard is what the model has',
-        zh: '视频分辨率；standard 为模型默认',
-      },
-    },
-    audio: { type: 'boolean', description: { en: 'A video with sound', zh: '视频带声音' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
+    megapixels: { type: 'number', unit: 'count', description: { en: 'Total megapixels', zh: '图片总百万像素' } },
+    resolution: { enum: ['standard', ...RESOLUTIONS], description: { en: 'Video resolution', zh: '视频分辨率' } },
+    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带声音' } },
   },
   usageExamples: [
     { label: '8 s of video with sound', facts: { ...NOTHING, seconds: 8, audio: true } },
@@ -95,6 +82,14 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    megapixels: { en: 'Megapixels', zh: '百万像素', ja: 'MP', es: 'Megapíxeles', de: 'Megapixel', pt: 'Megapixels' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
+  },
   keyUrl: 'https://fal.ai/dashboard/keys',
   keyFormat: 'KEY_ID:KEY_SECRET',
   inputs: { image: { type: 'image', required: true, models: namesOf(({ frame }) => frame !== undefined) } },

@@ -33,8 +33,12 @@ export const meta = {
   version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Images from text and from up to eight images by the FLUX models of Black Forest Labs',
+    en: 'Black Forest Labs FLUX: text to image, and editing with up to eight images',
     zh: 'Black Forest Labs 的 FLUX 模型：文生图与多图编辑',
+    ja: 'Black Forest Labs FLUX：テキストから画像、最大8枚の画像の編集',
+    es: 'Black Forest Labs FLUX: texto a imagen y edición con hasta ocho imágenes',
+    de: 'Black Forest Labs FLUX: Text zu Bild und Bearbeitung mit bis zu acht Bildern',
+    pt: 'Black Forest Labs FLUX: texto para imagem e edição com até oito imagens',
   },
   icon: 'Flux',
   sortPriority: 40,
@@ -50,26 +54,18 @@ export const meta = {
     { method: 'GET', path: '/bfl/v1/get_result', type: 'dynamic', decode: 'decodeQuery', render: 'presentResult' },
   ],
   usageSchema: {
-    images: {
-      type: 'number',
-      unit: 'count',
-      description: { en: 'Generated images, per piece', zh: '生成的图片数量，按张计' },
-    },
+    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
     megapixels: {
       type: 'number',
       unit: 'count',
-      description: { en: 'Size of the generated image, in megapixels', zh: '生成图片的大小，按百万像素计' },
+      description: { en: 'Image size (megapixels)', zh: '图片大小（百万像素）' },
     },
-    input_images: {
-      type: 'number',
-      unit: 'count',
-      description: { en: 'Images that the request gives', zh: '请求中给出的图片数量' },
-    },
+    input_images: { type: 'number', unit: 'count', description: { en: 'Number of input images', zh: '输入图片数量' } },
     credits: {
       type: 'number',
       unit: 'credit',
       description: {
-        en: 'Credits that the vendor charges; an estimate until its answer names them',
+        en: 'Vendor credits, estimated until the vendor reports them',
         zh: '服务商收取的积分；在其返回之前为估算值',
       },
     },
@@ -82,6 +78,19 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    megapixels: { en: 'Megapixels', zh: '百万像素', ja: 'MP', es: 'Megapíxeles', de: 'Megapixel', pt: 'Megapixels' },
+    input_images: {
+      en: 'Input images',
+      zh: '输入图片',
+      ja: '入力画像',
+      es: 'Imágenes',
+      de: 'Eingabebilder',
+      pt: 'Imagens',
+    },
+    credits: { en: 'Credits', zh: '积分', ja: 'クレジット', es: 'Créditos', de: 'Credits', pt: 'Créditos' },
+  },
   keyUrl: 'https://dashboard.bfl.ai/get-started',
   keyFormat: 'bfl_…',
   ranges: { images: null, megapixels: null, input_images: null },

@@ -8,8 +8,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Video from text, frames or reference images, by the Gemini API of Google',
-    zh: '通过谷歌 Gemini 接口由文字、首尾帧或参考图片生成视频',
+    en: 'Google Veo through the Gemini API: text, frames or reference images to video',
+    zh: '谷歌 Veo（Gemini 接口）：由文字、首尾帧或参考图片生成视频',
+    ja: 'Google Veo（Gemini API）：テキスト、フレーム、参照画像から動画',
+    es: 'Google Veo con la API de Gemini: texto, fotogramas o imágenes de referencia a video',
+    de: 'Google Veo über die Gemini-API: Text, Bilder oder Referenzbilder zu Video',
+    pt: 'Google Veo pela API Gemini: texto, quadros ou imagens de referência para vídeo',
   },
   icon: 'Gemini.Color',
   models: [
@@ -27,15 +31,8 @@ export const meta = {
   baseUrl: 'https://generativelanguage.googleapis.com',
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: {
-      enum: ['720p', '1080p', '4k'],
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: ['720p', '1080p', '4k'], description: { en: 'Video resolution', zh: '视频分辨率' } },
   },
   usageExamples: [
     { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p' } },
@@ -52,6 +49,10 @@ const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((mode
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+  },
   keyUrl: 'https://aistudio.google.com/apikey',
   keyFormat: ['AIza…', 'AQ.…'],
   ranges: {

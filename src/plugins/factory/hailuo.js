@@ -30,8 +30,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text, from first and last frames, and of a given person by the Hailuo models of MiniMax',
+    en: 'MiniMax Hailuo: text, first and last frame, or a person to video',
     zh: 'MiniMax 海螺视频：文生视频、首尾帧生视频与主体参考生视频',
+    ja: 'MiniMax Hailuo：テキスト、最初と最後のフレーム、人物から動画',
+    es: 'MiniMax Hailuo: texto, primer y último fotograma, o una persona, a video',
+    de: 'MiniMax Hailuo: Text, erstes und letztes Bild oder eine Person zu Video',
+    pt: 'MiniMax Hailuo: texto, primeiro e último quadro, ou uma pessoa, para vídeo',
   },
   icon: 'Hailuo.Color',
   sortPriority: 50,
@@ -67,15 +71,8 @@ export const meta = {
     },
   ],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: {
-      enum: RESOLUTIONS,
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: RESOLUTIONS, description: { en: 'Video resolution', zh: '视频分辨率' } },
   },
   usageExamples: [
     { label: '6 s at 768P', facts: { seconds: 6, resolution: '768P' } },
@@ -92,6 +89,12 @@ const named = (is) => Object.keys(MODELS).filter((model) => is(MODELS[model]));
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
+    subject: { en: 'Person', zh: '人物', ja: '人物', es: 'Persona', de: 'Person', pt: 'Pessoa' },
+  },
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: ['sk-api-…', 'eyJ…'],
   inputs: {

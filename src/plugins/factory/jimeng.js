@@ -10,8 +10,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text and from first and last frames by the Jimeng models of Volcengine',
+    en: 'Volcengine Jimeng: text, or first and last frame to video',
     zh: '火山引擎即梦：文生视频与首尾帧生视频',
+    ja: 'Volcengine Jimeng：テキスト、最初と最後のフレームから動画',
+    es: 'Volcengine Jimeng: texto, o primer y último fotograma, a video',
+    de: 'Volcengine Jimeng: Text oder erstes und letztes Bild zu Video',
+    pt: 'Volcengine Jimeng: texto, ou primeiro e último quadro, para vídeo',
   },
   icon: 'Jimeng.Color',
   sortPriority: 40,
@@ -37,15 +41,8 @@ export const meta = {
   // submits or asks.
   routes: [{ method: 'POST', path: '/jimeng/', type: 'dynamic', decode: 'decodeAction', render: 'presentAction' }],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: {
-      enum: ['720P', '1080P'],
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: ['720P', '1080P'], description: { en: 'Video resolution', zh: '视频分辨率' } },
   },
   usageExamples: [
     { label: '5 s at 720P', facts: { seconds: 5, resolution: '720P' } },
@@ -58,6 +55,12 @@ const FRAMES = { 5: 121, 10: 241 };
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
+    last_image: { en: 'Last frame', zh: '尾帧', ja: '終了画像', es: 'Foto final', de: 'Endbild', pt: 'Foto final' },
+  },
   keyUrl: 'https://console.volcengine.com/iam/keymanage',
   // `sk-…` is of another gateway.
   keyFormat: ['ACCESS_KEY|SECRET_KEY', 'sk-…'],

@@ -8,8 +8,12 @@ export const meta = {
   version: '1.3.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Video from text, a first frame or two frames, by Kling AI',
-    zh: '通过可灵 AI 由文字、首帧或首尾帧生成视频',
+    en: 'Kling AI: text, first frame, or first and last frame to video',
+    zh: '可灵 AI：由文字、首帧或首尾帧生成视频',
+    ja: 'Kling AI：テキスト、最初のフレーム、最初と最後のフレームから動画',
+    es: 'Kling AI: texto, primer fotograma, o primero y último, a video',
+    de: 'Kling AI: Text, erstes Bild oder erstes und letztes Bild zu Video',
+    pt: 'Kling AI: texto, primeiro quadro, ou primeiro e último, para vídeo',
   },
   icon: 'Kling.Color',
   models: [
@@ -41,27 +45,20 @@ export const meta = {
     { method: 'GET', path: `/kling/v1/videos/${kind}/:task_id`, type: 'query', render: 'presentTask' },
   ]),
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
     mode: {
       enum: ['std', 'pro'],
       enumLabels: {
         std: { en: 'Standard, 720p', zh: '标准模式，720p' },
         pro: { en: 'Professional, 1080p', zh: '高品质模式，1080p' },
       },
-      description: { en: 'Quality of the generated video', zh: '生成视频的品质' },
+      description: { en: 'Video quality', zh: '视频品质' },
     },
-    sound: { type: 'boolean', description: { en: 'The video has generated sound', zh: '视频带有生成的声音' } },
+    sound: { type: 'boolean', description: { en: 'Video with generated sound', zh: '视频带有生成的声音' } },
     units: {
       type: 'number',
       unit: 'credit',
-      description: {
-        en: 'Units that Kling deducts: an estimate at the submission, its own figure at the end',
-        zh: '可灵扣减的资源点数：提交时为估算值，完成后为可灵给出的数值',
-      },
+      description: { en: 'Kling units, estimated until Kling reports them', zh: '可灵扣减的资源点数；完成前为估算值' },
     },
   },
   usageExamples: [
@@ -79,6 +76,12 @@ const isOmni = (model) => /^kling-(video-o\d|v\d+-omni)\b/.test(model);
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    mode: { en: 'Quality', zh: '品质', ja: '品質', es: 'Calidad', de: 'Qualität', pt: 'Qualidade' },
+    sound: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+    units: { en: 'Kling units', zh: '可灵资源点', ja: 'Kling単位', es: 'Unidades', de: 'Einheiten', pt: 'Unidades' },
+  },
   keyUrl: 'https://app.klingai.com/global/dev/api-key',
   // Newer keys are one secret.
   keyFormat: ['ACCESS_KEY|SECRET_KEY', 'API_KEY'],

@@ -22,8 +22,12 @@ export const meta = {
   version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text, frames, earlier videos and given videos by Ray, and images by Photon',
+    en: 'Luma Ray and Photon: text, frames or video to video, and text to image',
     zh: 'Luma 的 Ray 视频（文生、首尾帧、续写与视频改写）与 Photon 图片',
+    ja: 'Luma RayとPhoton：テキスト、フレーム、動画から動画、テキストから画像',
+    es: 'Luma Ray y Photon: texto, fotogramas o video a video, y texto a imagen',
+    de: 'Luma Ray und Photon: Text, Bilder oder Video zu Video und Text zu Bild',
+    pt: 'Luma Ray e Photon: texto, quadros ou vídeo para vídeo, e texto para imagem',
   },
   icon: 'Luma.Color',
   sortPriority: 44,
@@ -51,16 +55,13 @@ export const meta = {
       type: 'number',
       unit: 'second',
       description: {
-        en: 'Length of the video; the longest where a given video decides',
-        zh: '视频时长；由输入视频决定时按最长计',
+        en: 'Video length (seconds); the maximum when the input video sets it',
+        zh: '视频时长（秒）；由输入视频决定时按最长计',
       },
     },
-    resolution: {
-      enum: ['540p', '720p', '1080p', '4k'],
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
-    images: { type: 'number', unit: 'count', description: { en: 'Generated images', zh: '生成的图片数量' } },
-    modify: { type: 'boolean', description: { en: 'A given video is changed', zh: '改写给定的视频' } },
+    resolution: { enum: ['540p', '720p', '1080p', '4k'], description: { en: 'Video resolution', zh: '视频分辨率' } },
+    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
+    modify: { type: 'boolean', description: { en: 'Edits an input video', zh: '改写输入的视频' } },
   },
   usageExamples: [
     { label: '5 s at 720p', facts: { seconds: 5, resolution: '720p', images: 0, modify: false } },
@@ -74,6 +75,19 @@ const byModel = (rangeOf) => ({
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    modify: {
+      en: 'Video to video',
+      zh: '视频改写',
+      ja: '動画の変換',
+      es: 'Video a video',
+      de: 'Video zu Video',
+      pt: 'Vídeo para vídeo',
+    },
+  },
   keyUrl: 'https://lumalabs.ai/api/keys',
   keyFormat: 'luma-…',
   ranges: {

@@ -17,8 +17,12 @@ export const meta = {
   version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Songs from a description and lyrics, and instrumental music, by the music models of MiniMax',
+    en: 'MiniMax Music: songs from a description and lyrics, and instrumental music',
     zh: 'MiniMax 音乐：由描述与歌词生成歌曲，或生成纯音乐',
+    ja: 'MiniMax Music：説明と歌詞から曲、インストゥルメンタル',
+    es: 'MiniMax Music: canciones a partir de una descripción y letra, y música instrumental',
+    de: 'MiniMax Music: Lieder aus Beschreibung und Text sowie Instrumentalmusik',
+    pt: 'MiniMax Music: músicas a partir de descrição e letra, e instrumentais',
   },
   icon: 'Minimax.Color',
   sortPriority: 19,
@@ -39,23 +43,28 @@ export const meta = {
     { method: 'GET', path: '/minimax-music/v1/music_generation/:task_id', type: 'query', render: 'presentSong' },
   ],
   usageSchema: {
-    songs: {
-      type: 'number',
-      unit: 'count',
-      description: { en: 'Generated songs, per piece', zh: '生成的歌曲数量，按首计' },
-    },
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the song, per second', zh: '歌曲时长，按秒计' },
-    },
-    instrumental: { type: 'boolean', description: { en: 'Music without a voice', zh: '纯音乐' } },
+    songs: { type: 'number', unit: 'count', description: { en: 'Number of songs', zh: '歌曲数量' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Song length (seconds)', zh: '歌曲时长（秒）' } },
+    instrumental: { type: 'boolean', description: { en: 'Instrumental', zh: '纯音乐' } },
   },
   usageExamples: [{ label: 'A song of 3 minutes', facts: { songs: 1, seconds: 180, instrumental: false } }],
 };
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    songs: { en: 'Songs', zh: '歌曲', ja: '曲', es: 'Canciones', de: 'Lieder', pt: 'Músicas' },
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    instrumental: {
+      en: 'Instrumental',
+      zh: '纯音乐',
+      ja: 'インストゥルメンタル',
+      es: 'Instrumental',
+      de: 'Instrumental',
+      pt: 'Instrumental',
+    },
+    lyrics: { en: 'Lyrics', zh: '歌词', ja: '歌詞', es: 'Letra', de: 'Liedtext', pt: 'Letra' },
+  },
   keyUrl: 'https://platform.minimax.io/user-center/basic-information/interface-key',
   keyFormat: ['sk-api-…', 'eyJ…'],
   inputs: {

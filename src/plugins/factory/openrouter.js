@@ -30,8 +30,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos by the models of many vendors, through OpenRouter',
+    en: 'OpenRouter: video models of many vendors',
     zh: '通过 OpenRouter 调用多家厂商的视频模型',
+    ja: 'OpenRouter：多くのベンダーの動画モデル',
+    es: 'OpenRouter: modelos de video de muchos proveedores',
+    de: 'OpenRouter: Videomodelle vieler Anbieter',
+    pt: 'OpenRouter: modelos de vídeo de muitos fornecedores',
   },
   icon: 'OpenRouter',
   sortPriority: 39,
@@ -46,21 +50,18 @@ export const meta = {
     { method: 'GET', path: '/openrouter/api/v1/videos/:task_id', type: 'query', render: 'presentJob' },
   ],
   usageSchema: {
-    seconds: { type: 'number', unit: 'second', description: { en: 'Length of the video', zh: '视频时长' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
     resolution: {
       enum: ['standard', ...RESOLUTIONS],
-      description: {
-        en: 'Resolution of the video; standard is what the model has',
-        zh: '视频分辨率；standard 为模型默认',
-      },
+      description: { en: "Video resolution; standard is the model's own", zh: '视频分辨率；standard 为模型默认' },
     },
-    audio: { type: 'boolean', description: { en: 'A video with sound', zh: '视频带声音' } },
+    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带声音' } },
     cost: {
       type: 'number',
       unit: 'credit',
       description: {
-        en: 'US dollars that OpenRouter charges; an estimate until the job has ended',
-        zh: 'OpenRouter 收取的美元金额；任务结束之前为估算值',
+        en: 'OpenRouter cost in US dollars, estimated until the job ends',
+        zh: 'OpenRouter 收取的美元费用；任务结束前为估算值',
       },
     },
   },
@@ -72,6 +73,12 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+    cost: { en: 'Vendor cost', zh: '服务商费用', ja: 'ベンダー料金', es: 'Costo', de: 'Anbieterkosten', pt: 'Custo' },
+  },
   keyUrl: 'https://openrouter.ai/settings/keys',
   keyFormat: 'sk-or-v1-…',
   // It has no price of its own but what each answer says.

@@ -21,8 +21,12 @@ export const meta = {
   version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text, from an uploaded image, and between two uploaded frames',
+    en: 'PixVerse: text, an image, or two frames to video',
     zh: 'PixVerse 视频：文生视频、图生视频与首尾帧过渡（图片先上传）',
+    ja: 'PixVerse：テキスト、画像、2枚のフレームから動画',
+    es: 'PixVerse: texto, una imagen o dos fotogramas a video',
+    de: 'PixVerse: Text, ein Bild oder zwei Bilder zu Video',
+    pt: 'PixVerse: texto, uma imagem ou dois quadros para vídeo',
   },
   icon: 'PixVerse.Color',
   sortPriority: 43,
@@ -53,17 +57,10 @@ export const meta = {
     { method: 'GET', path: '/pixverse/openapi/v2/video/result/:task_id', type: 'query', render: 'presentResult' },
   ],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: {
-      enum: ['360p', '540p', '720p', '1080p'],
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
-    audio: { type: 'boolean', description: { en: 'The video has generated sound', zh: '视频带有生成的声音' } },
-    fast: { type: 'boolean', description: { en: 'Fast motion mode', zh: '快速运动模式' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: ['360p', '540p', '720p', '1080p'], description: { en: 'Video resolution', zh: '视频分辨率' } },
+    audio: { type: 'boolean', description: { en: 'Video with generated sound', zh: '视频带有生成的声音' } },
+    fast: { type: 'boolean', description: { en: 'Fast motion', zh: '快速运动模式' } },
   },
   usageExamples: [
     { label: '5 s at 540p', facts: { seconds: 5, resolution: '540p', audio: false, fast: false } },
@@ -81,6 +78,20 @@ const byModel = (rangeOf) => ({
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+    fast: { en: 'Fast motion', zh: '快速运动', ja: '高速', es: 'Rápido', de: 'Schnell', pt: 'Rápido' },
+    image_url: {
+      en: 'First frame',
+      zh: '首帧',
+      ja: '開始画像',
+      es: 'Foto inicial',
+      de: 'Startbild',
+      pt: 'Foto inicial',
+    },
+  },
   keyUrl: 'https://platform.pixverse.ai/api-key',
   keyFormat: 'sk-…',
   // Clients may upload a file in a form.

@@ -27,8 +27,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Images from text, and images changed by words, by the Qwen-Image models of Alibaba',
+    en: 'Alibaba Qwen-Image: text to image, and image editing',
     zh: '通义千问 Qwen-Image：文生图与图像编辑',
+    ja: 'Alibaba Qwen-Image：テキストから画像、画像編集',
+    es: 'Alibaba Qwen-Image: texto a imagen y edición de imágenes',
+    de: 'Alibaba Qwen-Image: Text zu Bild und Bildbearbeitung',
+    pt: 'Alibaba Qwen-Image: texto para imagem e edição de imagens',
   },
   icon: 'Qwen.Color',
   sortPriority: 59,
@@ -42,13 +46,13 @@ export const meta = {
       type: 'number',
       unit: 'count',
       unitLabel: { en: 'image', zh: '张' },
-      description: { en: 'Generated images', zh: '生成的图片数量' },
+      description: { en: 'Number of images', zh: '图片数量' },
     },
     input_images: {
       type: 'number',
       unit: 'count',
       unitLabel: { en: 'image', zh: '张' },
-      description: { en: 'Images of the request', zh: '请求中的图片数量' },
+      description: { en: 'Number of input images', zh: '输入图片数量' },
     },
   },
   usageExamples: [
@@ -59,6 +63,18 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    input_images: {
+      en: 'Input images',
+      zh: '输入图片',
+      ja: '入力画像',
+      es: 'Imágenes',
+      de: 'Eingabebilder',
+      pt: 'Imagens',
+    },
+    image: { en: 'Image', zh: '图片', ja: '画像', es: 'Imagen', de: 'Bild', pt: 'Imagem' },
+  },
   keyUrl: 'https://bailian.console.aliyun.com/?tab=model#/api-key',
   keyFormat: 'sk-…',
   inputs: { image: { type: 'image', required: true, models: namesOf(({ images }) => images[0] > 0) } },

@@ -42,8 +42,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos, images and audio by any model of Replicate',
+    en: 'Any Replicate model: video, images and audio',
     zh: '调用 Replicate 的任意模型：视频、图片与音频',
+    ja: 'Replicateのあらゆるモデル：動画・画像・音声',
+    es: 'Cualquier modelo de Replicate: video, imágenes y audio',
+    de: 'Jedes Modell von Replicate: Video, Bilder und Audio',
+    pt: 'Qualquer modelo do Replicate: vídeo, imagens e áudio',
   },
   icon: 'Replicate',
   sortPriority: 37,
@@ -71,25 +75,22 @@ export const meta = {
       type: 'number',
       unit: 'second',
       description: {
-        en: 'Length of the video; ten seconds where a model of your own choice is not told one',
-        zh: '视频时长；自选模型未指定时按十秒计',
+        en: 'Video length (seconds); 10 for a custom model without one',
+        zh: '视频时长（秒）；自选模型未指定时按十秒计',
       },
     },
-    images: { type: 'number', unit: 'count', description: { en: 'Generated images', zh: '生成的图片数量' } },
+    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
     resolution: {
       enum: ['standard', ...RESOLUTIONS],
-      description: {
-        en: 'Resolution of the video; standard is what the model has',
-        zh: '视频分辨率；standard 为模型默认',
-      },
+      description: { en: "Video resolution; standard is the model's own", zh: '视频分辨率；standard 为模型默认' },
     },
-    audio: { type: 'boolean', description: { en: 'A video with sound', zh: '视频带声音' } },
+    audio: { type: 'boolean', description: { en: 'Video with sound', zh: '视频带声音' } },
     compute_seconds: {
       type: 'number',
       unit: 'second',
       description: {
-        en: 'Time on the hardware: five minutes are reserved, what the vendor counts is billed',
-        zh: '硬件运行时间：先预留五分钟，按服务商计数结算',
+        en: 'Hardware time: five minutes are reserved, the time the vendor reports is billed',
+        zh: '硬件时间：预扣五分钟，按服务商报告的时间计费',
       },
     },
   },
@@ -101,6 +102,20 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+    compute_seconds: {
+      en: 'Compute time',
+      zh: '计算时间',
+      ja: '計算時間',
+      es: 'Tiempo',
+      de: 'Rechenzeit',
+      pt: 'Tempo',
+    },
+  },
   keyUrl: 'https://replicate.com/account/api-tokens',
   keyFormat: 'r8_…',
   listPrices: {

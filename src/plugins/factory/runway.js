@@ -41,8 +41,12 @@ export const meta = {
   version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text, images and videos, performances, larger videos and images by the Gen-4 models of Runway',
+    en: 'Runway Gen-4: text, image or video to video, performances, upscaling and images',
     zh: 'Runway Gen-4 系列：文生、图生与视频生视频，角色表演，视频放大与图片生成',
+    ja: 'Runway Gen-4：テキスト・画像・動画から動画、演技の転写、高解像度化、画像',
+    es: 'Runway Gen-4: texto, imagen o video a video, actuaciones, ampliación e imágenes',
+    de: 'Runway Gen-4: Text, Bild oder Video zu Video, Darbietungen, Hochskalieren, Bilder',
+    pt: 'Runway Gen-4: texto, imagem ou vídeo para vídeo, performances, ampliação e imagens',
   },
   icon: 'Runway',
   sortPriority: 45,
@@ -64,18 +68,18 @@ export const meta = {
       type: 'number',
       unit: 'second',
       description: {
-        en: 'Length of the video; the longest where a given video decides',
-        zh: '视频时长；由输入视频决定时按最长计',
+        en: 'Video length (seconds); the maximum when the input video sets it',
+        zh: '视频时长（秒）；由输入视频决定时按最长计',
       },
     },
-    images: { type: 'number', unit: 'count', description: { en: 'Generated images', zh: '生成的图片数量' } },
+    images: { type: 'number', unit: 'count', description: { en: 'Number of images', zh: '图片数量' } },
     kind: {
       enum: ['video', 'performance', 'upscale', 'image'],
       enumLabels: {
         performance: { en: 'Performance', zh: '角色表演' },
-        upscale: { en: 'Larger video', zh: '视频放大' },
+        upscale: { en: 'Upscaled video', zh: '视频放大' },
       },
-      description: { en: 'What is generated', zh: '生成内容的种类' },
+      description: { en: 'Type of result', zh: '生成内容的种类' },
     },
     resolution: { enum: ['720p', '1080p'], description: { en: 'Resolution of the result', zh: '生成内容的分辨率' } },
   },
@@ -91,6 +95,31 @@ const byModel = (rangeOf) => ({
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    kind: { en: 'Type', zh: '类型', ja: '種類', es: 'Tipo', de: 'Art', pt: 'Tipo' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    image: { en: 'First frame', zh: '首帧', ja: '開始画像', es: 'Foto inicial', de: 'Startbild', pt: 'Foto inicial' },
+    reference_images: {
+      en: 'Reference',
+      zh: '参考图片',
+      ja: '参照画像',
+      es: 'Referencia',
+      de: 'Referenz',
+      pt: 'Referência',
+    },
+    video: {
+      en: 'Input video',
+      zh: '输入视频',
+      ja: '入力動画',
+      es: 'Video de entrada',
+      de: 'Eingabevideo',
+      pt: 'Vídeo de entrada',
+    },
+    character: { en: 'Character', zh: '角色', ja: 'キャラクター', es: 'Personaje', de: 'Figur', pt: 'Personagem' },
+    reference: { en: 'Performance', zh: '表演视频', ja: '演技', es: 'Actuación', de: 'Darbietung', pt: 'Performance' },
+  },
   keyUrl: 'https://dev.runwayml.com/settings/api-keys',
   keyFormat: 'key_…',
   // Relays of this API do not know a task for a moment after they have taken it.

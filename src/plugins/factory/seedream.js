@@ -29,8 +29,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Images from text and from up to fourteen images by the Seedream models of Volcengine Ark',
+    en: 'Doubao Seedream: text to image, and editing with up to fourteen images',
     zh: '火山方舟豆包 Seedream：文生图、图生图与组图',
+    ja: 'Doubao Seedream：テキストから画像、最大14枚の画像の編集',
+    es: 'Doubao Seedream: texto a imagen y edición con hasta catorce imágenes',
+    de: 'Doubao Seedream: Text zu Bild und Bearbeitung mit bis zu vierzehn Bildern',
+    pt: 'Doubao Seedream: texto para imagem e edição com até quatorze imagens',
   },
   icon: 'Doubao.Color',
   sortPriority: 69,
@@ -44,15 +48,12 @@ export const meta = {
       type: 'number',
       unit: 'count',
       unitLabel: { en: 'image', zh: '张' },
-      description: {
-        en: 'Generated images; of a group the most that may come are reserved',
-        zh: '生成的图片数量；组图先按上限预留',
-      },
+      description: { en: 'Number of images; for a group, the maximum is reserved', zh: '图片数量；组图按最多数量预扣' },
     },
     tokens: {
       type: 'number',
       unit: 'token',
-      description: { en: 'Tokens that Ark counts', zh: '方舟统计的 token 用量' },
+      description: { en: 'Tokens counted by Ark', zh: '方舟统计的 token 用量' },
     },
   },
   usageExamples: [{ label: 'An image of 2048x2048', facts: { images: 1, tokens: 16_384 } }],
@@ -60,6 +61,10 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    images: { en: 'Images', zh: '图片', ja: '画像', es: 'Imágenes', de: 'Bilder', pt: 'Imagens' },
+    tokens: { en: 'Tokens', zh: 'Token', ja: 'トークン', es: 'Tokens', de: 'Tokens', pt: 'Tokens' },
+  },
   keyUrl: 'https://console.volcengine.com/ark/region:ark+cn-beijing/apiKey',
   keyFormat: 'ark-…',
   ranges: {

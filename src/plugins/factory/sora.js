@@ -9,8 +9,12 @@ export const meta = {
   version: '1.3.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Video with sound from text or a first frame, by the Videos API of OpenAI',
-    zh: '通过 OpenAI 视频接口由文字或首帧图片生成有声视频',
+    en: 'OpenAI Sora: text or first frame to video with sound',
+    zh: 'OpenAI Sora：由文字或首帧图片生成有声视频',
+    ja: 'OpenAI Sora：テキストまたは最初のフレームから音声付き動画',
+    es: 'OpenAI Sora: texto o primer fotograma a video con sonido',
+    de: 'OpenAI Sora: Text oder erstes Bild zu Video mit Ton',
+    pt: 'OpenAI Sora: texto ou primeiro quadro para vídeo com som',
   },
   icon: 'Sora.Color',
   models: ['sora-2', 'sora-2-pro'],
@@ -22,11 +26,7 @@ export const meta = {
   baseUrl: 'https://api.openai.com',
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
     resolution: {
       enum: ['720p', '1024p', '1080p'],
       enumLabels: {
@@ -34,11 +34,11 @@ export const meta = {
         '1024p': '1792x1024, 1024x1792',
         '1080p': '1920x1080, 1080x1920',
       },
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+      description: { en: 'Video resolution', zh: '视频分辨率' },
     },
     size: {
       enum: ['720x1280', '1280x720', '1024x1792', '1792x1024', '1080x1920', '1920x1080'],
-      description: { en: 'Width and height of the generated video', zh: '生成视频的宽度与高度' },
+      description: { en: 'Video width and height', zh: '视频的宽度与高度' },
     },
   },
   usageExamples: [
@@ -59,6 +59,11 @@ const RESOLUTIONS = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    size: { en: 'Size', zh: '尺寸', ja: 'サイズ', es: 'Tamaño', de: 'Größe', pt: 'Tamanho' },
+  },
   keyUrl: 'https://platform.openai.com/api-keys',
   keyFormat: 'sk-…',
   ranges: {

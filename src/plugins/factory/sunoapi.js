@@ -9,8 +9,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Songs and lyrics by any service that speaks the Suno-API format',
+    en: 'Songs and lyrics from any Suno-compatible service',
     zh: '兼容 Suno-API 格式的音乐与歌词生成',
+    ja: 'Suno-API互換サービスによる曲と歌詞',
+    es: 'Canciones y letras de cualquier servicio compatible con Suno',
+    de: 'Lieder und Texte von jedem Suno-kompatiblen Dienst',
+    pt: 'Músicas e letras de qualquer serviço compatível com Suno',
   },
   icon: 'Suno',
   sortPriority: 20,
@@ -32,20 +36,16 @@ export const meta = {
     { method: 'GET', path: '/suno/fetch/:task_id', type: 'query', render: 'presentTask' },
   ],
   usageSchema: {
-    clips: {
-      type: 'number',
-      unit: 'count',
-      description: { en: 'Generated songs or texts, per piece', zh: '生成的歌曲或歌词数量，按首计' },
-    },
+    clips: { type: 'number', unit: 'count', description: { en: 'Number of songs or texts', zh: '歌曲或歌词数量' } },
     seconds: {
       type: 'number',
       unit: 'second',
-      description: { en: 'Length of all songs together, per second', zh: '全部歌曲的总时长，按秒计' },
+      description: { en: 'Total length of all songs (seconds)', zh: '全部歌曲的总时长（秒）' },
     },
     kind: {
       enum: ['music', 'lyrics'],
       enumLabels: { music: { en: 'Songs', zh: '歌曲' }, lyrics: { en: 'Lyrics', zh: '歌词' } },
-      description: { en: 'What is generated', zh: '生成内容的种类' },
+      description: { en: 'Type of result', zh: '生成内容的种类' },
     },
   },
   usageExamples: [
@@ -56,6 +56,11 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    clips: { en: 'Songs', zh: '歌曲', ja: '曲', es: 'Canciones', de: 'Lieder', pt: 'Músicas' },
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    kind: { en: 'Type', zh: '类型', ja: '種類', es: 'Tipo', de: 'Art', pt: 'Tipo' },
+  },
   keyUrl: 'https://sunoapi.org/api-key',
   ranges: { clips: null, seconds: null, kind: null },
 };

@@ -36,8 +36,12 @@ export const meta = {
   version: '1.1.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Video from text, frames or reference images, by Vertex AI of Google Cloud',
-    zh: '通过谷歌云 Vertex AI 由文字、首尾帧或参考图片生成视频',
+    en: 'Google Veo on Vertex AI: text, frames or reference images to video',
+    zh: '谷歌云 Vertex AI 上的 Veo：由文字、首尾帧或参考图片生成视频',
+    ja: 'Vertex AI上のGoogle Veo：テキスト、フレーム、参照画像から動画',
+    es: 'Google Veo en Vertex AI: texto, fotogramas o imágenes de referencia a video',
+    de: 'Google Veo auf Vertex AI: Text, Bilder oder Referenzbilder zu Video',
+    pt: 'Google Veo no Vertex AI: texto, quadros ou imagens de referência para vídeo',
   },
   icon: 'VertexAI.Color',
   models: MODELS.map((model) => PREFIX + model),
@@ -54,16 +58,9 @@ export const meta = {
   ],
   protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: {
-      enum: ['720p', '1080p', '4k'],
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
-    audio: { type: 'boolean', description: { en: 'The video has generated sound', zh: '视频带有生成的声音' } },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: ['720p', '1080p', '4k'], description: { en: 'Video resolution', zh: '视频分辨率' } },
+    audio: { type: 'boolean', description: { en: 'Video with generated sound', zh: '视频带有生成的声音' } },
   },
   usageExamples: [
     { label: '4 s at 720p without sound', facts: { seconds: 4, resolution: '720p', audio: false } },
@@ -81,6 +78,11 @@ const byModel = (rangeOf) => ({ models: Object.fromEntries(meta.models.map((mode
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+  },
   keyUrl: 'https://console.cloud.google.com/iam-admin/serviceaccounts',
   keyFormat: '{"type": "service_account", …}',
   ranges: {

@@ -8,8 +8,12 @@ export const meta = {
   version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Video from text, frames or reference images, by Vidu',
-    zh: '通过 Vidu 由文字、首尾帧或参考图片生成视频',
+    en: 'Vidu: text, frames or reference images to video',
+    zh: 'Vidu：由文字、首尾帧或参考图片生成视频',
+    ja: 'Vidu：テキスト、フレーム、参照画像から動画',
+    es: 'Vidu: texto, fotogramas o imágenes de referencia a video',
+    de: 'Vidu: Text, Bilder oder Referenzbilder zu Video',
+    pt: 'Vidu: texto, quadros ou imagens de referência para vídeo',
   },
   icon: 'Vidu.Color',
   models: [
@@ -66,18 +70,11 @@ export const meta = {
     { method: 'GET', path: '/vidu/ent/v2/tasks/:task_id/creations', type: 'query', render: 'presentCreations' },
   ],
   usageSchema: {
-    seconds: {
-      type: 'number',
-      unit: 'second',
-      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
-    },
-    resolution: {
-      enum: ['360p', '540p', '720p', '1080p'],
-      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
-    },
+    seconds: { type: 'number', unit: 'second', description: { en: 'Video length (seconds)', zh: '视频时长（秒）' } },
+    resolution: { enum: ['360p', '540p', '720p', '1080p'], description: { en: 'Video resolution', zh: '视频分辨率' } },
     audio: {
       type: 'boolean',
-      description: { en: 'The video has generated speech and sounds', zh: '视频带有生成的语音和音效' },
+      description: { en: 'Video with generated speech and sound', zh: '视频带有生成的语音和音效' },
     },
   },
   usageExamples: [
@@ -90,6 +87,11 @@ const MAX_SECONDS = 16;
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    audio: { en: 'Sound', zh: '声音', ja: '音声', es: 'Sonido', de: 'Ton', pt: 'Som' },
+  },
   keyUrl: 'https://platform.vidu.com/api-keys',
   keyFormat: 'vda_…',
   ranges: { seconds: { minimum: 1, maximum: MAX_SECONDS, whole: true } },

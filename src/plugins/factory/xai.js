@@ -23,8 +23,12 @@ export const meta = {
   version: '1.0.0',
   author: { name: 'Taskgate' },
   description: {
-    en: 'Videos from text, images and videos by Grok Imagine of xAI',
+    en: 'xAI Grok Imagine: text, image or video to video',
     zh: 'xAI Grok Imagine：文生、图生视频，视频编辑与延长',
+    ja: 'xAI Grok Imagine：テキスト・画像・動画から動画',
+    es: 'xAI Grok Imagine: texto, imagen o video a video',
+    de: 'xAI Grok Imagine: Text, Bild oder Video zu Video',
+    pt: 'xAI Grok Imagine: texto, imagem ou vídeo para vídeo',
   },
   icon: 'XAI',
   sortPriority: 44,
@@ -50,26 +54,22 @@ export const meta = {
       type: 'number',
       unit: 'second',
       description: {
-        en: 'Length of what is made; the longest where a given video decides',
-        zh: '生成内容的时长；由输入视频决定时按最长计',
+        en: 'Length of the result (seconds); the maximum when the input video sets it',
+        zh: '结果时长（秒）；由输入视频决定时按最长计',
       },
     },
     resolution: {
       enum: ['480p', '720p', '1080p', 'source'],
       enumLabels: { source: { en: 'That of the given video', zh: '与输入视频相同' } },
-      description: { en: 'Resolution of the video', zh: '视频分辨率' },
+      description: { en: 'Video resolution', zh: '视频分辨率' },
     },
-    input_images: {
-      type: 'number',
-      unit: 'count',
-      description: { en: 'Images of the request', zh: '请求中的图片数量' },
-    },
+    input_images: { type: 'number', unit: 'count', description: { en: 'Number of input images', zh: '输入图片数量' } },
     cost: {
       type: 'number',
       unit: 'credit',
       description: {
-        en: 'US dollars that xAI charges; an estimate until it tells',
-        zh: 'xAI 收取的美元金额；在其返回之前为估算值',
+        en: 'xAI cost in US dollars, estimated until xAI reports it',
+        zh: 'xAI 收取的美元费用；返回前为估算值',
       },
     },
   },
@@ -81,6 +81,19 @@ export const meta = {
 
 /** Shown to people who set it up; other hosts ignore this export. */
 export const vendorInfo = {
+  labels: {
+    seconds: { en: 'Duration', zh: '时长', ja: '長さ', es: 'Duración', de: 'Dauer', pt: 'Duração' },
+    resolution: { en: 'Resolution', zh: '分辨率', ja: '解像度', es: 'Resolución', de: 'Auflösung', pt: 'Resolução' },
+    input_images: {
+      en: 'Input images',
+      zh: '输入图片',
+      ja: '入力画像',
+      es: 'Imágenes',
+      de: 'Eingabebilder',
+      pt: 'Imagens',
+    },
+    cost: { en: 'Vendor cost', zh: '服务商费用', ja: 'ベンダー料金', es: 'Costo', de: 'Anbieterkosten', pt: 'Custo' },
+  },
   keyUrl: 'https://console.x.ai',
   keyFormat: 'xai-…',
   // As https://apidog.com/blog/grok-text-to-video-api quotes it on this day.

@@ -20,6 +20,8 @@ const MAX_INPUTS = 50;
 const MAX_EXAMPLE = 512;
 const INPUT_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 const INPUT_TYPES: ReadonlySet<unknown> = new Set<InputType>(['text', 'image', 'video', 'audio']);
+const MAX_LABELS = 100;
+const MAX_LABEL = 64;
 const MAX_RANGES = 100;
 const MAX_VALUES = 50;
 const MAX_CHOICE = 100;
@@ -45,6 +47,7 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
   const capacity = readCapacity(value.capacity);
   const ranges = readRanges(value.ranges);
   const inputs = readInputs(value.inputs);
+  const labels = readLabels(value.labels);
   const examples = (Array.isArray(value.examples) ? value.examples : []).slice(0, MAX_EXAMPLES).flatMap(readExample);
   const info: VendorInfo = {
     ...(keyUrl && { keyUrl }),
@@ -55,6 +58,7 @@ export function readVendorInfo(value: Json | undefined): VendorInfo | undefined 
     ...(capacity && { capacity }),
     ...(ranges && { ranges }),
     ...(inputs && { inputs }),
+    ...(labels && { labels }),
     examples,
   };
   return Object.keys(info).length === 1 && examples.length === 0 ? undefined : info;
@@ -75,11 +79,11 @@ function readUrl(value: unknown): string | undefined {
   return text !== undefined && isHttpUrl(text) ? text : undefined;
 }
 
-function readTexts(value: unknown): VendorInfo['keyHelp'] {
-  if (typeof value === 'string') return textUpTo(MAX_TEXT, value) === undefined ? undefined : toTextMap(value);
+function readTexts(value: unknown, limit = MAX_TEXT): VendorInfo['keyHelp'] {
+  if (typeof value === 'string') return textUpTo(limit, value) === undefined ? undefined : toTextMap(value);
   if (!isObject(value) || !('en' in value)) return undefined;
   const entries = Object.entries(value);
-  const isFit = entries.length <= MAX_LOCALES && entries.every(([, text]) => textUpTo(MAX_TEXT, text) !== undefined);
+  const isFit = entries.length <= MAX_LOCALES && entries.every(([, text]) => textUpTo(limit, text) !== undefined);
   return isFit ? toTextMap(value as WrittenText) : undefined;
 }
 
@@ -131,6 +135,18 @@ function readInputs(value: unknown): VendorInfo['inputs'] {
       return [[name, read] as const];
     });
   return inputs.length === 0 ? undefined : Object.fromEntries(inputs);
+}
+
+/** Undefined for what tells nothing; a label that does not fit is left out. */
+function readLabels(value: unknown): VendorInfo['labels'] {
+  if (!isObject(value)) return undefined;
+  const labels = Object.entries(value)
+    .slice(0, MAX_LABELS)
+    .flatMap(([name, label]) => {
+      const texts = readTexts(label, MAX_LABEL);
+      return texts === undefined ? [] : [[name, texts] as const];
+    });
+  return labels.length === 0 ? undefined : Object.fromEntries(labels);
 }
 
 /** Undefined for what tells nothing; a range that does not fit is left out. */

@@ -110,7 +110,8 @@ describe('what needs attention', () => {
     expect(await missing()).toEqual([
       {
         ...{ code: 'address_missing', severity: 'warning', target: { kind: 'setting', id: 'ServerAddress' } },
-        message: expect.stringMatching(/links to artifacts cannot be made.*set ServerAddress to the address/),
+        ...{ reason: 'attention.address_none', params: { address: expect.any(String) } },
+        message: expect.stringMatching(/^Results have no links.*Set ServerAddress to the address/),
       },
     ]);
     expect((await links()).json.message).toContain('root sets the option ServerAddress or TaskPublicAddress');
@@ -137,9 +138,9 @@ test('prices that refuse or apply to nothing, channels nobody serves, models wit
   const relay = { type: 1, name: 'relay', key: VENDOR_KEY, base_url: vendor.url, models: ['relayed-x'] };
   expect((await send('/api/channel', relay)).unpriced_models).toEqual(['relayed-x']);
 
-  expect(await items('price_unused')).toEqual([['warning', null, 'Prices apply to no model: */nobody-has-it.']]);
+  expect(await items('price_unused')).toEqual([['warning', null, 'Prices that apply to no model: */nobody-has-it.']]);
   expect(await items('channel_unserved')).toEqual([
-    ['warning', made.id, expect.stringContaining('does not serve: demo-old, mine.')],
+    ['warning', made.id, expect.stringMatching(/does not serve these models of lost: demo-old, mine\.$/)],
   ]);
   expect(await items('model_unpriced')).toContainEqual(['warning', '*', expect.stringContaining('relayed-x')]);
   expect(await items('price_refuses')).toEqual([]);
@@ -148,7 +149,7 @@ test('prices that refuse or apply to nothing, channels nobody serves, models wit
   await send('/api/price', { model: 'nobody-has-it', expression: '2' }, 'PUT');
   await until('the change of the price was read', async () => (await items('price_refuses')).length > 0);
   expect(await items('price_refuses')).toEqual([
-    ['error', null, expect.stringMatching(/^The price demo\/demo-video refuses submissions\. .*minutes/)],
+    ['error', null, expect.stringMatching(/^The price demo\/demo-video uses undeclared billing variables: minutes/)],
   ]);
   expect(await send(`/api/channel/${made.id}`, { status: 2 }, 'PUT')).toMatchObject({ status: 2 });
   expect(await items('channel_unserved')).toEqual([]);
@@ -307,7 +308,7 @@ test('a plugin that sends the whole context, its key included, to the vendor', a
   );
   expect(item).toMatchObject({ severity: 'warning', target: { kind: 'plugin', id: 'chatty' } });
   expect(item.message).toMatch(
-    /^The plugin "chatty" [\d.]+ puts its channel's key into the body \(buildQueryRequest, /,
+    /^The plugin "chatty" [\d.]+ sends the channel key outside headers: body \(buildQueryRequest, /,
   );
   expect(item.message).not.toContain(VENDOR_KEY);
 });

@@ -557,7 +557,7 @@ for (const dialect of RULE_DATABASES) {
           {
             code: 'rate_limit_exceeded',
             retryable: false,
-            message: expect.stringContaining('may spend 0.009998 USD a day'),
+            message: expect.stringContaining('0.009998 USD per day'),
           },
         ]);
         expect(at.jobs.length).toBe(sent);

@@ -39,7 +39,7 @@ export const german: MailWords = {
     'Sie erhalten die nächste Nachricht erst, wenn das Guthaben nach einer Aufladung erneut unter die Grenze fällt.',
   'channel_failing.subject': 'Kanal {{channel}} von {{system}} fällt aus',
   'channel_failing.line':
-    '{{failed}} von {{ended}} Aufgaben des Kanals {{channel}} sind innerhalb eines Tages fehlgeschlagen.',
+    '{{failed}} von {{ended}} Aufgaben des Kanals {{channel}} schlugen in den letzten 24 Stunden fehl.',
   'channel_failing.after': 'Öffnen Sie den Kanal im Panel, um die Gründe zu sehen und ihn zu testen.',
   'test.subject': 'Test-E-Mail von {{system}}',
   'test.line': 'E-Mails von {{system}} kommen an. Diese Nachricht wurde gesendet, um die Einstellungen zu testen.',

@@ -43,7 +43,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
         const page = readPage(query);
         return ok(paged(page, await auth.apiKeys.list(panel, page)));
       },
-      { user: true, query: strictObject(pageQuery), detail: { summary: 'Your API keys' } },
+      { user: true, query: strictObject(pageQuery), detail: { summary: 'List your API keys' } },
     )
     .post(
       '/api/token',
@@ -62,13 +62,13 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
         user: true,
         body: strictObject({ name: t.String({ maxLength: 500 }), ...fields }),
         detail: {
-          summary: 'Create an API key; only this response shows it and, with a webhook_url, its webhook secret',
+          summary: 'Create an API key; only this response contains it and, with a webhook_url, its webhook secret',
         },
       },
     )
     .get('/api/token/:id', async ({ panel, params }) => ok(await auth.apiKeys.read(panel, readId(params.id))), {
       user: true,
-      detail: { summary: 'One of your API keys' },
+      detail: { summary: 'Get one of your API keys' },
     })
     .put(
       '/api/token/:id',
@@ -88,7 +88,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
           ...fields,
           status: t.Optional(integerSchema({ minimum: 1, maximum: 2 })),
         }),
-        detail: { summary: 'Change the given fields of an API key' },
+        detail: { summary: 'Update an API key' },
       },
     )
     .post(
@@ -127,7 +127,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
           ),
         }),
         detail: {
-          summary: 'Replace an API key; only this response shows the new one',
+          summary: 'Rotate an API key; only this response contains the new one',
           description: 'A key that was replaced before stops working at once.',
         },
       },
@@ -147,7 +147,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audi
             t.String({ maxLength: 40, description: 'End only this one; 409 where another was replaced since.' }),
           ),
         }),
-        detail: { summary: 'End the replaced API key before its time' },
+        detail: { summary: 'Stop the replaced API key now' },
       },
     )
     .post(
@@ -201,7 +201,7 @@ export function keyUsageRoutes(kit: Kit, { auth, records }: { auth: Auth; record
         apiKey: true,
         critical: true,
         detail: {
-          summary: 'Budget and allowed models of the API key in use',
+          summary: 'Get the budget and allowed models of the API key in use',
           description:
             'total_granted, total_used and total_available are of what the key may spend in all; budget is what it may spend in each period, with what is spent in the present one, and null where there is no such limit.',
         },

@@ -14,27 +14,27 @@ export function accountRoutes(kit: Kit, { auth, results }: { auth: Auth; results
     .use(kit)
     .get('/api/user/self', async ({ panel }) => ok(await auth.describe(panel)), {
       user: true,
-      detail: { summary: 'The signed-in user' },
+      detail: { summary: 'Get the signed-in user' },
     })
     .get('/api/user/self/storage', async ({ panel }) => ok(describeStorage(await results.usage(panel.user))), {
       user: true,
       detail: {
-        summary: 'The files that the gateway keeps for you, and how much that may be',
+        summary: 'Get your storage usage and quota',
         description:
           'quota_bytes is null without a limit, days is 0 where files are kept until they are deleted. usd_per_gb_day is charged once a day for a GB (10^9 bytes). is_offered: whether the operator keeps files.',
       },
     })
     .get('/api/user/sessions', async ({ panel }) => ok(await auth.sessions.list(panel)), {
       session: true,
-      detail: { summary: 'Your live sessions, the current one first' },
+      detail: { summary: 'List your active sessions, the current one first' },
     })
     .delete('/api/user/sessions/:sid', async ({ panel, params }) => ok(await auth.sessions.revoke(panel, params.sid)), {
       session: true,
-      detail: { summary: 'End one of your sessions' },
+      detail: { summary: 'Sign out one of your devices' },
     })
     .post('/api/user/sessions/revoke-others', async ({ panel }) => ok(await auth.sessions.revokeOthers(panel)), {
       session: true,
-      detail: { summary: 'End all your sessions except the current one' },
+      detail: { summary: 'Sign out all other devices' },
     });
 }
 
@@ -89,7 +89,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
           password: t.Optional(password('8 to 128 characters.')),
         }),
         detail: {
-          summary: 'Change your profile or password',
+          summary: 'Update your profile or password',
           description:
             'Profile fields return the user. A new password needs `original_password`, ends every other session and returns a new access token. Password and user name need a session; a personal access token is not enough.',
         },
@@ -113,7 +113,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
         critical: true,
         proof: { scope: 'account.export' },
         detail: {
-          summary: 'Everything that the gateway holds about you, as one JSON document',
+          summary: 'Export everything the gateway stores about you as JSON',
           description:
             'account, identities, passkeys, sessions, api_keys, tasks (with prompt, request and timeline), webhook_notices, usage, ledger, audit. No credentials. It is streamed; a document without its last brace is incomplete. One export at a time for each user (429 EXPORTS_LIMITED).',
           responses: {
@@ -137,7 +137,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit, exportUser, begin
         detail: {
           summary: 'Delete your account',
           description:
-            'At once: name, address, identities, keys, sessions. Within a day: prompts, requests, answers, results. Bills stay, under the number of the account.',
+            'At once: name, address, identities, keys, sessions. Within 24 hours: prompts, requests, responses, results. Bills stay, under the number of the account.',
         },
       },
     );
@@ -157,7 +157,7 @@ export function personalTokenRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
     .use(kit)
     .get('/api/user/token', async ({ panel }) => ok(await auth.personalTokens.describe(panel)), {
       user: true,
-      detail: { summary: 'Your personal access token, as its first characters' },
+      detail: { summary: 'Get the first characters of your personal access token' },
     })
     .post(
       '/api/user/token',
@@ -172,7 +172,7 @@ export function personalTokenRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
         session: true,
         critical: true,
         perUser: 'access-token',
-        detail: { summary: 'Create a personal access token in place of the previous one; only this response shows it' },
+        detail: { summary: 'Create or replace your personal access token; only this response contains it' },
       },
     )
     .delete(

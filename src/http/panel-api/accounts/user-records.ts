@@ -60,7 +60,7 @@ export function userRecordRoutes(
       {
         admin: true,
         query: strictObject(pageQuery),
-        detail: { summary: 'The API keys of an account, without the keys themselves' },
+        detail: { summary: "List an account's API keys, without the keys themselves" },
       },
     )
     .put(
@@ -94,13 +94,13 @@ export function userRecordRoutes(
     .get('/api/user/self/ledger', ({ panel, query: asked }) => list(panel, panel.user.id, asked), {
       user: true,
       query,
-      detail: { summary: 'The statement of your balance', description },
+      detail: { summary: 'Get your balance statement', description },
     })
     .get(
       '/api/user/:id/ledger',
       async ({ panel, params, query: asked }) =>
         list(panel, (await auth.administration.find(panel, readId(params.id))).id, asked),
-      { admin: true, query, detail: { summary: 'The statement of the balance of an account', description } },
+      { admin: true, query, detail: { summary: "Get an account's balance statement", description } },
     );
 }
 

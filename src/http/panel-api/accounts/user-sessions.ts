@@ -11,7 +11,7 @@ export function userSessionRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit
     .use(kit)
     .get('/api/user/:id/sessions', async ({ panel, params }) => ok(await ofUsers.list(panel, readId(params.id))), {
       root: true,
-      detail: { summary: "A user's live sessions" },
+      detail: { summary: "List a user's active sessions" },
     })
     .delete(
       '/api/user/:id/sessions',
@@ -21,7 +21,7 @@ export function userSessionRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit
         await audit({ panel, origin }, { action: 'user.sessions.revoke', target: `user:${id}`, detail: ended });
         return ok(ended);
       },
-      { root: true, detail: { summary: "End all of a user's sessions" } },
+      { root: true, detail: { summary: 'Sign a user out everywhere' } },
     )
     .delete(
       '/api/user/:id/sessions/:sid',
@@ -32,6 +32,6 @@ export function userSessionRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit
         await audit({ panel, origin }, { action: 'user.session.revoke', target: `user:${id}`, detail });
         return ok(ended);
       },
-      { root: true, detail: { summary: "End one of a user's sessions" } },
+      { root: true, detail: { summary: "Sign out one of a user's devices" } },
     );
 }

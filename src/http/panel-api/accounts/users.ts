@@ -57,16 +57,16 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
     .get('/api/user', list, {
       admin: true,
       query: strictObject({ ...pageQuery, ...listQuery }),
-      detail: { summary: 'All accounts, including deleted ones' },
+      detail: { summary: 'List all accounts, including deleted ones' },
     })
     .get('/api/user/search', list, {
       admin: true,
       query: strictObject({ ...pageQuery, ...listQuery }),
-      detail: { summary: 'The same list' },
+      detail: { summary: 'List all accounts (same as above)' },
     })
     .get('/api/user/:id', async ({ panel, params }) => ok(await administration.find(panel, readId(params.id))), {
       admin: true,
-      detail: { summary: 'An account with its sign-in methods' },
+      detail: { summary: 'Get an account with its sign-in methods' },
     })
     .post(
       '/api/user',
@@ -116,7 +116,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
           remark: t.Optional(remark),
           budget: budgetSchema('What the account may spend in each period; null: no such limit.'),
         }),
-        detail: { summary: 'Change the given fields of an account; a new password ends its sessions' },
+        detail: { summary: 'Update an account; a new password ends its sessions' },
       },
     )
     .post(
@@ -182,12 +182,12 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
             }),
           ),
         }),
-        detail: { summary: 'Enable, disable, promote, demote or delete an account, or change its quota' },
+        detail: { summary: 'Enable, disable, promote, demote or delete an account, or change its balance' },
       },
     )
     .delete('/api/user/:id', async ({ panel, origin, params }) => remove({ panel, origin }, readId(params.id)), {
       admin: true,
-      detail: { summary: 'Delete an account; its running tasks settle' },
+      detail: { summary: 'Delete an account; its running tasks finish and are billed' },
     })
     .delete(
       '/api/user/:id/bindings/:provider',
@@ -198,7 +198,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
         await record({ panel, origin }, { action: 'unbind', userId, detail: { before: { provider, subject } } });
         return ok(null);
       },
-      { admin: true, detail: { summary: "Unbind an account's identity at one provider, or its mail address (email)" } },
+      { admin: true, detail: { summary: 'Disconnect a provider from an account, or remove its email address' } },
     )
     .delete(
       '/api/user/:id/2fa',
@@ -208,7 +208,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
         await record({ panel, origin }, { action: 'two_factor.reset', userId, detail: {} });
         return ok(null);
       },
-      { admin: true, detail: { summary: 'Remove two-factor and backup codes; every session ends' } },
+      { admin: true, detail: { summary: "Turn off an account's two-factor authentication; its sessions end" } },
     )
     .delete(
       '/api/user/:id/reset_passkey',
@@ -218,7 +218,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
         await record({ panel, origin }, { action: 'passkey.reset', userId, detail: reset });
         return ok(reset);
       },
-      { admin: true, detail: { summary: 'Remove all passkeys; every session ends' } },
+      { admin: true, detail: { summary: "Delete an account's passkeys; its sessions end" } },
     )
     .delete(
       '/api/user/:id/token',
@@ -228,7 +228,7 @@ export function userRoutes(kit: Kit, { auth, audit, once }: { auth: Auth; audit:
         await record({ panel, origin }, { action: 'token.revoke', userId, detail: {} });
         return ok(null);
       },
-      { admin: true, detail: { summary: 'Revoke the personal access token' } },
+      { admin: true, detail: { summary: "Revoke an account's personal access token" } },
     );
 }
 

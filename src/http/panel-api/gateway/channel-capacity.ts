@@ -69,7 +69,7 @@ export function channelCapacityRoutes(
       {
         admin: true,
         detail: {
-          summary: 'End the rests of a channel and of the channels that share its limit',
+          summary: 'Resume a paused channel and those that share its limit',
           description: 'Tasks are sent at once again. If the vendor refuses one, the channel rests anew.',
         },
       },
@@ -85,7 +85,7 @@ export function channelCapacityRoutes(
       },
       {
         admin: true,
-        detail: { summary: 'Forget how many tasks at once the vendor was found to run; it is learned again' },
+        detail: { summary: "Reset a channel's learned limits" },
       },
     )
     .post(
@@ -100,7 +100,7 @@ export function channelCapacityRoutes(
       {
         admin: true,
         detail: {
-          summary: 'Free the slots of ended tasks that the vendor may still run',
+          summary: "Free a channel's abandoned slots",
           description: 'For when you have looked at the vendor and found that it runs none of them.',
         },
       },

@@ -23,7 +23,7 @@ export function channelHistoryRoutes(
         hours: t.Optional(t.Union([t.Literal('24'), t.Literal('168')], { description: 'The last hours.' })),
       }),
       detail: {
-        summary: 'Successes, failures and durations of a channel by hour, and why tasks failed',
+        summary: "Get a channel's successes, failures, durations and failure reasons by hour",
         description:
           'points: one an hour by its first second, the running hour included. p50_seconds and p95_seconds are from the request to success, accurate to a histogram bucket, null if unknown. failures: the reasons of the latest 1,000 failures, the most frequent first, at most 20; has_more_failures: there were more.',
       },

@@ -167,16 +167,16 @@ export function channelRoutes(
           status: t.Optional(t.Union([t.Literal('1'), t.Literal('2')], { description: '1 enabled, 2 disabled' })),
         }),
         detail: {
-          summary: 'Channels',
+          summary: 'List channels',
           description:
-            'unpriced_models have no price yet. health counts the tasks that ended within a day; its state is idle, good, degraded (below 90 % successes) or failing (below 50 %, with three failures or more, or the latest test failed). test: the latest test since the channel was changed. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
+            'unpriced_models have no price yet. health counts the tasks that ended in the last 24 hours; its state is idle, good, degraded (below 90 % successes) or failing (below 50 %, with three failures or more, or the latest test failed). test: the latest test since the channel was changed. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
         },
       },
     )
     .get('/api/channel/choices', async () => ok(await readChannelChoices(deps)), {
       admin: true,
       detail: {
-        summary: 'The plugins and groups that a channel can use',
+        summary: 'List the plugins and groups a channel can use',
         description:
           'models are those that the plugin serves; base_url is empty if the plugin has no default address. credential: key, or service_account for the JSON file of a service account.',
       },
@@ -186,7 +186,7 @@ export function channelRoutes(
       async ({ params }) => ok(await show(await channels.get(readId(params.id)), await reports.channelHealth())),
       {
         admin: true,
-        detail: { summary: 'A channel, without its key' },
+        detail: { summary: 'Get a channel, without its key' },
       },
     )
     .post(
@@ -251,7 +251,7 @@ export function channelRoutes(
         },
         bodyLimit: 'configuration',
         body: updateBody,
-        detail: { summary: 'Change the given fields of a channel' },
+        detail: { summary: 'Update a channel' },
       },
     )
     .post(
@@ -268,7 +268,7 @@ export function channelRoutes(
         critical: true,
         perUser: 'channel-key',
         proof: { scope: 'channel.key.read' },
-        detail: { summary: 'The key of a channel' },
+        detail: { summary: 'Get the key of a channel' },
       },
     )
     .post(
@@ -284,7 +284,7 @@ export function channelRoutes(
         admin: true,
         critical: true,
         detail: {
-          summary: 'Test a channel step by step, at no cost',
+          summary: 'Test a channel step by step, free of charge',
           description:
             'Asks the vendor for a job that does not exist (a relay: for its models), with the stored key. steps: key, plugin, address, proxy (if there is one), connection, tls, answer, credential, up to the first failure; ok is null if a step could not be decided. Nothing is submitted.',
         },
@@ -300,7 +300,7 @@ export function channelRoutes(
         );
         return ok(null);
       },
-      { admin: true, detail: { summary: 'Delete a channel; its running tasks end with a refund' } },
+      { admin: true, detail: { summary: 'Delete a channel; its running tasks fail and are refunded' } },
     );
 }
 

@@ -58,7 +58,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         root: true,
         query: strictObject({ refresh: flag }),
         detail: {
-          summary: 'The plugins that each source offers',
+          summary: 'List marketplace plugins by source',
           description:
             'Cached for five minutes; refresh=true reads the sources now. A source that cannot be read has an error and no plugins.',
         },
@@ -66,7 +66,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
     )
     .get('/api/plugin/task/marketplace/sources', async () => ok(await readSources()), {
       root: true,
-      detail: { summary: 'The marketplace sources' },
+      detail: { summary: 'List marketplace sources' },
     })
     .put(
       '/api/plugin/task/marketplace/sources',
@@ -140,9 +140,9 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
           public_key: nullableKey('The key that is accepted instead; null: the next index may be unsigned.'),
         }),
         detail: {
-          summary: 'Accept another key of a marketplace',
+          summary: "Accept a marketplace's new signing key",
           description:
-            'For a source that is refused because its key or signature changed. Refused if the source is pinned to another key than known_key meanwhile.',
+            'For a source that is refused because its key or signature changed. Refused if the source is pinned to another key than known_key in the meantime.',
         },
       },
     )
@@ -153,14 +153,14 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
         root: true,
         query: strictObject({ source, key, version: t.Optional(version) }),
         detail: {
-          summary: 'The source code of an offered version next to the serving one, to read before you install it',
+          summary: 'Compare the source of an offered version with the active one',
         },
       },
     )
     .get('/api/plugin/task/marketplace/icon', async ({ query }) => serveIcon(await marketplace.icon(query)), {
       root: true,
       query: strictObject({ source, key }),
-      detail: { summary: 'The logo of an offered plugin', ...answersIcon },
+      detail: { summary: 'Get the logo of an offered plugin', ...answersIcon },
     })
     .post(
       '/api/plugin/task/marketplace/preview',
@@ -172,7 +172,7 @@ export function marketplaceRoutes(kit: Kit, { auth, billing, marketplace, option
       {
         root: true,
         body: strictObject({ source, key, version, share_models: activateOptions.share_models }),
-        detail: { summary: 'What an activation of an offered version would change, before it is installed' },
+        detail: { summary: 'Preview the activation of an offered version' },
       },
     )
     .post(

@@ -28,7 +28,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: Review
           to: version('A stored version, or factory.'),
         }),
         detail: {
-          summary: 'The differences between two versions',
+          summary: 'Compare two versions',
           description:
             'source is a unified diff, hunks are its parts; texts with too little in common appear as a full replacement. manifest lists each different value by JSON pointer; it is null if one of the sources does not pass the checks.',
         },
@@ -55,7 +55,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: Review
           share_models: activateOptions.share_models,
         }),
         detail: {
-          summary: 'What an activation would change',
+          summary: 'Preview an activation',
           description:
             'Compared with the serving version: hosts, models, the models it is narrowed to (narrowed_models; null: all), routes, protocols, channel types, usage facts. prices lists prices of models that disappear (orphaned), prices that read facts which are no longer declared (undeclared), and models without a price (unpriced). channels would serve fewer models; conflict would refuse the activation. replay parses the last 20 stored answers with both versions and marks those whose status changes.',
         },
@@ -90,7 +90,7 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing, audit }: Review
           version: t.Optional(version('A stored version or factory. Default: the active one, otherwise factory.')),
         }),
         detail: {
-          summary: 'Call one hook and nothing more: no request is sent',
+          summary: 'Dry-run a hook, without sending a request',
           description:
             'Returns {result, console, ms}. A failing hook is PLUGIN_HOOK_FAILED (422, details: kind, console, line, column).',
         },

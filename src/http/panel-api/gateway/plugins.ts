@@ -137,7 +137,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
       root: true,
       mapResponse: compressJson,
       detail: {
-        summary: 'All plugins, including those that ship with the gateway',
+        summary: 'List plugins, including built-in ones',
         description:
           'Sorted by sortPriority, then by key. runtime_status: registered (serves), not_registered (in conflict; runtime_error names the other plugin), compile_failed, disabled, disabled_fallback (the stored version is disabled and the one that ships with the gateway serves).',
       },
@@ -147,7 +147,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
     .get('/api/plugin/task/runtime/status', () => ok(describeRuntime(plugins.runtimeStatus())), {
       root: true,
       detail: {
-        summary: "This node's plugin generation, and the plugins that could not join it",
+        summary: "Get this node's plugin revision and load errors",
         description:
           'Nodes with the same database_revision have read the same plugins. database_error: the database does not answer, and the published generation stays.',
       },
@@ -159,7 +159,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         root: true,
         query: strictObject({ version: versionQuery }),
         detail: {
-          summary: 'A plugin version with its source',
+          summary: 'Get a plugin version with its source',
           description:
             'plugin is null for one that ships with the gateway. If a stored source does not pass the checks, meta is null and errors lists the faults.',
         },
@@ -170,7 +170,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
       async ({ params }) => ok((await plugins.versions(params.key)).map(describeVersion)),
       {
         root: true,
-        detail: { summary: 'The stored versions of a plugin, the newest first' },
+        detail: { summary: 'List the stored versions of a plugin, newest first' },
       },
     )
     .get(
@@ -179,7 +179,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
       {
         root: true,
         query: strictObject({ version: versionQuery }),
-        detail: { summary: 'The logo of a plugin; 404 without one', ...answersIcon },
+        detail: { summary: 'Get the logo of a plugin', ...answersIcon },
       },
     )
     .post(
@@ -225,7 +225,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
         }),
         query: strictObject({ adopt: adoptQuery }),
         detail: {
-          summary: 'Activate a stored version, newer or older, or the one that ships with the gateway',
+          summary: 'Activate a stored or built-in version',
           description:
             'Enables the plugin as well. A version without a narrowing takes over that of the version it replaces, except for models it does not have. With factory the stored versions stay, but none of them is active, including later uploads, until you activate one. Requests in progress end on the version they began with, and so do tasks, unless adopt=true. PLUGIN_INVALID, PLUGIN_CONFLICT, PLUGIN_PREVIEW_OUTDATED: nothing has changed.',
         },
@@ -295,7 +295,7 @@ export function pluginRoutes(kit: Kit, { plugins, billing, audit }: PluginRouteD
           ),
         }),
         detail: {
-          summary: 'Narrow the models of the serving version',
+          summary: 'Limit the models of the active version',
           description:
             'Its protocol claims and routes serve only these models. Later uploads of the key, and versions that replace this one, take the narrowing over. A plugin that ships with the gateway is narrowed too, through upgrades; its id and created_at are 0. PLUGIN_INVALID: the plugin has no such model. PLUGIN_CONFLICT: another plugin has one of the models.',
         },

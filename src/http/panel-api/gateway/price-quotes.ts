@@ -87,7 +87,7 @@ export function priceQuoteRoutes(kit: Kit, { billing, surfaces }: { billing: Bil
       bodyLimit: 'request',
       body: quoteBody,
       detail: {
-        summary: 'What a task would cost',
+        summary: 'Quote a task',
         description:
           'usd is before the group ratio; quota is the amount to reserve, 500,000 are one USD; steps is the expression with its values filled in. expression is null for a model without a price that you may still use. With request, the hooks of the plugin run as for a submission, and refuse what they would refuse there. Nothing is sent to a vendor, stored or charged. BILLING_MODEL_PRICE_ERROR (400): no price, or a usage fact is missing (details name it).',
       },

@@ -43,7 +43,7 @@ export function priceRoutes(
         root: true,
         query: strictObject(pageQuery),
         detail: {
-          summary: 'Prices',
+          summary: 'List prices',
           description:
             'problem is null, or says why a price is unused or fails: code (unreadable, plugin_gone, model_gone, facts_gone), message, and the facts that no plugin declares.',
         },
@@ -56,7 +56,7 @@ export function priceRoutes(
       {
         root: true,
         detail: {
-          summary: 'Models without a price, by plugin',
+          summary: 'List models without a price, by plugin',
           description:
             'offered: an enabled channel lists the model, so clients can request it. The option billing.unpriced decides who may use it without a price.',
         },
@@ -112,7 +112,7 @@ export function priceRoutes(
       {
         root: true,
         query: strictObject({ plugin_key: t.Optional(t.String()), model: t.String() }),
-        detail: { summary: 'Remove a price' },
+        detail: { summary: 'Delete a price' },
       },
     );
 }
@@ -149,7 +149,7 @@ export function pluginPriceRoutes(kit: Kit, { billing, plugins, offeredModels }:
     {
       root: true,
       detail: {
-        summary: 'The prices of all models of a plugin, beside those of its vendor',
+        summary: "Get the prices of a plugin's models, with the vendor's list prices",
         description:
           'facts are what a price can depend on. price and list_price have the expression and, where it is an amount or a table of amounts times facts, a summary. list_price is what the plugin tells of the vendor; nothing is charged by it. offered: an enabled channel lists the model.',
       },
@@ -168,11 +168,12 @@ const ownEntry = (entries: Record<string, string> | undefined, name: string): st
   entries && Object.hasOwn(entries, name) ? entries[name] : undefined;
 
 /** The facts of all models in their order: `unit` of numbers, `values` of what a table can list. */
-const describeFacts = ({ usageSchema, usageProfiles }: Manifest) =>
+const describeFacts = ({ usageSchema, usageProfiles, vendor }: Manifest) =>
   Object.entries(
     Object.assign({}, ...usageProfiles.map((usage) => usage.usageSchema), usageSchema) as typeof usageSchema,
   ).map(([name, field]) => ({
     name,
+    label: vendor?.labels?.[name] ?? null,
     description: field.description ?? null,
     unit: field.kind === 'number' ? field.unit : null,
     unit_label: (field.kind === 'number' && field.unitLabel) || null,

@@ -8,7 +8,7 @@ export function attentionRoutes(kit: Kit, { attention }: { attention: () => Prom
     .get('/api/attention', async () => ok(await attention()), {
       admin: true,
       detail: {
-        summary: 'What needs attention, most severe first',
+        summary: 'List what needs attention, most severe first',
         description:
           'code is stable; target names the page (kind) and the item on it. Plugins appear as this node sees them; the ledger is checked at most every six hours.',
       },

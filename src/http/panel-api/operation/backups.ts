@@ -18,7 +18,7 @@ export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps
     .use(kit)
     .get('/api/backup', async () => ok(await backups.view()), {
       root: true,
-      detail: { summary: 'Schedule and latest runs of backups' },
+      detail: { summary: 'Get the backup schedule and latest runs' },
     })
     .post(
       '/api/backup',
@@ -35,7 +35,7 @@ export function backupRoutes(kit: Kit, { auth, backups, audit }: BackupRouteDeps
         critical: true,
         proof: { scope: 'settings.security' },
         detail: {
-          summary: 'Make a backup now',
+          summary: 'Start a backup',
           description: 'Answers when it is begun; the runs of GET /api/backup say how it ends.',
         },
       },

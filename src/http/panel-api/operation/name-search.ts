@@ -33,7 +33,7 @@ export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; cha
       query: strictObject(search),
       detail: {
         tags: ['Users'],
-        summary: 'Ids and names of accounts',
+        summary: 'Search accounts by ID or name',
         description: `At most ${MAX_NAMES}. keyword is also looked for in display names and mail addresses.`,
       },
     })
@@ -58,7 +58,7 @@ export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; cha
         }),
         detail: {
           tags: ['API keys'],
-          summary: 'Ids and names of API keys, never the keys',
+          summary: 'Search API keys by ID or name',
           description: `At most ${MAX_NAMES}: your own first, then the newest. Among the keys of all, keyword is also looked for in the names of their owners. A keyword that begins with sk- finds the key that begins so.`,
         },
       },
@@ -66,7 +66,7 @@ export function nameSearchRoutes(kit: Kit, { auth, channels }: { auth: Auth; cha
     .get('/api/channel/names', ({ query }) => ok(findChannels(channels.known(), readSearch(query))), {
       admin: true,
       query: strictObject(search),
-      detail: { tags: ['Channels'], summary: 'Ids and names of channels', description: `At most ${MAX_NAMES}.` },
+      detail: { tags: ['Channels'], summary: 'Search channels by ID or name', description: `At most ${MAX_NAMES}.` },
     });
 }
 

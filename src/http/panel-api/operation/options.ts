@@ -28,7 +28,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
     .get('/api/option', async () => ok(await options.list()), {
       root: true,
       detail: {
-        summary: 'All options',
+        summary: 'List all settings',
         description:
           'Each with the data for a form: type, choices, min, max, max_length, max_items, multiline, and trial: the name to test it by with POST /api/option/test.',
       },
@@ -62,7 +62,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: O
           ),
         }),
         detail: {
-          summary: 'Set options',
+          summary: 'Change settings',
           description:
             'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all are set or none. Options whose proof is settings.security need a session and a Security Proof; a personal access token is not enough. A new address, port or TLS mode needs the secret that is sent there, in the same change. With force, faults of the rule needs_force are ignored.',
         },

@@ -92,7 +92,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
         user: true,
         query: strictObject({ ...pageQuery, ...usageQuery }),
         detail: {
-          summary: 'Usage: your own; for administrators that of all users',
+          summary: "List usage: your own, or everyone's as an administrator",
           description:
             'One row per ended task. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with its values filled in), summary (one line), kept_reservation (why the reservation was kept), reason (of a refund). A text has NAME_sentence beside it: reason and params, by which the panel says it in other languages; null where nobody can.',
         },
@@ -108,7 +108,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       {
         root: true,
         query: strictObject({ ...pageQuery, ...auditQuery }),
-        detail: { summary: 'Who changed what, from where', description: 'The newest first.' },
+        detail: { summary: 'List the audit log', description: 'The newest first.' },
       },
     );
 }

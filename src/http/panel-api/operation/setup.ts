@@ -16,7 +16,7 @@ export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
     .use(kit)
     .get('/api/setup', async () => ok({ status: !(await auth.setup.needed()) }), {
       public: true,
-      detail: { summary: 'Whether the set-up is complete' },
+      detail: { summary: 'Check whether setup is complete' },
     })
     .post(
       '/api/setup',
@@ -36,7 +36,7 @@ export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
           username: t.String({ minLength: 1, maxLength: 200 }),
           password: t.String({ minLength: 1, maxLength: 1000 }),
         }),
-        detail: { summary: 'Create the root account with the one-time set-up link' },
+        detail: { summary: 'Create the root account with the one-time setup link' },
       },
     )
     .post(
@@ -55,7 +55,7 @@ export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
       {
         root: true,
         detail: {
-          summary: 'Create the demo channel, whose vendor is built in and needs no network',
+          summary: 'Create the demo channel (built-in vendor, no network needed)',
           description:
             'A second call returns the existing channel. You can change and delete it like any other. CHANNEL_DEMO_UNAVAILABLE (409): on PostgreSQL, where several nodes may serve, or without the demo plugin.',
         },

@@ -49,17 +49,17 @@ export function statusRoutes(kit: Kit, deps: StatusDeps) {
           custom_oauth_providers: providers,
         });
       },
-      { public: true, detail: { summary: 'What the panel needs to know before sign-in' } },
+      { public: true, detail: { summary: 'Get the public gateway status' } },
     )
     .get('/api/branding/logo', () => serveIcon(deps.brandLogo()), {
       public: true,
       detail: {
-        summary: 'The logo of the gateway',
+        summary: 'Get the logo of the gateway',
         responses: { '200': { description: 'The picture', content: { 'image/png': {} } } },
       },
     })
     .get('/api/legal', () => ok(deps.legalTexts()), {
       public: true,
-      detail: { summary: 'User agreement and privacy policy' },
+      detail: { summary: 'Get the user agreement and privacy policy' },
     });
 }

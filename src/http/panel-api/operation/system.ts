@@ -16,7 +16,7 @@ export function systemRoutes(
     .get('/api/node', async () => ok(await system()), {
       root: true,
       detail: {
-        summary: 'Nodes, queues, sandbox, database, ledger check and limits in force',
+        summary: 'Get nodes, queues, sandbox, database, ledger check and limits',
         description:
           'The ledger is checked in the background, at most every six hours; the first request gets null. limits are keyed by environment variable.',
       },
@@ -29,7 +29,7 @@ export function systemRoutes(
         ),
       }),
       detail: {
-        summary: 'Polls, event-loop lag, queue, database size and backups over time',
+        summary: 'Get polls, event-loop lag, queue, database size and backups over time',
         description:
           'At most 200 points, made of samples that each node writes every five minutes; they are kept for 14 days. polls is the sum of a point, the rest its highest value.',
       },

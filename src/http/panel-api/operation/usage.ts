@@ -62,7 +62,7 @@ export function usageRoutes(
       user: true,
       query: strictObject(usageQuery),
       detail: {
-        summary: 'Spend and tasks of any period, over time and by key, model, user or channel',
+        summary: 'Get spend and tasks over time, by key, model, user or channel',
         description:
           'points: at most 200, each of an hour (unit hour: up to three days) or of days_per_point days, by its first second. Days are those of zone as long as quarters of an hour are kept, which is 35 days; a period that begins before is counted in days of UTC, and zone says so. spend is quota. shares: the highest spend first, at most 100; others sums up the rest. id is 0 for requests without a key, -1 where it is not known any more; name is null where it was deleted.',
       },
@@ -155,7 +155,7 @@ export function statsRoutes(kit: Kit, { reports }: { reports: Reports }) {
         scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
       }),
       detail: {
-        summary: 'Tasks, spend and durations of the last days',
+        summary: 'Get tasks, spend and durations of the last days',
         description:
           'by_day has every day (UTC; day is its first second): the tasks that ended on it and, as running, the tasks submitted on it that have not ended. spend is quota. success_rate is a share of the ended tasks, null if none ended. p50_seconds and p95_seconds are from the request to success, accurate to a histogram bucket, null if unknown. The figures are cached for 10 seconds.',
       },

@@ -33,7 +33,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         critical: true,
         body: strictObject({ email: mailAddress, ...challengeField }),
         detail: {
-          summary: 'Mail a link to choose a new password',
+          summary: 'Email a link to choose a new password',
           description: 'The response is the same whether or not the address has an account.',
         },
       },
@@ -59,7 +59,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
           password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
         }),
         detail: {
-          summary: 'Set the new password; every session ends',
+          summary: 'Set the new password; all sessions end',
           description: 'Does not sign in. A second factor stays and is required at the next sign-in.',
         },
       },
@@ -74,7 +74,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         session: true,
         critical: true,
         body: strictObject({ email: mailAddress }),
-        detail: { summary: 'Mail a code to an address that you want to bind' },
+        detail: { summary: 'Email a code to an address you want to add' },
       },
     )
     .post(
@@ -96,7 +96,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         critical: true,
         proof: ADDRESS_PROOF,
         body: strictObject({ email: mailAddress, code: t.String({ minLength: 1, maxLength: 64 }) }),
-        detail: { summary: 'Bind the confirmed address; the previous one gets a notice' },
+        detail: { summary: 'Add the confirmed address; the previous one is notified' },
       },
     )
     .delete(
@@ -117,7 +117,7 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         session: true,
         critical: true,
         proof: ADDRESS_PROOF,
-        detail: { summary: 'Remove the mail address from your account; it gets a notice' },
+        detail: { summary: 'Remove the email address from your account; it is notified' },
       },
     );
 }

@@ -51,11 +51,11 @@ export function oauthProviderRoutes(
     .use(kit)
     .get('/api/custom-oauth-provider', async () => ok(await providers.list()), {
       root: true,
-      detail: { summary: 'The custom providers' },
+      detail: { summary: 'List custom providers' },
     })
     .get('/api/custom-oauth-provider/:id', async ({ params }) => ok(await providers.get(readId(params.id))), {
       root: true,
-      detail: { summary: 'A custom provider' },
+      detail: { summary: 'Get a custom provider' },
     })
     .post(
       '/api/custom-oauth-provider',
@@ -101,7 +101,7 @@ export function oauthProviderRoutes(
           ),
         }),
         detail: {
-          summary: 'Change a custom provider; the slug stays',
+          summary: 'Update a custom provider; the slug is permanent',
           description:
             'A new address of the discovery document, token or user info endpoint needs the client secret again.',
         },
@@ -119,13 +119,13 @@ export function oauthProviderRoutes(
       {
         root: true,
         proof: { scope: 'settings.security' },
-        detail: { summary: 'Delete a custom provider to which no user is bound' },
+        detail: { summary: 'Delete a custom provider that no user is connected to' },
       },
     )
     .post('/api/custom-oauth-provider/discovery', async ({ body }) => ok(await providers.discover(body)), {
       root: true,
       body: strictObject({ well_known_url: text(600), issuer_url: text(600) }),
-      detail: { summary: 'What the discovery document of a provider says' },
+      detail: { summary: 'Read the discovery document of a provider' },
     });
 }
 

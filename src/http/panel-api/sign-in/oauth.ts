@@ -35,7 +35,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           ),
         }),
         detail: {
-          summary: 'Begin to sign in or to bind at a provider',
+          summary: 'Start signing in with or connecting a provider',
           description:
             'The response says where to send the browser. The provider sends it back to `/oauth/<provider>` of the panel, which passes code and state to `GET /api/oauth/{provider}`. A binding needs the access token of a session.',
         },
@@ -79,14 +79,14 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           { additionalProperties: true },
         ),
         detail: {
-          summary: 'Finish signing in or binding with what the provider sent back',
+          summary: 'Finish signing in with or connecting a provider',
           description: 'For scripts of the panel: refused if it is opened as a page.',
         },
       },
     )
     .get('/api/user/oauth/bindings', async ({ panel }) => ok(await auth.oauth.bindings.list(panel)), {
       user: true,
-      detail: { summary: 'Your identities at providers' },
+      detail: { summary: 'List your connected providers' },
     })
     .delete(
       '/api/user/oauth/bindings/:provider',
@@ -100,7 +100,7 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
       {
         session: true,
         critical: true,
-        detail: { summary: 'Unbind your identity at a provider, unless it is your last way to sign in' },
+        detail: { summary: 'Disconnect a provider, unless it is your only way to sign in' },
       },
     );
 }

@@ -57,7 +57,7 @@ export function passkeyRoutes(
     .use(kit)
     .get('/api/user/passkey', async ({ panel }) => ok(await auth.passkeys.list(panel)), {
       user: true,
-      detail: { summary: 'Your passkeys' },
+      detail: { summary: 'List your passkeys' },
     })
     .put(
       '/api/user/passkey/:id',
@@ -68,7 +68,7 @@ export function passkeyRoutes(
         await audit({ panel, origin }, { action: 'user.passkey.rename', target: `passkey:${id}`, detail });
         return ok(passkey);
       },
-      { session: true, body: strictObject({ name }), detail: { summary: 'Rename one of your passkeys' } },
+      { session: true, body: strictObject({ name }), detail: { summary: 'Rename a passkey' } },
     )
     .delete(
       '/api/user/passkey/:id',
@@ -83,7 +83,7 @@ export function passkeyRoutes(
         session: true,
         critical: true,
         proof: { scope: 'passkey.delete' },
-        detail: { summary: 'Delete one of your passkeys; every other session ends' },
+        detail: { summary: 'Delete a passkey; all other sessions end' },
       },
     )
     .delete(
@@ -98,13 +98,13 @@ export function passkeyRoutes(
         session: true,
         critical: true,
         proof: { scope: 'passkey.delete' },
-        detail: { summary: 'Delete all your passkeys; every other session ends' },
+        detail: { summary: 'Delete all passkeys; all other sessions end' },
       },
     )
     .post(
       '/api/user/passkey/register/begin',
       async ({ request, panel }) => ok(await auth.passkeys.registration.begin(panel, readProof(request))),
-      { session: true, critical: true, proof: REGISTRATION_PROOF, detail: { summary: 'Begin to register a passkey' } },
+      { session: true, critical: true, proof: REGISTRATION_PROOF, detail: { summary: 'Start adding a passkey' } },
     )
     .post(
       '/api/user/passkey/register/finish',
@@ -124,13 +124,13 @@ export function passkeyRoutes(
         critical: true,
         proof: REGISTRATION_PROOF,
         body: strictObject({ flow_token: flowToken, credential: registration, name: t.Optional(name) }),
-        detail: { summary: 'Register the passkey that the browser created; every other session ends' },
+        detail: { summary: 'Add the passkey the browser created; all other sessions end' },
       },
     )
     .post('/api/user/passkey/login/begin', async () => ok(await auth.passkeys.login.begin()), {
       public: true,
       critical: true,
-      detail: { summary: 'Begin to sign in with a passkey' },
+      detail: { summary: 'Start signing in with a passkey' },
     })
     .post(
       '/api/user/passkey/login/finish',
@@ -142,7 +142,7 @@ export function passkeyRoutes(
         public: true,
         critical: true,
         body: strictObject({ flow_token: flowToken, credential: assertion }),
-        detail: { summary: 'Sign in with the passkey that the browser used' },
+        detail: { summary: 'Sign in with a passkey' },
       },
     )
     .post(
@@ -152,7 +152,7 @@ export function passkeyRoutes(
         session: true,
         critical: true,
         body: strictObject({ scope: proofScope }),
-        detail: { summary: 'Begin to confirm with a passkey that it is you' },
+        detail: { summary: 'Start confirming with a passkey' },
       },
     )
     .post(
@@ -163,7 +163,9 @@ export function passkeyRoutes(
         session: true,
         critical: true,
         body: strictObject({ flow_token: flowToken, credential: assertion }),
-        detail: { summary: 'Confirm with a passkey: a Security Proof for X-Security-Proof, valid for five minutes' },
+        detail: {
+          summary: 'Confirm with a passkey: returns a Security Proof for X-Security-Proof, valid for five minutes',
+        },
       },
     );
 }

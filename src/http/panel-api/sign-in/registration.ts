@@ -61,14 +61,14 @@ export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         critical: true,
         body: strictObject({ email: mailAddress, ...challengeField }),
         detail: {
-          summary: 'Mail the code that confirms the address of a new account',
+          summary: 'Email the verification code of a new account',
           description: 'The response is the same whether or not the address has an account; only the mail tells.',
         },
       },
     )
     .get('/api/user/aff', async ({ panel }) => ok(await auth.registration.affiliateCode(panel)), {
       user: true,
-      detail: { summary: 'Your affiliate code; the first request creates it' },
+      detail: { summary: 'Get your invitation code; the first request creates it' },
     });
 }
 

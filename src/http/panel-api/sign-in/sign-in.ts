@@ -40,7 +40,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
         critical: true,
         body: credentials,
         detail: {
-          summary: 'Sign in with a password, from a browser that may be signed in',
+          summary: 'Sign in with a password in a browser that may be signed in',
           description:
             'The same as `POST /api/user/login`, at a path to which browsers send the refresh cookie: a browser with a live session of this account is not slowed down while others guess its password.',
         },
@@ -59,7 +59,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
           code: t.String({ maxLength: 64, description: 'A code of the authenticator app, or a backup code.' }),
           flow_token: t.String({ maxLength: 200, description: 'From the first step, which returned require_2fa.' }),
         }),
-        detail: { summary: 'The second step of a sign-in' },
+        detail: { summary: 'Complete a sign-in with the second factor' },
       },
     )
     .post(
@@ -82,7 +82,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
       {
         refreshCookie: true,
         critical: true,
-        detail: { summary: 'Swap the refresh cookie for a new one and a new access token' },
+        detail: { summary: 'Refresh the access token and the refresh cookie' },
       },
     )
     .post(
@@ -97,6 +97,6 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
         if (clearCookies) cookies.clear(cookie);
         return ok({ revoked_sid: revokedSid, cookie_cleared: clearCookies });
       },
-      { refreshCookie: true, critical: true, detail: { summary: 'End the session and clear its cookies' } },
+      { refreshCookie: true, critical: true, detail: { summary: 'Sign out and clear the cookies' } },
     );
 }

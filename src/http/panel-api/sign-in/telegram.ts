@@ -58,7 +58,7 @@ export function telegramRoutes(
         bindCookie.write(cookie, { flowToken, expiresAt, now: deps.clock.unix() });
         return ok({ ...ticket, callback_url: `${BIND_PATH}/${ticket.flow_token}` });
       },
-      { session: true, critical: true, detail: { summary: 'Begin to bind a Telegram account' } },
+      { session: true, critical: true, detail: { summary: 'Start connecting a Telegram account' } },
     )
     .get(
       `${BIND_PATH}/:flow_token`,
@@ -83,7 +83,7 @@ export function telegramRoutes(
         public: true,
         critical: true,
         detail: {
-          summary: 'Where the widget returns to bind a Telegram account',
+          summary: 'Finish connecting a Telegram account',
           description: `${WIDGET_FIELDS} Works only in the browser that began. Redirects to ${LANDING_PATH} with telegram_bind, error_code, flow_token.`,
           responses: { '302': { description: `Redirects to ${LANDING_PATH}` } },
         },

@@ -15,7 +15,7 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
     .use(kit)
     .get('/api/user/2fa/status', async ({ panel }) => ok(await auth.twoFactor.status(panel)), {
       user: true,
-      detail: { summary: 'Whether your second factor is enabled or locked, and how many backup codes are left' },
+      detail: { summary: 'Get the status of your two-factor authentication' },
     })
     .post(
       '/api/user/2fa/setup',
@@ -28,7 +28,7 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
         session: true,
         critical: true,
         detail: {
-          summary: 'Begin to set up an authenticator app; only this response shows its secret and the backup codes',
+          summary: 'Start setting up an authenticator app; only this response contains its secret and backup codes',
         },
       },
     )
@@ -43,7 +43,7 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
         session: true,
         critical: true,
         body: strictObject({ code: appCode }),
-        detail: { summary: 'Enable the second factor that was set up; every other session ends' },
+        detail: { summary: 'Turn on two-factor authentication; all other sessions end' },
       },
     )
     .post(
@@ -57,7 +57,7 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
         session: true,
         critical: true,
         body: strictObject({ code: anyCode }),
-        detail: { summary: 'Disable the second factor; every other session ends' },
+        detail: { summary: 'Turn off two-factor authentication; all other sessions end' },
       },
     )
     .post(
@@ -71,14 +71,14 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
         session: true,
         critical: true,
         body: strictObject({ code: appCode }),
-        detail: { summary: 'Replace all backup codes; every other session ends' },
+        detail: { summary: 'Replace all backup codes; all other sessions end' },
       },
     )
     .get('/api/verify', async ({ panel, query }) => ok(await auth.proofs.describe(panel, query.scope)), {
       session: true,
       query: strictObject({ scope: proofScope }),
       detail: {
-        summary: 'How to confirm that it is you',
+        summary: "List the ways to confirm it's you",
         description:
           'needed: whether the scope requires this account to confirm. methods: any one of 2fa, passkey, password is enough; empty if the account has no method.',
       },
@@ -95,6 +95,6 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
         password: t.Optional(t.String({ maxLength: 1000 })),
         scope: proofScope,
       }),
-      detail: { summary: 'Confirm that it is you: a Security Proof for X-Security-Proof, valid for five minutes' },
+      detail: { summary: "Confirm it's you: returns a Security Proof for X-Security-Proof, valid for five minutes" },
     });
 }

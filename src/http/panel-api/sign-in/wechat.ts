@@ -27,12 +27,12 @@ export function wechatRoutes(
     .post('/api/oauth/wechat/state', async () => ok(await wechat.beginLogin()), {
       public: true,
       critical: true,
-      detail: { summary: 'Begin to sign in with WeChat' },
+      detail: { summary: 'Start signing in with WeChat' },
     })
     .get('/api/oauth/wechat/qrcode', async () => serveIcon(await wechat.qrCode(), BROWSER_CACHE_SECONDS), {
       public: true,
       detail: {
-        summary: 'The QR code of the WeChat account',
+        summary: 'Get the QR code of the WeChat account',
         description: 'An image, fetched from WeChatAccountQRCodeImageURL and cached for ten minutes.',
         ...answersIcon,
       },
@@ -55,7 +55,7 @@ export function wechatRoutes(
     .post('/api/oauth/wechat/bind/start', async ({ panel }) => ok(await wechat.beginBinding(panel)), {
       session: true,
       critical: true,
-      detail: { summary: 'Begin to bind a WeChat account' },
+      detail: { summary: 'Start connecting a WeChat account' },
     })
     .post(
       '/api/oauth/wechat/bind',
@@ -70,7 +70,7 @@ export function wechatRoutes(
         session: true,
         critical: true,
         body: strictObject({ code, flow_token: t.String(flowToken) }),
-        detail: { summary: 'Bind the WeChat account that sent the code' },
+        detail: { summary: 'Connect the WeChat account that sent the code' },
       },
     );
 }

@@ -16,7 +16,7 @@ export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         await audit({ panel, origin }, { action, target: `user:${panel.user.id}`, detail: {} });
         return ok(null);
       },
-      { session: true, detail: { summary: 'Revoke all artifact links of your tasks so far' } },
+      { session: true, detail: { summary: 'Revoke all links of your tasks' } },
     )
     .post(
       '/api/user/:id/links/revoke',
@@ -26,6 +26,6 @@ export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audi
         await audit({ panel, origin }, { action, target: `user:${id}`, detail: {} });
         return ok(null);
       },
-      { admin: true, detail: { summary: "Revoke all artifact links of a user's tasks so far" } },
+      { admin: true, detail: { summary: "Revoke all links of a user's tasks" } },
     );
 }

@@ -54,6 +54,7 @@ export function modelCatalogRoutes(
             field.kind === 'number' ? [[name, field.unit] as const] : [],
           ),
         ),
+        labels: plugin.manifest.vendor?.labels ?? {},
         sample: makeSample(schema),
         price: estimatePrice(price, model, findUsage(plugin.manifest, { model }).usageExamples),
         ...describeFigures(plugin.key, model),
@@ -70,6 +71,7 @@ export function modelCatalogRoutes(
           description: null,
           icon: null,
           units: {},
+          labels: {},
           sample: {},
           price: estimatePrice(price, id),
           ...describeFigures(RELAY_PLUGIN_KEY, id),
@@ -81,8 +83,8 @@ export function modelCatalogRoutes(
     {
       user: true,
       detail: {
-        summary: 'The models that you may use, with price, usual time and success rate',
-        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. sample has the fields that a request must have besides model and prompt, with values for an example. price.priced is false for a model without a price: its calls cost nothing. price.expression is for administrators, null for others; price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
+        summary: 'List your models with price, usual time and success rate',
+        description: `Those of GET /v1/models for your group, at most ${MAX_MODELS}. plugin_key is null for a model that is passed on to a vendor. sample has the fields that a request must have besides model and prompt, with values for an example. price.priced is false for a model without a price: its calls cost nothing. price.expression is for administrators, null for others; price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts; price.examples says then what the plugin's examples cost you; units has the units of those facts, labels their short names by locale. usual_seconds (the median) and success_rate are of everybody, over ${FIGURE_DAYS} days; null where no task ended.`,
       },
     },
   );

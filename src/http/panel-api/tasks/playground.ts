@@ -53,9 +53,9 @@ export function playgroundRoutes(
       {
         user: true,
         detail: {
-          summary: 'The models that you may use, with a schema for a form',
+          summary: 'List your models with form schemas',
           description:
-            "Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt, the plugin's inputs and the billed facts that a request names; plugins may accept more. x-description and x-enum-labels are texts by locale, x-unit is second or count, x-input is text, image, video or audio, x-example a value for samples. price.expression is for administrators, null for others. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. requests are examples to begin with. blocked says why a submission would be refused now: no_price, plugin_suspended.",
+            "Those that your group and the enabled channels allow. schema is a JSON Schema of the fields that a form can offer: the prompt, the plugin's inputs and the billed facts that a request names; plugins may accept more. x-description, x-enum-labels and labels (short names of fields and facts) are texts by locale, x-unit is second or count, x-input is text, image, video or audio, x-example a value for samples. price.expression is for administrators, null for others. price.summary is the price of your group in parts, null where it is more than an amount or a table of amounts, times facts. requests are examples to begin with. blocked says why a submission would be refused now: no_price, plugin_suspended.",
         },
       },
     )
@@ -91,7 +91,7 @@ export function playgroundRoutes(
           ),
         }),
         detail: {
-          summary: 'Submit a task on your account',
+          summary: 'Submit a task from your account',
           description:
             'Send files as data URLs in the body. It may have 16 MiB with them, and 1 MiB, 20,000 values and 64 levels without them.',
         },
@@ -118,7 +118,7 @@ export function playgroundRoutes(
         bodyLimit: 'request',
         body: submitBody,
         detail: {
-          summary: 'What this submission would cost',
+          summary: 'Quote a submission',
           description:
             'Like POST /api/price/quote with request: the hooks of the plugin run; nothing is sent, stored or charged. balance is your quota. refused is not null where the submission would be refused, and says why: a request that somebody is still typing is no failed request.',
         },
@@ -142,7 +142,7 @@ export function playgroundRoutes(
         user: true,
         modelRequest: true,
         detail: {
-          summary: 'Submit your ended task again, as a new task',
+          summary: 'Run one of your ended tasks again',
           description:
             'At the current price. REQUEST_NOT_KEPT (409): the request had files, referred to earlier tasks or is too large.',
         },
@@ -166,7 +166,7 @@ export function playgroundRoutes(
       {
         user: true,
         detail: {
-          summary: 'Follow a task by server-sent events: task.updated, then task.finished',
+          summary: "Stream a task's progress as server-sent events",
           description: 'The events of GET /v1/tasks/{task_id}/events, for its owner and for administrators.',
           responses: { '200': { description: 'Each event carries the task', content: { 'text/event-stream': {} } } },
         },
@@ -208,6 +208,7 @@ function describeModel(
       native,
     },
     schema,
+    labels: manifest.vendor?.labels ?? {},
     examples: manifest.usageExamples,
     price: {
       expression: showsExpression ? (offer.price ?? null) : null,

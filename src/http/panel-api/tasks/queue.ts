@@ -56,7 +56,7 @@ export function queueRoutes(
           user_id: t.Optional(integerText({ minimum: 1, description: 'Administrators; users see their own.' })),
         }),
         detail: {
-          summary: 'Tasks that wait to be sent, the oldest first',
+          summary: 'List waiting tasks, oldest first',
           description:
             'position counts among the tasks that wait for the same model and group, exactly up to 1,000, then it is "over 1,000". estimated_start_at is null while fewer than five tasks of the model ended within an hour. For administrators also whose they are, which accounts may serve them, and what waits in all by model and group (classes, the largest first). reason is no_channel (no enabled channel serves it), returned (the vendor refused it; it is sent again at reason_until), resting (each account rests, the first until reason_until) or full (each slot is in use).',
         },
@@ -88,7 +88,7 @@ export function queueRoutes(
       {
         user: true,
         detail: {
-          summary: 'Cancel a waiting task: your own, or as an administrator any',
+          summary: 'Cancel a waiting task',
           description: 'It ends as failed and its reservation is refunded. 409 once a vendor has it.',
         },
       },

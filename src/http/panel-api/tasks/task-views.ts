@@ -11,7 +11,7 @@ export function taskViewRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
     .use(kit)
     .get('/api/user/self/views', async ({ panel }) => ok(await taskViews.list(panel)), {
       user: true,
-      detail: { summary: 'Your saved views of the task list, the newest first' },
+      detail: { summary: 'List your saved views, newest first' },
     })
     .put(
       '/api/user/self/views',
@@ -28,7 +28,7 @@ export function taskViewRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
           name: t.String({ maxLength: 200, description: '1 to 60 characters; it replaces the view of that name.' }),
           query: t.String({ maxLength: 2000, description: "The query of the list's address, without ?." }),
         }),
-        detail: { summary: 'Save a view of the task list; an account keeps at most 50' },
+        detail: { summary: 'Save a view of the task list (at most 50 per account)' },
       },
     )
     .delete(

@@ -59,7 +59,7 @@ export function panelTaskRoutes(
           sort: t.Optional(t.Union(TASK_SORTS.map((sort) => t.Literal(sort)))),
         }),
         detail: {
-          summary: 'Tasks',
+          summary: 'List tasks',
           description: `At most ${thousands(LIST_LIMITS.counted)} are counted, and ${thousands(LIST_LIMITS.found)} with q; has_more says that there are others. searched is null, or how many of the newest tasks were looked at: q looks at the prompts of the newest ${thousands(LIST_LIMITS.searched)} that match the other filters.`,
         },
       },
@@ -82,7 +82,7 @@ export function panelTaskRoutes(
           limit: t.Optional(integerText({ minimum: 1, maximum: 100, default: 50 })),
         }),
         detail: {
-          summary: 'Tasks, one part after the other',
+          summary: 'List tasks by cursor',
           description:
             'For lists that grow as one scrolls: nothing is counted, and no part takes longer than the first. next is null at the end. With q a part may be empty and have a next.',
         },
@@ -98,7 +98,7 @@ export function panelTaskRoutes(
         user: true,
         query: strictObject(taskFilterQuery),
         detail: {
-          summary: 'Why the tasks of a filter failed, by the number of tasks',
+          summary: 'Count the failure reasons of filtered tasks',
           description: `The first ${MAX_REASONS} reasons, each cut to 200 characters; as fail_reason in the filter, it finds its tasks. A status in the filter is ignored.`,
         },
       },
@@ -106,7 +106,7 @@ export function panelTaskRoutes(
     .get('/api/task/:task_id', async ({ panel, params }) => ok(await readDetail(panel, params.task_id)), {
       user: true,
       detail: {
-        summary: 'A task with its bill, timeline, ledger lines and artifacts',
+        summary: 'Get a task with its bill, timeline, ledger entries and artifacts',
         description:
           'bill is as in /api/log; settled and difference are null while the task runs. request is the request to the plugin; it is null if it was not kept and for tasks of other users. retryable says whether POST …/retry can repeat it, and retry_block why it cannot: the code of the error that it would answer.',
       },
@@ -118,7 +118,7 @@ export function panelTaskRoutes(
         await audit({ panel, origin }, { action: 'task.cancel', target: `task:${taskId}`, detail: {} });
         return ok(await readDetail(panel, taskId));
       },
-      { user: true, detail: { summary: 'Cancel your task that no vendor has accepted' } },
+      { user: true, detail: { summary: 'Cancel a task of yours that no vendor has accepted' } },
     )
     .delete(
       '/api/task/:task_id',
@@ -130,7 +130,7 @@ export function panelTaskRoutes(
       {
         user: true,
         detail: {
-          summary: 'Delete your task',
+          summary: 'Delete one of your tasks',
           description: 'It is hidden from you, its links end and its content is gone. Its bill stays.',
         },
       },
@@ -146,7 +146,7 @@ export function panelTaskRoutes(
       {
         admin: true,
         detail: {
-          summary: "The vendor's last answer, as it was stored",
+          summary: "Get the vendor's last stored response",
           description: `JSON as text, indented and cut to ${thousands(MAX_ANSWER)} characters; null without one: none came, or its retention is over. Keys of channels are redacted, and media in Base64 are cut to their beginning. An answer about another user's task leaves an audit row.`,
         },
       },
@@ -162,7 +162,7 @@ export function panelTaskRoutes(
         query: strictObject({
           expires_in: t.Optional(t.String({ maxLength: 20, description: 'Seconds until the links end.' })),
         }),
-        detail: { summary: 'The artifacts of a task, with links that need no key' },
+        detail: { summary: 'List the artifacts of a task with shareable links' },
       },
     )
     .post(
@@ -183,9 +183,9 @@ export function panelTaskRoutes(
           }),
         }),
         detail: {
-          summary: 'Give an artifact of your task its preview',
+          summary: 'Upload the preview of an artifact',
           description:
-            'Taken once: 409 PREVIEW_EXISTS where there is one. Without an audit row: browsers do it by themselves.',
+            'Taken once: 409 PREVIEW_EXISTS where there is one. Without an audit row: browsers do it automatically.',
         },
       },
     )
@@ -203,7 +203,7 @@ export function panelTaskRoutes(
         query: strictObject({
           artifact: t.Optional(t.String({ minLength: 1, maxLength: 128, description: 'Only the links of this one.' })),
         }),
-        detail: { summary: 'End the links of a task made so far' },
+        detail: { summary: 'Revoke all links of a task' },
       },
     );
 }

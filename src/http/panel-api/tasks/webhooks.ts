@@ -28,7 +28,7 @@ export function webhookRoutes(kit: Kit, { webhooks, audit }: { webhooks: Webhook
         user: true,
         query: strictObject(pageQuery),
         detail: {
-          summary: 'The webhooks of a task with their deliveries, the latest first',
+          summary: 'List the webhooks of a task with their deliveries, latest first',
           description:
             'status: pending, delivered, failed (after 24 hours of attempts, or the receiver answered 410) or superseded (a later one replaced it). The query of the address is left out.',
         },
@@ -45,7 +45,7 @@ export function webhookRoutes(kit: Kit, { webhooks, audit }: { webhooks: Webhook
       {
         user: true,
         detail: {
-          summary: 'Send a webhook again, with the same webhook-id',
+          summary: 'Redeliver a webhook with the same webhook-id',
           description: 'Possible in every status; further attempts follow for another 24 hours.',
         },
       },

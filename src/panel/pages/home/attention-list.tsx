@@ -3,13 +3,14 @@ import { IconChevronRight } from '@tabler/icons-react';
 import { type ReactNode, useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/roles.ts';
 import { useApiQuery } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
-import { attentionDetail, targetPage } from './attention-item.ts';
+import { targetPage } from './attention-item.ts';
 import classes from './attention-list.module.css';
 
 const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
@@ -92,7 +93,7 @@ const refreshMs = 60_000;
 
 /** What an administrator should look at, each with a remedy; renders nothing if all is well. */
 export function AttentionList() {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const role = useRole();
   const { data = [], error } = useApiQuery<AttentionItem[]>('/api/attention', { refreshMs });
   // A failed query must not look as if all were well.
@@ -115,7 +116,7 @@ export function AttentionList() {
                 </h3>
                 <p>{t(remedy)}</p>
                 {variable !== null && <p>{t('home.attention.variable', { name: variable })}</p>}
-                <Detail text={attentionDetail(item, t, i18n.language)} />
+                <p className={classes.detail}>{translateOrQuote(item, t)}</p>
               </div>
               {page !== null && role >= page.role && (
                 <Button
@@ -134,10 +135,6 @@ export function AttentionList() {
       </ul>
     </AttentionStrip>
   );
-}
-
-function Detail({ text }: { text: string | null }) {
-  return text === null ? null : <p className={classes.detail}>{text}</p>;
 }
 
 /** Keys that stay the same while figures in the messages change, so that buttons keep the focus. */

@@ -68,7 +68,7 @@ export function HomePage() {
 
   return (
     <Page
-      heading={t('home.heading', { name: user.display_name || user.username })}
+      heading={t('home.heading')}
       title={t('home.title')}
       intro={t(isNew ? 'home.introNew' : 'home.intro')}
       actions={

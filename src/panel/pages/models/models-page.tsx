@@ -149,7 +149,7 @@ function ModelCard({ model: card }: { model: Model }) {
   );
 }
 
-function ModelPrice({ card: { price, units } }: { card: Model }) {
+function ModelPrice({ card: { price, units, labels } }: { card: Model }) {
   const { t } = useTranslation();
   const words = usePriceWords();
   const format = useFormat();
@@ -170,7 +170,7 @@ function ModelPrice({ card: { price, units } }: { card: Model }) {
       </div>
     );
   }
-  const { short, rows } = words(price.summary, units);
+  const { short, rows } = words(price.summary, units, labels);
   return (
     <div>
       <p className={classes.price}>{short}</p>

@@ -4,7 +4,7 @@ import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { localise } from '../../i18n/localise.ts';
 import { Collapsible } from '../../ui/display/collapsible.tsx';
-import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { attachedBytes, maxFileBytes } from './attached-files.ts';
 import classes from './playground.module.css';
 import type { FieldProps } from './request-field.tsx';
@@ -126,7 +126,7 @@ export function useFileFault(): (file: File, others: number) => string | null {
 type FileFieldProps = FieldProps & { draft: RequestDraft };
 
 /** A file that the model takes: chosen here, or given by its URL. */
-export function FileField({ name, schema, isRequired, refusal, className, draft }: FileFieldProps) {
+export function FileField({ name, label, schema, isRequired, refusal, className, draft }: FileFieldProps) {
   const { t, i18n } = useTranslation();
   const { error, attach } = useAttachFile(draft);
   const reset = useRef<() => void>(null);
@@ -139,7 +139,7 @@ export function FileField({ name, schema, isRequired, refusal, className, draft 
   return (
     <TextInput
       {...(className === undefined ? {} : { className })}
-      label={humanizeFieldName(name)}
+      label={label}
       description={localise(schema['x-description'], i18n.language) || t('play.file.orUrl')}
       placeholder="https://"
       required={isRequired}
@@ -153,16 +153,11 @@ export function FileField({ name, schema, isRequired, refusal, className, draft 
           resetRef={reset}
           accept={`${schema['x-input']}/*`}
           onChange={choose}
-          inputProps={{ 'aria-label': t('play.file.chooseFor', { field: humanizeFieldName(name) }) }}
+          inputProps={{ 'aria-label': t('play.file.chooseFor', { field: label }) }}
         >
           {(props) => (
             <Tooltip label={t('play.file.choose')}>
-              <ActionIcon
-                {...props}
-                variant="subtle"
-                size={36}
-                aria-label={t('play.file.chooseFor', { field: humanizeFieldName(name) })}
-              >
+              <ActionIcon {...props} variant="subtle" size={36} aria-label={t('play.file.chooseFor', { field: label })}>
                 <IconPaperclip size={18} stroke={1.6} aria-hidden="true" />
               </ActionIcon>
             </Tooltip>

@@ -2,7 +2,7 @@ import { Select, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
-import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { DecimalField } from '../../ui/form/decimal-field.tsx';
 import { isFitNumber } from './find-invalid-field.ts';
@@ -11,6 +11,8 @@ export type FieldSchema = CallableModel['schema']['properties'][string];
 
 export type FieldProps = {
   name: string;
+  /** What people call the field. */
+  label: string;
   schema: FieldSchema;
   isRequired: boolean;
   /** Why the plugin refuses the value; null: it does not. */
@@ -33,13 +35,22 @@ const isListed = ({ enum: choices = [], minimum = 0, maximum = 0 }: FieldSchema)
 /**
  * The input for a field's schema. Empty fields are omitted, so that the plugin's default applies.
  */
-export function RequestField({ name, schema, isRequired, refusal, className, value, onChange }: RequestFieldProps) {
+export function RequestField({
+  name,
+  label,
+  schema,
+  isRequired,
+  refusal,
+  className,
+  value,
+  onChange,
+}: RequestFieldProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const help = localise(schema['x-description'], i18n.language);
   const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
   const common = {
-    label: humanizeFieldName(name),
+    label,
     description: help || null,
     error: refusal,
     ...(className === undefined ? {} : { className }),
@@ -49,9 +60,9 @@ export function RequestField({ name, schema, isRequired, refusal, className, val
   const unit = schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : '';
   if (schema.enum !== undefined && (schema.type !== 'number' || isListed(schema))) {
     const options = schema.enum.map((choice) => {
-      const label = localise(schema['x-enum-labels']?.[choice], i18n.language);
+      const words = localise(schema['x-enum-labels']?.[choice], i18n.language);
       const said = typeof choice === 'number' ? `${format.number(choice)}${unit}` : choice;
-      return { value: String(choice), label: label === '' || label === choice ? said : `${choice} – ${label}` };
+      return { value: String(choice), label: words === '' || words === choice ? said : `${choice} – ${words}` };
     });
     const isOther = text !== '' && !options.some((option) => option.value === text);
     return (

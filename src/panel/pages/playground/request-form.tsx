@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../i18n/localise.ts';
 import type { TextKey } from '../../i18n/texts.ts';
+import { labelField } from '../../ui/display/use-format.ts';
 import sideBySide from '../../ui/form/side-by-side.module.css';
 import { AttachFile, FileField, FilePreviews } from './attach-file.tsx';
 import type { RequestBody } from './attached-files.ts';
@@ -25,7 +26,7 @@ type RequestFormProps = {
  * removed.
  */
 export function RequestForm({ offer, draft, refused }: RequestFormProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { body, setField } = draft;
   const fields = Object.entries(offer.schema.properties).filter(([, schema]) => schema.const === undefined);
   const known = new Set(['model', ...fields.map(([name]) => name)]);
@@ -37,6 +38,7 @@ export function RequestForm({ offer, draft, refused }: RequestFormProps) {
         {fields.map(([name, schema]) => {
           const field = {
             name,
+            label: labelField(offer.labels, name, i18n.language),
             schema,
             isRequired: offer.schema.required.includes(name),
             refusal: refused?.field === name ? refused.text : null,

@@ -11,7 +11,7 @@ import type { Session } from '../../session/session.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useSingleMutation } from '../../session/use-api.ts';
 import { ErrorNotice } from '../../ui/display/error-notice.tsx';
-import { humanizeFieldName, useFormat } from '../../ui/display/use-format.ts';
+import { labelField, useFormat } from '../../ui/display/use-format.ts';
 import { isDialogOpen } from '../../ui/form/form-dialog.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
@@ -88,7 +88,7 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
 
   const unfinishedText = (): string | null => {
     if (missing.length > 0) {
-      const names = [...new Set(missing)].map(humanizeFieldName);
+      const names = [...new Set(missing)].map((name) => labelField(offer.labels, name, i18n.language));
       return t('play.fillFirst', { fields: new Intl.ListFormat(i18n.language).format(names) });
     }
     const hasPrompt = typeof draft.body.prompt === 'string' && draft.body.prompt !== '';
@@ -184,7 +184,7 @@ export function RunPanel({ offer, rival, draft, own, repeats, onRun }: RunPanelP
       )}
       {draft.error === null && invalidField !== undefined && (
         <Text size="sm" c="var(--mantine-color-error)">
-          {t('play.fieldFirst', { field: humanizeFieldName(invalidField) })}
+          {t('play.fieldFirst', { field: labelField(offer.labels, invalidField, i18n.language) })}
         </Text>
       )}
       {draft.error === null && invalidField === undefined && unfinished !== undefined && (

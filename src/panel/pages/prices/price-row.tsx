@@ -1,7 +1,7 @@
 import { Anchor, NativeSelect, Text, Textarea } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginPrices, PriceSummary } from '../../api/types.ts';
-import { humanizeFieldName } from '../../ui/display/use-format.ts';
+import { type FieldLabels, labelInSentence } from '../../ui/display/use-format.ts';
 import { tokensPerPrice, usePriceWords } from '../../ui/display/use-price-words.ts';
 import { toDecimal, toNumber } from '../../ui/form/decimal.ts';
 import { MoneyField } from '../../ui/form/decimal-field.tsx';
@@ -24,7 +24,7 @@ export function PriceRow(props: PriceRowProps) {
   const { row, forms, facts, draft, isIncomplete, hasFocus, onChange, onTakeListPrice } = props;
   const { t } = useTranslation();
   const words = usePriceWords();
-  const formName = useFormName();
+  const formName = useFormName(facts);
   const form = forms.find(({ id }) => id === draft.form);
   const units = Object.fromEntries(facts.map(({ name, unit }) => [name, unit]));
   const list = row.list_price;
@@ -77,7 +77,7 @@ export function PriceRow(props: PriceRowProps) {
         {list !== null && (
           <>
             <Text size="sm" c="dimmed">
-              {list.summary === null ? list.expression : words(list.summary, units).short}
+              {list.summary === null ? list.expression : words(list.summary, units, readLabels(facts)).short}
             </Text>
             <Anchor component="button" type="button" size="sm" onClick={onTakeListPrice}>
               {t('prices.table.takeOne', { model: row.model })}
@@ -90,8 +90,9 @@ export function PriceRow(props: PriceRowProps) {
 }
 
 /** What a form counts, such as "per second, by resolution". */
-function useFormName(): (form: PriceForm) => string {
-  const { t } = useTranslation();
+function useFormName(facts: readonly Fact[]): (form: PriceForm) => string {
+  const { t, i18n } = useTranslation();
+  const say = (name: string): string => labelInSentence(readLabels(facts), name, i18n.language);
   return ({ per, by }) => {
     const counted =
       per === null
@@ -100,12 +101,15 @@ function useFormName(): (form: PriceForm) => string {
           ? t('prices.table.perSecond')
           : per.unit === 'token'
             ? t('prices.table.perTokens')
-            : t('prices.table.perFact', { name: humanizeFieldName(per.name).toLowerCase() });
-    return by === null ? counted : t('prices.table.by', { counted, name: humanizeFieldName(by.name).toLowerCase() });
+            : t('prices.table.perFact', { name: say(per.name) });
+    return by === null ? counted : t('prices.table.by', { counted, name: say(by.name) });
   };
 }
 
 type Fact = PluginPrices['facts'][number];
+
+const readLabels = (facts: readonly Fact[]): FieldLabels =>
+  Object.fromEntries(facts.flatMap(({ name, label }) => (label === null ? [] : [[name, label] as const])));
 
 /** What a price counts: `per` a fact or the task, `by` the values of another fact or none. */
 type PriceForm = { id: string; per: Fact | null; by: Fact | null };

@@ -1,8 +1,9 @@
 import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
+import { translateOrQuote } from '../../api/say-sentence.ts';
 import type { AttentionItem } from '../../api/types.ts';
-import { attentionDetail, targetPage } from '../../pages/home/attention-item.ts';
+import { targetPage } from '../../pages/home/attention-item.ts';
 import { BrowserNoticeSwitch } from '../../pages/notifications/browser-notices.tsx';
 import { useRole } from '../../session/roles.ts';
 import { StatusLabel } from '../../ui/display/status-label.tsx';
@@ -12,7 +13,7 @@ import type { Notices } from './use-notices.ts';
 
 /** The content of the bell. */
 export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave(): void }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const format = useFormat();
   const role = useRole();
   /** Home says what to do where no page of the reader's changes it. */
@@ -32,7 +33,7 @@ export function NoticeList({ attention, finished, onLeave }: Notices & { onLeave
                   <StatusLabel tone={item.severity === 'error' ? 'bad' : 'waiting'}>
                     {t(`home.attention.${item.code}`)}
                   </StatusLabel>
-                  <span className={classes.note}>{attentionDetail(item, t, i18n.language)}</span>
+                  <span className={classes.note}>{translateOrQuote(item, t)}</span>
                 </Link>
               </li>
             ))}

@@ -1,4 +1,5 @@
 import { useTranslation } from 'react-i18next';
+import { type LocalisedText, localise } from '../../i18n/localise.ts';
 import { type Axis, decimalsOfStep, roundTicks } from '../chart/chart-axis.ts';
 
 /** 500,000 units of quota are one US dollar. */
@@ -195,8 +196,20 @@ export function createFormat(language: string): Format {
 
 const sameDecimals = (decimals: number) => ({ minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 
+/** The plugin's label of a field or fact in the user's language, else its name as words. */
+export const labelField = (labels: FieldLabels | undefined, name: string, language: string): string =>
+  localise(labels?.[name], language) || humanizeFieldName(name);
+
+/** As `labelField`, inside a sentence: German nouns keep their capital. */
+export function labelInSentence(labels: FieldLabels | undefined, name: string, language: string): string {
+  const label = labelField(labels, name, language);
+  return language === 'de' ? label : label.charAt(0).toLowerCase() + label.slice(1);
+}
+
+export type FieldLabels = Readonly<Record<string, LocalisedText>>;
+
 /** `aspect_ratio` as "Aspect ratio". */
-export function humanizeFieldName(name: string): string {
+function humanizeFieldName(name: string): string {
   const words = name.replaceAll(/[_-]+/g, ' ').trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

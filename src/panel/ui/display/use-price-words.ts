@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import type { PriceSummary } from '../../api/types.ts';
-import { humanizeFieldName, quotaPerUsd, useFormat } from './use-format.ts';
+import { type FieldLabels, labelInSentence, quotaPerUsd, useFormat } from './use-format.ts';
 
 /** The unit of a number fact: `second`, `count`, `token` or `credit`. */
 type FactUnits = Readonly<Record<string, string | null>>;
@@ -9,29 +9,29 @@ type FactUnits = Readonly<Record<string, string | null>>;
 export const tokensPerPrice = 1_000_000;
 
 type PriceWords = {
-  /** "$0.02 a second", or for a table its lowest and highest amount. */
+  /** "$0.02 / second", or for a table its lowest and highest amount. */
   short: string;
-  /** The rows of a table, such as "1080p" and "$0.08 a second". */
+  /** The rows of a table, such as "1080p" and "$0.08 / second". */
   rows: readonly (readonly [value: string, amount: string])[];
 };
 
 /** Puts prices into words. */
 export function usePriceWords() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const format = useFormat();
 
-  const perWords = (fact: string, units: FactUnits): string => {
+  const perWords = (fact: string, units: FactUnits, labels: FieldLabels): string => {
     if (units[fact] === 'second') return t('price.words.second');
     if (units[fact] === 'token') return t('price.words.tokens');
     if (fact === 'images') return t('price.words.image');
-    return t('price.words.fact', { name: humanizeFieldName(fact).toLowerCase() });
+    return t('price.words.fact', { name: labelInSentence(labels, fact, i18n.language) });
   };
-  return (summary: PriceSummary, units: FactUnits): PriceWords => {
+  return (summary: PriceSummary, units: FactUnits, labels: FieldLabels): PriceWords => {
     const factor = summary.per.some((fact) => units[fact] === 'token') ? tokensPerPrice : 1;
     const per =
       summary.per.length === 0
         ? t('price.words.task')
-        : summary.per.map((fact) => perWords(fact, units)).join(t('price.words.times'));
+        : summary.per.map((fact) => perWords(fact, units, labels)).join(t('price.words.times'));
     const money = (usd: number): string => format.money(usd * factor * quotaPerUsd);
     const say = (amount: string): string => t('price.words', { amount, per });
     if (summary.kind === 'amount')

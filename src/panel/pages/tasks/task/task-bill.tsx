@@ -7,7 +7,7 @@ import { localise } from '../../../i18n/localise.ts';
 import type { TextKey } from '../../../i18n/texts.ts';
 import { useApiQuery } from '../../../session/use-api.ts';
 import { Collapsible } from '../../../ui/display/collapsible.tsx';
-import { type Format, humanizeFieldName, useFormat } from '../../../ui/display/use-format.ts';
+import { type Format, labelField, useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import classes from './task-bill.module.css';
 
@@ -83,7 +83,7 @@ function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
         {names.map((name) => (
           <tr key={name}>
             <th scope="row" title={labels.describe(name) || undefined}>
-              {humanizeFieldName(name)}
+              {labels.label(name)}
             </th>
             <td>{format(name, bill.facts[name])}</td>
             {hasDelivered && (
@@ -158,6 +158,7 @@ function LedgerLines({ ledger }: { ledger: readonly LedgerLine[] }) {
 }
 
 type UsageLabels = {
+  label(name: string): string;
   /** The plugin's description of a billed quantity; empty if it has none. */
   describe(name: string): string;
   /** The value with its unit. */
@@ -169,8 +170,10 @@ function useUsageLabels(pluginKey: string, model: string): UsageLabels {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { data } = useApiQuery<CallableModel[]>('/api/model');
-  const fields = data?.find((offer) => offer.plugin_key === pluginKey && offer.model === model)?.schema.properties;
+  const offer = data?.find((each) => each.plugin_key === pluginKey && each.model === model);
+  const fields = offer?.schema.properties;
   return {
+    label: (name) => labelField(offer?.labels, name, i18n.language),
     describe: (name) => localise(fields?.[name]?.['x-description'], i18n.language),
     format: (name, value) => {
       if (typeof value === 'boolean') return t(value ? 'app.yes' : 'app.no');
