@@ -304,10 +304,10 @@ export function parseTaskResult(_ctx, body) {
   return { status, reason: wordsOf(body) || (ENDINGS[named] ?? 'The job failed at OpenRouter.') };
 }
 
-/** What OpenRouter charged. */
+/** What OpenRouter charged. With a key of the vendor's own that is its fee alone. */
 export function extractUsageOnComplete(_ctx, result, body) {
   const cost = Number(body?.usage?.cost);
-  return result.status === 'SUCCESS' && cost >= 0 ? { cost } : null;
+  return result.status === 'SUCCESS' && cost >= 0 && body.usage.is_byok !== true ? { cost } : null;
 }
 
 export function listArtifacts(task) {
