@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { makeBackupKey } from '../support/backup-key.ts';
-import { runCommand, spawnCommand } from '../support/run-command.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { databaseEnvironment, runCommand, spawnCommand } from '../support/run-command.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -192,6 +193,24 @@ describe('backup restore', () => {
     const { code, out } = await restore(place, into, ['--id', id]);
     expect([code, JSON.parse(out).error]).toEqual([1, expect.stringContaining('not empty')]);
     expect(readdirSync(into).sort()).toEqual(['mine.txt', 'taskgate.lock']);
+  });
+
+  test('of SQLite goes into PostgreSQL, and one of PostgreSQL names the way', async () => {
+    const databaseUrl = await testDatabaseUrl();
+    const into = join(folder, 'across');
+    const options = ['--from', place, '--id', id, '--data-dir', into, ...opened];
+    const { code, out, err } = await run('restore', options, databaseEnvironment(databaseUrl));
+    expect([code, err]).toEqual([0, '']);
+    expect(JSON.parse(out).notes.join()).toContain('secrets.restored.env');
+    const doctor = await runCommand(['doctor', '--data', '--data-dir', into], {
+      env: databaseEnvironment(databaseUrl),
+    });
+    expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining('every balance is the sum')]);
+    expect(readdirSync(into).filter((name) => name.startsWith('taskgate'))).toEqual([]);
+    const copy = copyPlace();
+    changeManifest(copy, (manifest) => Object.assign(manifest.database ?? {}, { kind: 'postgres' }));
+    const refused = await restore(copy, join(folder, 'from-postgres'), ['--id', id]);
+    expect([refused.code, JSON.parse(refused.out).error]).toEqual([1, expect.stringContaining('move-database')]);
   });
 
   test('former secrets that cannot be written down stop the restore: they would be lost', async () => {

@@ -1,17 +1,18 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError, pluralize, silentLogger } from '../../kernel/index.ts';
 import {
   beginSqliteRestore,
   endSqliteRestore,
   lockDataDir,
+  moveDatabase,
   removeForeignSchema,
   requireOwnSchema,
 } from '../../store/index.ts';
 import type { FileStore, InvalidatedState, Store } from '../../store/ports/index.ts';
 import { SECRETS_FILE } from '../secrets/load-secrets.ts';
 import { prepareDataDir } from '../start/prepare-data-dir.ts';
-import { openUnguardedFiles } from '../storage/result-files.ts';
+import { openUnguardedFiles, RESULTS_FOLDER } from '../storage/result-files.ts';
 import { sameCounts, withCheckedCopy } from './check-copy.ts';
 import { renewInstallation } from './installation.ts';
 import { requireKnownLayout } from './manifest.ts';
@@ -45,16 +46,15 @@ export async function restoreBackup(
   const { config, place } = deps;
   requireKnownLayout(manifest);
   const wanted = config.databaseUrl === '' ? 'sqlite' : 'postgres';
-  if (manifest.database.kind !== wanted) {
+  if (manifest.database.kind === 'postgres' && wanted === 'sqlite') {
     throw new OperatorError(
-      wanted === 'sqlite'
-        ? 'the backup is of PostgreSQL: set DATABASE_URL to an empty database'
-        : 'the backup is of SQLite: restore it without DATABASE_URL',
+      'the backup is of PostgreSQL, whose dumps only a server reads: set DATABASE_URL to an empty database, and run "taskgate move-database" after it',
     );
   }
   // First, so that a wrong passphrase changes nothing.
   const secrets = unseal ? await openSecrets(place, manifest, unseal) : undefined;
-  if (wanted === 'sqlite') return restoreSqlite(deps, manifest, secrets);
+  if (wanted === 'sqlite') return restoreSqlite(deps, manifest, { secrets });
+  if (manifest.database.kind === 'sqlite') return restoreAcross(deps, manifest, secrets);
   const { restorePostgres } = await import('./restore-postgres.ts');
   const { path: dataDir } = prepareDataDir(config.dataDir);
   const { past, foreign, resumed } = await restorePostgres(deps, manifest, (store) => endPast(deps, store, manifest));
@@ -64,10 +64,47 @@ export async function restoreBackup(
   return { ...past.ended, ...results, notes };
 }
 
-async function restoreSqlite(
+/** In the data directory: where a SQLite backup stands until it is in PostgreSQL. */
+const ACROSS_FOLDER = 'taskgate.across';
+
+/** A backup of SQLite into PostgreSQL, by way of a restored file. An interrupted one goes on. */
+async function restoreAcross(
   deps: BackupDeps,
   manifest: Manifest,
   secrets: Opened | undefined,
+): Promise<RestoredBackup> {
+  const { config, clock, logger } = deps;
+  const { path: dataDir } = prepareDataDir(config.dataDir);
+  const across = join(dataDir, ACROSS_FOLDER);
+  const { resultsPlace: place } = config;
+  const resultsPlace =
+    place.kind === 'folder' && place.path === '' ? { ...place, path: join(dataDir, RESULTS_FOLDER) } : place;
+  const isRestored = existsSync(join(across, 'taskgate.db'));
+  const there = { ...config, databaseUrl: '', dataDir: across, resultsPlace };
+  const restored: RestoredBackup = isRestored
+    ? { submissions: 0, webhooks: 0, sessions: 0, results: 0, notes: ['an earlier run had restored the file'] }
+    : await restoreSqlite({ ...deps, config: there }, manifest, { secrets, isScratch: true });
+  await moveDatabase({
+    from: { databaseUrl: '', dataDir: across },
+    to: { databaseUrl: config.databaseUrl, dataDir: '' },
+    clock,
+    logger,
+  });
+  const notes = [...restored.notes, ...noteSecrets(deps, dataDir, secrets)];
+  rmSync(across, { recursive: true, force: true });
+  return { ...restored, notes };
+}
+
+type SqliteRestore = {
+  secrets: Opened | undefined;
+  /** The file is on its way into another database: the secrets go with that. */
+  isScratch?: boolean;
+};
+
+async function restoreSqlite(
+  deps: BackupDeps,
+  manifest: Manifest,
+  { secrets, isScratch = false }: SqliteRestore,
 ): Promise<RestoredBackup> {
   const { path: dataDir } = prepareDataDir(deps.config.dataDir);
   const unlock = lockDataDir(dataDir);
@@ -83,12 +120,13 @@ async function restoreSqlite(
     });
     requireOwnSchema(folder);
     const results = await restoreResults(deps, manifest, resumed);
-    const files = secrets ? [SECRETS_FILE] : [];
-    if (secrets) {
+    const files = secrets && !isScratch ? [SECRETS_FILE] : [];
+    if (secrets && !isScratch) {
       const current = { session_secret: secrets.session[0], crypto_secret: secrets.crypto[0] };
       writeFileSync(join(folder, SECRETS_FILE), `${JSON.stringify(current)}\n`, { mode: 0o600, flush: true });
     }
-    const notes = [...noteForeign(foreign), ...results.notes, ...noteSecrets(deps, dataDir, secrets)];
+    const forSecrets = isScratch ? [] : noteSecrets(deps, dataDir, secrets);
+    const notes = [...noteForeign(foreign), ...results.notes, ...forSecrets];
     deps.signal.throwIfAborted();
     await endSqliteRestore(dataDir, files);
     return { ...past, ...results, notes };

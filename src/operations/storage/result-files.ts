@@ -17,7 +17,7 @@ import type { FileStore, Store } from '../../store/ports/index.ts';
 import { canonicalHost, configuredNetwork, createUpstream, type NetworkConfig } from '../../upstream/index.ts';
 
 /** In the data directory. */
-const RESULTS_FOLDER = 'results';
+export const RESULTS_FOLDER = 'results';
 const SPOOL_FOLDER = 'results-upload';
 const MIB = 1024 * 1024;
 
