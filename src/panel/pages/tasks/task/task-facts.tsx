@@ -5,7 +5,7 @@ import { Link } from 'react-router';
 import type { TaskDetail } from '../../../api/types.ts';
 import { roles, useRole } from '../../../session/roles.ts';
 import { useSessionSnapshot } from '../../../session/session-context.tsx';
-import { useFormat } from '../../../ui/display/use-format.ts';
+import { quotaPerUsd, useFormat } from '../../../ui/display/use-format.ts';
 import { Section } from '../../../ui/page/section.tsx';
 import { usePluginNames } from '../use-plugin-names.ts';
 import classes from './task-page.module.css';
@@ -18,7 +18,17 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
   const { bundle } = useSessionSnapshot();
   const plugins = usePluginNames();
   const at = (seconds: number): string | null => (seconds > 0 ? format.time(seconds) : null);
-  const { user_id, channel_id, api_key_id, upstream_model, upstream_task_id, plugin_version, poll_failures = 0 } = task;
+  const {
+    user_id,
+    channel_id,
+    api_key_id,
+    upstream_model,
+    upstream_task_id,
+    vendor_cost,
+    plugin_version,
+    poll_failures = 0,
+  } = task;
+  const usd = (amount: number): string => format.exactMoney(amount * quotaPerUsd);
   const isOwn = user_id === undefined || user_id === bundle?.user.id;
   const polls = { polls: format.number(task.polls), failures: format.number(poll_failures) };
   const name = plugins.get(task.platform) ?? task.platform;
@@ -29,6 +39,10 @@ export function TaskFacts({ task }: { task: TaskDetail }) {
     [t('task.facts.model'), task.model, true],
     [t('task.facts.upstream'), upstream_model === task.model ? null : upstream_model, true],
     [t('task.facts.vendorId'), upstream_task_id || null, true],
+    [
+      t('task.facts.vendorCost'),
+      vendor_cost && t('task.facts.costAndMargin', { cost: usd(vendor_cost.cost), margin: usd(vendor_cost.margin) }),
+    ],
     [
       t('task.facts.plugin'),
       role >= roles.root ? <FactLink to={`/plugins/${encodeURIComponent(task.platform)}`}>{plugin}</FactLink> : plugin,
