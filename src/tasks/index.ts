@@ -18,6 +18,7 @@ export { digestJson } from './idempotency/digest-json.ts';
 export { stillInProgress } from './idempotency/limit-repeats.ts';
 export { runIdempotently } from './idempotency/run-idempotently.ts';
 export { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+export { type Observation, observeTask } from './observation/limit-observations.ts';
 export type { QueueClass, QueuedTask, TaskQueue } from './observation/queue-places.ts';
 export { watchTask } from './observation/watch-task.ts';
 export { cancelTask, isCancelled } from './state/cancel-task.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createObservationLimit } from '../../src/tasks/observation/limit-observations.ts';
+import { createObservationLimit, observeTask } from '../../src/tasks/observation/limit-observations.ts';
 
 const LIMITS = { node: 5, plugin: 4, user: 3, key: 2 };
 const observer = (pluginKey: string, userId: number, keyId: number | null) => ({ pluginKey, userId, keyId });
@@ -31,4 +31,24 @@ describe('concurrent observations are limited', () => {
     limit.acquire(next(0));
     expect(refused()).toMatchObject(refusal);
   });
+});
+
+test('an observation of a task does not count while the task waits', () => {
+  const limit = createObservationLimit({ node: 1, plugin: 1, user: 1, key: 1 });
+  const [one, other] = [observeTask(limit, observer('a', 1, 1)), observeTask(limit, observer('a', 1, 1))];
+  const [waiting, sending, ended] = (['waiting', 'sending', 'ended'] as const).map((phase) =>
+    phase === 'ended'
+      ? { status: 'FAILURE' as const, phase: 'sending' as const }
+      : { status: 'NOT_START' as const, phase },
+  ) as [never, never, never];
+  one.see(waiting);
+  other.see(waiting);
+  one.see(sending);
+  expect(() => other.see(sending)).toThrow('waited for at once');
+  other.see(ended);
+  one.see(waiting);
+  other.see(sending);
+  other.end();
+  one.see(sending);
+  one.end();
 });

@@ -8,6 +8,7 @@ import {
   type Doubt,
   findProtocolOwners,
   type Idempotency,
+  observeTask,
   type ProtocolOwner,
   submitOnce,
   submitTask,
@@ -71,7 +72,11 @@ async function createAndFollow(
   try {
     const accepted = accept(deps, pin.generation, { ...requested, group: caller.group });
     const pluginKey = accepted.owners[0]?.plugin.key ?? '';
-    held.push(deps.node.observations.acquire({ pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null }));
+    const observer = { pluginKey, userId: caller.user.id, keyId: caller.key?.id ?? null };
+    const observation = observeTask(deps.node.observations, observer);
+    held.push(observation.end);
+    // Without room for its observation it is not submitted.
+    observation.see({ status: 'NOT_START', phase: 'sending' });
     const attachedMs = requested.form.background ? undefined : deps.limits.submitTimeoutMs;
     const task = await submitOnce(deps, { caller, request: client, attachedMs }, (idempotency) =>
       submit(deps, { caller, requestId, accepted, idempotency, attachedMs }),
@@ -99,7 +104,7 @@ async function createAndFollow(
     const context = protocolCallContext(claim, { request: accepted.request, ...accepted.call });
     const rendering = { plugin, context, owner, signal: deadline.signal };
     if (stream) {
-      const events = thenEnd(streamResponse(deps, rendering, { created: task }), deadline.end);
+      const events = thenEnd(streamResponse(deps, rendering, { created: task, observation }), deadline.end);
       return { kind: 'stream', replayed, events };
     }
     const response = await awaitResponse(deps, rendering, task).finally(deadline.end);

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { RenderedEvents } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, watchTask } from '../../tasks/index.ts';
+import { hasEnded, type Observation, watchTask } from '../../tasks/index.ts';
 import type { SurfaceDeps } from '../types.ts';
 import { type Rendering, renderEnded, renderStep, reportUnrendered } from './render-response.ts';
 import { responseObject } from './response-objects.ts';
@@ -11,7 +11,7 @@ import { createEventWriter, type OutputStart, type ResponseEvent } from './write
  * `startingAfter`: the number of the last event that the client of an earlier stream has; -1: none.
  * Undefined for the first stream of a new task.
  */
-type Stream = { created: TaskRecord; startingAfter?: number | undefined };
+type Stream = { created: TaskRecord; observation: Observation; startingAfter?: number | undefined };
 
 /**
  * Yields the events of a stream, from its creation or from `startingAfter` to its end;
@@ -30,7 +30,7 @@ export async function* streamResponse(
 async function* readEvents(
   deps: SurfaceDeps,
   rendering: Rendering,
-  { created, startingAfter }: Stream,
+  { created, observation, startingAfter }: Stream,
 ): AsyncGenerator<ResponseEvent, void, undefined> {
   const { taskId } = created;
   const isResumed = startingAfter !== undefined;
@@ -44,6 +44,7 @@ async function* readEvents(
     yield writer.created();
     for await (const task of watchTask(deps.node, taskId, { signal: rendering.signal })) {
       latest = task;
+      if (!hasRoom(observation, task)) break;
       if (task.status === 'FAILURE') return yield await writer.failed(task);
       const rendered = await renderStep(deps, rendering, { task, previous: state });
       if (!rendered) break;
@@ -62,6 +63,16 @@ async function* readEvents(
     return yield await writer.unobserved(latest);
   }
   yield await writer.incomplete(latest);
+}
+
+/** Whether the stream may go on of a task that waits no longer. */
+function hasRoom(observation: Observation, task: TaskRecord): boolean {
+  try {
+    observation.see(task);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**

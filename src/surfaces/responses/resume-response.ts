@@ -1,5 +1,5 @@
 import { deadlineSignal, userOwner } from '../../kernel/index.ts';
-import type { Caller, ClientRequest } from '../../tasks/index.ts';
+import { type Caller, type ClientRequest, observeTask } from '../../tasks/index.ts';
 import { pluginAway, protocolContext } from '../../vendors/index.ts';
 import { surfaceErrors } from '../errors.ts';
 import type { SurfaceDeps } from '../types.ts';
@@ -23,11 +23,9 @@ export async function resumeResponse(
 ): Promise<AsyncIterable<ResponseEvent>> {
   const created = await ownResponse(deps, user.id, id);
   requireKept(created);
-  const release = deps.node.observations.acquire({
-    pluginKey: created.platform,
-    userId: user.id,
-    keyId: key?.id ?? null,
-  });
+  const observer = { pluginKey: created.platform, userId: user.id, keyId: key?.id ?? null };
+  const observation = observeTask(deps.node.observations, observer);
+  observation.see(created);
   const pin = deps.pin();
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, request.signal);
   let isReleased = false;
@@ -36,7 +34,7 @@ export async function resumeResponse(
     isReleased = true;
     deadline.end();
     pin.release();
-    release();
+    observation.end();
   };
   const plugin = await findResponseRenderer(pin.generation, created, true);
   if (!plugin && created.status !== 'FAILURE' && pin.generation.mayReturn(created)) {
@@ -59,7 +57,10 @@ export async function resumeResponse(
     stream: true,
   });
   const rendering = { plugin, context, owner: userOwner(user.id), signal: deadline.signal };
-  return thenRelease(streamResponse(deps, rendering, { created, startingAfter: startingAfter ?? -1 }), releaseAll);
+  return thenRelease(
+    streamResponse(deps, rendering, { created, observation, startingAfter: startingAfter ?? -1 }),
+    releaseAll,
+  );
 }
 
 async function* thenRelease<T>(items: AsyncIterable<T>, release: () => void): AsyncGenerator<T, void, undefined> {

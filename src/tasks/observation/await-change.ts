@@ -1,8 +1,9 @@
 import { deadlineSignal } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, isWaiting, publicStatus } from '../state/describe-task.ts';
+import { hasEnded, publicStatus } from '../state/describe-task.ts';
 import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
+import { observeTask } from './limit-observations.ts';
 import { watchTask } from './watch-task.ts';
 
 /** `ms`: the longest wait. `left` is aborted when the client has left. */
@@ -16,9 +17,8 @@ type Waiting = { task: TaskRecord; observer: Pick<Observer, 'userId' | 'keyId'>;
  */
 export async function awaitChange(deps: TaskDeps, { task, observer, ms, left }: Waiting): Promise<TaskRecord> {
   if (hasEnded(task)) return task;
-  const release = isWaiting(task)
-    ? () => {}
-    : deps.node.observations.acquire({ ...observer, pluginKey: task.platform });
+  const observation = observeTask(deps.node.observations, { ...observer, pluginKey: task.platform });
+  observation.see(task);
   const deadline = deadlineSignal(deps.clock, ms, left);
   let latest = task;
   try {
@@ -29,6 +29,6 @@ export async function awaitChange(deps: TaskDeps, { task, observer, ms, left }: 
     return latest;
   } finally {
     deadline.end();
-    release();
+    observation.end();
   }
 }

@@ -1,9 +1,10 @@
 import { deadlineSignal, type JsonObject } from '../../kernel/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded, isWaiting, taskObject } from '../state/describe-task.ts';
+import { hasEnded, taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Observer } from '../task-node.ts';
 import type { TaskDeps } from '../types.ts';
+import { observeTask } from './limit-observations.ts';
 import type { QueuePlaces } from './queue-places.ts';
 import { watchTask } from './watch-task.ts';
 
@@ -24,12 +25,12 @@ export function followTask(
   { task, keyId, left, requestId }: Following,
 ): AsyncIterableIterator<TaskEvent, undefined> {
   const { taskId, platform, userId } = task;
-  const acquire = () => deps.node.observations.acquire({ pluginKey: platform, userId, keyId });
-  let release = isWaiting(task) ? undefined : acquire();
+  const observation = observeTask(deps.node.observations, { pluginKey: platform, userId, keyId });
+  observation.see(task);
   const logFields = { request_id: requestId, task_id: taskId, plugin: platform, stream: true };
   traceEvent(deps.logger, 'observation_start', logFields);
   const leave = () => {
-    release?.();
+    observation.end();
     traceEvent(deps.logger, 'observation_end', logFields);
   };
   const deadline = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
@@ -38,12 +39,13 @@ export function followTask(
   const watched = watchTask(deps.node, taskId, deadline);
   let lastSent = '';
 
-  function acquireOrLeave(): (() => void) | undefined {
+  function hasRoom(seen: TaskRecord): boolean {
     try {
-      return acquire();
+      observation.see(seen);
+      return true;
     } catch {
       deadline.end();
-      return undefined;
+      return false;
     }
   }
 
@@ -62,10 +64,7 @@ export function followTask(
         const seen = step.value;
         const state = `${seen.status} ${seen.progress}`;
         if (state === lastSent) continue;
-        if (release === undefined && !isWaiting(seen) && !hasEnded(seen)) {
-          release = acquireOrLeave();
-          if (release === undefined) return { done: true, value: undefined };
-        }
+        if (!hasRoom(seen)) return { done: true, value: undefined };
         lastSent = state;
         const event = hasEnded(seen) ? 'task.finished' : 'task.updated';
         const queue = (await deps.queue.find([seen])).get(taskId);

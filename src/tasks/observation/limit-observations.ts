@@ -1,6 +1,8 @@
 import { createSemaphore, type Slot, sentence } from '../../kernel/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
 import { vendorErrors } from '../../vendors/index.ts';
-import type { ObservationLimit, ObservationLimits } from '../task-node.ts';
+import { hasEnded, isWaiting } from '../state/describe-task.ts';
+import type { ObservationLimit, ObservationLimits, Observer } from '../task-node.ts';
 
 const RETRY_AFTER_SECONDS = 5;
 
@@ -20,6 +22,38 @@ export function createObservationLimit(limits: ObservationLimits): ObservationLi
         message: sentence('tasks.watches', { scope, max }),
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       });
+    },
+  };
+}
+
+/** An observation of one task, which counts unless the task waits. */
+export type Observation = {
+  /** Call it with the task before it is shown. @throws tasks.rate_limit_exceeded */
+  see(task: Pick<TaskRecord, 'status' | 'phase'>): void;
+  end(): void;
+};
+
+/** Looks at a task that waits take no room from those at running ones. */
+export function observeTask(limit: ObservationLimit, observer: Observer): Observation {
+  let release: (() => void) | undefined;
+  let hasWaited = false;
+  let isOver = false;
+  const free = () => {
+    release?.();
+    release = undefined;
+  };
+  return {
+    see(task) {
+      if (isOver) return;
+      if (isWaiting(task)) {
+        hasWaited = true;
+        free();
+        // One that ended while it waited is only told of its end.
+      } else if (!(hasWaited && hasEnded(task))) release ??= limit.acquire(observer);
+    },
+    end() {
+      isOver = true;
+      free();
     },
   };
 }
