@@ -176,8 +176,10 @@ export function createBilling(deps: {
     });
   };
 
-  const readsFacts = ({ expression }: BillingSnapshot): boolean =>
-    expression !== null && prices.listFactKeys(expression).length > 0;
+  function readsFacts({ expression }: BillingSnapshot): boolean {
+    const parsed = expression === null ? undefined : prices.parse(expression);
+    return parsed?.ok === true && parsed.value.factKeys.length > 0;
+  }
 
   function toReservation(task: ReservedTask, attempt: number): NewReservation {
     const { groupBudgets, timezone: zone } = deps.settings();
@@ -212,7 +214,7 @@ export function createBilling(deps: {
       return corrects ? [{ ...used, quota: -task.quota, requests: 0 as const }] : [];
     });
     const rows = ended.map(({ task, bill, refund }) => {
-      const detail = explain(task, refund ? 'FAILURE' : 'SUCCESS', bill);
+      const detail = explain({ ...task, status: refund ? 'FAILURE' : 'SUCCESS' }, bill, prices.parse);
       return refund
         ? usageRow(task, {
             ...{ kind: 'refund', quota: task.quota, createdAt: at },
@@ -281,7 +283,7 @@ export function createBilling(deps: {
       };
       if (billing.expression === null) return settle(reserved, 0);
       if (trouble !== undefined) return keep(trouble);
-      const parsed = parsePriceExpression(billing.expression);
+      const parsed = prices.parse(billing.expression);
       const result = parsed.ok
         ? parsed.value.evaluate({ facts: finalFacts(task), model: billing.model, action: billing.action })
         : parsed;
@@ -319,8 +321,12 @@ function toRefusal(verdict: ReservationVerdict, { amount, at }: NewReservation):
 }
 
 /** The bill as the usage row stores it: the owner's explanation, and which price applied. */
-const explain = (task: BillableTask, status: 'SUCCESS' | 'FAILURE', { billing }: FinalBill): JsonObject => ({
-  ...explainBill({ ...task, status, billing }),
+const explain = (
+  task: BillableTask & { status: 'SUCCESS' | 'FAILURE' },
+  { billing }: FinalBill,
+  parse: PriceBook['parse'],
+): JsonObject => ({
+  ...explainBill({ ...task, billing }, parse),
   price: billing.priceKey,
 });
 

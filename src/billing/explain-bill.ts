@@ -46,9 +46,10 @@ export type BillExplanation = {
 /**
  * A task's bill as its owner may read it, computed from its row alone. Amounts are in quota
  * (`quota_per_usd` is one USD). `settled` and `difference` (settled minus reserved) are null while
- * the task runs. `steps` is the expression with its values filled in, one line each.
+ * the task runs. `steps` is the expression with its values filled in, one line each. `parse` may
+ * remember what it has parsed.
  */
-export function explainBill(task: BilledTask): BillExplanation {
+export function explainBill(task: BilledTask, parse = parsePriceExpression): BillExplanation {
   const { billing } = task;
   const { outcome } = billing;
   const reserved = outcome?.reserved ?? task.quota;
@@ -67,16 +68,18 @@ export function explainBill(task: BilledTask): BillExplanation {
     reserved,
     settled: outcome?.settled ?? null,
     difference: outcome ? outcome.settled - reserved : null,
-    steps: steps(task, overlaid ? finalFacts(task) : billing.facts),
+    steps: steps(task, { facts: overlaid ? finalFacts(task) : billing.facts, parse }),
     summary: summarize(task, reserved),
     ...(outcome?.kept === undefined ? {} : { kept_reservation: outcome.kept }),
     ...(outcome?.keptSentence === undefined ? {} : { kept_reservation_sentence: outcome.keptSentence }),
   };
 }
 
-function steps({ billing }: BilledTask, facts: JsonObject): string[] {
+type Explained = { facts: JsonObject; parse: typeof parsePriceExpression };
+
+function steps({ billing }: BilledTask, { facts, parse }: Explained): string[] {
   if (billing.expression === null) return [];
-  const parsed = parsePriceExpression(billing.expression);
+  const parsed = parse(billing.expression);
   const result = parsed.ok && parsed.value.evaluate({ facts, model: billing.model, action: billing.action });
   // The expression was valid and was evaluated once, so only a row from another source has no
   // steps.

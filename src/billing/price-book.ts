@@ -29,8 +29,8 @@ export type PriceBook = {
     upstreamModel: string,
   ): { row: PriceRecord; expression: PriceExpression } | undefined;
   all(): PriceRecord[];
-  /** The keys that `u()` reads in an expression that was valid once. */
-  listFactKeys(expression: string): readonly string[];
+  /** As `parsePriceExpression`, which costs more than an evaluation: it remembers what it parsed. */
+  parse: typeof parsePriceExpression;
   /** The effect of a plugin's change on the prices. */
   checkChange(change: PluginChange): PriceChangeImpact;
   /**
@@ -63,8 +63,8 @@ export function createPriceBook(deps: {
   const { store, clock, declaredFacts } = deps;
   let rows: PriceRecord[] = [];
   let byKey = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
-  const factKeysCache = new Map<string, readonly string[]>();
-  deps.watchCache?.('price_expressions', () => factKeysCache.size);
+  const parsedExpressions = new Map<string, ReturnType<typeof parsePriceExpression>>();
+  deps.watchCache?.('price_expressions', () => parsedExpressions.size);
   const toKey = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
   const replica = createReplica({
@@ -94,14 +94,13 @@ export function createPriceBook(deps: {
     stop: replica.stop,
     all: () => rows,
     checkChange: (change) => checkPriceChange(rows, change),
-    listFactKeys(expression) {
-      const known = factKeysCache.get(expression);
+    parse(expression) {
+      const known = parsedExpressions.get(expression);
       if (known) return known;
       const parsed = parsePriceExpression(expression);
-      const keys = parsed.ok ? parsed.value.factKeys : [];
-      if (factKeysCache.size >= MAX_CACHED_EXPRESSIONS) factKeysCache.clear();
-      factKeysCache.set(expression, keys);
-      return keys;
+      if (parsedExpressions.size >= MAX_CACHED_EXPRESSIONS) parsedExpressions.clear();
+      parsedExpressions.set(expression, parsed);
+      return parsed;
     },
     find(pluginKey, model, upstreamModel) {
       for (const name of new Set([model, upstreamModel])) {

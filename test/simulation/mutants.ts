@@ -189,6 +189,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a task that is being sent takes no slot',
+    postgres: true,
     edits: [
       {
         file: CAPACITY,

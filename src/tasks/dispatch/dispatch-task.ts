@@ -1,9 +1,9 @@
 import type { Dispatch, Scope } from '../../channels/index.ts';
-import { type ChannelRecord, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
+import { type ChannelRecord, FILES_NODE, isStoreUnavailable, type TakenWaiting } from '../../store/ports/index.ts';
 import { attemptChannels, failSubmission } from '../submission/attempt-channels.ts';
 import type { TaskDeps } from '../types.ts';
 import { restoreSubmission } from '../waiting/stored-request.ts';
-import { findCaller } from './find-caller.ts';
+import type { FindCaller } from './find-caller.ts';
 import { putBackUnsent } from './put-back-unsent.ts';
 
 /** How long a task waits whose plugin may not be called just now. */
@@ -19,7 +19,11 @@ export type Sending = TakenWaiting & { channel: ChannelRecord; scope: Scope; dis
  * for a caller who may still do so. Never rejects: what fails ends the task. One that was provably
  * not sent because the store is away goes back to its line, until `stopping` at most.
  */
-export async function dispatchTask(deps: TaskDeps, sending: Sending, stopping: AbortSignal): Promise<void> {
+export async function dispatchTask(
+  deps: TaskDeps,
+  sending: Sending,
+  { findCaller, stopping }: { findCaller: FindCaller; stopping: AbortSignal },
+): Promise<void> {
   const { task, place, channel, scope, dispatch, isTrial } = sending;
   const doubt = { vendorMayHaveJob: false };
   const logFields = { task_id: task.taskId, channel_id: channel.id, request_id: task.execution.requestId };
@@ -34,7 +38,7 @@ export async function dispatchTask(deps: TaskDeps, sending: Sending, stopping: A
       await putBackUnsent(deps, sending, { waitMs: PLUGIN_AWAY_MS, stopping });
       return;
     }
-    const caller = await findCaller(deps, task);
+    const caller = await findCaller(task);
     const submission = await restoreSubmission(deps, { task, request: place.request, plugin, caller });
     isEnded = true;
     const choice = { kind: 'begun' as const, channel, order: submission, scope, dispatch };
@@ -43,7 +47,7 @@ export async function dispatchTask(deps: TaskDeps, sending: Sending, stopping: A
     if (sent.phase === 'waiting') return;
     deps.telemetry.meter?.waited(channel.id, Math.max(0, waitedMs));
     // Its files are not needed any more; the hourly clean-up does it where a process dies here.
-    await deps.store.results.releaseHeld(task.taskId);
+    if (place.node === FILES_NODE) await deps.store.results.releaseHeld(task.taskId);
   } catch (error) {
     if (isStoreUnavailable(error) && !doubt.vendorMayHaveJob) {
       deps.logger.warn({ ...logFields, err: error }, 'a task was not sent, for the database was away; it waits again');

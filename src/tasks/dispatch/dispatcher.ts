@@ -14,6 +14,7 @@ import { endWaiting } from '../state/end-waiting.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
 import { dispatchTask, type Sending } from './dispatch-task.ts';
+import { createCallerSearch } from './find-caller.ts';
 import { putBackUnsent } from './put-back-unsent.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
@@ -24,6 +25,8 @@ const NODES_EVERY_MS = 10_000;
 const SWEEP_MS = 1000;
 /** Where nothing waits, other nodes of a PostgreSQL database may have put a task in line. */
 const IDLE_MS = 5000;
+/** Slots that become free within so long are filled together. */
+const GATHER_MS = 10;
 /** How often it looks for tasks whose users, keys or clients are gone. */
 const LOST_EVERY_MS = 5000;
 /** Tasks that one transaction begins to send, and ends. */
@@ -62,6 +65,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   let hasWaiting = true;
   /** Whether this node can read the files of requests that wait. */
   let hasFiles = false;
+  let filledMs = Number.NEGATIVE_INFINITY;
   let sweepDueMs = Number.NEGATIVE_INFINITY;
   /** Since when tasks have waited beside free slots. */
   let stalledSinceMs: number | undefined;
@@ -157,26 +161,37 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
               )
             : undefined;
         const found: Sending[] = [];
-        for (const one of plans) {
-          const { of, channel, scope } = one;
-          const asks = places !== undefined && asking.has(one);
-          const isTrial = asks && capacity.declared(scope) === undefined;
-          const limit = asks ? Math.min(one.limit, places.left(scope)) : one.limit;
+        const takeouts: Takeout[] = [];
+        const planOf = new Map<string, Plan>();
+        for (const group of Map.groupBy(plans, ({ of }) => `${of.class} ${of.priority}`).values()) {
+          const limitOf = (one: Plan): number =>
+            places && asking.has(one) ? Math.min(one.limit, places.left(one.scope)) : one.limit;
+          const limit = group.reduce((sum, one) => sum + limitOf(one), 0);
+          const [{ of }] = group as [Plan];
           if (limit <= 0) continue;
           const heads = await tx.waiting.heads({ class: of.class, priority: of.priority, nodes, limit });
-          const takeouts: Takeout[] = [];
-          for (const { taskId, userId, slots } of heads) {
-            const start = { taskId, slots, userId };
-            const dispatch = asks ? await places.take(scope, start) : capacity.begin(scope, start);
-            if (!dispatch) break;
-            begun.set(taskId, dispatch);
-            takeouts.push({ taskId, sending: { channelId: channel.id, upstreamModel: scope.model, slots } });
+          for (const one of group) {
+            const { channel, scope } = one;
+            for (let left = limitOf(one); left > 0; left -= 1) {
+              const [head] = heads;
+              if (!head) break;
+              const { taskId, userId, slots } = head;
+              const start = { taskId, slots, userId };
+              const dispatch =
+                places && asking.has(one) ? await places.take(scope, start) : capacity.begin(scope, start);
+              if (!dispatch) break;
+              heads.shift();
+              begun.set(taskId, dispatch);
+              planOf.set(taskId, one);
+              takeouts.push({ taskId, sending: { channelId: channel.id, upstreamModel: scope.model, slots } });
+            }
           }
-          const taken = await tx.waiting.take(takeouts, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS });
-          for (const each of taken) {
-            const dispatch = begun.get(each.task.taskId);
-            if (dispatch) found.push({ ...each, channel, scope, dispatch, isTrial });
-          }
+        }
+        for (const each of await tx.waiting.take(takeouts, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS })) {
+          const [one, dispatch] = [planOf.get(each.task.taskId), begun.get(each.task.taskId)];
+          if (!one || !dispatch) continue;
+          const isTrial = asking.has(one) && capacity.declared(one.scope) === undefined;
+          found.push({ ...each, channel: one.channel, scope: one.scope, dispatch, isTrial });
         }
         taken = found;
         await tx.waiting.count(found as TakenWaiting[], { isSent: true });
@@ -204,9 +219,10 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const sendings = plans.length > 0 ? await begin(plans) : [];
     watchStall({ hasRoom: plans.length > 0, sent: sendings.length });
     const now = clock.monotonicMs();
+    const options = { findCaller: createCallerSearch(deps), stopping: stopping.signal };
     for (const sending of sendings) {
       servedAt.set(sending.place.class, now);
-      track(detachFromRequest(() => dispatchTask(deps, sending, stopping.signal)));
+      track(detachFromRequest(() => dispatchTask(deps, sending, options)));
     }
     return sendings.length;
   }
@@ -259,6 +275,9 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       woken = new AbortController();
       try {
         await readNodes();
+        const gatherMs = filledMs + GATHER_MS - clock.monotonicMs();
+        if (gatherMs > 0) await clock.sleep(gatherMs, stopping.signal);
+        filledMs = clock.monotonicMs();
         if (hasWaiting && clock.monotonicMs() >= sweepDueMs) await sweep();
         if ((await fill()) > 0) continue;
         await pause();

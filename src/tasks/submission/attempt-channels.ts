@@ -92,6 +92,7 @@ export async function attemptChannels(deps: TaskDeps, submitted: Submission, run
         prepared = await prepareSubmission(deps, submission, {
           channel,
           publicTaskId: taskId,
+          accepted: taken?.task,
           // What waits is not sent now: no token is needed for it.
           ...(choice.kind === 'full' ? { findCredential: localCredential } : {}),
         });

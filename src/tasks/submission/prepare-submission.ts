@@ -49,6 +49,8 @@ type Attempt = {
   publicTaskId: string;
   /** `localCredential` makes no request of its own: for quotes. */
   findCredential?: typeof resolveCredential | typeof localCredential;
+  /** A task that has waited: for the same model at the vendor its price stands. */
+  accepted?: TaskRecord | undefined;
 };
 
 /**
@@ -57,7 +59,7 @@ type Attempt = {
 export async function prepareSubmission(
   deps: TaskDeps,
   submission: Submission,
-  { channel, publicTaskId, findCredential = resolveCredential }: Attempt,
+  { channel, publicTaskId, findCredential = resolveCredential, accepted }: Attempt,
 ): Promise<PreparedSubmission> {
   const { plugin, intent, request: client, caller } = submission;
   const credential = await findCredential(deps.vendors, plugin.manifest, channel);
@@ -86,16 +88,18 @@ export async function prepareSubmission(
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };
-  const facts = await usageFacts(deps, submission, { context: final, model, options });
-  const quote = deps.billing.quote({
-    pluginKey: plugin.key,
-    model,
-    upstreamModel,
-    action,
-    facts,
-    group: caller.group,
-    isAdmin: caller.user.role >= ROLE.admin,
-  });
+  const isPriced = accepted?.properties.upstreamModelName === upstreamModel;
+  const quote = isPriced
+    ? { usd: accepted.billing.usd, quota: accepted.quota, steps: [], snapshot: accepted.billing }
+    : deps.billing.quote({
+        pluginKey: plugin.key,
+        model,
+        upstreamModel,
+        action,
+        facts: await usageFacts(deps, submission, { context: final, model, options }),
+        group: caller.group,
+        isAdmin: caller.user.role >= ROLE.admin,
+      });
   return {
     ...submission,
     channel,
