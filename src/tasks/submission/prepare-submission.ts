@@ -10,7 +10,7 @@ import {
   type HookOptions,
   type PluginRequest,
 } from '../../plugins/index.ts';
-import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
+import { type ChannelRecord, ROLE, type TaskRecord } from '../../store/ports/index.ts';
 import type { UpstreamRequest } from '../../upstream/index.ts';
 import {
   buildUpstreamRequest,
@@ -88,18 +88,10 @@ export async function prepareSubmission(
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };
-  const isPriced = accepted?.properties.upstreamModelName === upstreamModel;
-  const quote = isPriced
-    ? { usd: accepted.billing.usd, quota: accepted.quota, steps: [], snapshot: accepted.billing }
-    : deps.billing.quote({
-        pluginKey: plugin.key,
-        model,
-        upstreamModel,
-        action,
-        facts: await usageFacts(deps, submission, { context: final, model, options }),
-        group: caller.group,
-        isAdmin: caller.user.role >= ROLE.admin,
-      });
+  const isAccepted = accepted?.properties.upstreamModelName === upstreamModel;
+  const { quote, slots } = isAccepted
+    ? { quote: acceptedQuote(accepted), slots: accepted.slots }
+    : await priceSubmission(deps, submission, { context: final, model, options });
   return {
     ...submission,
     channel,
@@ -110,9 +102,27 @@ export async function prepareSubmission(
     model,
     upstreamModel,
     quote,
-    slots: countSlots(submission, { facts, model: upstreamModel, action }),
+    slots,
     credential,
   };
+}
+
+/** It was explained when it was accepted. */
+const acceptedQuote = ({ quota, billing }: TaskRecord): Quote => ({
+  ...{ usd: billing.usd, quota, steps: [], snapshot: billing },
+});
+
+type Priced = { context: DriverContext & { action: string }; model: string; options: HookOptions };
+
+async function priceSubmission(deps: TaskDeps, submission: Submission, { context, model, options }: Priced) {
+  const { plugin, caller } = submission;
+  const { action, upstreamModel } = context;
+  const facts = await usageFacts(deps, submission, { context, model, options });
+  const quote = deps.billing.quote({
+    ...{ pluginKey: plugin.key, model, upstreamModel, action, facts, group: caller.group },
+    isAdmin: caller.user.role >= ROLE.admin,
+  });
+  return { quote, slots: countSlots(submission, { facts, model: upstreamModel, action }) };
 }
 
 /** A request of more is a mistake of the expression, and would wait in vain for so many places. */
