@@ -176,10 +176,8 @@ export function createBilling(deps: {
     });
   };
 
-  function readsFacts({ expression }: BillingSnapshot): boolean {
-    const parsed = expression === null ? undefined : prices.parse(expression);
-    return parsed?.ok === true && parsed.value.factKeys.length > 0;
-  }
+  const readsFacts = ({ expression }: BillingSnapshot): boolean =>
+    expression !== null && prices.listFactKeys(expression).length > 0;
 
   function toReservation(task: ReservedTask, attempt: number): NewReservation {
     const { groupBudgets, timezone: zone } = deps.settings();

@@ -31,6 +31,8 @@ export type PriceBook = {
   all(): PriceRecord[];
   /** As `parsePriceExpression`, which costs more than an evaluation: it remembers what it parsed. */
   parse: typeof parsePriceExpression;
+  /** The keys that `u()` reads in an expression that was valid once. */
+  listFactKeys(expression: string): readonly string[];
   /** The effect of a plugin's change on the prices. */
   checkChange(change: PluginChange): PriceChangeImpact;
   /**
@@ -89,18 +91,24 @@ export function createPriceBook(deps: {
     await store.publish('prices');
   }
 
+  function parse(expression: string): ReturnType<typeof parsePriceExpression> {
+    const known = parsedExpressions.get(expression);
+    if (known) return known;
+    const parsed = parsePriceExpression(expression);
+    if (parsedExpressions.size >= MAX_CACHED_EXPRESSIONS) parsedExpressions.clear();
+    parsedExpressions.set(expression, parsed);
+    return parsed;
+  }
+
   return {
     start: replica.start,
     stop: replica.stop,
     all: () => rows,
     checkChange: (change) => checkPriceChange(rows, change),
-    parse(expression) {
-      const known = parsedExpressions.get(expression);
-      if (known) return known;
-      const parsed = parsePriceExpression(expression);
-      if (parsedExpressions.size >= MAX_CACHED_EXPRESSIONS) parsedExpressions.clear();
-      parsedExpressions.set(expression, parsed);
-      return parsed;
+    parse,
+    listFactKeys(expression) {
+      const parsed = parse(expression);
+      return parsed.ok ? parsed.value.factKeys : [];
     },
     find(pluginKey, model, upstreamModel) {
       for (const name of new Set([model, upstreamModel])) {
