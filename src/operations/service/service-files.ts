@@ -57,8 +57,8 @@ export function systemdUnit({ scope, executable, dataDir, args }: ServiceInput):
     '',
     '[Service]',
     `ExecStart=${command}`,
-    // Started means ready: what comes after the service finds it, and a start that fails says so.
-    `ExecStartPost=${[quote(executable), 'healthcheck', '--wait', '60', ...args.map((word) => quote(word.replaceAll('$', '$$$$')))].join(' ')}`,
+    // Started means ready, for two minutes at most: a long migration is not ended by its service.
+    `ExecStartPost=-${[quote(executable), 'healthcheck', '--wait', '120', ...args.map((word) => quote(word.replaceAll('$', '$$$$')))].join(' ')}`,
     'TimeoutStartSec=infinity',
     // Reads the TLS certificate again.
     'ExecReload=/bin/kill -HUP $MAINPID',
