@@ -4,7 +4,6 @@ import type { AccountStatements, Billing, OfferedModel } from '../billing/index.
 import type { CapacityService, Channels } from '../channels/index.ts';
 import type { Clock, Logger, WatchCache } from '../kernel/index.ts';
 import type { Webhooks } from '../notifications/index.ts';
-import type { AttentionItem, SystemHistory, SystemView } from '../operations/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { Relay } from '../relay/index.ts';
 import type { Reports } from '../reports/index.ts';
@@ -17,8 +16,9 @@ import { assemblePipeline, type HttpConfig } from './assemble-pipeline.ts';
 import { createUploadBudget, openUploadFolder } from './bodies/upload-folder.ts';
 import { describeApi } from './openapi/openapi-document.ts';
 import { openApiRoutes } from './openapi/openapi-routes.ts';
-import { createHealth, type ReadinessChecks } from './operator/health.ts';
+import { createHealth } from './operator/health.ts';
 import { createMetricsRoute, type Metrics } from './operator/metrics.ts';
+import type { Operation } from './operator/operation.ts';
 import { developmentRoutes, type ViewDevelopment } from './operator/plugin-development.ts';
 import { apiKeyRoutes, keyUsageRoutes } from './panel-api/accounts/api-keys.ts';
 import { balanceAlertRoutes } from './panel-api/accounts/balance-alert.ts';
@@ -43,11 +43,11 @@ import { pluginRoutes } from './panel-api/gateway/plugins.ts';
 import { priceQuoteRoutes } from './panel-api/gateway/price-quotes.ts';
 import { pluginPriceRoutes, priceRoutes } from './panel-api/gateway/prices.ts';
 import { attentionRoutes } from './panel-api/operation/attention.ts';
-import { type BackupRouteDeps, backupRoutes } from './panel-api/operation/backups.ts';
+import { backupRoutes } from './panel-api/operation/backups.ts';
 import { nameSearchRoutes } from './panel-api/operation/name-search.ts';
 import { optionRoutes } from './panel-api/operation/options.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/operation/records.ts';
-import { type DemoChannel, setupRoutes } from './panel-api/operation/setup.ts';
+import { setupRoutes } from './panel-api/operation/setup.ts';
 import { type StatusDeps, statusRoutes } from './panel-api/operation/status.ts';
 import { systemRoutes } from './panel-api/operation/system.ts';
 import { statsRoutes, usageRoutes } from './panel-api/operation/usage.ts';
@@ -70,7 +70,7 @@ import { taskViewRoutes } from './panel-api/tasks/task-views.ts';
 import { panelTaskRoutes } from './panel-api/tasks/tasks.ts';
 import { webhookRoutes } from './panel-api/tasks/webhooks.ts';
 import type { PanelManifest } from './panel-files/panel-manifest.ts';
-import { closeForMaintenance, type Maintenance } from './pipeline/close-for-maintenance.ts';
+import { closeForMaintenance } from './pipeline/close-for-maintenance.ts';
 import { type Listening, type ListenOptions, listen } from './pipeline/listen.ts';
 import type { Kit } from './pipeline/route-kit.ts';
 import type { InRequest, RequestHandler, RequestLimits, RequestTracer } from './pipeline/types.ts';
@@ -147,20 +147,6 @@ type AccountRecords = {
   requestKeys: RequestKeys;
   /** Called when a user has chosen when to be warned of a low balance. */
   onBalanceAlert: () => void;
-};
-
-/** What the operator is shown of the installation. */
-type Operation = {
-  system: () => Promise<SystemView>;
-  systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
-  attention: () => Promise<AttentionItem[]>;
-  backups: BackupRouteDeps['backups'];
-  demoChannel: () => Promise<DemoChannel>;
-  readiness: ReadinessChecks;
-  /** What clients are told while submissions are refused; undefined: they are not. */
-  maintenance: () => Maintenance | undefined;
-  /** Whether the gateway is about to stop: `/readyz` says so. */
-  isDraining: () => boolean;
 };
 
 /** What measures and traces requests. */

@@ -1,0 +1,19 @@
+import type { AttentionItem, SystemHistory, SystemView } from '../../operations/index.ts';
+import type { BackupRouteDeps } from '../panel-api/operation/backups.ts';
+import type { DemoChannel } from '../panel-api/operation/setup.ts';
+import type { Maintenance } from '../pipeline/close-for-maintenance.ts';
+import type { ReadinessChecks } from './health.ts';
+
+/** What the operator is shown of the installation. */
+export type Operation = {
+  system: () => Promise<SystemView>;
+  systemHistory: (hours: 24 | 168 | 336) => Promise<SystemHistory>;
+  attention: () => Promise<AttentionItem[]>;
+  backups: BackupRouteDeps['backups'];
+  demoChannel: () => Promise<DemoChannel>;
+  readiness: ReadinessChecks;
+  /** What clients are told while submissions are refused; undefined: they are not. */
+  maintenance: () => Maintenance | undefined;
+  /** Whether the gateway is about to stop: `/readyz` says so. */
+  isDraining: () => boolean;
+};
