@@ -176,10 +176,22 @@ describeEachStore(
       const [health, other] = await store.figures.channelHealth(200);
       expect(health).toEqual({
         ...{ channelId, succeeded: 2, failed: 2, inFlight: 1, lastSuccessAt: 300, lastFailureAt: 400 },
+        hours: Array.from({ length: 24 }, (_, hour) => ({ succeeded: hour === 0 ? 2 : 0, failed: hour === 0 ? 2 : 0 })),
         ...{ lastFailedTask: task.taskId, lastFailureCode: '', lastFailureReason: '', lastFailureSentence: null },
         lastTest: undefined,
       });
-      expect(other).toMatchObject({ channelId: idle.id, succeeded: 0, lastSuccessAt: 0, lastFailedTask: '' });
+      const [late] = await store.figures.channelHealth(300 - 5 * 3600);
+      expect(late?.hours.slice(4, 6)).toEqual([
+        { succeeded: 2, failed: 1 },
+        { succeeded: 1, failed: 1 },
+      ]);
+      expect(other).toMatchObject({
+        channelId: idle.id,
+        succeeded: 0,
+        hours: [],
+        lastSuccessAt: 0,
+        lastFailedTask: '',
+      });
       await store.usage.recordTest({ channelId, testedAt: 500, failedStep: 'credential', said: quoted('refused') });
       const tested = {
         at: 500,

@@ -98,12 +98,19 @@ export type EndedTasks = {
 /** Unfinished tasks by the day of their creation. */
 export type OpenTasks = { day: number; status: TaskStatus; tasks: number };
 
+/** Tasks that ended within an hour. */
+export type HourlyEnds = { succeeded: number; failed: number };
+/** As many hours are counted. */
+export const HEALTH_HOURS = 24;
+
 /** How a channel has been doing. Times are Unix seconds; 0: never. */
 export type ChannelHealthRecord = {
   channelId: number;
   /** Ended since the requested time. */
   succeeded: number;
   failed: number;
+  /** The same by hour, from the requested time on. */
+  hours: HourlyEnds[];
   inFlight: number;
   lastSuccessAt: number;
   lastFailureAt: number;
@@ -129,7 +136,7 @@ export interface FigureStore {
    */
   usageByDay(filter: { sinceDay: number; userId?: number; by?: 'day' | 'model' }): Promise<EndedTasks[]>;
   openTasks(filter: { userId?: number }): Promise<OpenTasks[]>;
-  /** The health of every channel, from what has ended since `since`. */
+  /** The health of every channel, from what has ended in the `HEALTH_HOURS` after `since`. */
   channelHealth(since: number): Promise<ChannelHealthRecord[]>;
   /** Running tasks that were submitted at or before `submittedBefore`. */
   countOverdue(submittedBefore: number): Promise<number>;

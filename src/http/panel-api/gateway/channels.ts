@@ -169,7 +169,7 @@ export function channelRoutes(
         detail: {
           summary: 'List channels',
           description:
-            'unpriced_models have no price yet. health counts the tasks that ended in the last 24 hours; its state is idle, good, degraded (below 90 % successes) or failing (below 50 %, with three failures or more, or the latest test failed). test: the latest test since the channel was changed. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
+            'unpriced_models have no price yet. health counts the tasks that ended in the last 24 hours, and hours those of each hour, the oldest first, or nothing where none ended; its state is idle, good, degraded (below 90 % successes) or failing (below 50 %, with three failures or more, or the latest test failed). test: the latest test since the channel was changed. key_readable is false if no CRYPTO_SECRET decrypts the key. used_quota is the quota paid for tasks of the channel.',
         },
       },
     )
@@ -340,6 +340,8 @@ const describeHealth = (health?: ChannelHealth) => ({
   state: health?.state ?? ('idle' as const),
   succeeded: health?.succeeded ?? 0,
   failed: health?.failed ?? 0,
+  /** Empty where none ended. */
+  hours: health?.hours ?? [],
   in_flight: health?.inFlight ?? 0,
   last_success_at: health?.lastSuccessAt ?? 0,
   last_failure_at: health?.lastFailureAt ?? 0,

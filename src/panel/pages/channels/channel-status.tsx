@@ -87,20 +87,35 @@ export function ChannelState({ channel: { health, key_readable: isReadable } }: 
   return <StatusLabel tone={tone}>{t(text)}</StatusLabel>;
 }
 
-/** The text with two counts. */
+/** The text, and how many tasks succeeded and failed in each of the last hours. */
 export function ChannelHealth({ channel }: HealthProps) {
-  const { t } = useTranslation();
-  const format = useFormat();
   const { health, key_readable: isReadable } = channel;
-  const count = { good: format.number(health.succeeded), bad: format.number(health.failed) };
   return (
     <div>
       <ChannelState channel={channel} />
-      {isReadable && health.succeeded + health.failed > 0 && (
-        <Text size="xs" c="dimmed">
-          {t('channels.health.count', count)}
-        </Text>
-      )}
+      {isReadable && health.succeeded + health.failed > 0 && <HourBars health={health} />}
+    </div>
+  );
+}
+
+/** The smallest part of a bar that can be seen, in percent. */
+const LEAST_BAR = 12;
+
+/** A bar for each hour, the latest on the right: what failed stands on top of what succeeded. */
+function HourBars({ health: { hours, succeeded, failed } }: Pick<Channel, 'health'>) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const label = t('channels.health.count', { good: format.number(succeeded), bad: format.number(failed) });
+  const most = Math.max(...hours.map((hour) => hour.succeeded + hour.failed));
+  const height = (count: number) => `${count === 0 ? 0 : Math.max(LEAST_BAR, (100 * count) / most)}%`;
+  return (
+    <div className={classes.hours} role="img" aria-label={label} title={label}>
+      {hours.map((hour, index) => (
+        <div key={index} className={classes.hour}>
+          <div className={classes.hourFailed} style={{ height: height(hour.failed) }} />
+          <div className={classes.hourSucceeded} style={{ height: height(hour.succeeded) }} />
+        </div>
+      ))}
     </div>
   );
 }

@@ -1,6 +1,12 @@
 import { inArray, type SQL, sql } from 'drizzle-orm';
 import { CLOCK_LEEWAY_SECONDS } from '../../../kernel/index.ts';
-import { DURATION_LIMITS, type FigureStore, type TaskStatus } from '../../ports/index.ts';
+import {
+  DURATION_LIMITS,
+  type FigureStore,
+  HEALTH_HOURS,
+  type HourlyEnds,
+  type TaskStatus,
+} from '../../ports/index.ts';
 import { type Context, decodeSentence } from '../context.ts';
 import { RUNNING, UNFINISHED } from '../tasks/claim-tasks.ts';
 
@@ -82,10 +88,21 @@ export function createFigureStore(context: Context): FigureStore {
     },
 
     async channelHealth(since) {
+      const hourly = await statement(sql`
+        select u.channel_id, u.kind, (u.created_at - ${since}) / 3600, count(*)
+        from channels c cross join usage_logs u
+        where u.channel_id = c.id and u.kind in ('settle', 'refund') and u.created_at >= ${since} group by 1, 2, 3`);
+      const hoursOf = new Map<number, HourlyEnds[]>();
+      for (const [id, kind, hour, count] of hourly) {
+        const hours =
+          hoursOf.get(Number(id)) ?? Array.from({ length: HEALTH_HOURS }, () => ({ succeeded: 0, failed: 0 }));
+        hoursOf.set(Number(id), hours);
+        // One that ended a moment ago may be ahead of the clock by which it was asked.
+        const ends = hours[Math.min(Number(hour), HEALTH_HOURS - 1)];
+        if (ends) ends[kind === 'settle' ? 'succeeded' : 'failed'] += Number(count);
+      }
       const rows = await statement(sql`
         select c.id,
-          (select count(*) from usage_logs u where u.channel_id = c.id and u.kind = 'settle' and u.created_at >= ${since}),
-          (select count(*) from usage_logs u where u.channel_id = c.id and u.kind = 'refund' and u.created_at >= ${since}),
           (select count(*) from tasks t where t.channel_id = c.id and t.status in ${UNFINISHED}),
           (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'settle'),
           (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'refund'),
@@ -95,7 +112,7 @@ export function createFigureStore(context: Context): FigureStore {
           (select test.message from channel_tests test where test.channel_id = c.id),
           (select test.message_sentence from channel_tests test where test.channel_id = c.id)
         from channels c order by c.id`);
-      const failed = rows.flatMap((row) => (typeof row[6] === 'string' ? row[6] : []));
+      const failed = rows.flatMap((row) => (typeof row[4] === 'string' ? row[4] : []));
       const found =
         failed.length === 0
           ? []
@@ -110,13 +127,15 @@ export function createFigureStore(context: Context): FigureStore {
               .where(inArray(tasks.taskId, failed));
       const byId = new Map(found.map((task) => [task.taskId, task]));
       return rows.map((row) => {
-        const [channelId, succeeded, failures, inFlight, lastSuccessAt, lastFailureAt] = row.map(Number);
-        const lastFailedTask = String(row[6] ?? '');
+        const [channelId, inFlight, lastSuccessAt, lastFailureAt] = row.map(Number);
+        const hours = hoursOf.get(channelId ?? 0) ?? [];
+        const lastFailedTask = String(row[4] ?? '');
         const task = byId.get(lastFailedTask);
         return {
           channelId: channelId ?? 0,
-          succeeded: succeeded ?? 0,
-          failed: failures ?? 0,
+          succeeded: hours.reduce((sum, { succeeded }) => sum + succeeded, 0),
+          failed: hours.reduce((sum, { failed }) => sum + failed, 0),
+          hours,
           inFlight: inFlight ?? 0,
           lastSuccessAt: lastSuccessAt ?? 0,
           lastFailureAt: lastFailureAt ?? 0,
@@ -126,13 +145,13 @@ export function createFigureStore(context: Context): FigureStore {
           lastFailureSentence: task?.reasonSentence ?? null,
           // A test says nothing about a channel that was changed after it.
           lastTest:
-            row[7] == null
+            row[5] == null
               ? undefined
               : {
-                  at: Number(row[7]),
-                  failedStep: String(row[8]),
-                  message: String(row[9]),
-                  sentence: decodeSentence(row[10]),
+                  at: Number(row[5]),
+                  failedStep: String(row[6]),
+                  message: String(row[7]),
+                  sentence: decodeSentence(row[8]),
                 },
         };
       });
