@@ -650,11 +650,12 @@ export interface ProtoImageHooks {
   /**
    * Renders the images: `data` is a list of `{ url }` or `{ b64_json }`, with `revised_prompt` if
    * the vendor changed the prompt. The host adds `created`, and fetches the URLs for a client that
-   * wants Base64.
+   * wants Base64. An extension: without a result (null) this host lists the artifacts that are
+   * images, by links of its own or with their bytes.
    * @when the task has succeeded, within the client's request
    * @limits 128 images
    */
-  render(ctx: ProtocolContext, task: TaskView): JsonObject;
+  render(ctx: ProtocolContext, task: TaskView): JsonObject | null;
 }
 
 /** Decoders and presenters of `meta.routes`, by the names that the routes use. */

@@ -19,6 +19,8 @@ type Maker = {
   failed: unknown;
   reason: string;
   size?: string;
+  /** It changes given images too. */
+  edits?: true;
 };
 
 const makers: Maker[] = [
@@ -31,6 +33,7 @@ const makers: Maker[] = [
     made: (sample) => ({ id: 'job-1', status: 'Ready', result: { sample } }),
     failed: { id: 'job-1', status: 'Error', error: 'worker lost' },
     reason: 'worker lost',
+    edits: true,
   },
   {
     plugin: 'runway',
@@ -62,6 +65,7 @@ const makers: Maker[] = [
     failed: { data: [{ error: { code: 'OutputImageSensitiveContentDetected', message: 'Withheld.' } }] },
     reason: 'Withheld.',
     size: '2048x2048',
+    edits: true,
   },
   {
     plugin: 'replicate',
@@ -79,6 +83,8 @@ let gateway: Gateway;
 let admin: Administrator;
 let key: string;
 const vendors: { stop(now: boolean): Promise<void> }[] = [];
+/** The last request to each maker. */
+const ordered = new Map<string, string>();
 
 beforeAll(async () => {
   gateway = await startGateway({
@@ -98,7 +104,7 @@ afterAll(async () => {
 });
 
 /** A vendor whose jobs succeed, unless the prompt asks for the failure. */
-function startMaker({ job, made, failed }: Maker): string {
+function startMaker({ plugin, job, made, failed }: Maker): string {
   let fails = false;
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -106,7 +112,9 @@ function startMaker({ job, made, failed }: Maker): string {
     async fetch(request, { url }) {
       if (request.url.endsWith('/result.png')) return new Response('PNG', { headers: { 'content-type': 'image/png' } });
       if (request.method === 'GET') return Response.json(fails ? failed : made(`${url.origin}/result.png`));
-      fails = (await request.text()).includes('[fail]');
+      const order = await request.text();
+      ordered.set(plugin, order);
+      fails = order.includes('[fail]');
       if (typeof job !== 'function') return Response.json(job);
       return Response.json(fails ? failed : job(`${url.origin}/result.png`));
     },
@@ -135,6 +143,21 @@ test.concurrent.each(makers.map((maker) => [maker.plugin, maker] as const))(
     const { status, body } = await make('a cat');
     expect([status, body.data]).toEqual([200, [{ b64_json: btoa('PNG') }]]);
     expect(await billOf(body.id)).toBe(maker.bill);
+    if (maker.edits) {
+      const form = new FormData();
+      for (const [name, value] of Object.entries({ model: mine, prompt: 'in snow', size: maker.size ?? '1024x1024' })) {
+        form.append(name, value);
+      }
+      form.append('response_format', 'b64_json');
+      form.append('image', new File(['a picture'], 'a.png', { type: 'image/png' }));
+      const headers = { authorization: `Bearer ${key}` };
+      const edited = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body: form });
+      expect([edited.status, await edited.json()]).toEqual([
+        200,
+        expect.objectContaining({ data: [{ b64_json: btoa('PNG') }] }),
+      ]);
+      expect(ordered.get(plugin)).toContain(btoa('a picture'));
+    }
     const refused = await make('[fail]');
     expect(refused.body).toMatchObject({ error: { message: maker.reason } });
     const failed = /task_\w{20,}/.exec(JSON.stringify(refused.body))?.[0];

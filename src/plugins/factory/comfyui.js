@@ -28,6 +28,7 @@ export const meta = {
   models: Object.keys(MODELS),
   protocols: [
     { name: 'proto_video', models: ['comfyui-video'] },
+    { name: 'proto_image', models: ['comfyui-image'] },
     { name: 'proto_responses', supports: ['stream', 'sync', 'background'] },
   ],
   usageSchema: {
@@ -451,7 +452,8 @@ function fieldsOf(body) {
   const fields = {};
   for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
   for (const { field, ref } of body.kind === 'multipart' ? body.files : []) {
-    const name = field.replace(/\[\]$/, '');
+    // OpenAI's clients send several images as image[].
+    const name = field === 'image[]' ? 'images' : field.replace(/\[\]$/, '');
     fields[name] = name === 'images' ? [...(Array.isArray(fields.images) ? fields.images : []), { ref }] : { ref };
   }
   return fields;
@@ -483,6 +485,11 @@ export const protocols = {
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
     },
+  },
+  proto_image: {
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    /** The gateway's own links to the artifacts. */
+    render: () => null,
   },
   proto_responses: {
     decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),

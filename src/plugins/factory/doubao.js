@@ -1,5 +1,4 @@
-// Doubao Seedance through Volcengine Ark's content generation tasks. Written from
-// https://www.volcengine.com/docs/82379/1520757 and https://www.volcengine.com/docs/82379/1521309.
+// Doubao Seedance of Volcengine Ark: https://www.volcengine.com/docs/82379/1520757 and …/1521309.
 
 const RESOLUTIONS = ['480p', '720p', '1080p', '4k'];
 const TASKS = '/doubao/api/v3/contents/generations/tasks';

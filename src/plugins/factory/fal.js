@@ -60,6 +60,7 @@ export const meta = {
   models: Object.keys(MODELS),
   protocols: [
     { name: 'proto_video', models: namesOf(({ makes }) => makes === 'video') },
+    { name: 'proto_image', models: namesOf(({ makes }) => makes === 'image') },
     { name: 'proto_responses', supports: ['stream', 'sync', 'background'] },
   ],
   // A client of the vendor reaches them with `<gateway>/fal` in place of https://queue.fal.run.
@@ -465,7 +466,7 @@ function fieldsOf(body) {
   const fields = {};
   for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
   for (const { field, ref } of body.kind === 'multipart' ? body.files : []) {
-    const name = field.replace(/\[\]$/, '');
+    const name = field === 'image[]' ? 'images' : field.replace(/\[\]$/, '');
     const isList = name === 'images' || name === 'image_urls';
     fields[name] = isList ? [...(Array.isArray(fields[name]) ? fields[name] : []), { ref }] : { ref };
   }
@@ -499,6 +500,10 @@ export const protocols = {
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
     },
+  },
+  proto_image: {
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    render: () => null,
   },
   proto_responses: {
     decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),

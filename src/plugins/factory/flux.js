@@ -30,7 +30,7 @@ export const meta = {
   apiVersion: 1,
   key: 'flux',
   name: 'FLUX',
-  version: '1.1.0',
+  version: '1.2.0',
   author: { name: 'Taskgate' },
   description: {
     en: 'Black Forest Labs FLUX: text to image, and editing with up to eight images',
@@ -47,7 +47,7 @@ export const meta = {
   allowedHosts: REGIONS,
   fetchMode: 'per_task',
   models: Object.keys(MODELS),
-  protocols: [{ name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  protocols: ['proto_image', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   // A client of the vendor reaches them with `<gateway>/bfl` as its base address.
   routes: [
     { method: 'POST', path: '/bfl/v1/:model', type: 'submit', decode: 'decodeSubmit', render: 'presentSubmitted' },
@@ -354,7 +354,26 @@ function fieldsOfResponses(body) {
 
 const shown = (ctx) => `<img src="${ctx.artifacts.image.url}" alt="">`;
 
+/** The fields of a generation or of an edit, whose files are images. */
+function fieldsOfImages(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = Object.fromEntries(Object.entries(body.fields).map(([name, values]) => [name, values[0]]));
+  const images = body.files.map(({ field, ref }) => {
+    if (/^images?(\[\])?$/.test(field)) return { ref };
+    throw new Error(`The model takes no file in the field "${field}": send images as image.`);
+  });
+  return { ...fields, images };
+}
+
 export const protocols = {
+  proto_image: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfImages(ctx.body)) };
+    },
+    /** The gateway's own links to the artifacts. */
+    render: () => null,
+  },
   proto_responses: {
     decodeRequest(ctx) {
       // What is not read of a client's labels is not for the vendor.

@@ -40,7 +40,7 @@ export const meta = {
   baseUrl: 'https://dashscope.aliyuncs.com',
   fetchMode: 'per_task',
   models: Object.keys(MODELS),
-  protocols: [{ name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  protocols: ['proto_image', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   usageSchema: {
     images: {
       type: 'number',
@@ -299,7 +299,26 @@ const shown = (ctx) =>
     .map(({ url }) => `<img src="${url}" alt="">`)
     .join('\n');
 
+/** The fields of a generation or of an edit, whose files are images. */
+function fieldsOfImages(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = Object.fromEntries(Object.entries(body.fields).map(([name, values]) => [name, values[0]]));
+  const images = body.files.map(({ field, ref }) => {
+    if (/^images?(\[\])?$/.test(field)) return { ref };
+    throw new Error(`The model takes no file in the field "${field}": send images as image.`);
+  });
+  return { ...fields, images };
+}
+
 export const protocols = {
+  proto_image: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfImages(ctx.body)) };
+    },
+    /** The gateway's own links to the artifacts. */
+    render: () => null,
+  },
   proto_responses: {
     decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),
     renderEvents(ctx, task, previous) {

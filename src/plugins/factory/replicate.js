@@ -57,6 +57,7 @@ export const meta = {
   models: Object.keys(MODELS),
   protocols: [
     { name: 'proto_video', models: namesOf(({ makes }) => makes === 'video') },
+    { name: 'proto_image', models: namesOf(({ makes }) => makes === 'image') },
     { name: 'proto_responses', supports: ['stream', 'sync', 'background'] },
   ],
   // A client of the vendor reaches them with `<gateway>/replicate` as its base address.
@@ -446,7 +447,8 @@ function fieldsOf(body) {
   const fields = {};
   for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
   for (const { field, ref } of body.kind === 'multipart' ? body.files : []) {
-    const name = field.replace(/\[\]$/, '');
+    // OpenAI's clients send several images as image[].
+    const name = field === 'image[]' ? 'images' : field.replace(/\[\]$/, '');
     fields[name] = name === 'images' ? [...(Array.isArray(fields.images) ? fields.images : []), { ref }] : { ref };
   }
   return fields;
@@ -479,6 +481,11 @@ export const protocols = {
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
     },
+  },
+  proto_image: {
+    decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) }),
+    /** The gateway's own links to the artifacts. */
+    render: () => null,
   },
   proto_responses: {
     decodeRequest: (ctx) => ({ kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) }),

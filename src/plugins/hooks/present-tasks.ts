@@ -30,8 +30,9 @@ export type RenderedImages = JsonObject & { data: (JsonObject & ({ url: string }
 
 const MAX_IMAGES = 128;
 
-/** Checks the result of proto_image's render. */
-export function readImages(value: Json | undefined): Result<RenderedImages, Sentence> {
+/** Checks the result of proto_image's render. Undefined leaves the images to the host. */
+export function readImages(value: Json | undefined): Result<RenderedImages | undefined, Sentence> {
+  if (value === undefined || value === null) return ok(undefined);
   if (!isObject(value)) return err(sentence('hook.no_object'));
   const { data } = value;
   if (!Array.isArray(data)) return err(sentence('hook.list', { name: 'data' }));
@@ -48,7 +49,7 @@ export const renderImages = (
   plugin: LoadedPlugin,
   { ctx, task }: { ctx: ProtocolContext; task: TaskView },
   options: HookOptions,
-): Promise<Result<RenderedImages, HookFailure>> =>
+): Promise<Result<RenderedImages | undefined, HookFailure>> =>
   callHook(plugin, { hook: 'protocols.proto_image.render', args: [ctx, task], options, read: readImages });
 
 /** The body of a native route's answer: any JSON. `task` is a list for dynamic queries. */

@@ -30,8 +30,9 @@ type Finished = {
  */
 export async function describeImages(deps: SurfaceDeps, finished: Finished): Promise<Images> {
   const { task } = finished;
-  const isRendered = task.execution.surface === 'proto_image';
-  const { data, ...others } = await (isRendered ? render(deps, finished) : listImages(deps, finished));
+  const isClaimed = task.execution.surface === 'proto_image';
+  const rendered = isClaimed ? await render(deps, finished) : undefined;
+  const { data, ...others } = rendered ?? (await listImages(deps, finished));
   if (data.length === 0) {
     throw surfaceErrors.images_missing({ message: `The task ${task.taskId} has succeeded but has no image.` });
   }
@@ -40,7 +41,8 @@ export async function describeImages(deps: SurfaceDeps, finished: Finished): Pro
 
 const RENDER = 'protocols.proto_image.render';
 
-async function render(deps: SurfaceDeps, finished: Finished): Promise<{ data: JsonObject[] }> {
+/** Undefined where the plugin leaves its images to the host, which knows them as artifacts. */
+async function render(deps: SurfaceDeps, finished: Finished): Promise<{ data: JsonObject[] } | undefined> {
   const { task, request, operation, format } = finished;
   const pin = deps.pin();
   try {
@@ -56,6 +58,7 @@ async function render(deps: SurfaceDeps, finished: Finished): Promise<{ data: Js
       deps.logger.warn({ task_id: task.taskId, reason }, 'plugin could not render images');
       throw surfaceErrors.plugin_presenter_failed({ details: { taskId: task.taskId } });
     }
+    if (rendered.value === undefined) return undefined;
     const { data } = rendered.value;
     return format === 'url'
       ? rendered.value
@@ -100,8 +103,10 @@ async function listImages(deps: SurfaceDeps, finished: Finished): Promise<{ data
   try {
     const artifacts = await projectArtifacts(await requirePlugin(pin.generation, task), task);
     const images = artifacts.filter(({ type }) => type === 'image');
+    const hasLinks = deps.results.publicAddress() !== undefined;
     return {
-      data: format === 'url' ? await linkImages(deps, task, images) : await openImages(deps, finished, images),
+      data:
+        format === 'url' && hasLinks ? await linkImages(deps, task, images) : await openImages(deps, finished, images),
     };
   } finally {
     pin.release();
