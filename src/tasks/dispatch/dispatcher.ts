@@ -1,11 +1,11 @@
 import { type Dispatch, mapModel, type Scope } from '../../channels/index.ts';
 import { detachFromRequest, sentence } from '../../kernel/index.ts';
+import type { LoadedPlugin } from '../../plugins/index.ts';
 import {
   type ChannelRecord,
   FILES_NODE,
   RESTORED_NODE,
   type TakenWaiting,
-  type Takeout,
   WAITING_FEATURE,
   type WaitingCount,
 } from '../../store/ports/index.ts';
@@ -15,7 +15,9 @@ import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import type { TaskDeps } from '../types.ts';
 import { dispatchTask, type Sending } from './dispatch-task.ts';
 import { createCallerSearch } from './find-caller.ts';
+import { giveSlots, type Plan } from './give-slots.ts';
 import { putBackUnsent } from './put-back-unsent.ts';
+import { createUserShares } from './user-shares.ts';
 
 /** A node counts as alive this long after its last heartbeat. */
 const ALIVE_SECONDS = 35;
@@ -43,9 +45,6 @@ export type Dispatcher = {
   stats(): { sending: number; stalledMs: number };
 };
 
-/** What one transaction begins: so many tasks of a class by a channel. */
-type Plan = { of: WaitingCount; channel: ChannelRecord; scope: Scope; limit: number };
-
 /** Sends tasks that wait as soon as accounts have room for them. */
 export function createDispatcher(deps: TaskDeps): Dispatcher {
   const { store, clock, logger, node } = deps;
@@ -54,8 +53,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   const stopping = new AbortController();
   const underway = new Set<Promise<void>>();
   const leaves: (() => void)[] = [];
-  /** When a task of a class was sent last: the class that was not served for longest goes first. */
-  const servedAt = new Map<string, number>();
+  const shares = createUserShares();
   let woken = new AbortController();
   let loop = Promise.resolve();
   let nodesReadMs = Number.NEGATIVE_INFINITY;
@@ -104,43 +102,52 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
   const scopeOf = (channel: ChannelRecord, model: string): Scope =>
     capacity.scope(channel, mapModel(channel.modelMapping, model));
 
-  /** Which tasks could be sent by which channels, by what this node knows of their room. */
+  /**
+   * Which tasks could be sent by which channels, by what this node knows of their room. Lines of one
+   * priority may want the same slots: `giveSlots` decides between them.
+   */
   function plan(classes: readonly WaitingCount[]): Plan[] {
     const { generation, release } = deps.pin();
     try {
-      const planned = new Map<string, number>();
+      /** What higher priorities take. */
+      const taken = new Map<string, number>();
       const name = ({ pool, model }: Scope): string => `${pool} ${model}`;
-      const free = (scope: Scope): number => capacity.room(scope) - (planned.get(name(scope)) ?? 0);
-      const served = ({ class: of }: WaitingCount): number => servedAt.get(of) ?? 0;
+      const free = (scope: Scope): number => capacity.room(scope) - (taken.get(name(scope)) ?? 0);
       const plans: Plan[] = [];
-      for (const of of classes.toSorted((a, b) => b.priority - a.priority || served(a) - served(b))) {
-        const plugin = generation.plugins.get(of.plugin);
-        if (!plugin || plugin.suspended()) continue;
-        const rivals = classes.filter((other) => other.priority === of.priority).length;
-        let left = of.waiting;
-        const except: number[] = [];
-        while (left > 0 && plans.length < MAX_BATCH) {
-          const channel = deps.vendors.channels.pick({
-            pluginKey: of.plugin,
-            channelTypes: plugin.manifest.channelTypes,
-            ...{ model: of.model, group: of.group, except },
-            ...(of.channelId > 0 ? { only: of.channelId } : {}),
-            hasRoom: (one) => free(scopeOf(one, of.model)) > 0,
-          });
-          if (!channel) break;
-          except.push(channel.id);
-          const scope = scopeOf(channel, of.model);
-          // Classes of one priority share what is free; the next look gives away the rest.
-          const limit = Math.min(left, Math.max(1, Math.ceil(free(scope) / rivals)), MAX_BATCH);
-          plans.push({ of, channel, scope, limit });
-          planned.set(name(scope), (planned.get(name(scope)) ?? 0) + limit);
-          left -= limit;
-        }
+      const priorities = [...Map.groupBy(classes, ({ priority }) => priority)].sort(([a], [b]) => b - a);
+      for (const [, rivals] of priorities) {
+        const wanted = rivals.flatMap((of) => planClass(of, { plugin: generation.plugins.get(of.plugin), free }));
+        for (const { scope, limit } of wanted)
+          taken.set(name(scope), Math.min(capacity.room(scope), (taken.get(name(scope)) ?? 0) + limit));
+        plans.push(...wanted);
       }
       return plans;
     } finally {
       release();
     }
+  }
+
+  function planClass(
+    of: WaitingCount,
+    { plugin, free }: { plugin: LoadedPlugin | undefined; free: (scope: Scope) => number },
+  ): Plan[] {
+    const plans: Plan[] = [];
+    if (!plugin || plugin.suspended()) return plans;
+    for (let left = Math.min(of.waiting, MAX_BATCH); left > 0; ) {
+      const channel = deps.vendors.channels.pick({
+        pluginKey: of.plugin,
+        channelTypes: plugin.manifest.channelTypes,
+        ...{ model: of.model, group: of.group, except: plans.map((one) => one.channel.id) },
+        ...(of.channelId > 0 ? { only: of.channelId } : {}),
+        hasRoom: (one) => free(scopeOf(one, of.model)) > 0,
+      });
+      if (!channel) break;
+      const scope = scopeOf(channel, of.model);
+      const limit = Math.min(left, free(scope));
+      plans.push({ of, channel, scope, limit });
+      left -= limit;
+    }
+    return plans;
   }
 
   /** Takes tasks out of their lines and gives them slots, in one transaction. */
@@ -153,6 +160,7 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
       const nodes = hasFiles ? ['', FILES_NODE] : [''];
       const sendings = await store.transaction(async (tx) => {
         const asking = new Set(plans.filter(({ scope }) => capacity.asksStore(scope)));
+        const found: Sending[] = [];
         const places =
           asking.size > 0
             ? await capacity.places(
@@ -160,33 +168,25 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
                 [...asking].map(({ scope }) => scope),
               )
             : undefined;
-        const found: Sending[] = [];
-        const takeouts: Takeout[] = [];
         const planOf = new Map<string, Plan>();
-        for (const group of Map.groupBy(plans, ({ of }) => `${of.class} ${of.priority}`).values()) {
-          const limitOf = (one: Plan): number =>
-            places && asking.has(one) ? Math.min(one.limit, places.left(one.scope)) : one.limit;
-          const limit = group.reduce((sum, one) => sum + limitOf(one), 0);
-          const [{ of }] = group as [Plan];
-          if (limit <= 0) continue;
-          const heads = await tx.waiting.heads({ class: of.class, priority: of.priority, nodes, limit });
-          for (const one of group) {
-            const { channel, scope } = one;
-            for (let left = limitOf(one); left > 0; left -= 1) {
-              const [head] = heads;
-              if (!head) break;
-              const { taskId, userId, slots } = head;
+        const takeouts = await giveSlots(
+          { shares, plans },
+          {
+            most: MAX_BATCH,
+            heads: (of, limit) => tx.waiting.heads({ class: of.class, priority: of.priority, nodes, limit }),
+            async start(one, { taskId, userId, slots }) {
               const start = { taskId, slots, userId };
+              const isFree = places && asking.has(one) ? places.left(one.scope) > 0 : capacity.room(one.scope) > 0;
+              if (!isFree) return false;
               const dispatch =
-                places && asking.has(one) ? await places.take(scope, start) : capacity.begin(scope, start);
-              if (!dispatch) break;
-              heads.shift();
+                places && asking.has(one) ? await places.take(one.scope, start) : capacity.begin(one.scope, start);
+              if (!dispatch) return false;
               begun.set(taskId, dispatch);
               planOf.set(taskId, one);
-              takeouts.push({ taskId, sending: { channelId: channel.id, upstreamModel: scope.model, slots } });
-            }
-          }
-        }
+              return true;
+            },
+          },
+        );
         for (const each of await tx.waiting.take(takeouts, { owner: node.id, leaseForMs: SUBMIT_LEASE_MS })) {
           const [one, dispatch] = [planOf.get(each.task.taskId), begun.get(each.task.taskId)];
           if (!one || !dispatch) continue;
@@ -218,10 +218,8 @@ export function createDispatcher(deps: TaskDeps): Dispatcher {
     const plans = plan(classes);
     const sendings = plans.length > 0 ? await begin(plans) : [];
     watchStall({ hasRoom: plans.length > 0, sent: sendings.length });
-    const now = clock.monotonicMs();
     const options = { findCaller: createCallerSearch(deps), stopping: stopping.signal };
     for (const sending of sendings) {
-      servedAt.set(sending.place.class, now);
       track(detachFromRequest(() => dispatchTask(deps, sending, options)));
     }
     return sendings.length;

@@ -1,0 +1,67 @@
+import { expect, test } from 'bun:test';
+import type { ChannelRecord, WaitingCount } from '../../src/store/ports/index.ts';
+import { giveSlots } from '../../src/tasks/dispatch/give-slots.ts';
+import { createUserShares } from '../../src/tasks/dispatch/user-shares.ts';
+
+type Line = { name: string; priority: number; tasks: string[] };
+
+/** Gives one slot after the other away. A task is named by its user, whose id is its first letter. */
+async function giveOneByOne(lines: readonly Line[], times: number): Promise<string> {
+  const shares = createUserShares();
+  const channel = { id: 1 } as ChannelRecord;
+  const scope = { channelId: 1, pool: '#1', model: 'm' };
+  let given = '';
+  for (let time = 0; time < times; time += 1) {
+    const plans = lines
+      .filter(({ tasks }) => tasks.length > 0)
+      .map(({ name: of, priority }) => ({
+        ...{ of: { class: of, priority } as WaitingCount, channel, scope, limit: 1 },
+      }))
+      .sort((a, b) => b.of.priority - a.of.priority);
+    let free = 1;
+    const taken = await giveSlots(
+      { shares, plans },
+      {
+        most: 64,
+        heads: async (of, limit) =>
+          (lines.find(({ name, priority }) => name === of.class && priority === of.priority)?.tasks ?? [])
+            .slice(0, limit)
+            .map((taskId) => ({ taskId, userId: taskId.charCodeAt(0), sinceMs: Number(taskId.slice(1)), slots: 1 })),
+        start: async () => free-- > 0,
+      },
+    );
+    for (const { taskId } of taken) {
+      given += taskId[0];
+      for (const { tasks } of lines) if (tasks[0] === taskId) tasks.shift();
+    }
+  }
+  return given;
+}
+
+const tasks = (user: string, count: number, since = 0) =>
+  Array.from({ length: count }, (_, at) => `${user}${since + at}`);
+
+test('who waits in two groups has one share of an account', async () => {
+  const both = ['a0', 'b0', 'a1', 'b1', 'a2', 'b2', 'a3', 'b3'];
+  const lines = [
+    { name: 'default', priority: 0, tasks: both },
+    { name: 'other', priority: 0, tasks: tasks('a', 4, 10) },
+  ];
+  expect(await giveOneByOne(lines, 8)).toMatch(/^(ab|ba){4}$/);
+});
+
+test('of two users the one who waits for longer goes first, and a greedy one is ahead by one', async () => {
+  const lines = [
+    { name: 'default', priority: 0, tasks: tasks('a', 6) },
+    { name: 'other', priority: 0, tasks: tasks('b', 3, 100) },
+  ];
+  expect(await giveOneByOne(lines, 9)).toBe('abababaaa');
+});
+
+test('a higher priority goes first, whatever its users got', async () => {
+  const lines = [
+    { name: 'default', priority: 0, tasks: tasks('a', 2) },
+    { name: 'other', priority: 1, tasks: tasks('b', 3, 100) },
+  ];
+  expect(await giveOneByOne(lines, 5)).toBe('bbbaa');
+});
