@@ -297,6 +297,12 @@ describe('a full disk', () => {
     const [job] = (await vendor.stats(id)).jobs as { id: string }[];
     const named = new RegExp(`"upstream_task_id":"${job?.id}".*could not be recorded`);
     await until('the log names the job', () => named.test(gateway.log()));
+    const noted = async () =>
+      (await admin.call<{ code: string; severity: string; params: object }[]>('GET', '/api/attention')).find(
+        ({ code }) => code === 'vendor_job_unrecorded',
+      );
+    expect(await noted()).toMatchObject({ severity: 'error', params: { job: job?.id, task: id } });
+    expect((await ask(`${gateway.url}/api/status`)).body).toMatchObject({ data: { unwritable: true } });
 
     rmSync(filler);
     // Its lease lasts up to 30 s more: the test shifts the stored time instead of waiting.
@@ -304,6 +310,11 @@ describe('a full disk', () => {
     expect((await waitForEnd(gateway.url, key, id)).status).toBe('FAILURE');
     expect(await admin.quota()).toBe(before);
     expect((await vendor.stats(id)).creates).toBe(1);
+    await until('the task names the job', async () => {
+      const { upstream_task_id: known } = await admin.call('GET', `/api/task/${id}`);
+      return known === job?.id;
+    });
+    expect((await noted())?.severity).toBe('warning');
     expect(await gateway.stop()).toBe(0);
     await proxy.stop();
   });

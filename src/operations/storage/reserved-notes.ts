@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Logger } from '../../kernel/index.ts';
 
 /** One note each, padded with spaces; a write that is torn costs one note. */
@@ -59,6 +60,7 @@ export function openReservedNotes(path: string, logger: Logger): ReservedNotes {
 
 function openFile(path: string, logger: Logger): number | undefined {
   try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const file = openSync(path, 'a+', 0o600);
     try {
       const missing = NOTES_FILE_BYTES - fstatSync(file).size;
