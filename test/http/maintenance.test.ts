@@ -43,6 +43,8 @@ test('refuses submissions with the words of the operator, lets tasks end, and op
   }
   expect((await waitForEnd(gateway.url, key, String(body.id))).status).toBe('SUCCESS');
   expect((await ask(`${gateway.url}/readyz`)).status).toBe(200);
+  const items = await root.call<{ code: string; message: string }[]>('GET', '/api/attention');
+  expect(items.find(({ code }) => code === 'maintenance_on')?.message).toContain('New disks until noon.');
   const audit = await root.call<{ items: { detail: unknown }[] }>('GET', '/api/audit?action=option.set');
   expect(audit.items.length).toBeGreaterThanOrEqual(2);
 

@@ -82,6 +82,13 @@ export function composeHttp(
     watchCache,
   });
 
+  const maintenance = () =>
+    options.flag('maintenance.enabled')
+      ? {
+          message: options.text('maintenance.message'),
+          retryAfterSeconds: options.number('maintenance.retry_after_seconds'),
+        }
+      : undefined;
   const readiness = {
     // The store opens migrated or not at all, so its answer covers the migrations.
     database: () => store.ping(),
@@ -162,6 +169,7 @@ export function composeHttp(
           settings: {
             missingAddress: () => describeMissingAddress(options, node),
             isRetentionDecided: () => isRetentionDecided(retentionSettings(options)),
+            maintenance,
             risks: () => [
               ...(foundation.warnings ?? []),
               ...[certificateFault() ?? []].flat(),
@@ -171,13 +179,7 @@ export function composeHttp(
           },
         }),
       readiness,
-      maintenance: () =>
-        options.flag('maintenance.enabled')
-          ? {
-              message: options.text('maintenance.message'),
-              retryAfterSeconds: options.number('maintenance.retry_after_seconds'),
-            }
-          : undefined,
+      maintenance,
       isDraining,
     },
     observed: {

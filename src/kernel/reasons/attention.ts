@@ -55,6 +55,7 @@ export const attentionReasons = {
     "{{address}} forwards requests of others and is not in TRUSTED_PROXIES, so rate limits and IP allow-lists see one address for all of them. If it is your proxy, set TRUSTED_PROXIES={{address}} (with Docker, the bridge's network).",
   'attention.results_blocked': 'Results cannot be kept: {{fault}}. Waiting: {{count}}; their tasks are not affected.',
   'attention.results_lost': 'Results of the last 7 days that could not be kept: {{count}}.',
+  'attention.maintenance_on': 'New submissions get 503: {{message}}',
   'attention.retention_undecided':
     'All prompts and responses of old tasks are kept: turn on retention.enabled, or set its days to 0.',
   'attention.ledger_mismatch':

@@ -73,6 +73,8 @@ type SettingsFaults = {
   risks: () => string[];
   /** False while nobody has decided whether old prompts and answers are removed. */
   isRetentionDecided: () => boolean;
+  /** What clients are told while the gateway is closed; undefined: it is open. */
+  maintenance: () => { message: string } | undefined;
   /** The address of a proxy that TRUSTED_PROXIES should list. */
   unlistedProxy: string | undefined;
 };
@@ -95,6 +97,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     clockItems(watches),
     resultItems(taskRooms),
     retentionItems(settings),
+    maintenanceItems(settings),
     ledgerItems(watches),
     dataItems(watches),
     listNodeAttention(deps.store),
@@ -290,6 +293,17 @@ async function resultItems({ results }: TaskRooms): Promise<AttentionItem[]> {
     items.push({ code: 'results_lost', severity: 'warning', target: { kind: 'tasks', id: null }, ...said });
   }
   return items;
+}
+
+/** So that nobody forgets to open it again. */
+function maintenanceItems({ maintenance }: SettingsFaults): AttentionItem[] {
+  const closed = maintenance();
+  if (!closed) return [];
+  const target = { kind: 'setting' as const, id: 'maintenance.enabled' };
+  const { message } = closed;
+  return [
+    { code: 'maintenance_on', severity: 'warning', target, ...sentence('attention.maintenance_on', { message }) },
+  ];
 }
 
 function retentionItems({ isRetentionDecided }: SettingsFaults): AttentionItem[] {

@@ -46,6 +46,7 @@ export type AttentionItem = {
     | 'disk_low'
     | 'clock_stepped'
     | 'clock_differs'
+    | 'maintenance_on'
     | 'retention_undecided';
   severity: 'error' | 'warning';
   /** Where to look: a page of the panel, and an item on it. */

@@ -75,6 +75,7 @@ const texts: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
     remedy: 'home.attention.node_versions_differ.remedy',
   },
   disk_unwritable: { title: 'home.attention.disk_unwritable', remedy: 'home.attention.disk_unwritable.remedy' },
+  maintenance_on: { title: 'home.attention.maintenance_on', remedy: 'home.attention.maintenance_on.remedy' },
   retention_undecided: {
     title: 'home.attention.retention_undecided',
     remedy: 'home.attention.retention_undecided.remedy',
